@@ -47,7 +47,7 @@ std::string names_of_formats() {
 }
 
 std::string names_of_layouts() {
-  return core::text::joined(core::check::layouts(), ", ", &core::check::Layout::name);
+  return core::text::joined(core::check::layouts(), ", ", &core::check::TensorLayout::name);
 }
 
 bool choose_format(Text name, Export& command) {
@@ -77,8 +77,9 @@ void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& 
 }
 
 void read_range(Text option, Text range, ColorChoice& colors) {
-  constexpr std::pair<const char*, RangeRule> rules[]{
-      {"matrix", RangeRule::matrix}, {"stage", RangeRule::stage}, {"all", RangeRule::all_heads}};
+  constexpr std::pair<const char*, ColorRangeRule> rules[]{{"matrix", ColorRangeRule::matrix},
+                                                           {"stage", ColorRangeRule::stage},
+                                                           {"all", ColorRangeRule::all_heads}};
   for (const auto& [name, rule] : rules)
     if (range == name) {
       colors.range = rule;
@@ -89,11 +90,11 @@ void read_range(Text option, Text range, ColorChoice& colors) {
              high = core::text::parse_number(range.substr(colon + 1));
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
     refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
-  colors.range = RangeRule::typed;
+  colors.range = ColorRangeRule::typed;
   colors.typed_values = colors.typed_weights = {*low, *high};
 }
 
-formats::GivenTensor read_given(Text option, Text stage_and_file) {
+formats::StageFile read_given(Text option, Text stage_and_file) {
   const std::size_t sign = stage_and_file.find('=');
   const std::string stage = stage_and_file.substr(0, sign);
   const StageInfo* found = core::attention::find_stage(stage);
@@ -118,8 +119,8 @@ void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::stri
 
 std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) {
   const std::size_t point = std::min(layer_and_head.find('.'), layer_and_head.size() - 1);
-  const auto layer = core::text::parse_whole_number(layer_and_head.substr(0, point)),
-             head = core::text::parse_whole_number(layer_and_head.substr(point + 1));
+  const auto layer = core::text::parse_unsigned(layer_and_head.substr(0, point)),
+             head = core::text::parse_unsigned(layer_and_head.substr(point + 1));
   if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", layer_and_head);
   return {*layer, *head};
 }
@@ -140,7 +141,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
     } else if (part == "neighbors" || part == "neighbours") {  // the latter as in sessions
       rotary.pairs = core::positions::Pairs::neighbours;
     } else {
-      const auto columns = core::text::parse_whole_number(part);
+      const auto columns = core::text::parse_unsigned(part);
       require(columns && *columns > 0 && *columns % 2 == 0);
       rotary.dimensions = *columns;
     }
@@ -150,7 +151,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
 
 /// Returns a validator for texts for which `accepts` is true.
 template <class Accepts>
-CLI::Validator expecting(const std::string& expected, const char* name, Accepts accepts) {
+CLI::Validator make_validator(const std::string& expected, const char* name, Accepts accepts) {
   return {[expected, accepts](Text text) {
             return accepts(text) ? std::string() : "expected " + expected + ", got \"" + text + "\"";
           },
@@ -159,15 +160,16 @@ CLI::Validator expecting(const std::string& expected, const char* name, Accepts 
 
 /// Returns a validator for whole numbers from `least` up; the library would wrap around or round others.
 CLI::Validator whole_number(std::uint64_t least = 0) {
-  return expecting("a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()),
-                   "whole number", [least](Text text) {
-                     const auto number = core::text::parse_whole_number(text);
-                     return number && *number >= least;
-                   });
+  return make_validator(
+      "a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()),
+      "whole number", [least](Text text) {
+        const auto number = core::text::parse_unsigned(text);
+        return number && *number >= least;
+      });
 }
 
 CLI::Validator number_from(double least, double most, const char* expected) {
-  return expecting(expected, "number", [least, most](Text text) {
+  return make_validator(expected, "number", [least, most](Text text) {
     const auto number = core::text::parse_number(text);
     return number && *number >= least && *number <= most;
   });
@@ -207,22 +209,22 @@ struct Options {
   }
 };
 
-void describe_token(Options options, std::string& token) {
+void add_token_option(Options options, std::string& token) {
   options.value("--token", "TOKEN", "What attnscope.attach() has printed; else $ATTNSCOPE_TOKEN", token);
 }
 
-void describe(Options options, Attach& command) {
+void add_options(Options options, Attach& command) {
   options.value("ADDRESS", "", "HOST:PORT, or the path of a Unix socket", command.address)->required();
-  describe_token(options, command.token);
+  add_token_option(options, command.token);
   options.value("--text", "TEXT", "What the model reads at first", command.text);
   options.value("--layer", "L", "Layer that is selected at first, from 0", command.layer)
       ->check(whole_number());
 }
 
-void describe(Options, ListPresets&) {}
-void describe(Options, ListMistakes&) {}
+void add_options(Options, ListPresets&) {}
+void add_options(Options, ListMistakes&) {}
 
-CLI::Option* describe_preset(Options options, const char* about, Source& source) {
+CLI::Option* add_preset_option(Options options, const char* about, Source& source) {
   return options.text("--preset", "NAME", about, [&source](Text option, Text name) {
     const auto* preset = core::editing::find_preset(name);
     if (!preset)
@@ -232,7 +234,7 @@ CLI::Option* describe_preset(Options options, const char* about, Source& source)
 }
 
 /// Adds the options of attention itself that a file may leave open.
-void describe_settings(Options options, core::importing::Settings& settings, const char* scale) {
+void add_attention_options(Options options, core::importing::Settings& settings, const char* scale) {
   std::vector<CLI::Option*> all;
   all.push_back(
       options.flag("--causal", "Each query attends to keys up to its own position", settings.causal, true));
@@ -261,14 +263,15 @@ std::string known_type(Text option, Text type) {
   return type;
 }
 
-void describe_model(Options options, OfModel& command,
-                    const char* layers = "Layer of a checkpoint or of given tensors",
-                    const char* scale = "--scale") {
+void add_model_options(Options options, ModelOptions& command,
+                       const char* layers = "Layer of a checkpoint or of given tensors",
+                       const char* scale = "--scale") {
   auto& choices = command.choices;
   CLI::Option* file = options.text(
       "FILE", "", "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
       [&command](Text, Text path) { command.source = std::filesystem::path(path); });
-  CLI::Option* preset = describe_preset(options, "Preset instead of a file", command.source)->excludes(file);
+  CLI::Option* preset =
+      add_preset_option(options, "Preset instead of a file", command.source)->excludes(file);
   options.texts("--given", "STAGE=FILE[:TENSOR]",
                 "A stage from a file of tensors, instead of computing it; as often as needed",
                 [&choices](Text option, Text text) { choices.given.push_back(read_given(option, text)); });
@@ -285,11 +288,11 @@ void describe_model(Options options, OfModel& command,
       ->check(whole_number(1))
       ->excludes(preset)
       ->excludes(text);
-  describe_settings(options, choices.settings, scale);
+  add_attention_options(options, choices.settings, scale);
   options
       .text("--assume", "MODEL_TYPE",
             "Type of models whose attention the checkpoint's is, whatever its config.json says",
-            [&choices](Text option, Text type) { choices.settings.as_type = known_type(option, type); })
+            [&choices](Text option, Text type) { choices.settings.type_override = known_type(option, type); })
       ->excludes(preset)
       ->excludes(text);
   options.value("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings)
@@ -306,10 +309,10 @@ void describe_model(Options options, OfModel& command,
   options
       .texts("--ignore", "NAMES",
              "Ignore what is not supported yet: all, or a list with commas of " +
-                 core::importing::names_to_ignore(),
+                 core::importing::ignorable_names(),
              [&choices](Text option, Text name) {
                if (!core::importing::can_be_ignored(name))
-                 refuse(option, "all, or names among " + core::importing::names_to_ignore(), name);
+                 refuse(option, "all, or names among " + core::importing::ignorable_names(), name);
                if (!choices.ignored) choices.ignored.emplace();
                choices.ignored->push_back(name);
              })
@@ -317,10 +320,10 @@ void describe_model(Options options, OfModel& command,
       ->needs(file)
       ->excludes(text);
   options.flag("--allow-outside", "Also open files that a session names outside its own folder",
-               choices.elsewhere, core::UntrustedPaths::allowed);
+               choices.untrusted_paths, core::UntrustedPaths::allowed);
 }
 
-void describe_mistakes(Options options, OfModel& command) {
+void add_mistake_option(Options options, ModelOptions& command) {
   options.texts(
       "--mistake", "NAME", "Inject this bug into the model first; may be given again",
       [&command](Text option, Text name) {
@@ -330,8 +333,8 @@ void describe_mistakes(Options options, OfModel& command) {
       });
 }
 
-void describe(Options options, Export& command) {
-  describe_model(options, command);
+void add_options(Options options, Export& command) {
+  add_model_options(options, command);
   options
       .text("--out", "PATH", "Directory, made when there is none; a file for npz, html or a single matrix",
             [&command](Text, Text path) {
@@ -351,17 +354,17 @@ void describe(Options options, Export& command) {
   });
   options.flag("--no-labels", "Numbers alone, without tokens and column names", command.options.labels,
                false);
-  describe_mistakes(options, command);
+  add_mistake_option(options, command);
 }
 
-void describe(Options options, WriteSession& command) {
-  describe_model(options, command);
+void add_options(Options options, WriteSession& command) {
+  add_model_options(options, command);
   options.value("--out", "FILE", "Session file to write", command.file)->required();
-  describe_mistakes(options, command);
+  add_mistake_option(options, command);
 }
 
-void describe(Options options, Check& command) {
-  describe_model(
+void add_options(Options options, Check& command) {
+  add_model_options(
       options, command,
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
@@ -401,13 +404,13 @@ void describe(Options options, Check& command) {
       command.fixed);
 }
 
-void describe(Options options, WriteProgram& command) {
-  describe_model(options, command);
+void add_options(Options options, WriteProgram& command) {
+  add_model_options(options, command);
   options.value("--out", "FILE", "Python file; without it, standard output", command.file);
 }
 
-void describe(Options options, DrawFigure& command) {
-  describe_model(options, command, "Layer of a checkpoint or of given tensors", "--score-scale");
+void add_options(Options options, DrawFigure& command) {
+  add_model_options(options, command, "Layer of a checkpoint or of given tensors", "--score-scale");
   auto& figure = command.options;
   CLI::Option* stage = options.text("--stage", "NAME", "The stage", [&figure](Text option, Text name) {
     figure.stage = named_stage(option, "one of", name).stage;
@@ -425,10 +428,10 @@ void describe(Options options, DrawFigure& command) {
       .text("--out", "FILE", "F.svg, F.pdf or F.png",
             [&command](Text option, Text path) {
               command.file = path;
-              const auto kind = std::ranges::find_if(export_kinds(), [&](const ExportKind& each) {
+              const auto kind = std::ranges::find_if(export_formats(), [&](const ExportFormatInfo& each) {
                 return is_figure(each.form) && command.file.extension() == each.ending;
               });
-              if (kind == export_kinds().end())
+              if (kind == export_formats().end())
                 refuse(option, "a name that ends in .svg, .pdf or .png", path);
               command.form = kind->form;
             })
@@ -448,19 +451,19 @@ void describe(Options options, DrawFigure& command) {
   options.flag("--no-numbers", "Colors alone, even where numbers fit", figure.numbers, false);
 }
 
-void describe(Options options, Draw& command) {
+void add_options(Options options, Draw& command) {
   options.value("--seed", "N", "As given to manual_seed", command.seed)->check(whole_number())->required();
   options
       .texts("OPS", "",
              "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
              [&command](Text, Text op) {
-               core::random::parse_draw_op(op);
+               core::random::parse_random_op(op);
                command.ops.push_back(op);
              })
       ->required();
 }
 
-void describe_whole_model(Options options, OfWholeModel& command) {
+void add_whole_model_options(Options options, WholeModelOptions& command) {
   options
       .value(
           "MODEL", "",
@@ -468,36 +471,36 @@ void describe_whole_model(Options options, OfWholeModel& command) {
           command.model)
       ->required();
   options.value("--text", "TEXT", "What the model reads", command.text)->required();
-  describe_token(options, command.token);
+  add_token_option(options, command.token);
 }
 
-void describe_heads_off(Options options, OfWholeModel& command) {
+void add_ablation_option(Options options, WholeModelOptions& command) {
   options
       .texts("--off", "LAYER.HEAD,...", "Heads to ablate, as 5.1,3.0",
              [&command](Text option, Text head) { command.heads_off.insert(read_head(option, head)); })
       ->delimiter(',');
 }
 
-void describe(Options options, ListTokens& command) {
-  describe_whole_model(options, command);
+void add_options(Options options, ListTokens& command) {
+  add_whole_model_options(options, command);
   options.flag("--json", "As JSON", command.json, true);
 }
 
-void describe(Options options, Predict& command) {
-  describe_whole_model(options, command);
+void add_options(Options options, Predict& command) {
+  add_whole_model_options(options, command);
   options.value("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top)
       ->check(whole_number(1));
-  describe_heads_off(options, command);
+  add_ablation_option(options, command);
   options.flag("--json", "As JSON", command.json, true);
 }
 
-void describe(Options options, DescribeHeads& command) {
-  describe_whole_model(options, command);
-  describe_heads_off(options, command);
+void add_options(Options options, ListHeadRoles& command) {
+  add_whole_model_options(options, command);
+  add_ablation_option(options, command);
 }
 
-void describe(Options options, Generate& command) {
-  describe_whole_model(options, command);
+void add_options(Options options, Generate& command) {
+  add_whole_model_options(options, command);
   options.value("--tokens", "N", "How many tokens to generate, 20 unless given", command.n_tokens)
       ->check(whole_number(1));
   options
@@ -507,16 +510,16 @@ void describe(Options options, Generate& command) {
   options.value("--top", "K", "Sample from the K most probable tokens", command.sampling.top)
       ->check(whole_number(1));
   options.value("--seed", "N", "Seed of the samples, 123 unless given", command.seed)->check(whole_number());
-  describe_heads_off(options, command);
+  add_ablation_option(options, command);
 }
 
 // Checks of a whole command that the library's rules cannot express. Each throws core::Error, one line, where
 // an option would change nothing.
 
 template <class Command>
-void complete(const CLI::App&, Command&) {}
+void validate(const CLI::App&, Command&) {}
 
-void complete_model(const CLI::App& app, OfModel& command) {
+void validate_model(const CLI::App& app, ModelOptions& command) {
   const std::string name = app.get_name();
   const bool has_file = app.count("FILE") > 0 || (name == "check" && app.count("--ours") > 0);
   auto& given = command.choices.given;
@@ -529,24 +532,24 @@ void complete_model(const CLI::App& app, OfModel& command) {
   if (!has_file && given.empty() && name != "check")  // in a check it is that of its tensors
     throw core::Error(name + ": --layer: expected with a FILE, or with --given");
   for (auto& tensor : given) {
-    const auto layer = core::text::parse_whole_number(command.choices.layer);
+    const auto layer = core::text::parse_unsigned(command.choices.layer);
     if (!layer) refuse("--layer", "a whole number for given tensors", command.choices.layer);
     tensor.layer = *layer;
   }
 }
 
-void complete(const CLI::App& app, DrawFigure& figure) {
+void validate(const CLI::App& app, DrawFigure& figure) {
   const auto& stage = figure.options.stage;
   if (app.count("--stage") + app.count("--strip") == 0)
     throw core::Error("figure: expected either --stage NAME or --strip");
   if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
     throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
                       core::attention::info(*stage).name + ", which is of all heads");
-  if (app.count("--scale") > 0 && figure.form != ExportForm::png)
+  if (app.count("--scale") > 0 && figure.form != ExportFormat::png)
     throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
 }
 
-void complete(const CLI::App& app, Export& command) {
+void validate(const CLI::App& app, Export& command) {
   const std::string ending = command.out.extension().string();
   const bool is_file = ending == ".npz" || ending == ".html" ||
                        formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
@@ -560,7 +563,7 @@ void complete(const CLI::App& app, Export& command) {
     throw core::Error("export: --stages: expected without a page, which has the stages that it needs");
 }
 
-void complete(const CLI::App& app, Generate& command) {
+void validate(const CLI::App& app, Generate& command) {
   for (const char* option : {"--top", "--seed"})
     if (app.count(option) > 0 && command.sampling.temperature == 0)
       throw core::Error(std::string("generate: ") + option +
@@ -594,7 +597,7 @@ struct HelpFormatter : CLI::Formatter {
 };
 
 /// Throws core::Error when an option of the window precedes a command.
-void expect_nothing_of_the_window(const CLI::App& program) {
+void require_no_window_options(const CLI::App& program) {
   for (const CLI::Option* option : program.get_options())
     if (option->count() > 0)
       throw core::Error("expected " + std::string(option->get_positional() ? "a " : "") + option->get_name() +
@@ -608,18 +611,18 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   app->footer(std::string("Example: ") + example);
   const auto command = std::make_shared<Command>();
   add_help(*app);
-  describe({*app}, *command);
+  add_options({*app}, *command);
   app->callback([&program, &chosen, app, command] {
-    expect_nothing_of_the_window(program);
-    if constexpr (std::is_base_of_v<OfModel, Command>) complete_model(*app, *command);
-    complete(*app, *command);
+    require_no_window_options(program);
+    if constexpr (std::is_base_of_v<ModelOptions, Command>) validate_model(*app, *command);
+    validate(*app, *command);
     chosen = std::move(*command);
   });
 }
 
 /// Describes the error that the library found; an unknown argument says more than a missing one.
-std::string what_is_wrong(const CLI::App& program, const std::vector<std::string>& arguments,
-                          const CLI::ParseError& error) {
+std::string parse_error_text(const CLI::App& program, const std::vector<std::string>& arguments,
+                             const CLI::ParseError& error) {
   const std::vector<std::string> unknown = program.remaining(true);
   const auto commands = program.get_subcommands();
   const std::string help =
@@ -650,7 +653,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& program) {
 /// Escapes text for troff: no request at the start of a line, no escape, hyphens that can be copied.
 std::string troff(const std::string& text) {
   std::string line;
-  for (const char32_t c : core::text::repaired_characters(text)) {
+  for (const char32_t c : core::text::decode_utf8_lossy(text)) {
     if (c == U'\\')
       line += "\\e";
     else if (c == U'-')
@@ -687,7 +690,7 @@ std::string options_text(const CLI::App& command) {
 }
 
 /// Returns the long names of the options, separated by spaces.
-std::string words_of(const CLI::App& command) {
+std::string long_option_names(const CLI::App& command) {
   std::vector<std::string> words;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
@@ -769,12 +772,12 @@ std::string markdown_reference(const CLI::App& program) {
 std::string bash_completion(const CLI::App& program) {
   const std::string commands =
       core::text::joined(commands_of(program), " ", [](const CLI::App* c) { return c->get_name(); });
-  const std::string all = quoted(commands + " " + words_of(program));
+  const std::string all = quoted(commands + " " + long_option_names(program));
   std::string text =
       "# Completion of attnscope's command line in bash.\n"
       "_attnscope() {\n  local word=${COMP_WORDS[COMP_CWORD]} words=\n  case ${COMP_WORDS[1]} in\n";
   for (const CLI::App* command : commands_of(program))
-    text += "    " + command->get_name() + ") words=" + quoted(words_of(*command)) + " ;;\n";
+    text += "    " + command->get_name() + ") words=" + quoted(long_option_names(*command)) + " ;;\n";
   return text + "    *) words=" + all +
          " ;;\n  esac\n"
          "  [ \"$COMP_CWORD\" -eq 1 ] && words=" +
@@ -845,7 +848,7 @@ void add_manual(CLI::App& program, Arguments& chosen) {
       "manual", "Print the manual page, the same as Markdown, or completions for a shell");
   app->group("");
   const auto print = [&program, &chosen](const std::string& kind) {
-    expect_nothing_of_the_window(program);
+    require_no_window_options(program);
     chosen = ShowText{manual_text(program, kind)};
   };
   app->add_option_function<std::string>("KIND", print, "man, markdown, bash, zsh or fish")->required();
@@ -868,7 +871,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
       openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
   const Options options{program};
   CLI::Option* file = options.value("FILE", "", with_whole, window.file);
-  describe_preset(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
+  add_preset_option(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
   options.value("--text", "TEXT", "What the whole model reads at first", window.text)->needs(file);
   options.value("--layer", "L", "Its layer that is selected at first, from 0", window.layer)
       ->check(whole_number())
@@ -895,7 +898,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
                   "attnscope tokens MODEL --text \"Once upon a time\"");
   add<Predict>(program, chosen, "predict", "Run a model on a text and print the most probable next tokens",
                "attnscope predict MODEL --text \"Once upon a time\" --off 5.1");
-  add<DescribeHeads>(program, chosen, "heads", "Write the roles of a model's heads on a text as CSV",
+  add<ListHeadRoles>(program, chosen, "heads", "Write the roles of a model's heads on a text as CSV",
                      "attnscope heads MODEL --text \"Once upon a time\"");
   add<Generate>(program, chosen, "generate", "Generate tokens after a text",
                 "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
@@ -905,7 +908,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   add_manual(program, chosen);
   program.footer("attnscope COMMAND --help describes one command.");
   if (std::ranges::find(arguments, "") != arguments.end())
-    return WrongUsage{"expected no empty argument, got one"};
+    return UsageError{"expected no empty argument, got one"};
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     program.parse(std::move(reversed));  // the library pops them from the back
@@ -914,9 +917,9 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   } catch (const CLI::CallForVersion& version) {
     return ShowText{std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return WrongUsage{what_is_wrong(program, arguments, error)};
+    return UsageError{parse_error_text(program, arguments, error)};
   } catch (const core::Error& error) {
-    return WrongUsage{error.what()};
+    return UsageError{error.what()};
   }
   if (!program.get_subcommands().empty()) return chosen;
   if (const auto* named = std::get_if<const core::editing::Preset*>(&preset)) window.preset = *named;

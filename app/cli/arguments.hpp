@@ -26,7 +26,7 @@ namespace app {
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
 /// Options of every command about a model.
-struct OfModel {
+struct ModelOptions {
   Source source;
   core::importing::Choices choices = {};                      ///< for a file of tensors
   std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< bugs to inject into the model first
@@ -37,54 +37,55 @@ struct OfModel {
 struct Attach : OpenWindow {};
 struct ListPresets {};
 struct ListMistakes {};
-struct Export : OfModel {
+struct Export : ModelOptions {
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
   bool is_page = false;  ///< one self-contained HTML file, of a whole model with every layer
 };
-struct WriteProgram : OfModel {
+struct WriteProgram : ModelOptions {
   std::optional<std::filesystem::path> file;  ///< else standard output
 };
-struct WriteSession : OfModel {
+struct WriteSession : ModelOptions {
   std::filesystem::path file;
 };
 /// Checks tensors against a model.
-struct Check : OfModel {
+struct Check : ModelOptions {
   std::filesystem::path against;
   core::check::Tolerance tolerance;
-  std::map<std::string, std::string> by_hand;   ///< stage of a tensor; "" ignores it
-  const core::check::Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
+  std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" ignores it
+  const core::check::TensorLayout* layout =
+      nullptr;  ///< of the features of heads, or nullptr for whichever fits
   bool json = false;
   bool computes_source = false;  ///< the model is computed from the tensors of the source
   std::filesystem::path fixed;   ///< session to write with the first cause applied, or ""
 };
 struct Draw {
   std::uint64_t seed = 0;
-  std::vector<std::string> ops;  ///< as core::random::parse_draw_op() reads them
+  std::vector<std::string> ops;  ///< as core::random::parse_random_op() reads them
 };
-struct DrawFigure : OfModel {
+struct DrawFigure : ModelOptions {
   core::figures::FigureOptions options;
-  ColorChoice colors;                 ///< of the figure, in place of those in options
-  ExportForm form = ExportForm::svg;  ///< a picture format
+  ColorChoice colors;                     ///< of the figure, in place of those in options
+  ExportFormat form = ExportFormat::svg;  ///< a picture format
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
 };
 /// Options of every command about a whole model and a text.
-struct OfWholeModel {
+struct WholeModelOptions {
   std::filesystem::path model;
   std::string text;
   std::string token = {};  ///< of an attached model, whose address `model` is, or ""
   std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< ablated ones, by layer and head
 };
-struct ListTokens : OfWholeModel {
+struct ListTokens : WholeModelOptions {
   bool json = false;
 };
-struct Predict : OfWholeModel {
+struct Predict : WholeModelOptions {
   std::size_t top = 10;
   bool json = false;
 };
-struct DescribeHeads : OfWholeModel {};
-struct Generate : OfWholeModel {
+struct ListHeadRoles : WholeModelOptions {};
+struct Generate : WholeModelOptions {
   std::size_t n_tokens = 20;
   core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
@@ -94,14 +95,14 @@ struct ShowText {
   std::string text;
 };
 /// Invalid arguments; the message is one line.
-struct WrongUsage {
+struct UsageError {
   std::string message;
 };
 
 /// The parsed command line.
 using Arguments =
     std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
-                 DrawFigure, Check, Draw, ListTokens, Predict, DescribeHeads, Generate, ShowText, WrongUsage>;
+                 DrawFigure, Check, Draw, ListTokens, Predict, ListHeadRoles, Generate, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

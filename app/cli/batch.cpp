@@ -40,39 +40,39 @@
 namespace app {
 namespace {
 
-constexpr int done = 0, failed = 1, wrong_usage = 2;
+constexpr int done = 0, failed = 1, usage_error = 2;
 
 // A search that Ctrl+C stops.
 
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds tick(20);
-constexpr double seconds_unsaid = 0.4, seconds_between = 0.2;
+constexpr double progress_delay_seconds = 0.4, progress_interval_seconds = 0.2;
 constexpr const char* clear_line = "\r\033[K";
 
-std::string progress_words(const core::Token& token, double seconds) {
+std::string progress_words(const core::StopToken& token, double seconds) {
   char text[128];
   std::snprintf(text, sizeof text, "searching for the cause: %llu tried, %.1f s; Ctrl+C stops",
                 static_cast<unsigned long long>(token.done()), seconds);
   return text;
 }
 
-void watch(const std::stop_token& ended, const core::system::SignalBlocker& blocker, core::Token& token,
+void watch(const std::stop_token& ended, const core::system::SignalBlocker& blocker, core::StopToken& token,
            std::ostream& err, bool says) {
   const auto begin = Clock::now();
-  double next = seconds_unsaid;
+  double next = progress_delay_seconds;
   bool has_said = false;
   while (!ended.stop_requested()) {
     std::this_thread::sleep_for(tick);
     if (blocker.take() == SIGINT) {
-      if (!token.goes_on()) core::system::end_by(SIGINT);
+      if (!token.should_continue()) core::system::terminate_by_signal(SIGINT);
       token.stop();
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (!says || seconds < next) continue;
     err << clear_line << progress_words(token, seconds) << std::flush;
     has_said = true;
-    next = seconds + seconds_between;
+    next = seconds + progress_interval_seconds;
   }
   if (has_said) err << clear_line << std::flush;
 }
@@ -82,9 +82,9 @@ void watch(const std::stop_token& ended, const core::system::SignalBlocker& bloc
 class SearchWatch {
  public:
   /// The token and the stream must outlive it.
-  SearchWatch(core::Token& token, std::ostream& err)
+  SearchWatch(core::StopToken& token, std::ostream& err)
       : blocker_({SIGINT}), thread_([this, &token, &err](const std::stop_token& ended) {
-          const bool is_terminal = &err == &std::cerr && core::system::errors_are_on_terminal();
+          const bool is_terminal = &err == &std::cerr && core::system::stderr_is_terminal();
           watch(ended, blocker_, token, err, is_terminal);
         }) {}
   SearchWatch(const SearchWatch&) = delete;
@@ -116,8 +116,8 @@ std::string hex_text(const std::string& bytes) {
 }
 
 /// A whole model and a text.
-struct Session {
-  explicit Session(const OfWholeModel& command)
+struct TextRun {
+  explicit TextRun(const WholeModelOptions& command)
       : model(opened(command)),
         tokens(tokenized(command)),
         pool(std::max(1u, std::thread::hardware_concurrency())) {
@@ -128,13 +128,13 @@ struct Session {
         throw core::Error("--off: expected layers below " + std::to_string(sizes.n_layers) +
                           " and heads below " + std::to_string(sizes.n_heads) + ", got " +
                           std::to_string(layer) + "." + std::to_string(head));
-      edits.emplace_back(transformer::HeadOff{layer, head});
+      edits.emplace_back(transformer::AblatedHead{layer, head});
     }
   }
 
   transformer::PassRef run() {
     try {
-      return model->run(ids, edits, means);
+      return model->run(ids, edits, context);
     } catch (const core::Error& error) {
       const std::string words = error.what(), place = model->description().path.string();
       throw core::Error(words.starts_with(place) ? words : place + ": " + words);
@@ -147,16 +147,16 @@ struct Session {
   std::vector<std::size_t> ids = {};
   std::vector<transformer::Edit> edits = {};
   core::ThreadPool pool;
-  core::Token progress = {};
-  transformer::Means means{pool, progress};
+  core::StopToken progress = {};
+  transformer::CallContext context{pool, progress};
 
  private:
-  static transformer::ModelRef opened(const OfWholeModel& command) {
+  static transformer::ModelRef opened(const WholeModelOptions& command) {
     if (core::system::is_socket_address(command.model.string()))
       return transformer::attach_model(command.model.string(), command.token);
-    return transformer::open_transformer(command.model, core::system::free_memory() / 2);
+    return transformer::open_transformer(command.model, core::system::available_memory() / 2);
   }
-  std::vector<TextToken> tokenized(const OfWholeModel& command) const {
+  std::vector<TextToken> tokenized(const WholeModelOptions& command) const {
     try {
       return model->tokenize(command.text);
     } catch (const core::Error& error) {
@@ -172,7 +172,7 @@ std::string tokens_json(const std::vector<TextToken>& tokens, const transformer:
     if (more) {
       const auto [piece, bytes, is_special] = more->token(token.id);
       json += ", \"piece\": " + json_quoted(piece) +
-              ", \"bytes\": " + json_quoted(token.is_put_in ? "" : hex_text(bytes)) +
+              ", \"bytes\": " + json_quoted(token.is_inserted ? "" : hex_text(bytes)) +
               ", \"special\": " + (token.is_special ? "true" : "false");
     }
     return json + "}";
@@ -200,26 +200,26 @@ std::string predictions_json(const std::vector<Prediction>& predictions,
 
 /// Returns a layer of a whole model on a text: the input of its attention, and its projections. Without a
 /// layer it is the first.
-core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer) {
-  const auto number = layer.empty() ? 0 : core::text::parse_whole_number(layer);
+core::importing::ImportResult load_text_layer(const WholeModelOptions& command, const std::string& layer) {
+  const auto number = layer.empty() ? 0 : core::text::parse_unsigned(layer);
   if (!number) throw core::Error("--layer: expected a whole number, 0 for the first, got \"" + layer + "\"");
-  Session session(command);
+  TextRun session(command);
   transformer::require_layer(*session.model, *number);
   const transformer::PassRef pass = session.run();
   std::vector<std::size_t> heads_off;
   for (const auto& [of_layer, head] : command.heads_off)
     if (of_layer == *number) heads_off.push_back(head);
-  core::importing::Imported imported;
+  core::importing::ImportResult imported;
   imported.model = transformer::layer_model(*session.model, *pass, *number, session.names(), heads_off);
-  imported.account.used = {"attention of layer " + std::to_string(*number) + " on " +
-                           core::text::counted(session.ids.size(), "token") +
-                           ", whose layers before were computed in float32"};
+  imported.import_report.used = {"attention of layer " + std::to_string(*number) + " on " +
+                                 core::text::counted(session.ids.size(), "token") +
+                                 ", whose layers before were computed in float32"};
   return imported;
 }
 
 /// Returns every layer of a whole model on a text.
-std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) {
-  Session session(command);
+std::vector<core::attention::Model> load_text_layers(const WholeModelOptions& command) {
+  TextRun session(command);
   const transformer::PassRef pass = session.run();
   std::vector<core::attention::Model> layers;
   for (std::size_t l = 0; l < session.model->description().sizes.n_layers; ++l)
@@ -230,22 +230,23 @@ std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) 
 // The model of a command.
 
 /// Prints one line with the used, unused and assumed parts of a file, and then a line for each note.
-void say_what_became(const std::string& name, const core::importing::Imported& imported, std::ostream& err) {
-  print_error(err, "note: " + name + ": " + core::importing::account_text(imported.account));
+void print_import_account(const std::string& name, const core::importing::ImportResult& imported,
+                          std::ostream& err) {
+  print_error(err, "note: " + name + ": " + core::importing::import_report_text(imported.import_report));
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
 }
 
 /// Reads pipes to the end, as they are read more than once: to detect the format, then for the contents.
-void read_pipes_whole(const OfModel& command) {
+void read_pipes_whole(const ModelOptions& command) {
   if (const auto* path = std::get_if<std::filesystem::path>(&command.source))
-    core::system::read_pipe_whole(*path);
-  if (!command.choices.embeddings.empty()) core::system::read_pipe_whole(command.choices.embeddings);
+    core::system::buffer_pipe_to_file(*path);
+  if (!command.choices.embeddings.empty()) core::system::buffer_pipe_to_file(command.choices.embeddings);
   for (const auto& given : command.choices.given)
-    core::system::read_pipe_whole(core::formats::address_of(given.source).file);
+    core::system::buffer_pipe_to_file(core::formats::parse_tensor_address(given.source).file);
 }
 
 /// Throws core::Error for options that a session answers itself, such as the number of heads.
-void require_use_of(const core::importing::Choices& choices, const std::filesystem::path& path) {
+void refuse_unused_options(const core::importing::Choices& choices, const std::filesystem::path& path) {
   const core::importing::Settings& said = choices.settings;
   const char* option = choices.n_heads                      ? "--heads"
                        : said.causal                        ? "--causal"
@@ -253,7 +254,7 @@ void require_use_of(const core::importing::Choices& choices, const std::filesyst
                        : said.rotary                        ? "--rope"
                        : said.window                        ? "--window"
                        : said.n_kv_heads                    ? "--kv-heads"
-                       : !said.as_type.empty()              ? "--assume"
+                       : !said.type_override.empty()        ? "--assume"
                        : !choices.embeddings.empty()        ? "--embeddings"
                        : !choices.embeddings_tensor.empty() ? "--tensor"
                        : choices.ignored                    ? "--ignore"
@@ -264,13 +265,13 @@ void require_use_of(const core::importing::Choices& choices, const std::filesyst
 }
 
 /// Returns the model of a file or a preset; notes about it go to err, a line each.
-core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
+core::importing::ImportResult load_model(const ModelOptions& command, std::ostream& err) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
     return {(*preset)->make(), {}, {}, {}};
   const auto& path = std::get<std::filesystem::path>(command.source);
   if (command.text) {
-    auto imported = layer_of_text({path, *command.text}, command.choices.layer);
-    say_what_became(path.filename().string(), imported, err);
+    auto imported = load_text_layer({path, *command.text}, command.choices.layer);
+    print_import_account(path.filename().string(), imported, err);
     return imported;
   }
   if (core::experiment::is_saved_experiment(path))
@@ -279,29 +280,29 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
         ": expected a model, got a session of a whole one, which the window opens; here give the model itself, with "
         "--text and --layer");
   core::importing::Choices choices = command.choices;
-  require_use_of(choices, path);
+  refuse_unused_options(choices, path);
   if (!choices.given.empty() && core::importing::is_session(path))
     choices.layer.clear();                          // it is that of the given tensors
   if (!choices.ignored) choices.ignored.emplace();  // only named features may be ignored
-  core::Token progress;
+  core::StopToken progress;
   auto imported = core::importing::import_file(path, choices, progress);
   const std::string name = path.filename().string();
   if (!core::importing::is_session(path))
-    say_what_became(name, imported, err);
-  else if (const std::string words = core::importing::reservations_text(imported.account); !words.empty())
+    print_import_account(name, imported, err);
+  else if (const std::string words = core::importing::caveats_text(imported.import_report); !words.empty())
     print_error(err, "note: " + name + ": " + words);
   return imported;
 }
 
 /// Returns the given tensors with the meaning of --first-line for their tables; without it, notes for which
 /// tables the first line was assumed to be numbers.
-std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, std::ostream& err) {
+std::vector<core::formats::StageFile> resolve_given_headers(const ModelOptions& command, std::ostream& err) {
   auto given = command.choices.given;
   for (auto& tensor : given) {
     tensor.has_header_line = command.choices.has_header_line == true;
     if (command.choices.has_header_line) continue;
-    const auto file = core::formats::open_tensors(core::formats::address_of(tensor.source).file);
-    if (core::formats::has_index_header(file, core::Token()))
+    const auto file = core::formats::open_tensors(core::formats::parse_tensor_address(tensor.source).file);
+    if (core::formats::has_index_header(file, core::StopToken()))
       print_error(err, "note: " + file.path().filename().string() +
                            ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "
                            "numbers and no names of columns (--first-line says which)");
@@ -310,35 +311,35 @@ std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, st
 }
 
 /// Returns the model that a command is about, with its given stages and injected bugs.
-core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
+core::importing::ImportResult load_edited_model(const ModelOptions& command, std::ostream& err) {
   read_pipes_whole(command);
-  const auto given = given_as_said(command, err);
-  core::importing::Imported result;
+  const auto given = resolve_given_headers(command, err);
+  core::importing::ImportResult result;
   if (command.source == Source(std::filesystem::path())) {
     result.model =
-        core::formats::with_given_tensors(std::nullopt, given, command.choices.n_heads.value_or(1));
-    result.account = core::importing::account_of_given(result.model, given);
+        core::formats::with_overrides_from_files(std::nullopt, given, command.choices.n_heads.value_or(1));
+    result.import_report = core::importing::given_stages_report(result.model, given);
     if (command.choices.settings != core::importing::Settings())
       core::importing::apply(command.choices.settings, result, "");
     if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
       result.notes.push_back(wrong);
-    say_what_became("given", result, err);
-  } else if (result = known_model(command, err); !given.empty()) {
-    result.model = core::formats::with_given_tensors(result.model, given);
+    print_import_account("given", result, err);
+  } else if (result = load_model(command, err); !given.empty()) {
+    result.model = core::formats::with_overrides_from_files(result.model, given);
     if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
       print_error(err, "note: " + wrong);
   }
   for (const core::mistakes::Mistake* mistake : command.mistakes) {
-    if (!core::mistakes::applies(*mistake, result.model))
+    if (!core::mistakes::has_effect(*mistake, result.model))
       throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
-    result.model = made(*mistake, result.model);
+    result.model = injected(*mistake, result.model);
   }
   return result;
 }
 
 /// Throws core::Error if a model is too large for this machine; nobody can be asked about others here.
 void require_memory(const core::attention::Model& model) {
-  const MemoryNeed need = memory_need(model, core::system::free_memory());
+  const MemoryNeed need = memory_need(model, core::system::available_memory());
   if (need.is_too_much()) throw core::Error(need.words());
 }
 
@@ -348,12 +349,12 @@ bool has_no_layers(const Check& command) {
   return !path || (!path->empty() && core::importing::is_session(*path));
 }
 
-core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
-                                     std::ostream& err) {
-  core::system::read_pipe_whole(command.against);
+core::check::MatchResult matched_tensors(const Check& command, const core::attention::Model& model,
+                                         std::ostream& err) {
+  core::system::buffer_pipe_to_file(command.against);
   auto file = core::formats::open_tensors(command.against);
   if (command.choices.has_header_line == true)
-    file = core::formats::with_index_header_as_names(file, core::Token());
+    file = core::formats::with_index_header_as_names(file, core::StopToken());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
@@ -365,16 +366,17 @@ core::check::Matched matched_tensors(const Check& command, const core::attention
 
 /// Returns the model of queries, keys and values, changed so that the later tensors of the same file follow
 /// from them: causal or not, or with the first cause that explains the difference.
-core::attention::Model followed(const Check& command, core::attention::Model model, std::ostream& err) {
+core::attention::Model fit_to_later_tensors(const Check& command, core::attention::Model model,
+                                            std::ostream& err) {
   namespace check = core::check;
   const auto& path = std::get<std::filesystem::path>(command.source);
   const std::string name = path.filename().string();
   const auto file = core::formats::open_tensors(path);
   const check::MatchOptions options{.layout = command.layout, .layer = command.choices.layer};
-  const auto report_of = [&](const core::attention::Model& of, const core::Token& token) {
+  const auto report_of = [&](const core::attention::Model& of, const core::StopToken& token) {
     return check::check(of, check::match(of, file, {}, options), command.tolerance, token);
   };
-  core::Token stopped, search;
+  core::StopToken stopped, search;
   stopped.stop();
   if (report_of(model, stopped).agrees) return model;
   core::attention::Model other = model;
@@ -397,7 +399,7 @@ core::attention::Model followed(const Check& command, core::attention::Model mod
   }
   print_error(err, differs + ", but where " +
                        core::text::joined(report.explanations.front().sentences, "; and ") + ": taken so");
-  return check::made(report.explanations.front());
+  return check::injected(report.explanations.front());
 }
 
 std::string title_of(const Source& source) {
@@ -408,7 +410,7 @@ std::string title_of(const Source& source) {
 // Commands.
 
 void list_tokens(const ListTokens& command, std::ostream& out) {
-  const Session session(command);
+  const TextRun session(command);
   if (command.json) {
     out << "{\"tokens\": [\n    " << tokens_json(session.tokens, session.model.get()) << "]}\n";
     return;
@@ -417,25 +419,27 @@ void list_tokens(const ListTokens& command, std::ostream& out) {
   for (std::size_t i = 0; i < session.tokens.size(); ++i) {
     const TextToken& token = session.tokens[i];
     const transformer::VocabularyToken of = session.model->token(token.id);
-    const std::string& text = token.is_put_in ? of.piece : of.bytes;
+    const std::string& text = token.is_inserted ? of.piece : of.bytes;
     out << i << '\t' << token.id << '\t' << json_quoted(text) << '\t'
-        << (token.is_put_in ? "put in" : hex_text(text) + (token.is_special ? "\tspecial" : "")) << '\n';
+        << (token.is_inserted ? "put in" : hex_text(text) + (token.is_special ? "\tspecial" : "")) << '\n';
   }
 }
 
 void predict(const Predict& command, std::ostream& out) {
-  Session session(command);
+  TextRun session(command);
   const transformer::Description& model = session.model->description();
-  if (!model.why_no_prediction.empty())
-    throw core::Error(model.path.string() + ": " + model.why_no_prediction);
-  const transformer::Places places =
-      session.ids.empty() ? transformer::Places() : transformer::find_places(*session.model, session.ids);
-  if (!places.why_none.empty()) throw core::Error(model.path.string() + ": " + places.why_none);
+  if (!model.no_prediction_reason.empty())
+    throw core::Error(model.path.string() + ": " + model.no_prediction_reason);
+  const transformer::PredictedPositions places =
+      session.ids.empty() ? transformer::PredictedPositions()
+                          : transformer::find_predicted_positions(*session.model, session.ids);
+  if (!places.no_prediction_reason.empty())
+    throw core::Error(model.path.string() + ": " + places.no_prediction_reason);
   const transformer::PassRef pass = session.run();
   std::vector<Prediction> predictions;
   for (const transformer::Place& place : places.all)
     predictions.push_back(
-        {place, transformer::top_tokens(session.model->next(*pass, place.row, session.means), command.top,
+        {place, transformer::top_tokens(session.model->next(*pass, place.row, session.context), command.top,
                                         model.n_tokens)});
   if (command.json) {
     out << "{\"tokens\": [\n    " << tokens_json(session.tokens, nullptr) << "],\n  \"next\": [\n    "
@@ -449,14 +453,14 @@ void predict(const Predict& command, std::ostream& out) {
           << float_text(probability) << '\t' << float_text(logit) << '\n';
 }
 
-void describe_heads(const DescribeHeads& command, std::ostream& out) {
-  Session session(command);
+void list_head_roles(const ListHeadRoles& command, std::ostream& out) {
+  TextRun session(command);
   const transformer::PassRef pass = session.run();
   const auto if_any = [](const std::optional<double>& share) { return share ? float_text(*share) : ""; };
   out << "layer,head,previous,first,itself,same_token,induction,entropy_bits\r\n";
   for (std::size_t l = 0; l < session.model->description().sizes.n_layers; ++l) {
     const auto layer =
-        session.model->maps(*pass, l, session.ids.size(), session.ids.size() - 1, session.means);
+        session.model->maps(*pass, l, session.ids.size(), session.ids.size() - 1, session.context);
     for (std::size_t h = 0; h < layer.heads.size(); ++h) {
       const auto& roles = layer.heads[h].roles;
       out << l << ',' << h << ',' << float_text(roles.previous) << ',' << float_text(roles.first) << ','
@@ -467,18 +471,18 @@ void describe_heads(const DescribeHeads& command, std::ostream& out) {
 }
 
 void generate(const Generate& command, std::ostream& out) {
-  Session session(command);
+  TextRun session(command);
   core::random::Generator generator(command.seed);
   std::string text = command.text;
   for (const std::size_t id : session.model->generate(session.ids, session.edits, command.n_tokens,
-                                                      command.sampling, generator, session.means))
+                                                      command.sampling, generator, session.context))
     text += session.model->token(id).bytes;
-  const bool is_terminal = &out == &std::cout && core::system::output_is_terminal();
+  const bool is_terminal = &out == &std::cout && core::system::stdout_is_terminal();
   out << (is_terminal ? core::text::printable_lines(text) : text) << '\n';
 }
 
 /// Returns the model of a session as a Transformer, which can be checked step by step.
-const transformer::Transformer& own_of(const Session& session) {
+const transformer::Transformer& require_local_model(const TextRun& session) {
   if (const auto* own = dynamic_cast<const transformer::Transformer*>(session.model.get())) return *own;
   throw core::Error(session.model->description().path.string() +
                     ": expected a model in a file or a folder, got an attached one");
@@ -486,15 +490,15 @@ const transformer::Transformer& own_of(const Session& session) {
 
 /// Checks tensors of all layers against a whole model; command.text must be set. Returns whether they agree.
 bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
-  core::system::read_pipe_whole(command.against);
-  Session session({std::get<std::filesystem::path>(command.source), *command.text});
+  core::system::buffer_pipe_to_file(command.against);
+  TextRun session({std::get<std::filesystem::path>(command.source), *command.text});
   const auto file = core::formats::open_tensors(command.against);
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
-  core::Token search;
+  core::StopToken search;
   const SearchWatch watch(search, err);
   const auto report =
-      core::check::check_whole(own_of(session), session.ids, session.names(), file,
-                               {command.tolerance, command.layout, command.by_hand}, session.means, search);
+      core::check::check_whole(require_local_model(session), session.ids, session.names(), file,
+                               {command.tolerance, command.layout, command.by_hand}, session.context, search);
   out << (command.json ? core::check::whole_report_json(report) : core::check::whole_report_text(report));
   return report.agrees();
 }
@@ -515,7 +519,7 @@ struct Runner {
   }
   int operator()(const Export& command) const {
     if (command.is_page) return export_page(command);
-    const core::attention::Model model = model_of(command, err).model;
+    const core::attention::Model model = load_edited_model(command, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
     if (model.kv_heads() < model.n_heads && !command.options.archive)
@@ -526,9 +530,9 @@ struct Runner {
   int export_page(const Export& command) const {
     std::vector<core::attention::Model> layers;
     if (command.text && command.choices.layer.empty() && command.choices.given.empty())
-      layers = layers_of_text({std::get<std::filesystem::path>(command.source), *command.text});
+      layers = load_text_layers({std::get<std::filesystem::path>(command.source), *command.text});
     else
-      layers.push_back(model_of(command, err).model);
+      layers.push_back(load_edited_model(command, err).model);
     for (const auto& layer : layers) require_memory(layer);
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(command.out, ignored);
@@ -538,7 +542,7 @@ struct Runner {
   }
   int operator()(const WriteProgram& command) const {
     const std::string text =
-        core::formats::program_text(model_of(command, err).model, title_of(command.source));
+        core::formats::program_text(load_edited_model(command, err).model, title_of(command.source));
     if (command.file)
       core::system::write_atomically(*command.file, text);
     else
@@ -546,24 +550,24 @@ struct Runner {
     return done;
   }
   int operator()(const WriteSession& command) const {
-    auto imported = model_of(command, err);
-    core::formats::save_session(
-        command.file, {std::move(imported.model), std::move(imported.view),
-                       core::importing::not_supported_words(imported.account), imported.account.assumed});
+    auto imported = load_edited_model(command, err);
+    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view),
+                                               core::importing::not_supported_words(imported.import_report),
+                                               imported.import_report.assumed});
     return done;
   }
   int operator()(const Check& command) const {
     namespace check = core::check;
     if (command.text && command.choices.layer.empty())
       return check_whole_model(command, out, err) ? done : failed;
-    OfModel of_model = command;
+    ModelOptions of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
     of_model.choices.has_header_line.reset();  // it is for the checked tensors
     of_model.choices.computes_stages = command.computes_source;
-    core::attention::Model model = model_of(of_model, err).model;
-    if (command.computes_source) model = followed(command, std::move(model), err);
-    const check::Matched matched = matched_tensors(command, model, err);
-    core::Token token;
+    core::attention::Model model = load_edited_model(of_model, err).model;
+    if (command.computes_source) model = fit_to_later_tensors(command, std::move(model), err);
+    const check::MatchResult matched = matched_tensors(command, model, err);
+    core::StopToken token;
     const check::Report report = [&] {
       const SearchWatch watch(token, err);
       return check::check(model, matched, command.tolerance, token);
@@ -572,36 +576,36 @@ struct Runner {
     if (!command.fixed.empty()) {
       if (report.explanations.empty())
         throw core::Error("--apply-fix: no cause was found that could be applied");
-      core::formats::save_session(command.fixed, {check::made(report.explanations.front()), {}, {}});
+      core::formats::save_session(command.fixed, {check::injected(report.explanations.front()), {}, {}});
     }
     return report.agrees ? done : failed;
   }
   int operator()(const DrawFigure& command) const {
-    const core::attention::Model model = model_of(command, err).model;
+    const core::attention::Model model = load_edited_model(command, err).model;
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = colored_figure(model, trace, command.options, command.colors);
     core::system::write_atomically(command.file, figure_bytes(command.form, figure, command.scale));
-    if (command.form != ExportForm::svg)  // a viewer of SVG has its own fonts
+    if (command.form != ExportFormat::svg)  // a viewer of SVG has its own fonts
       if (const auto missing = core::figures::missing_characters(figure); !missing.empty())
-        print_error(err, "note: " + core::fonts::missing_words(missing));
+        print_error(err, "note: " + core::fonts::missing_characters_message(missing));
     return done;
   }
   int operator()(const Draw& command) const {
-    core::random::draw(command.seed, command.ops, out);
+    core::random::write_samples(command.seed, command.ops, out);
     return done;
   }
   int operator()(const ListTokens& command) const { return (list_tokens(command, out), done); }
   int operator()(const Predict& command) const { return (predict(command, out), done); }
-  int operator()(const DescribeHeads& command) const { return (describe_heads(command, out), done); }
+  int operator()(const ListHeadRoles& command) const { return (list_head_roles(command, out), done); }
   int operator()(const Generate& command) const { return (generate(command, out), done); }
   int operator()(const ShowText& command) const {
     out << command.text;
     return done;
   }
-  int operator()(const WrongUsage& command) const {
+  int operator()(const UsageError& command) const {
     print_error(err, command.message);
-    return wrong_usage;
+    return usage_error;
   }
   int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
 };

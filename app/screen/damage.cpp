@@ -19,7 +19,7 @@ struct Canvas::Surface {
 Canvas::Canvas() = default;
 Canvas::~Canvas() = default;
 
-bool Canvas::fit(int width, int height) {
+bool Canvas::resize(int width, int height) {
   if (surface_ && width == width_ && height == height_) return true;
   if (!surface_) surface_ = std::make_unique<Surface>();
   width_ = width, height_ = height;
@@ -46,7 +46,7 @@ void Canvas::begin(std::span<const Area> areas, float scale, Rgb color) {
   glDisable(GL_SCISSOR_TEST);
 }
 
-void Canvas::put_on_window() {
+void Canvas::copy_to_window() {
   glBindFramebuffer(GL_READ_FRAMEBUFFER, surface_->framebuffer.id());
   glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
   glBlitFramebuffer(0, 0, width_, height_, 0, height_, width_, 0, GL_COLOR_BUFFER_BIT, GL_NEAREST);
@@ -63,7 +63,7 @@ std::vector<std::uint8_t> Canvas::pixels() const {
   return rgba;
 }
 
-void turn_over(ImDrawData& data) {
+void flip_vertically(ImDrawData& data) {
   // Edges through pixel centers must be rounded to the same side as without the flip.
   constexpr float nudge = 1.0f / 256;
   for (int l = 0; l < data.CmdListsCount; ++l)
@@ -76,10 +76,10 @@ void turn_over(ImDrawData& data) {
 
 namespace {
 
-constexpr std::size_t max_areas = 40;       // each costs a pass over all draw data
-constexpr double most_of_the_window = 0.6;  // above this share everything is drawn
+constexpr std::size_t max_areas = 40;      // each costs a pass over all draw data
+constexpr double full_redraw_share = 0.6;  // above this share everything is drawn
 
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+std::uint64_t combined_hash(std::uint64_t a, std::uint64_t b) {
   a = (a ^ b) * 0x9e3779b97f4a7c15ull;
   return a ^ (a >> 29);
 }
@@ -109,7 +109,7 @@ ImVec4 bounds(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
           std::max({a.pos.x, b.pos.x, c.pos.x}), std::max({a.pos.y, b.pos.y, c.pos.y})};
 }
 
-ImVec4 common(const ImVec4& a, const ImVec4& b) {
+ImVec4 intersection(const ImVec4& a, const ImVec4& b) {
   return {std::max(a.x, b.x), std::max(a.y, b.y), std::min(a.z, b.z), std::min(a.w, b.w)};
 }
 bool is_empty(const ImVec4& r) {
@@ -117,10 +117,10 @@ bool is_empty(const ImVec4& r) {
 }
 
 /// Part of a texture that a triangle shows in each tile, if the texture is upright; else all of it.
-class ShownPart {
+class VisiblePart {
  public:
-  ShownPart(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
-    const Share all;
+  VisiblePart(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
+    const UvRect all;
     for (const ImDrawVert* v : {&a, &b, &c}) {
       if (v->uv.x == all.left) left_ = v->pos.x;
       if (v->uv.x == all.right) right_ = v->pos.x;
@@ -131,7 +131,7 @@ class ShownPart {
     is_upright_ = left_ == around.x && right_ == around.z && top_ == around.y && bottom_ == around.w &&
                   left_ < right_ && top_ < bottom_;
   }
-  Share in_tile(int row, int column) const {
+  UvRect in_tile(int row, int column) const {
     if (!is_upright_) return {};
     const auto tile = static_cast<float>(Damage::tile);
     const auto x = [&](int c) { return (static_cast<float>(c) * tile - left_) / (right_ - left_); };
@@ -149,9 +149,10 @@ class ShownPart {
 void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::vector<std::uint64_t>& vertices,
                  const Damage::TextureVersion& version, int columns, int rows,
                  std::vector<std::uint64_t>& sums) {
-  const std::uint64_t texture = platform::drawn_texture(command);
+  const std::uint64_t texture = platform::command_texture(command);
   const ImVec4& clip = command.ClipRect;
-  const std::uint64_t look = mixed(mixed(texture, bits(clip.x, clip.y)), bits(clip.z, clip.w));
+  const std::uint64_t look =
+      combined_hash(combined_hash(texture, bits(clip.x, clip.y)), bits(clip.z, clip.w));
   const bool may_change = version && version(texture, {}) != 0;
   for (unsigned e = 0; e + 2 < command.ElemCount; e += 3) {
     const auto at = [&](unsigned k) {
@@ -159,38 +160,41 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
              list.IdxBuffer[static_cast<int>(command.IdxOffset + e + k)];
     };
     const int i = at(0), j = at(1), k = at(2);
-    const ImVec4 seen =
-        common(bounds(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]), command.ClipRect);
-    if (is_empty(seen)) continue;
+    const ImVec4 visible_box =
+        intersection(bounds(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]), command.ClipRect);
+    if (is_empty(visible_box)) continue;
     const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
-    const std::uint64_t sum = mixed(mixed(mixed(look, of(i)), of(j)), of(k));
-    const Span across = tiles(seen.x, seen.z, columns), down = tiles(seen.y, seen.w, rows);
+    const std::uint64_t sum = combined_hash(combined_hash(combined_hash(look, of(i)), of(j)), of(k));
+    const Span across = tiles(visible_box.x, visible_box.z, columns),
+               down = tiles(visible_box.y, visible_box.w, rows);
     const auto add = [&](const auto& sum_in) {
       for (int row = down.first; row < down.last; ++row)
         for (int column = across.first; column < across.last; ++column) {
           std::uint64_t& tile = sums[static_cast<std::size_t>(row * columns + column)];
-          tile = mixed(tile, sum_in(row, column));
+          tile = combined_hash(tile, sum_in(row, column));
         }
     };
     if (!may_change) {
       add([sum](int, int) { return sum; });
       continue;
     }
-    const ShownPart shown(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]);
-    add([&](int row, int column) { return mixed(sum, version(texture, shown.in_tile(row, column))); });
+    const VisiblePart shown(list.VtxBuffer[i], list.VtxBuffer[j], list.VtxBuffer[k]);
+    add([&](int row, int column) {
+      return combined_hash(sum, version(texture, shown.in_tile(row, column)));
+    });
   }
 }
 
 /// Returns a checksum per tile: equal if the same is drawn in the same order.
-std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::TextureVersion& version,
-                                         int columns, int rows) {
+std::vector<std::uint64_t> tile_checksums(const ImDrawData& data, const Damage::TextureVersion& version,
+                                          int columns, int rows) {
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(columns * rows), 1);
   std::vector<std::uint64_t> vertices;
   for (int l = 0; l < data.CmdListsCount; ++l) {
     const ImDrawList& list = *data.CmdLists[l];
     vertices.clear();
     for (const ImDrawVert& v : list.VtxBuffer)
-      vertices.push_back(mixed(mixed(v.col, bits(v.pos.x, v.pos.y)), bits(v.uv.x, v.uv.y)));
+      vertices.push_back(combined_hash(combined_hash(v.col, bits(v.pos.x, v.pos.y)), bits(v.uv.x, v.uv.y)));
     for (const ImDrawCmd& command : list.CmdBuffer)
       add_command(list, command, vertices, version, columns, rows, sums);
   }
@@ -233,12 +237,12 @@ std::vector<Area> runs(const std::vector<bool>& grid, int columns) {
 
 }  // namespace
 
-std::vector<Area> joined(const std::vector<bool>& grid, int columns, std::size_t most) {
+std::vector<Area> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count) {
   std::vector<Area> areas = runs(grid, columns);
   const int rows = static_cast<int>(grid.size()) / std::max(1, columns);
   std::vector<bool> coarse = grid;
   int coarse_columns = columns;
-  for (int size = 2; areas.size() > most; size *= 2) {
+  for (int size = 2; areas.size() > max_count; size *= 2) {
     coarse = halved(coarse, static_cast<std::size_t>(coarse_columns));
     coarse_columns = (coarse_columns + 1) / 2;
     areas = runs(coarse, coarse_columns);
@@ -248,19 +252,19 @@ std::vector<Area> joined(const std::vector<bool>& grid, int columns, std::size_t
   return areas;
 }
 
-std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& version) {
+std::vector<Area> Damage::update(const ImDrawData& data, const TextureVersion& version) {
   const auto count = [](float length) { return (static_cast<int>(length) + tile - 1) / tile; };
   const int columns = count(data.DisplaySize.x), rows = count(data.DisplaySize.y);
-  std::vector<std::uint64_t> now = sums_of_tiles(data, version, columns, rows);
-  const bool same_size = columns == columns_ && rows == rows_ && before_.size() == now.size();
+  std::vector<std::uint64_t> now = tile_checksums(data, version, columns, rows);
+  const bool same_size = columns == columns_ && rows == rows_ && previous_.size() == now.size();
   columns_ = columns, rows_ = rows;
   std::vector<bool> differs(now.size(), true);
   if (same_size)
-    for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != before_[i];
-  before_ = std::move(now);
-  std::vector<Area> areas = joined(differs, columns, max_areas);
+    for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != previous_[i];
+  previous_ = std::move(now);
+  std::vector<Area> areas = covering_areas(differs, columns, max_areas);
   const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
-  if (n_differ > most_of_the_window * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
+  if (n_differ > full_redraw_share * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
   for (Area& a : areas) {
     const auto place = [](int tiles, float length) {
       return std::min(tiles * tile, static_cast<int>(length));
@@ -271,7 +275,7 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
   return areas;
 }
 
-void keep_within(ImDrawData& data, const std::vector<Area>& areas) {
+void clip_to_areas(ImDrawData& data, const std::vector<Area>& areas) {
   data.TotalIdxCount = 0;
   std::vector<ImVec4> around;  // each triangle's bounding box
   for (int l = 0; l < data.CmdListsCount; ++l) {
@@ -290,19 +294,19 @@ void keep_within(ImDrawData& data, const std::vector<Area>& areas) {
       for (const ImDrawCmd& command : list.CmdBuffer) {
         const ImVec4* const first = triangle;
         triangle += command.ElemCount / 3;
-        ImDrawCmd cut = command;
-        cut.ClipRect =
-            common(command.ClipRect, {static_cast<float>(area.left), static_cast<float>(area.top),
-                                      static_cast<float>(area.right), static_cast<float>(area.bottom)});
-        if (is_empty(cut.ClipRect)) continue;
-        cut.IdxOffset = static_cast<unsigned>(indices.Size);
+        ImDrawCmd clipped = command;
+        clipped.ClipRect =
+            intersection(command.ClipRect, {static_cast<float>(area.left), static_cast<float>(area.top),
+                                            static_cast<float>(area.right), static_cast<float>(area.bottom)});
+        if (is_empty(clipped.ClipRect)) continue;
+        clipped.IdxOffset = static_cast<unsigned>(indices.Size);
         for (const ImVec4* t = first; t < triangle; ++t) {
-          if (is_empty(common(*t, cut.ClipRect))) continue;
+          if (is_empty(intersection(*t, clipped.ClipRect))) continue;
           const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset + 3 * (t - first);
           for (int k = 0; k < 3; ++k) indices.push_back(index[k]);
         }
-        cut.ElemCount = static_cast<unsigned>(indices.Size) - cut.IdxOffset;
-        if (cut.ElemCount > 0) commands.push_back(cut);
+        clipped.ElemCount = static_cast<unsigned>(indices.Size) - clipped.IdxOffset;
+        if (clipped.ElemCount > 0) commands.push_back(clipped);
       }
     }
     list.CmdBuffer.swap(commands);

@@ -17,12 +17,12 @@ struct Area {
   friend bool operator==(const Area&, const Area&) = default;
 };
 
-/// Covers the set cells of a grid, and few others, with at most `most` areas: adjacent cells of a row become
-/// one area, and so do equal areas of adjacent rows.
-std::vector<Area> joined(const std::vector<bool>& grid, int columns, std::size_t most);
+/// Covers the set cells of a grid, and few others, with at most `max_count` areas: adjacent cells of a row
+/// become one area, and so do equal areas of adjacent rows.
+std::vector<Area> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count);
 
 /// A part of a texture, as fractions of its width and height.
-struct Share {
+struct UvRect {
   float left = 0, top = 0, right = 1, bottom = 1;
 };
 
@@ -33,20 +33,20 @@ class Damage {
                                    // of a display gives whole pixels
 
   /// Returns the version of a part of a texture, which changes with its pixels; 0 if they never change.
-  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, const Share& part)>;
+  using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, const UvRect& part)>;
 
   /// Returns the changed areas: disjoint, whole tiles in the display; everything at first and after a resize.
-  std::vector<Area> renew(const ImDrawData& data, const TextureVersion& version);
+  std::vector<Area> update(const ImDrawData& data, const TextureVersion& version);
   /// Makes the next frame differ everywhere.
-  void forget() { before_.clear(); }
+  void invalidate() { previous_.clear(); }
 
  private:
   int columns_ = 0, rows_ = 0;
-  std::vector<std::uint64_t> before_;  // [row × columns + column]
+  std::vector<std::uint64_t> previous_;  // [row × columns + column]
 };
 
 /// Clips the draw lists to the areas; data must have no callbacks.
-void keep_within(ImDrawData& data, const std::vector<Area>& areas);
+void clip_to_areas(ImDrawData& data, const std::vector<Area>& areas);
 
 /// Image of the window, kept from frame to frame so that only changes are redrawn.
 ///
@@ -60,12 +60,12 @@ class Canvas {
   Canvas& operator=(const Canvas&) = delete;
 
   /// Sets the size in pixels; returns false if it changed and the content is lost.
-  bool fit(int width, int height);
+  bool resize(int width, int height);
   /// Directs drawing to the canvas, with the top row at OpenGL's lower edge, and fills areas with one color;
   /// scale is in pixels per unit of the areas.
   void begin(std::span<const Area> areas, float scale, Rgb color);
   /// Copies the canvas to the window and directs drawing to the window.
-  void put_on_window();
+  void copy_to_window();
   /// Returns the pixels, 4 bytes each (red, green, blue, 255), top row first.
   std::vector<std::uint8_t> pixels() const;
 
@@ -76,6 +76,6 @@ class Canvas {
 };
 
 /// Flips the draw data vertically, so that ImGui's backend draws it on a canvas correctly.
-void turn_over(ImDrawData& data);
+void flip_vertically(ImDrawData& data);
 
 }  // namespace app::render

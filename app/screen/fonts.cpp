@@ -15,54 +15,54 @@
 
 namespace app::platform {
 
-FontLoader::Set FontLoader::load(float scale, Glyphs glyphs, std::set<char32_t> wanted) {
-  Set set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale, std::move(wanted)};
+FontLoader::FontSet FontLoader::load(float scale, Glyphs glyphs, std::set<char32_t> wanted) {
+  FontSet set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale, std::move(wanted)};
   set.fonts = load_fonts(*set.atlas, scale, glyphs, set.wanted);
   return set;
 }
 
 FontLoader::FontLoader(Jobs& jobs, float scale) : queue_(jobs) {
-  if (!makes_letters_when_asked) begin(scale, Glyphs::first);
+  if (!rasterizes_on_demand) begin(scale, Glyphs::first);
 }
 
 void FontLoader::begin(float scale, Glyphs glyphs) {
-  queue_.start([this, scale, glyphs, wanted = characters_.wanted](const core::Token&) -> Jobs::Delivery {
-    const auto set = std::make_shared<Set>(load(scale, glyphs, wanted));
-    return [this, set] { coming_ = std::move(*set); };
+  queue_.start([this, scale, glyphs, wanted = characters_.wanted](const core::StopToken&) -> Jobs::Delivery {
+    const auto set = std::make_shared<FontSet>(load(scale, glyphs, wanted));
+    return [this, set] { next_ = std::move(*set); };
   });
 }
 
 ImFontAtlas* FontLoader::first_atlas() {
   queue_.wait();
   queue_.jobs().deliver();
-  if (coming_) now_ = *std::exchange(coming_, std::nullopt);
-  return now_.atlas.get();
+  if (next_) current_ = *std::exchange(next_, std::nullopt);
+  return current_.atlas.get();
 }
 
-void FontLoader::take(Set set) {
+void FontLoader::install(FontSet set) {
   if (set.atlas) ImGui::GetIO().Fonts = set.atlas.get();
-  if (set.fonts.warning == said_)
+  if (set.fonts.warning == last_warning_)
     set.fonts.warning.clear();
   else
-    said_ = set.fonts.warning;
+    last_warning_ = set.fonts.warning;
   characters_.missing = set.fonts.missing;
-  now_ = std::move(set);
+  current_ = std::move(set);
 }
 
-bool FontLoader::follow(float scale) {
-  if (makes_letters_when_asked) {
-    if (now_.scale == scale && now_.wanted == characters_.wanted) return false;
+bool FontLoader::update(float scale) {
+  if (rasterizes_on_demand) {
+    if (current_.scale == scale && current_.wanted == characters_.wanted) return false;
     const auto& wanted = characters_.wanted;
-    take(
+    install(
         {nullptr, load_fonts(*ImGui::GetIO().Fonts, scale, Glyphs::all, wanted), Glyphs::all, scale, wanted});
     return true;
   }
-  const bool changed = now_.scale != scale;
-  if (changed) take(load(scale, Glyphs::first));
+  const bool changed = current_.scale != scale;
+  if (changed) install(load(scale, Glyphs::first));
   if (queue_.is_busy()) return changed;
-  if (coming_)
-    if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale)
-      return take(std::move(set)), true;
+  if (next_)
+    if (FontSet set = *std::exchange(next_, std::nullopt); set.scale == scale)
+      return install(std::move(set)), true;
   const bool is_first_frame = ImGui::GetFrameCount() == 0;  // leave the processors to it
   if (is_loading() && !is_first_frame) begin(scale, Glyphs::all);
   return changed;
@@ -71,19 +71,20 @@ bool FontLoader::follow(float scale) {
 namespace {
 
 // For the user's text: Latin, Greek, Cyrillic, and all symbols of formulas. ImGui keeps pointers to these.
-constexpr ImWchar all_words[] = {0x0020, 0x017f, 0x0370, 0x045f, 0x1d40, 0x1d7f, 0x2010, 0x2044,
-                                 0x2070, 0x209f, 0x2100, 0x214f, 0x2190, 0x22ff, 0x2300, 0x230b,
-                                 0x2423, 0x2423, 0x2500, 0x257f, 0x25cf, 0x25cf, 0x2713, 0x2717,
-                                 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
+constexpr ImWchar all_ranges[] = {0x0020, 0x017f, 0x0370, 0x045f, 0x1d40, 0x1d7f, 0x2010, 0x2044,
+                                  0x2070, 0x209f, 0x2100, 0x214f, 0x2190, 0x22ff, 0x2300, 0x230b,
+                                  0x2423, 0x2423, 0x2500, 0x257f, 0x25cf, 0x25cf, 0x2713, 0x2717,
+                                  0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
 // For our own text and numbers only, which loads in a fifth of the time.
-constexpr ImWchar own_words[] = {0x0020, 0x00ff, 0x0391, 0x03c9, 0x1d40, 0x1d7f, 0x2010,
-                                 0x2026, 0x2070, 0x209f, 0x211d, 0x211d, 0x2190, 0x2193,
-                                 0x2200, 0x2265, 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
+constexpr ImWchar own_text_ranges[] = {0x0020, 0x00ff, 0x0391, 0x03c9, 0x1d40, 0x1d7f, 0x2010,
+                                       0x2026, 0x2070, 0x209f, 0x211d, 0x211d, 0x2190, 0x2193,
+                                       0x2200, 0x2265, 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
 
 // The minimum for the first frame.
-constexpr ImWchar first_words[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d7, 0x00f7, 0x00f7, 0x03a3,
-                                   0x03a3, 0x1d40, 0x1d40, 0x2013, 0x2026, 0x2039, 0x203a, 0x2190, 0x2193,
-                                   0x21b5, 0x21bb, 0x2212, 0x221e, 0x2264, 0x2264, 0xfffd, 0xfffd, 0};
+constexpr ImWchar first_frame_ranges[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d7, 0x00f7,
+                                          0x00f7, 0x03a3, 0x03a3, 0x1d40, 0x1d40, 0x2013, 0x2026,
+                                          0x2039, 0x203a, 0x2190, 0x2193, 0x21b5, 0x21bb, 0x2212,
+                                          0x221e, 0x2264, 0x2264, 0xfffd, 0xfffd, 0};
 
 std::string find_font(const char* file_name, const char* family) {
   for (const char* directory : {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/",
@@ -91,7 +92,7 @@ std::string find_font(const char* file_name, const char* family) {
     const std::string path = std::string(directory) + file_name;
     if (core::system::is_file(path)) return path;
   }
-  const std::string other = core::fonts::file_like(family);
+  const std::string other = core::fonts::find_font_file(family);
   const std::string ending = std::filesystem::path(other).extension();
   return ending == ".ttf" || ending == ".otf" ? other : "";
 }
@@ -140,15 +141,15 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std
 #endif
   const std::string sans = find_font("DejaVuSans.ttf", "DejaVu Sans");
   const std::string mono = find_font("DejaVuSansMono.ttf", "DejaVu Sans Mono");
-  const ImWchar* all = glyphs == Glyphs::all ? all_words : first_words;
-  const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
+  const ImWchar* all = glyphs == Glyphs::all ? all_ranges : first_frame_ranges;
+  const ImWchar* own = glyphs == Glyphs::all ? own_text_ranges : first_frame_ranges;
   LoadedFonts loaded;
   Fonts& f = loaded.fonts;
   std::vector<core::fonts::Font> others;
   if (glyphs == Glyphs::all) {
-    std::set<char32_t> held = wanted;
-    std::erase_if(held, [](char32_t c) { return c > IM_UNICODE_CODEPOINT_MAX; });
-    others = core::fonts::fonts_with("DejaVu Sans", held);
+    std::set<char32_t> supported = wanted;
+    std::erase_if(supported, [](char32_t c) { return c > IM_UNICODE_CODEPOINT_MAX; });
+    others = core::fonts::find_covering_fonts("DejaVu Sans", supported);
     loaded.missing = wanted;
     for (const core::fonts::Font& other : others) {
       std::vector<ImWchar>& ranges = loaded.ranges.emplace_back();
@@ -184,7 +185,7 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std
   if (sans.empty() || mono.empty())
     loaded.warning = "no font was found, so some characters will be missing; install the DejaVu fonts";
   else
-    loaded.warning = core::fonts::missing_words(loaded.missing);
+    loaded.warning = core::fonts::missing_characters_message(loaded.missing);
   return loaded;
 }
 

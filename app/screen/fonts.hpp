@@ -40,32 +40,32 @@ class FontLoader {
 
   /// Gives ImGui the fonts of this scale, between frames: the first ones at once, the others when they are
   /// loaded, with characters that were drawn but missing; returns whether the fonts changed.
-  bool follow(float scale);
+  bool update(float scale);
 
   /// Waits for fonts that are loading; must be called before ImGui's context ends, because ImGui counts
   /// allocations of all threads in its context.
   void stop() { queue_.wait(); }
 
-  bool is_loading() const { return now_.glyphs != Glyphs::all || now_.wanted != characters_.wanted; }
-  const LoadedFonts& fonts() const { return now_.fonts; }
-  Characters& characters() { return characters_; }
+  bool is_loading() const { return current_.glyphs != Glyphs::all || current_.wanted != characters_.wanted; }
+  const LoadedFonts& fonts() const { return current_.fonts; }
+  GlyphRequests& characters() { return characters_; }
 
  private:
-  struct Set {
+  struct FontSet {
     std::unique_ptr<ImFontAtlas> atlas;
     LoadedFonts fonts;
     Glyphs glyphs = Glyphs::first;
     float scale = 0;
     std::set<char32_t> wanted;
   };
-  static Set load(float scale, Glyphs glyphs, std::set<char32_t> wanted = {});
+  static FontSet load(float scale, Glyphs glyphs, std::set<char32_t> wanted = {});
   void begin(float scale, Glyphs glyphs);
-  void take(Set set);
+  void install(FontSet set);
 
-  Characters characters_;
-  std::string said_;  // the last warning, which is not repeated
-  Set now_;
-  std::optional<Set> coming_;  // loaded, not in use yet
+  GlyphRequests characters_;
+  std::string last_warning_;  // the last warning, which is not repeated
+  FontSet current_;
+  std::optional<FontSet> next_;  // loaded, not in use yet
   JobQueue queue_;
 };
 

@@ -22,9 +22,9 @@ class Texture {
 
   GLuint id() const { return id_; }
   /// Allocates the texture with this size and these pixels; pixels may be nullptr.
-  void fill(GLint form, GLenum channels, GLenum type, int width, int height, const void* pixels) {
+  void fill(GLint internal_format, GLenum format, GLenum type, int width, int height, const void* pixels) {
     glBindTexture(GL_TEXTURE_2D, id_);
-    glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, pixels);
+    glTexImage2D(GL_TEXTURE_2D, 0, internal_format, width, height, 0, format, type, pixels);
   }
 
  private:

@@ -7,7 +7,11 @@
 #include <utility>
 
 // Compiled for the vectors of each processor, without fast-math options, as NaN and −∞ matter.
+#ifdef __SANITIZE_THREAD__  // whose runtime starts after the loader has selected a clone, and crashes
+#define FOR_EACH_PROCESSOR
+#else
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 
 namespace app::render {
 namespace {
@@ -19,13 +23,13 @@ std::size_t blocks(std::size_t cells, std::size_t block) {
   return (cells + block - 1) / block;
 }
 
-std::size_t cells_a_pixel(double cells, int pixels) {
+std::size_t cells_per_pixel(double cells, int pixels) {
   if (!(cells > 0) || pixels <= 0) return 1;
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(cells / pixels)));
 }
 
 /// Returns the blocks of a matrix's rows or columns that the span from … to touches.
-core::color::Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
+core::color::BlockRange touched(double from, double to, std::size_t cells, std::size_t block) {
   const auto size = static_cast<double>(block);
   const auto count = static_cast<double>(blocks(cells, block));
   const auto begin = static_cast<std::size_t>(std::clamp(std::floor(from / size), 0.0, count));
@@ -85,7 +89,7 @@ void strongest_down(const double* lines, std::size_t stride, const std::vector<d
 }
 
 /// Returns a key: equal for pictures of the same memory that are pooled in the same way.
-auto form(const Picture& p) {
+auto source_key(const Picture& p) {
   const bool by_rows = has_rows(p);
   return std::tuple(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.float32_numbers, p.cells.rows.sums,
                     p.cells.rows.n_rows, p.cells.rows.n_cols, is_diverging(p.map),
@@ -109,8 +113,8 @@ const HeadChange* known_change(const Picture& before, const Picture& now) {
 }  // namespace
 
 Pooling pooling(const Picture& p) {
-  return {cells_a_pixel(p.part.bottom - p.part.top, p.height),
-          cells_a_pixel(p.part.right - p.part.left, p.width)};
+  return {cells_per_pixel(p.part.bottom - p.part.top, p.height),
+          cells_per_pixel(p.part.right - p.part.left, p.width)};
 }
 
 bool has_rows(const Picture& p) {
@@ -124,25 +128,25 @@ PooledMatrix::FlagsKey PooledMatrix::flags_key(const Picture& p) {
 }
 
 bool PooledMatrix::has_cells_of(const Picture& p) const {
-  return of_ && form(*of_) == form(p) && of_->cells.version == p.cells.version;
+  return picture_ && source_key(*picture_) == source_key(p) && picture_->cells.version == p.cells.version;
 }
 
-bool PooledMatrix::follows(const Picture& p) const {
-  return of_ && form(*of_) == form(p) && part_key(*of_) == part_key(p) &&
-         (of_->cells.version == p.cells.version || known_change(*of_, p));
+bool PooledMatrix::can_update_to(const Picture& p) const {
+  return picture_ && source_key(*picture_) == source_key(p) && part_key(*picture_) == part_key(p) &&
+         (picture_->cells.version == p.cells.version || known_change(*picture_, p));
 }
 
 bool PooledMatrix::is_whole() const {
-  return of_ && read_ == (has_rows(*of_) ? of_->cells.rows.n_rows : n_columns());
+  return picture_ && n_read_ == (has_rows(*picture_) ? picture_->cells.rows.n_rows : n_columns());
 }
 
 bool PooledMatrix::is_up_to_date(const Picture& p) const {
-  return has_cells_of(p) && part_key(*of_) == part_key(p) && is_whole() && flags_of_ == flags_key(p);
+  return has_cells_of(p) && part_key(*picture_) == part_key(p) && is_whole() && flags_of_ == flags_key(p);
 }
 
 void PooledMatrix::begin(const Picture& p) {
-  of_ = p;
-  read_ = 0;
+  picture_ = p;
+  n_read_ = 0;
   flags_of_.reset();
   const bool by_rows = has_rows(p);
   const arma::mat* m = p.cells.numbers;
@@ -152,9 +156,9 @@ void PooledMatrix::begin(const Picture& p) {
   rows_ = touched(p.part.top, p.part.bottom, m_rows, size.rows);
   columns_ = touched(p.part.left, p.part.right, m_columns, size.columns);
   if (p.width <= 0 || p.height <= 0 || n_rows() == 0) columns_.end = columns_.begin;
-  along_.resize(by_rows ? m_rows * n_columns() : 0);
+  pooled_rows_.resize(by_rows ? m_rows * n_columns() : 0);
   numbers_.resize(n_rows() * n_columns());
-  change_all();
+  mark_all_changed();
 }
 
 bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& threads) {
@@ -162,7 +166,7 @@ bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& thread
     read_rows(p, cells, threads);
   else
     read_matrix(p, cells, threads);
-  of_ = p;
+  picture_ = p;
   if (!is_whole()) return false;
   if (flags_of_ != flags_key(p)) read_flags(p, threads);
   return true;
@@ -171,28 +175,30 @@ bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& thread
 /// Pools the logarithms of weights, so that few exponentials are needed. Stores the pooled scores of each
 /// row, as an edit changes most rows only by their sums.
 void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& threads) {
-  constexpr std::size_t rows_a_task = 16;  // of blocks
+  constexpr std::size_t rows_per_task = 16;  // of blocks
   const RowView& m = p.cells.rows;
   const std::size_t n = n_columns(), height = rows_.size, width = columns_.size;
   std::vector<bool> is_new(m.n_rows), writes(n_rows());
   std::optional<std::size_t> column;  // of blocks
-  if (of_->cells.version != p.cells.version) {
-    const HeadChange& change = *known_change(*of_, p);
+  if (picture_->cells.version != p.cells.version) {
+    const HeadChange& change = *known_change(*picture_, p);
     for (const std::size_t row : change.rows) is_new[row] = writes[row / height] = true;
-    for (std::size_t r = std::min(change.first_sum, m.n_rows) / height; r < n_rows(); ++r) writes[r] = true;
+    for (std::size_t r = std::min(change.first_changed_sum, m.n_rows) / height; r < n_rows(); ++r)
+      writes[r] = true;
     if (change.column) column = *change.column / width;
   }
-  const double rows_in_time = std::min(cells / static_cast<double>(m.n_cols), static_cast<double>(m.n_rows));
-  const std::size_t blocks_in_time =
-      std::max<std::size_t>(1, blocks(static_cast<std::size_t>(rows_in_time), height));
-  const std::size_t end = std::min(m.n_rows, read_ + blocks_in_time * height);
-  for (; read_ < end; ++read_) is_new[read_] = writes[read_ / height] = true;
+  const double rows_in_budget =
+      std::min(cells / static_cast<double>(m.n_cols), static_cast<double>(m.n_rows));
+  const std::size_t blocks_in_budget =
+      std::max<std::size_t>(1, blocks(static_cast<std::size_t>(rows_in_budget), height));
+  const std::size_t end = std::min(m.n_rows, n_read_ + blocks_in_budget * height);
+  for (; n_read_ < end; ++n_read_) is_new[n_read_] = writes[n_read_ / height] = true;
 
   const auto pool_row = [&, pool = is_diverging(p.map) ? farthest_of_blocks : largest_of_blocks](
                             std::size_t row, std::size_t first, std::size_t last) {
     const std::size_t begin = first * width, count = std::min(last * width, m.n_cols) - begin;
     std::vector<double> widened;
-    pool(m.read(row, begin, count, widened), count, width, along_.data() + row * n + first);
+    pool(m.read(row, begin, count, widened), count, width, pooled_rows_.data() + row * n + first);
   };
   const auto read_blocks = [&](std::size_t r) {
     const std::size_t begin = r * height, count = std::min(height, end - begin);
@@ -208,13 +214,14 @@ void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& t
       shifts[i] = m.largest[begin + i] + std::log(m.sums[begin + i]);
     const std::size_t first = writes[r] ? 0 : *column, n_written = writes[r] ? n : 1;
     double* out = numbers_.data() + r * n + first;
-    (is_diverging(p.map) ? strongest_down<true> : strongest_down<false>)(along_.data() + begin * n + first, n,
-                                                                         shifts, n_written, out);
+    (is_diverging(p.map)
+         ? strongest_down<true>
+         : strongest_down<false>)(pooled_rows_.data() + begin * n + first, n, shifts, n_written, out);
     if (m.sums) m.exponentials(out, n_written);
   };
   const std::size_t n_read = blocks(end, height);
-  threads.run(blocks(n_read, rows_a_task), [&](std::size_t task) {
-    for (std::size_t r = task * rows_a_task; r < std::min((task + 1) * rows_a_task, n_read); ++r)
+  threads.run(blocks(n_read, rows_per_task), [&](std::size_t task) {
+    for (std::size_t r = task * rows_per_task; r < std::min((task + 1) * rows_per_task, n_read); ++r)
       read_blocks(r);
   });
   for (std::size_t r = 0; r < n_read; ++r)
@@ -223,14 +230,15 @@ void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& t
 
 /// Reads by columns; with the flags this takes about twice as long as reading by rows.
 void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool& threads) {
-  constexpr std::size_t columns_a_task = 16;
-  const double cells_a_column = static_cast<double>(n_rows() * rows_.size * columns_.size);
-  const double left = static_cast<double>(n_columns() - read_);
-  const std::size_t first = read_;
-  read_ += static_cast<std::size_t>(
-      std::clamp(cells / 2 / std::max(1.0, cells_a_column), std::min(1.0, left), left));
-  threads.run(blocks(read_ - first, columns_a_task), [&](std::size_t task) {
-    const std::size_t begin = first + task * columns_a_task, end = std::min(begin + columns_a_task, read_);
+  constexpr std::size_t columns_per_task = 16;
+  const double cells_per_column = static_cast<double>(n_rows() * rows_.size * columns_.size);
+  const double left = static_cast<double>(n_columns() - n_read_);
+  const std::size_t first = n_read_;
+  n_read_ += static_cast<std::size_t>(
+      std::clamp(cells / 2 / std::max(1.0, cells_per_column), std::min(1.0, left), left));
+  threads.run(blocks(n_read_ - first, columns_per_task), [&](std::size_t task) {
+    const std::size_t begin = first + task * columns_per_task,
+                      end = std::min(begin + columns_per_task, n_read_);
     const std::vector<double> pooled = core::color::pooled(
         p.map, *p.cells.numbers, rows_, {columns_.begin + begin, columns_.begin + end, columns_.size});
     for (std::size_t r = 0; r < n_rows(); ++r)
@@ -242,7 +250,7 @@ void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool&
 void PooledMatrix::read_flags(const Picture& p, core::ThreadPool& threads) {
   flags_of_ = flags_key(p);
   flags_.assign(p.cells.visible || p.cells.kept ? numbers_.size() : 0, 0);
-  change_all();
+  mark_all_changed();
   if (flags_.empty()) return;
   const auto has_any = [this](const arma::mat& flags, std::size_t r, std::size_t c) {
     const std::size_t top = (rows_.begin + r) * rows_.size, left = (columns_.begin + c) * columns_.size;
@@ -256,7 +264,7 @@ void PooledMatrix::read_flags(const Picture& p, core::ThreadPool& threads) {
   threads.run(n_rows(), numbers_.size() * rows_.size * columns_.size, [&](std::size_t r) {
     for (std::size_t c = 0; c < n_columns(); ++c) {
       std::uint8_t& sum = flags_[r * n_columns() + c];
-      if (p.cells.visible && !has_any(*p.cells.visible, r, c)) sum |= hidden;
+      if (p.cells.visible && !has_any(*p.cells.visible, r, c)) sum |= masked;
       if (p.cells.kept && !has_any(*p.cells.kept, r, c)) sum |= dropped;
     }
   });
@@ -267,7 +275,7 @@ std::vector<bool> PooledMatrix::take_changed() {
   return std::exchange(changed_, std::vector<bool>(n_rows(), false));
 }
 
-void PooledMatrix::change_all() {
+void PooledMatrix::mark_all_changed() {
   changed_.assign(n_rows(), true);
   has_changed_ = true;
 }
@@ -277,14 +285,14 @@ void PooledMatrix::change_all() {
 namespace {
 
 constexpr std::size_t tile = 16;  // pixels across and down with one version
-constexpr double smallest_cell_with_gap = 8;
+constexpr double min_cell_with_gap = 8;
 
 constexpr std::uint32_t rgba(Rgb c) {
   return c.r | static_cast<std::uint32_t>(c.g) << 8 | static_cast<std::uint32_t>(c.b) << 16 | 0xff000000u;
 }
 
 /// Mixes two colors; share is that of b, 0 … 1.
-std::uint32_t mixed(std::uint32_t a, std::uint32_t b, float share) {
+std::uint32_t blended(std::uint32_t a, std::uint32_t b, float share) {
   const auto of_b = static_cast<std::uint32_t>(256 * share + 0.5f), of_a = 256 - of_b;
   const std::uint32_t red_blue = ((a & 0xff00ffu) * of_a + (b & 0xff00ffu) * of_b + 0x800080u) >> 8;
   const std::uint32_t green = ((a & 0xff00u) * of_a + (b & 0xff00u) * of_b + 0x8000u) >> 8;
@@ -292,27 +300,28 @@ std::uint32_t mixed(std::uint32_t a, std::uint32_t b, float share) {
 }
 
 /// Computes the indices of numbers in a table of colors; returns whether all are in the range.
-FOR_EACH_PROCESSOR bool find_places(const double* numbers, std::size_t n, double slope, double first,
-                                    double low, double high, double last_place, std::uint32_t* places) {
+FOR_EACH_PROCESSOR bool find_color_indices(const double* numbers, std::size_t n, double slope, double first,
+                                           double low, double high, double last_index,
+                                           std::uint32_t* color_indices) {
   std::uint64_t within = ~std::uint64_t{0};
   for (std::size_t i = 0; i < n; ++i) {
     double at = (numbers[i] - low) * slope + first;
     at = at > 0 ? at : 0;  // NaN too
     at = at < 1 ? at : 1;
-    places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(at * last_place + 0.5));
+    color_indices[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(at * last_index + 0.5));
     within &= std::uint64_t{0} - static_cast<std::uint64_t>((numbers[i] >= low) & (numbers[i] <= high));
   }
   return within != 0;
 }
 
-FOR_EACH_PROCESSOR void look_up(const std::uint32_t* table, const std::uint32_t* places, std::size_t n,
+FOR_EACH_PROCESSOR void look_up(const std::uint32_t* table, const std::uint32_t* color_indices, std::size_t n,
                                 std::uint32_t* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = table[places[i]];
+  for (std::size_t i = 0; i < n; ++i) out[i] = table[color_indices[i]];
 }
 
 /// Takes the other pixels where the mask is set.
-FOR_EACH_PROCESSOR void weave(const std::uint32_t* pixels, const std::uint32_t* others,
-                              const std::uint32_t* mask, std::size_t n, std::uint32_t* out) {
+FOR_EACH_PROCESSOR void select_pixels(const std::uint32_t* pixels, const std::uint32_t* others,
+                                      const std::uint32_t* mask, std::size_t n, std::uint32_t* out) {
   for (std::size_t x = 0; x < n; ++x) out[x] = (pixels[x] & ~mask[x]) | (others[x] & mask[x]);
 }
 
@@ -325,8 +334,8 @@ float coverage(float distance) {
 struct CellMarks {
   float w, h, scale;
 
-  float smallest() const { return std::min(w, h); }
-  float corner_to_corner(float x, float y) const {
+  float min_side() const { return std::min(w, h); }
+  float nan_cross(float x, float y) const {
     const float length = std::hypot(w, h), across = w / length, down = h / length;
     const float qx = x - w / 2, qy = y - h / 2;
     return coverage(std::min(std::abs(qx * down - qy * across), std::abs(qx * down + qy * across)) -
@@ -335,22 +344,22 @@ struct CellMarks {
   float dropped(float x, float y) const {
     const float qx = x - std::floor(w / 2), qy = y - std::floor(h / 2);
     // Too small for a cross: half of one, fainter as there may be thousands.
-    if (smallest() < 14 * scale) return smallest() < 2 ? 0 : 0.45f * coverage(std::abs(qx - qy) - 0.4f);
+    if (min_side() < 14 * scale) return min_side() < 2 ? 0 : 0.45f * coverage(std::abs(qx - qy) - 0.4f);
     const float line = std::min(std::abs(qx - qy), std::abs(qx + qy)) / std::sqrt(2.0f) - 0.75f * scale;
     return coverage(std::max(line, std::max(std::abs(qx), std::abs(qy)) - 4 * scale));
   }
   float cut_corner(float x, float y, bool is_top) const {
-    if (smallest() < 2) return 0;
-    const float side = std::clamp(0.45f * smallest(), 1.5f, 9 * scale);
+    if (min_side() < 2) return 0;
+    const float side = std::clamp(0.45f * min_side(), 1.5f, 9 * scale);
     const float from_corner = (w - x) + (is_top ? y : h - y);
     // There may be thousands of very small cells, so their colors must stay visible.
-    return (smallest() < 5 ? 0.35f : 1.0f) * coverage((from_corner - side) / std::sqrt(2.0f));
+    return (min_side() < 5 ? 0.35f : 1.0f) * coverage((from_corner - side) / std::sqrt(2.0f));
   }
   /// Dot for an exact zero in a cell without a number.
   float zero_dot(float x, float y) const {
-    if (smallest() < 4) return 0;
+    if (min_side() < 4) return 0;
     return 0.55f *
-           coverage(std::hypot(x - w / 2, y - h / 2) - std::clamp(0.12f * smallest(), 0.7f, 2 * scale));
+           coverage(std::hypot(x - w / 2, y - h / 2) - std::clamp(0.12f * min_side(), 0.7f, 2 * scale));
   }
 };
 
@@ -361,26 +370,26 @@ bool same_look(const Picture& a, const Picture& b) {
 }  // namespace
 
 /// Conversion of numbers to colors, for one picture.
-struct HeatmapImage::Shades {
+struct HeatmapImage::ColorTable {
   static constexpr std::size_t n_colors = 4096;
 
-  explicit Shades(const Picture& p, float display_scale)
+  explicit ColorTable(const Picture& p, float display_scale)
       : shading{p.map, p.low, p.high, p.least, p.dots}, scale(display_scale), colors(n_colors) {
     const core::color::MapColors map(p.map, p.dark);
     for (std::size_t k = 0; k < n_colors; ++k) {
       const auto [r, g, b, nothing] = map(static_cast<double>(k) / (n_colors - 1));
       colors[k] = rgba({r, g, b});
     }
-    zero = colors[place(0)], hidden_zero = mixed(zero, ink_on(zero), 0.18f);
+    zero = colors[place(0)], masked_zero = blended(zero, ink_on(zero), 0.18f);
     const Palette& palette = app::palette(p.dark);
-    ground = rgba(palette.ground.back), hatch = rgba(palette.hatch.lines),
-    hatch_ground = rgba(palette.hatch.ground), bad = rgba(palette.status.bad);
-    first = place_in_range(p.map, p.low, p.high, p.low);
-    slope = (place_in_range(p.map, p.low, p.high, p.high) - first) / (p.high - p.low);
+    background = rgba(palette.background.back), hatch = rgba(palette.hatch.lines),
+    hatch_background = rgba(palette.hatch.background), bad = rgba(palette.status.bad);
+    first = position_in_range(p.map, p.low, p.high, p.low);
+    slope = (position_in_range(p.map, p.low, p.high, p.high) - first) / (p.high - p.low);
     is_linear = !(p.least > 0) && slope > 0 && !std::isinf(slope);
   }
   std::uint32_t place(double number) const {
-    const double at = place_in_range(shading.map, shading.low, shading.high, number, shading.least);
+    const double at = position_in_range(shading.map, shading.low, shading.high, number, shading.least);
     return static_cast<std::uint32_t>(at * (n_colors - 1) + 0.5);
   }
   static std::uint32_t ink_on(std::uint32_t color) {
@@ -388,42 +397,44 @@ struct HeatmapImage::Shades {
                              static_cast<std::uint8_t>(color >> 16)}));
   }
   /// Finds the colors of numbers; returns whether no number needs a mark.
-  bool find_colors(const double* numbers, std::size_t n, std::uint32_t* places, std::uint32_t* out) const {
+  bool find_colors(const double* numbers, std::size_t n, std::uint32_t* color_indices,
+                   std::uint32_t* out) const {
     bool is_within = false;
     if (is_linear)
-      is_within = find_places(numbers, n, slope, first, shading.low, shading.high, n_colors - 1, places);
+      is_within = find_color_indices(numbers, n, slope, first, shading.low, shading.high, n_colors - 1,
+                                     color_indices);
     else
-      std::transform(numbers, numbers + n, places, [this](double number) { return place(number); });
-    look_up(colors.data(), places, n, out);
+      std::transform(numbers, numbers + n, color_indices, [this](double number) { return place(number); });
+    look_up(colors.data(), color_indices, n, out);
     return is_within && !shading.dots;
   }
 
   core::color::Shading shading;
   float scale;
   std::vector<std::uint32_t> colors;
-  std::uint32_t zero, hidden_zero, ground, hatch, hatch_ground, bad;
+  std::uint32_t zero, masked_zero, background, hatch, hatch_background, bad;
   double first, slope;  // of a linear range: place of the lowest number, and slope
   bool is_linear;
 };
 
 /// Pixels of each block: those with their centers in it.
-struct HeatmapImage::Layout {
-  Layout(const Picture& p, const PooledMatrix& m)
+struct HeatmapImage::PixelLayout {
+  PixelLayout(const Picture& p, const PooledMatrix& m)
       : left(edges(p.part.left, p.part.right, m.columns(), p.width)),
         top(edges(p.part.top, p.part.bottom, m.rows(), p.height)) {
     const double across = pitch(p.part.left, p.part.right, m.columns(), p.width),
                  down = pitch(p.part.top, p.part.bottom, m.rows(), p.height);
-    gap = p.gaps && std::min(across, down) >= smallest_cell_with_gap ? 1 : 0;
+    gap = p.gaps && std::min(across, down) >= min_cell_with_gap ? 1 : 0;
     block_at.assign(static_cast<std::size_t>(p.width), static_cast<std::uint32_t>(m.n_columns()));
     for (std::size_t c = 0; c < m.n_columns(); ++c)
       for (int x = std::max(0, left[c]); x < std::min(p.width, left[c + 1] - gap); ++x)
         block_at[static_cast<std::size_t>(x)] = static_cast<std::uint32_t>(c);
   }
   /// Returns the pixels per block.
-  static double pitch(double from, double to, const core::color::Blocks& blocks, int pixels) {
+  static double pitch(double from, double to, const core::color::BlockRange& blocks, int pixels) {
     return pixels / ((to - from) / static_cast<double>(blocks.size));
   }
-  static std::vector<int> edges(double from, double to, const core::color::Blocks& blocks, int pixels) {
+  static std::vector<int> edges(double from, double to, const core::color::BlockRange& blocks, int pixels) {
     const double size = pitch(from, to, blocks, pixels),
                  corner = from / static_cast<double>(blocks.size) - static_cast<double>(blocks.begin);
     std::vector<int> edges;
@@ -439,89 +450,89 @@ struct HeatmapImage::Layout {
 };
 
 /// Buffers for one row of blocks.
-struct HeatmapImage::Line {
-  Line(const PooledMatrix& m, int width, const Shades& shades)
-      : places(m.n_columns()),
-        colors(m.n_columns() + 1, shades.ground),
+struct HeatmapImage::RowBuffers {
+  RowBuffers(const PooledMatrix& m, int width, const ColorTable& shades)
+      : color_indices(m.n_columns()),
+        colors(m.n_columns() + 1, shades.background),
         striped_colors(colors),
         plain(static_cast<std::size_t>(width)),
         striped(plain),
-        ground(static_cast<std::size_t>(width), shades.ground),
+        background(static_cast<std::size_t>(width), shades.background),
         period(static_cast<int>(std::nearbyint(6 * shades.scale))),
         stripes(static_cast<std::size_t>(width + period)) {
     const int thickness = static_cast<int>(std::nearbyint(shades.scale));
     for (int x = 0; x < width + period; ++x)
       stripes[static_cast<std::size_t>(x)] = x % period < thickness ? ~0u : 0;
   }
-  struct Marked {
+  struct MarkedBlock {
     std::size_t column;
     unsigned marks;
     std::uint32_t ink;
   };
-  std::vector<std::uint32_t> places, colors, striped_colors, plain, striped, ground;
+  std::vector<std::uint32_t> color_indices, colors, striped_colors, plain, striped, background;
   int period;
   std::vector<std::uint32_t> stripes;
-  std::vector<Marked> marked;
+  std::vector<MarkedBlock> marked;
   std::vector<std::uint32_t> pixels;
   bool has_stripes = false;
 
-  void color(const Shades& s, const double* numbers, const std::uint8_t* flags) {
+  void color(const ColorTable& s, const double* numbers, const std::uint8_t* flags) {
     marked.clear(), has_stripes = false;
-    const std::size_t n = places.size();
-    if (s.find_colors(numbers, n, places.data(), colors.data()) && !flags) return;
+    const std::size_t n = color_indices.size();
+    if (s.find_colors(numbers, n, color_indices.data(), colors.data()) && !flags) return;
     striped_colors = colors;
     for (std::size_t c = 0; c < n; ++c) {
-      const bool is_hidden = flags && flags[c] & PooledMatrix::hidden,
+      const bool is_masked = flags && flags[c] & PooledMatrix::masked,
                  is_dropped = flags && flags[c] & PooledMatrix::dropped;
       const double v = numbers[c];
-      if (v == 0 && is_hidden) {  // half of the cells under a causal mask
-        striped_colors[c] = s.hidden_zero, has_stripes = true;
+      if (v == 0 && is_masked) {  // half of the cells under a causal mask
+        striped_colors[c] = s.masked_zero, has_stripes = true;
         continue;
       }
       const bool is_plain = s.is_linear && v >= s.shading.low && v <= s.shading.high && !is_dropped &&
                             !(s.shading.dots && v == 0);
       if (is_plain) continue;
-      const unsigned marks = core::color::look(s.shading, v, is_hidden, is_dropped).marks;
+      const unsigned marks = core::color::cell_style(s.shading, v, is_masked, is_dropped).marks;
       if (marks != 0) mark_block(s, c, marks);
     }
   }
-  void mark_block(const Shades& s, std::size_t c, unsigned marks) {
+  void mark_block(const ColorTable& s, std::size_t c, unsigned marks) {
     if (marks & mark::dropped) colors[c] = striped_colors[c] = s.zero;
     if (marks & (mark::not_a_number | mark::minus_infinity)) {
-      colors[c] = striped_colors[c] = s.hatch_ground;
+      colors[c] = striped_colors[c] = s.hatch_background;
       if (marks & mark::minus_infinity)
         striped_colors[c] = s.hatch, has_stripes = true;
       else
         marked.push_back({c, marks, s.bad});
       return;
     }
-    const std::uint32_t ink = Shades::ink_on(colors[c]);
-    if (marks & mark::hidden) striped_colors[c] = mixed(colors[c], ink, 0.18f), has_stripes = true;
-    if (marks & ~mark::hidden) marked.push_back({c, marks, ink});
+    const std::uint32_t ink = ColorTable::ink_on(colors[c]);
+    if (marks & mark::masked) striped_colors[c] = blended(colors[c], ink, 0.18f), has_stripes = true;
+    if (marks & ~mark::masked) marked.push_back({c, marks, ink});
   }
 };
 
 double HeatmapImage::cells_to_read(const Picture& p) const {
-  if (now_.follows(p) && !now_.is_empty()) return 0;
+  if (current_.can_update_to(p) && !current_.is_empty()) return 0;
   const double cells = std::max(0.0, (p.part.right - p.part.left) * (p.part.bottom - p.part.top));
   return has_rows(p) ? cells : 2 * cells;
 }
 
 bool HeatmapImage::read(const Picture& p, double cells) {
-  if (now_.follows(p)) return now_.read(p, cells, threads_);
+  if (current_.can_update_to(p)) return current_.read(p, cells, threads_);
   if (cells_to_read(p) <= cells) {
-    now_.begin(p);
-    return now_.read(p, cells, threads_);
+    current_.begin(p);
+    return current_.read(p, cells, threads_);
   }
-  if (!next_.follows(p)) next_.begin(p);
+  if (!next_.can_update_to(p)) next_.begin(p);
   if (!next_.read(p, cells, threads_)) return false;
-  now_ = std::exchange(next_, {});
+  current_ = std::exchange(next_, {});
   return true;
 }
 
-bool HeatmapImage::wants_painting(const Picture& p, float scale) const {
+bool HeatmapImage::needs_painting(const Picture& p, float scale) const {
   if (!painted_) return true;
-  return now_.has_cells_of(p) && (now_.has_changed() || scale != scale_ || !same_look(*painted_, p));
+  return current_.has_cells_of(p) && (current_.has_changed() || scale != scale_ || !same_look(*painted_, p));
 }
 
 HeatmapImage::PixelRows HeatmapImage::paint(const Picture& p, float scale) {
@@ -536,23 +547,24 @@ HeatmapImage::PixelRows HeatmapImage::paint(const Picture& p, float scale) {
   }
   spans_.assign(static_cast<std::size_t>(height_), {0, 0});
   painted_ = p, scale_ = scale;
-  const Shades shades(p, scale);
-  std::vector<bool> changed = now_.take_changed();
+  const ColorTable shades(p, scale);
+  std::vector<bool> changed = current_.take_changed();
   if (is_all_new) changed.assign(changed.size(), true);
-  if (now_.is_empty() || is_all_new) {
-    const std::vector<std::uint32_t> ground(static_cast<std::size_t>(width_), shades.ground);
-    const Layout layout(p, now_);
-    const int first = now_.is_empty() ? height_ : layout.top.front(),
-              last = now_.is_empty() ? height_ : layout.top.back();
+  if (current_.is_empty() || is_all_new) {
+    const std::vector<std::uint32_t> background(static_cast<std::size_t>(width_), shades.background);
+    const PixelLayout layout(p, current_);
+    const int first = current_.is_empty() ? height_ : layout.top.front(),
+              last = current_.is_empty() ? height_ : layout.top.back();
     for (int y = 0; y < height_; ++y)
-      if (y < first || y >= last) replace(y, ground.data());
+      if (y < first || y >= last) replace(y, background.data());
   }
-  if (!now_.is_empty()) {
-    const Layout layout(p, now_);
-    constexpr std::size_t rows_a_task = 16;
-    threads_.run(blocks(changed.size(), rows_a_task), [&](std::size_t task) {
-      Line line(now_, width_, shades);
-      for (std::size_t r = task * rows_a_task; r < std::min((task + 1) * rows_a_task, changed.size()); ++r)
+  if (!current_.is_empty()) {
+    const PixelLayout layout(p, current_);
+    constexpr std::size_t rows_per_task = 16;
+    threads_.run(blocks(changed.size(), rows_per_task), [&](std::size_t task) {
+      RowBuffers line(current_, width_, shades);
+      for (std::size_t r = task * rows_per_task; r < std::min((task + 1) * rows_per_task, changed.size());
+           ++r)
         if (changed[r]) paint_row(shades, layout, r, line);
     });
   }
@@ -569,11 +581,12 @@ HeatmapImage::PixelRows HeatmapImage::paint(const Picture& p, float scale) {
   return rows;
 }
 
-void HeatmapImage::paint_row(const Shades& s, const Layout& layout, std::size_t r, Line& line) {
+void HeatmapImage::paint_row(const ColorTable& s, const PixelLayout& layout, std::size_t r,
+                             RowBuffers& line) {
   const int top = layout.top[r], bottom = layout.top[r + 1];
   const int first = std::max(0, top), last = std::min(height_, bottom);
   if (first >= last) return;
-  line.color(s, now_.numbers(r), now_.flags(r));
+  line.color(s, current_.numbers(r), current_.flags(r));
   const auto width = static_cast<std::size_t>(width_);
   look_up(line.colors.data(), layout.block_at.data(), width, line.plain.data());
   if (line.has_stripes)
@@ -583,9 +596,9 @@ void HeatmapImage::paint_row(const Shades& s, const Layout& layout, std::size_t 
   for (int y = first; y < last; ++y) {
     const int phase = ((y + painted_->phase) % line.period + line.period) % line.period;
     if (y >= bottom - layout.gap)
-      std::copy_n(line.ground.data(), width, row_of(y));
+      std::copy_n(line.background.data(), width, row_of(y));
     else if (line.has_stripes)
-      weave(line.plain.data(), line.striped.data(), line.stripes.data() + phase, width, row_of(y));
+      select_pixels(line.plain.data(), line.striped.data(), line.stripes.data() + phase, width, row_of(y));
     else
       std::copy_n(line.plain.data(), width, row_of(y));
   }
@@ -602,15 +615,15 @@ void HeatmapImage::paint_row(const Shades& s, const Layout& layout, std::size_t 
         for (int x = begin; x < end; ++x) {
           const float share =
               covered(static_cast<float>(x - left) + 0.5f, static_cast<float>(y - top) + 0.5f);
-          if (share > 0) row_of(y)[x] = mixed(row_of(y)[x], ink, share);
+          if (share > 0) row_of(y)[x] = blended(row_of(y)[x], ink, share);
         }
     };
     if (marks & mark::not_a_number)
-      ink_over(0, 0, cell.w, cell.h, [&](float x, float y) { return cell.corner_to_corner(x, y); });
+      ink_over(0, 0, cell.w, cell.h, [&](float x, float y) { return cell.nan_cross(x, y); });
     if (marks & mark::dropped) {
       const float center = cell.w / 2, arm = 6 * s.scale;
       const auto covered = [&](float x, float y) { return cell.dropped(x, y); };
-      if (cell.smallest() < 14 * s.scale)
+      if (cell.min_side() < 14 * s.scale)
         ink_over(0, 0, cell.w, cell.h, covered);
       else
         ink_over(center - arm, cell.h / 2 - arm, center + arm, cell.h / 2 + arm, covered);
@@ -639,7 +652,7 @@ void HeatmapImage::replace(int y, const std::uint32_t* pixels) {
   spans_[static_cast<std::size_t>(y)] = {first, last};
 }
 
-std::uint64_t HeatmapImage::painted(const Share& part) const {
+std::uint64_t HeatmapImage::painted(const UvRect& part) const {
   const auto at = [](float share, int length) {
     const auto place = std::clamp(share, 0.0f, 1.0f) * static_cast<float>(length);
     return static_cast<std::size_t>(std::min(static_cast<int>(place), length - 1)) / tile;
@@ -652,15 +665,15 @@ std::uint64_t HeatmapImage::painted(const Share& part) const {
   return last;
 }
 
-Area HeatmapImage::cell_at(const Cross& cell) const {
-  const Layout layout(*painted_, now_);
-  const auto span = [](std::size_t at, const core::color::Blocks& blocks, const std::vector<int>& edges) {
+Area HeatmapImage::cross_area(const Cross& cell) const {
+  const PixelLayout layout(*painted_, current_);
+  const auto span = [](std::size_t at, const core::color::BlockRange& blocks, const std::vector<int>& edges) {
     const std::size_t k = at / blocks.size;
     if (k < blocks.begin || k >= blocks.end) return std::pair{-1, -1};
     return std::pair{edges[k - blocks.begin], edges[k - blocks.begin + 1]};
   };
-  const auto [left, right] = span(cell.column, now_.columns(), layout.left);
-  const auto [top, bottom] = span(cell.row, now_.rows(), layout.top);
+  const auto [left, right] = span(cell.column, current_.columns(), layout.left);
+  const auto [top, bottom] = span(cell.row, current_.rows(), layout.top);
   return {left, top, right, bottom};
 }
 

@@ -18,10 +18,10 @@ namespace app::render {
 /// the mean. A block is masked or dropped only if all its cells are.
 class PooledMatrix {
  public:
-  static constexpr std::uint8_t hidden = 1, dropped = 2;
+  static constexpr std::uint8_t masked = 1, dropped = 2;
 
   /// Returns whether a picture is read, or needs only known changes to be read.
-  bool follows(const Picture& picture) const;
+  bool can_update_to(const Picture& picture) const;
   /// Starts another picture, with nothing read.
   void begin(const Picture& picture);
   /// Reads changes and about `cells` more cells of a picture that it follows; returns whether all is read.
@@ -34,8 +34,8 @@ class PooledMatrix {
   bool is_up_to_date(const Picture& picture) const;
 
   /// Rows and columns of blocks; begin and end count from the matrix's first block.
-  const core::color::Blocks& rows() const { return rows_; }
-  const core::color::Blocks& columns() const { return columns_; }
+  const core::color::BlockRange& rows() const { return rows_; }
+  const core::color::BlockRange& columns() const { return columns_; }
   std::size_t n_rows() const { return rows_.end - rows_.begin; }
   std::size_t n_columns() const { return columns_.end - columns_.begin; }
   const double* numbers(std::size_t row) const { return numbers_.data() + row * n_columns(); }
@@ -52,13 +52,13 @@ class PooledMatrix {
   void read_matrix(const Picture& picture, double cells, core::ThreadPool& threads);
   void read_flags(const Picture& picture, core::ThreadPool& threads);
   bool is_whole() const;
-  void change_all();
+  void mark_all_changed();
 
-  std::optional<Picture> of_;
-  core::color::Blocks rows_, columns_;
-  std::size_t read_ = 0;         // rows of the matrix if has_rows(), else columns of blocks
-  std::vector<double> along_;    // rows of the matrix × columns of blocks, if has_rows()
-  std::vector<double> numbers_;  // rows × columns of blocks
+  std::optional<Picture> picture_;
+  core::color::BlockRange rows_, columns_;
+  std::size_t n_read_ = 0;           // rows of the matrix if has_rows(), else columns of blocks
+  std::vector<double> pooled_rows_;  // rows of the matrix × columns of blocks, if has_rows()
+  std::vector<double> numbers_;      // rows × columns of blocks
   std::vector<std::uint8_t> flags_;
   using FlagsKey = std::tuple<const arma::mat*, const arma::mat*, std::uint64_t>;
   static FlagsKey flags_key(const Picture& picture);
@@ -74,7 +74,7 @@ class HeatmapImage {
   explicit HeatmapImage(core::ThreadPool& threads) : threads_(threads) {}
 
   /// Returns whether its numbers are those of a picture.
-  bool has_numbers_of(const Picture& picture) const { return now_.is_up_to_date(picture); }
+  bool has_numbers_of(const Picture& picture) const { return current_.is_up_to_date(picture); }
   /// Returns how many cells read() has to read, at the cost of rows; 0 if only some rows changed.
   double cells_to_read(const Picture& picture) const;
   /// Reads the numbers of a picture, or about `cells` cells of them; returns whether all are read. Until then
@@ -83,7 +83,7 @@ class HeatmapImage {
 
   /// Returns whether painting this picture would change pixels. It uses the present numbers, even of another
   /// part of the same matrix, and the background where there are none.
-  bool wants_painting(const Picture& picture, float scale) const;
+  bool needs_painting(const Picture& picture, float scale) const;
   struct PixelRows {
     int begin = 0, end = 0;  ///< end is exclusive
   };
@@ -95,19 +95,19 @@ class HeatmapImage {
   /// RGBA, width × height, top row first.
   const std::vector<std::uint32_t>& pixels() const { return pixels_; }
   /// Returns the version of a part of the image, which changes with its pixels.
-  std::uint64_t painted(const Share& part) const;
+  std::uint64_t painted(const UvRect& part) const;
   /// Returns the painted pixels of a cell's column and row; right and bottom are exclusive.
-  Area cell_at(const Cross& cell) const;
+  Area cross_area(const Cross& cell) const;
 
  private:
-  struct Shades;
-  struct Layout;
-  struct Line;
-  void paint_row(const Shades& shades, const Layout& layout, std::size_t row, Line& line);
+  struct ColorTable;
+  struct PixelLayout;
+  struct RowBuffers;
+  void paint_row(const ColorTable& shades, const PixelLayout& layout, std::size_t row, RowBuffers& line);
   void replace(int y, const std::uint32_t* pixels);
 
   core::ThreadPool& threads_;
-  PooledMatrix now_, next_;  // next_: of a matrix that takes several frames to read
+  PooledMatrix current_, next_;  // next_: of a matrix that takes several frames to read
   std::optional<Picture> painted_;
   float scale_ = 1;
   int width_ = 0, height_ = 0;

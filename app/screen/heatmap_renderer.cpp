@@ -16,8 +16,8 @@
 namespace app::render {
 namespace {
 
-constexpr std::uint64_t frames_kept = 120;
-constexpr double cells_a_frame = 7e6, few_cells = 1e5;
+constexpr std::uint64_t max_unused_frames = 120;
+constexpr double max_cells_per_frame = 7e6, max_immediate_cells = 1e5;
 
 void require(bool is_done, const char* what, std::string_view log) {
   if (is_done) return;
@@ -55,9 +55,9 @@ class CrossProgram {
     for (const GLenum off : {GL_BLEND, GL_SCISSOR_TEST, GL_DEPTH_TEST, GL_CULL_FACE}) glDisable(off);
     glBindTexture(GL_TEXTURE_2D, pixels.id());
     glUseProgram(id_);
-    const ImVec4 ground = vec(palette(dark).ground.back);
+    const ImVec4 background = vec(palette(dark).background.back);
     glUniform1i(uniform("pixels"), 0);
-    glUniform3f(uniform("ground"), ground.x, ground.y, ground.z);
+    glUniform3f(uniform("ground"), background.x, background.y, background.z);
     glUniform1f(uniform("ground_share"), dark ? 0.46f : 0.55f);
     glUniform4i(uniform("cross_at"), cross.left, cross.top, cross.right, cross.bottom);
     glBindVertexArray(no_vertices_);
@@ -89,8 +89,8 @@ class CrossProgram {
 };
 
 /// Picture of one place.
-struct KeptHeatmap {
-  explicit KeptHeatmap(core::ThreadPool& threads) : image(threads) {}
+struct CachedHeatmap {
+  explicit CachedHeatmap(core::ThreadPool& threads) : image(threads) {}
 
   /// Uploads the rows of pixels that changed.
   void upload(const HeatmapImage::PixelRows& rows) {
@@ -110,21 +110,21 @@ struct KeptHeatmap {
   std::uint64_t last_frame = 0;
 
   /// The same picture with a cross.
-  struct Crossed {
+  struct CrossImage {
     Texture texture;
     int width = 0, height = 0;
     Area at;
     bool dark = false;
-    std::uint64_t of_image = 0, n_moves = 0;  // moves of the cross, which may change any pixel
+    std::uint64_t image_version = 0, n_moves = 0;  // moves of the cross, which may change any pixel
   };
-  std::unique_ptr<Crossed> crossed;
+  std::unique_ptr<CrossImage> cross_image;
 };
 
 struct HeatmapRenderer::State {
   CrossProgram program;
   core::ThreadPool threads{std::max(1u, std::thread::hardware_concurrency())};
-  std::map<std::string, KeptHeatmap> pictures;  // by their places
-  std::unordered_map<std::uint64_t, const KeptHeatmap*> by_texture;
+  std::map<std::string, CachedHeatmap> pictures;  // by their places
+  std::unordered_map<std::uint64_t, const CachedHeatmap*> by_texture;
   std::deque<std::string> waiting;  // places of pictures to read in the next frames, in order
   double cells_read = 0;            // in this frame
   std::uint64_t frame = 0;
@@ -134,26 +134,26 @@ struct HeatmapRenderer::State {
   /// the picture waits.
   void read(HeatmapImage& image, const Picture& picture) {
     const double cells = image.cells_to_read(picture);
-    const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);
-    const bool is_next = waiting.empty() || in_line == waiting.begin();
-    const bool goes_on =
-        cells <= few_cells || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame));
-    if (goes_on) cells_read += std::min(cells, cells_a_frame);
-    const bool is_read = goes_on && image.read(picture, cells_a_frame);
-    if (is_read && in_line != waiting.end()) waiting.erase(in_line);
-    if (!is_read && in_line == waiting.end()) waiting.push_back(picture.place);
+    const auto queued = std::find(waiting.begin(), waiting.end(), picture.place);
+    const bool is_next = waiting.empty() || queued == waiting.begin();
+    const bool can_read = cells <= max_immediate_cells ||
+                          (is_next && (cells_read == 0 || cells_read + cells <= max_cells_per_frame));
+    if (can_read) cells_read += std::min(cells, max_cells_per_frame);
+    const bool is_read = can_read && image.read(picture, max_cells_per_frame);
+    if (is_read && queued != waiting.end()) waiting.erase(queued);
+    if (!is_read && queued == waiting.end()) waiting.push_back(picture.place);
   }
 
-  const Texture& with_cross(KeptHeatmap& e, const Cross& cross, bool dark) {
-    if (!e.crossed) e.crossed = std::make_unique<KeptHeatmap::Crossed>();
-    KeptHeatmap::Crossed& c = *e.crossed;
-    const Area at = e.image.cell_at(cross);
-    const std::uint64_t of_image = e.image.painted({});
+  const Texture& with_cross(CachedHeatmap& e, const Cross& cross, bool dark) {
+    if (!e.cross_image) e.cross_image = std::make_unique<CachedHeatmap::CrossImage>();
+    CachedHeatmap::CrossImage& c = *e.cross_image;
+    const Area at = e.image.cross_area(cross);
+    const std::uint64_t image_version = e.image.painted({});
     const bool fits = c.width == e.width && c.height == e.height;
-    if (fits && c.at == at && c.dark == dark && c.of_image == of_image) return c.texture;
+    if (fits && c.at == at && c.dark == dark && c.image_version == image_version) return c.texture;
     if (!fits) c.texture.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, e.width, e.height, nullptr);
     if (!fits || c.at != at || c.dark != dark) ++c.n_moves;
-    c.width = e.width, c.height = e.height, c.at = at, c.dark = dark, c.of_image = of_image;
+    c.width = e.width, c.height = e.height, c.at = at, c.dark = dark, c.image_version = image_version;
     program.draw(e.pixels, e.width, e.height, at, dark, c.texture);
     return c.texture;
   }
@@ -164,10 +164,10 @@ HeatmapRenderer::~HeatmapRenderer() = default;
 
 ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   State& s = *state_;
-  KeptHeatmap& e = s.pictures.try_emplace(picture.place, s.threads).first->second;
+  CachedHeatmap& e = s.pictures.try_emplace(picture.place, s.threads).first->second;
   e.last_frame = s.frame;
   if (!picture.pending && !e.image.has_numbers_of(picture)) s.read(e.image, picture);
-  if (e.image.wants_painting(picture, s.scale)) e.upload(e.image.paint(picture, s.scale));
+  if (e.image.needs_painting(picture, s.scale)) e.upload(e.image.paint(picture, s.scale));
   const Texture& shown = picture.cross ? s.with_cross(e, *picture.cross, picture.dark) : e.pixels;
   s.by_texture[shown.id()] = &e;
   return platform::texture_id(shown.id());
@@ -184,7 +184,7 @@ void HeatmapRenderer::end_frame() {
   s.cells_read = 0;
   ++s.frame;
   std::erase_if(s.pictures, [&](const auto& entry) {
-    const bool is_outdated = s.frame - entry.second.last_frame > frames_kept;
+    const bool is_outdated = s.frame - entry.second.last_frame > max_unused_frames;
     if (is_outdated) std::erase_if(s.by_texture, [&](const auto& t) { return t.second == &entry.second; });
     return is_outdated;
   });
@@ -194,14 +194,14 @@ bool HeatmapRenderer::is_behind() const {
   return !state_->waiting.empty();
 }
 
-std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, const Share& part) const {
+std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, const UvRect& part) const {
   const auto found = state_->by_texture.find(texture);
   if (found == state_->by_texture.end()) return 0;
-  const KeptHeatmap& e = *found->second;
-  return e.image.painted(part) + (texture == e.pixels.id() ? 0 : e.crossed->n_moves);
+  const CachedHeatmap& e = *found->second;
+  return e.image.painted(part) + (texture == e.pixels.id() ? 0 : e.cross_image->n_moves);
 }
 
-std::size_t HeatmapRenderer::pictures_kept() const {
+std::size_t HeatmapRenderer::n_cached_pictures() const {
   return state_->pictures.size();
 }
 

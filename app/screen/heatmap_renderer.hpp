@@ -20,8 +20,8 @@ class HeatmapRenderer : public Painter {
   /// Frees pictures that were not painted in the last 120 frames.
   void end_frame() override;
   bool is_behind() const override;
-  std::uint64_t painted(std::uint64_t texture, const Share& part) const override;
-  std::size_t pictures_kept() const;
+  std::uint64_t painted(std::uint64_t texture, const UvRect& part) const override;
+  std::size_t n_cached_pictures() const;
 
  private:
   struct State;

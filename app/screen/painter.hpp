@@ -21,7 +21,7 @@ using core::color::ColorMap;
 using core::color::diverging_maps;
 using core::color::is_diverging;
 using core::color::NamedMap;
-using core::color::place_in_range;
+using core::color::position_in_range;
 using core::color::sequential_maps;
 using core::color::stops;
 
@@ -91,7 +91,7 @@ class Painter {
   /// numbers; until then their places show the last pictures, another part of them, or the background.
   virtual bool is_behind() const { return false; }
   /// Returns the version of a part of a picture's texture, which changes with its pixels; 0 for others.
-  virtual std::uint64_t painted(std::uint64_t, const Share&) const { return 0; }
+  virtual std::uint64_t painted(std::uint64_t, const UvRect&) const { return 0; }
 };
 
 }  // namespace app::render

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_memory = std::size_t{1} << 20;  // of a file, in bytes
+constexpr std::size_t max_file_bytes = std::size_t{1} << 20;  // of a file, in bytes
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -25,7 +25,7 @@ std::string environment(const char* name) {
 std::vector<std::string> lines_of(const fs::path& file) {
   std::vector<std::string> lines;
   try {
-    std::istringstream in(core::system::read_file(file, longest_memory));
+    std::istringstream in(core::system::read_file(file, max_file_bytes));
     for (std::string line; std::getline(in, line);)
       if (!line.empty()) lines.push_back(line);
   } catch (const core::Error&) {  // treated as empty: settings must not keep the window from opening
@@ -71,8 +71,8 @@ fs::path state_directory() {
   return (state.is_absolute() ? state : home_directory() / ".local/state") / "attnscope";
 }
 
-Memory read_memory(const fs::path& directory) {
-  Memory memory;
+UserState read_user_state(const fs::path& directory) {
+  UserState memory;
   for (const std::string& line : lines_of(directory / "settings")) {
     const std::size_t equals = line.find('=');
     if (equals != std::string::npos) memory.settings[line.substr(0, equals)] = line.substr(equals + 1);
@@ -82,25 +82,25 @@ Memory read_memory(const fs::path& directory) {
   return memory;
 }
 
-Memory merged(const Memory& began, const Memory& ends, Memory written) {
-  for (const auto& [key, value] : ends.settings) {
-    const auto was = began.settings.find(key);
-    if (was == began.settings.end() || was->second != value || !written.settings.contains(key))
+UserState merge_user_state(const UserState& initial, const UserState& current, UserState written) {
+  for (const auto& [key, value] : current.settings) {
+    const auto was = initial.settings.find(key);
+    if (was == initial.settings.end() || was->second != value || !written.settings.contains(key))
       written.settings[key] = value;
   }
   // Opened files move to the front; the others keep their order.
-  auto other = began.recent.rbegin();
-  auto opened = ends.recent.rbegin();
-  for (; opened != ends.recent.rend(); ++opened, ++other) {
-    other = std::find(other, began.recent.rend(), *opened);
-    if (other == began.recent.rend()) break;
+  auto other = initial.recent.rbegin();
+  auto opened = current.recent.rbegin();
+  for (; opened != current.recent.rend(); ++opened, ++other) {
+    other = std::find(other, initial.recent.rend(), *opened);
+    if (other == initial.recent.rend()) break;
   }
-  for (; opened != ends.recent.rend(); ++opened)
+  for (; opened != current.recent.rend(); ++opened)
     written.recent = with_recent(std::move(written.recent), *opened);
   return written;
 }
 
-std::string write_memory(const fs::path& directory, const Memory& memory) {
+std::string write_user_state(const fs::path& directory, const UserState& memory) {
   std::string settings, recent;
   for (const auto& [key, value] : memory.settings) settings += key + "=" + value + "\n";
   for (const fs::path& file : memory.recent) {

@@ -8,10 +8,10 @@
 namespace app::platform {
 
 /// Settings and recent files that survive from one run to the next.
-struct Memory {
+struct UserState {
   std::map<std::string, std::string> settings;  ///< "theme", "scale", "width", "height" …
   std::vector<std::filesystem::path> recent;    ///< files opened, newest first
-  friend bool operator==(const Memory&, const Memory&) = default;
+  friend bool operator==(const UserState&, const UserState&) = default;
 };
 
 /// Returns $HOME, or the current directory if it is not set.
@@ -27,13 +27,13 @@ std::vector<std::filesystem::path> example_directories();
 
 /// Reads "settings" (key=value) and "recent" (one path per line) from a directory; unreadable files count as
 /// empty.
-Memory read_memory(const std::filesystem::path& directory);
+UserState read_user_state(const std::filesystem::path& directory);
 
 /// Returns the memory to write for a window that began and ends with these, if others have written since:
 /// theirs, with the settings that this window changed and the files that it opened.
-Memory merged(const Memory& began, const Memory& ends, Memory written);
+UserState merge_user_state(const UserState& initial, const UserState& current, UserState written);
 
 /// Writes both, each under a temporary name first. Returns a one-line error, or "".
-std::string write_memory(const std::filesystem::path& directory, const Memory& memory);
+std::string write_user_state(const std::filesystem::path& directory, const UserState& memory);
 
 }  // namespace app::platform

@@ -31,7 +31,7 @@ class Screen {
   virtual void begin_frame(const std::function<void(ImGuiIO&)>& adjust) = 0;
   /// Draws the differences from the previous frame, on the ground color, and shows them; version changes with
   /// a texture's pixels.
-  virtual void end_frame(Rgb ground, const render::Damage::TextureVersion& version) = 0;
+  virtual void end_frame(Rgb background, const render::Damage::TextureVersion& version) = 0;
   /// Updates the fonts for this scale, between frames; returns whether they changed.
   virtual bool prepare_fonts(float scale) = 0;
   /// Returns whether some glyphs are still missing.
@@ -40,7 +40,7 @@ class Screen {
 
   virtual void set_title(const std::string& title) = 0;
   /// Makes the window fill the whole screen, or restores its place.
-  virtual void fill_screen(bool) {}
+  virtual void set_fullscreen(bool) {}
   /// Returns the size of the drawing area, in screen coordinates.
   virtual ImVec2 size() const = 0;
   /// Returns how many pixels a length of 1 should have on this display, 1 or more.

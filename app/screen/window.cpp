@@ -17,16 +17,16 @@
 namespace app::platform {
 namespace {
 
-constexpr int smallest_width = 960, smallest_height = 600;
-constexpr int usual_width = 1600, usual_height = 1000;
+constexpr int min_width = 960, min_height = 600;
+constexpr int default_width = 1600, default_height = 1000;
 
 /// Clamps a length from the settings to the room on this screen.
 /// @param usual The maximum if the screen's room is unknown (0).
-int that_fits(int length, int smallest, int usual, int room) {
-  return std::clamp(length, smallest, std::max(smallest, room > 0 ? room : usual));
+int clamp_to_screen(int length, int smallest, int usual, int work_area) {
+  return std::clamp(length, smallest, std::max(smallest, work_area > 0 ? work_area : usual));
 }
 
-std::string last_complaint() {
+std::string last_glfw_error() {
   const char* text = nullptr;
   glfwGetError(&text);
   std::string line = text ? text : "no reason given";
@@ -35,7 +35,7 @@ std::string last_complaint() {
 
 /// Initializes GLFW on X11 if possible, and returns whether it did: windows on Wayland have no title bar
 /// unless another library is installed, and lengths that are not pixels, so that pictures would be enlarged.
-bool begins_on_x11() {
+bool init_on_x11() {
 #ifdef GLFW_PLATFORM
   const char* display = std::getenv("DISPLAY");
   if (!display || !*display || !glfwPlatformSupported(GLFW_PLATFORM_X11)) return false;
@@ -55,7 +55,7 @@ unsigned character_on(int code, int scancode) {
   return static_cast<unsigned char>(name[0]);
 }
 
-Key nth(Key first, unsigned n) {
+Key nth_key(Key first, unsigned n) {
   return static_cast<Key>(static_cast<unsigned>(first) + n);
 }
 
@@ -76,7 +76,7 @@ std::optional<Key> key_of_code(int code) {
                                        {GLFW_KEY_UP, Key::up},
                                        {GLFW_KEY_DOWN, Key::down}};
   if (code >= GLFW_KEY_F1 && code <= GLFW_KEY_F12)
-    return nth(Key::f1, static_cast<unsigned>(code - GLFW_KEY_F1));
+    return nth_key(Key::f1, static_cast<unsigned>(code - GLFW_KEY_F1));
   for (const auto& [of, key] : keys)
     if (of == code) return key;
   return std::nullopt;
@@ -102,16 +102,16 @@ std::optional<Key> key_of_character(unsigned c) {
   constexpr std::pair<char, Key> signs[]{
       {'[', Key::bracket_left}, {']', Key::bracket_right}, {'/', Key::slash}, {'?', Key::question},
       {'+', Key::plus},         {'-', Key::minus},         {' ', Key::space}};
-  if (c >= 'a' && c <= 'z') return nth(Key::a, c - 'a');
-  if (c >= 'A' && c <= 'Z') return nth(Key::a, c - 'A');
-  if (c >= '0' && c <= '9') return nth(Key::digit_0, c - '0');
+  if (c >= 'a' && c <= 'z') return nth_key(Key::a, c - 'a');
+  if (c >= 'A' && c <= 'Z') return nth_key(Key::a, c - 'A');
+  if (c >= '0' && c <= '9') return nth_key(Key::digit_0, c - '0');
   for (const auto& [sign, key] : signs)
     if (static_cast<unsigned>(sign) == c) return key;
   return std::nullopt;
 }
 
-void ShortPresses::put([[maybe_unused]] ImGuiIO& io) {
-  [[maybe_unused]] const std::vector<int> pressed = std::exchange(went_down_, {});
+void ShortPresses::apply([[maybe_unused]] ImGuiIO& io) {
+  [[maybe_unused]] const std::vector<int> pressed = std::exchange(pressed_, {});
 #if IMGUI_VERSION_NUM < 18700
   for (const int key : std::exchange(lengthened_, {}))
     if (std::find(pressed.begin(), pressed.end(), key) == pressed.end()) io.KeysDown[key] = false;
@@ -124,7 +124,7 @@ void ShortPresses::put([[maybe_unused]] ImGuiIO& io) {
 }
 
 Display::Display() {
-  if (begins_on_x11() || glfwInit() == GLFW_TRUE) return;
+  if (init_on_x11() || glfwInit() == GLFW_TRUE) return;
   throw core::Error(
       "no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
 }
@@ -133,7 +133,7 @@ Display::~Display() {
   glfwTerminate();
 }
 
-std::pair<int, int> Display::room() const {
+std::pair<int, int> Display::work_area() const {
   int x = 0, y = 0, width = 0, height = 0;
   if (GLFWmonitor* monitor = glfwGetPrimaryMonitor())
     glfwGetMonitorWorkarea(monitor, &x, &y, &width, &height);
@@ -156,7 +156,7 @@ GLFWwindow* Display::open(const char* title, int width, int height, bool visible
 #endif
   GLFWwindow* window = glfwCreateWindow(width, height, title, nullptr, nullptr);
   if (!window)
-    throw core::Error("this display offers no OpenGL 3.3, which the window needs (" + last_complaint() +
+    throw core::Error("this display offers no OpenGL 3.3, which the window needs (" + last_glfw_error() +
                       "); `attnscope export` works without one");
   glfwMakeContextCurrent(window);
   return window;
@@ -176,20 +176,20 @@ struct Window::Input {
   static void key(GLFWwindow* w, int code, int scancode, int action, int modifiers) {
     Window& self = of(w);
     self.had_events_ = true;
-    self.typed_shift_ = (modifiers & GLFW_MOD_SHIFT) != 0;
+    self.is_shift_down_ = (modifiers & GLFW_MOD_SHIFT) != 0;
     if (action == GLFW_RELEASE) return;
-    if (action == GLFW_PRESS) self.short_presses_.went_down(code);
+    if (action == GLFW_PRESS) self.short_presses_.press(code);
     const bool ctrl = (modifiers & GLFW_MOD_CONTROL) != 0, alt = (modifiers & GLFW_MOD_ALT) != 0;
     std::optional<Key> pressed = key_of_code(code);
     if (!pressed && (ctrl || alt)) pressed = key_of_character(character_on(code, scancode));
-    if (pressed) self.keys_.push_back({*pressed, ctrl, self.typed_shift_, alt});
+    if (pressed) self.keys_.push_back({*pressed, ctrl, self.is_shift_down_, alt});
   }
 
   static void character(GLFWwindow* w, unsigned codepoint) {
     Window& self = of(w);
     self.had_events_ = true;
     if (const auto pressed = key_of_character(codepoint))
-      self.keys_.push_back({*pressed, false, self.typed_shift_, false});
+      self.keys_.push_back({*pressed, false, self.is_shift_down_, false});
   }
 
   static void drop(GLFWwindow* w, int count, const char** paths) {
@@ -201,10 +201,10 @@ struct Window::Input {
 
 Window::Window(Jobs& jobs, const std::string& title, int width, int height, float font_scale)
     : font_loader_(jobs, font_scale),
-      window_(display_.open(title.c_str(),
-                            that_fits(width, smallest_width, usual_width, display_.room().first),
-                            that_fits(height, smallest_height, usual_height, display_.room().second), true)) {
-  glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
+      window_(display_.open(
+          title.c_str(), clamp_to_screen(width, min_width, default_width, display_.work_area().first),
+          clamp_to_screen(height, min_height, default_height, display_.work_area().second), true)) {
+  glfwSetWindowSizeLimits(window_, min_width, min_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   glfwSetWindowUserPointer(window_, this);
   glfwSetKeyCallback(window_, Input::key);
@@ -266,27 +266,28 @@ void Window::cancel_close() {
 void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
-  short_presses_.put(ImGui::GetIO());
+  short_presses_.apply(ImGui::GetIO());
   if (adjust) adjust(ImGui::GetIO());
   close_undrawn_popups_on_escape();
   ImGui::NewFrame();
 }
 
-void Window::end_frame(Rgb ground, const render::Damage::TextureVersion& version) {
+void Window::end_frame(Rgb background, const render::Damage::TextureVersion& version) {
   ImGui::Render();
   ImDrawData& data = *ImGui::GetDrawData();
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
-  if (!canvas_->fit(width, height) || std::exchange(ground_, ground) != ground) damage_.forget();
-  const std::vector<render::Area> areas = damage_.renew(data, version);
+  if (!canvas_->resize(width, height) || std::exchange(background_, background) != background)
+    damage_.invalidate();
+  const std::vector<render::Area> areas = damage_.update(data, version);
   if (areas.empty() && !std::exchange(is_exposed_, false)) return;
   if (!areas.empty()) {
-    canvas_->begin(areas, data.FramebufferScale.x, ground);
-    render::keep_within(data, areas);
-    render::turn_over(data);
+    canvas_->begin(areas, data.FramebufferScale.x, background);
+    render::clip_to_areas(data, areas);
+    render::flip_vertically(data);
     ImGui_ImplOpenGL3_RenderDrawData(&data);
   }
-  canvas_->put_on_window();
+  canvas_->copy_to_window();
   glfwSwapBuffers(window_);
 }
 
@@ -298,8 +299,8 @@ Image Window::read_pixels() const {
 }
 
 bool Window::prepare_fonts(float scale) {
-  if (!font_loader_.follow(scale)) return false;
-  follow_first_font();
+  if (!font_loader_.update(scale)) return false;
+  use_first_font();
 #if IMGUI_VERSION_NUM < 19200
   // Only the texture: the backend of 1.86 would keep using the sizes of deleted buffers, and draw nothing.
   // Before the first frame it has none.
@@ -308,7 +309,7 @@ bool Window::prepare_fonts(float scale) {
     ImGui_ImplOpenGL3_CreateFontsTexture();
   }
 #endif
-  damage_.forget();
+  damage_.invalidate();
   return true;
 }
 
@@ -316,8 +317,8 @@ void Window::set_title(const std::string& title) {
   glfwSetWindowTitle(window_, title.c_str());
 }
 
-void Window::fill_screen(bool on) {
-  auto& [x, y, width, height] = place_before_;
+void Window::set_fullscreen(bool on) {
+  auto& [x, y, width, height] = windowed_geometry_;
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
   const GLFWvidmode* mode = monitor ? glfwGetVideoMode(monitor) : nullptr;
   if (on && mode) {

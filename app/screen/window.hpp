@@ -27,7 +27,7 @@ class Display {
   Display& operator=(const Display&) = delete;
 
   /// Returns the width and height available for windows on the primary screen; 0 × 0 if unknown.
-  std::pair<int, int> room() const;
+  std::pair<int, int> work_area() const;
 
   /// Opens a window with an OpenGL 3.3 core context, and makes it current; the caller must destroy it before
   /// the display ends. Throws core::Error when the driver has no such context.
@@ -40,13 +40,13 @@ class Display {
 /// indices of ImGuiIO::KeysDown.
 class ShortPresses {
  public:
-  void went_down(int key) { went_down_.push_back(key); }
+  void press(int key) { pressed_.push_back(key); }
   /// Must be called before ImGui::NewFrame, after the devices were read.
-  void put(ImGuiIO& io);
+  void apply(ImGuiIO& io);
 
  private:
-  std::vector<int> went_down_;   // since the last frame
-  std::vector<int> lengthened_;  // held down in the last frame only by put()
+  std::vector<int> pressed_;     // since the last frame
+  std::vector<int> lengthened_;  // held down in the last frame only by apply()
 };
 
 /// Pixels, 4 bytes each (red, green, blue, alpha), top row first.
@@ -72,17 +72,17 @@ class Window : public Screen {
   void cancel_close() override;
 
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
-  void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
+  void end_frame(Rgb background, const render::Damage::TextureVersion& version = {}) override;
   /// Returns the last frame as it was drawn.
   Image read_pixels() const;
   /// Makes the next frame draw everything.
-  void forget_frame() { damage_.forget(); }
+  void invalidate_frame() { damage_.invalidate(); }
   bool prepare_fonts(float scale) override;
   bool is_loading_fonts() const override { return font_loader_.is_loading(); }
   const LoadedFonts& fonts() const override { return font_loader_.fonts(); }
 
   void set_title(const std::string& title) override;
-  void fill_screen(bool on) override;
+  void set_fullscreen(bool on) override;
   ImVec2 size() const override;
   float scale() const override;
   std::vector<KeyPress> take_keys() override { return std::exchange(keys_, {}); }
@@ -94,13 +94,13 @@ class Window : public Screen {
   FontLoader font_loader_;
   Display display_;
   GLFWwindow* window_ = nullptr;
-  std::optional<render::Canvas> canvas_;  // ends before the context
-  std::array<int, 4> place_before_{};     // x, y, width and height, before it filled the screen
+  std::optional<render::Canvas> canvas_;    // ends before the context
+  std::array<int, 4> windowed_geometry_{};  // x, y, width and height, before it filled the screen
   render::Damage damage_;
-  Rgb ground_;
+  Rgb background_;
   bool had_events_ = true;   // the first frames come without any
   bool is_exposed_ = false;  // the display lost its content
-  bool typed_shift_ = false;
+  bool is_shift_down_ = false;
   std::vector<KeyPress> keys_;
   ShortPresses short_presses_;
   std::vector<std::filesystem::path> dropped_;

@@ -89,10 +89,10 @@ constexpr bool is_optional<std::optional<T>> = true;
 
 /// One verb as a line: written when constructed without a text, else parsed. The same walk over the fields
 /// does both.
-class Line {
+class VerbCodec {
  public:
-  Line() = default;
-  explicit Line(std::string_view text) : rest_(text), reads_(true) {}
+  VerbCodec() = default;
+  explicit VerbCodec(std::string_view text) : rest_(text), reads_(true) {}
 
   template <class T>
   void field(T& v) {
@@ -249,7 +249,7 @@ class Line {
 struct NamedField {
   std::string name;
   void (*assign)(View&, const std::any&);
-  void (*value)(Line&, std::any&);
+  void (*value)(VerbCodec&, std::any&);
 };
 
 template <auto member>
@@ -262,7 +262,7 @@ std::string member_name() {
 template <auto... members>
 std::vector<NamedField> named_fields(Members<members...>) {
   const auto row = []<auto member>(std::integral_constant<decltype(member), member>) {
-    return NamedField{member_name<member>(), &FieldOf<member>::assign, [](Line& line, std::any& value) {
+    return NamedField{member_name<member>(), &FieldOf<member>::assign, [](VerbCodec& line, std::any& value) {
                         typename FieldOf<member>::Value v{};
                         if (value.has_value()) v = std::any_cast<const decltype(v)&>(value);
                         line.field(v);
@@ -272,7 +272,7 @@ std::vector<NamedField> named_fields(Members<members...>) {
   return {row(std::integral_constant<decltype(members), members>())...};
 }
 
-void Line::field(SetField& v) {
+void VerbCodec::field(SetField& v) {
   static const std::vector<NamedField> all = named_fields(ViewFields());
   const std::string name = reads_ ? word() : "";
   const auto found = std::ranges::find_if(
@@ -286,7 +286,7 @@ void Line::field(SetField& v) {
 }  // namespace
 
 std::string to_text(const Command& command) {
-  Line line;
+  VerbCodec line;
   command.visit([&]<class Verb>(Verb verb) {
     line.word(name_of<Verb>());
     line.field(verb);
@@ -294,8 +294,8 @@ std::string to_text(const Command& command) {
   return line.text();
 }
 
-Command command_of(std::string_view text) {
-  return Line(text).verb(Verbs());
+Command parse_command(std::string_view text) {
+  return VerbCodec(text).verb(Verbs());
 }
 
 }  // namespace app

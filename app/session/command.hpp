@@ -66,7 +66,7 @@ struct FollowCell {
 struct GoBack {
   void change(View& view) const;
 };
-struct ReleaseCell {
+struct UnpinCell {
   void change(View& view) const;
 };
 /// Shows the stages of the selected head, scrolled to one of them.
@@ -74,7 +74,7 @@ struct OpenInStages {
   Stage stage{};
   void change(View& view) const;
 };
-struct StopPointing {
+struct ClearHover {
   void change(View& view) const;
 };
 /// Pins a query of the token view, or unpins it when it is pinned already.
@@ -88,12 +88,12 @@ struct FoldStage {
   void change(View& view) const;
 };
 /// Resets the zoom of matrices of that shape.
-struct ShowWhole {
+struct ResetZoom {
   Shape shape;
   void change(View& view) const;
 };
 /// Moves the edit cursor to a number of a matrix of the displayed sequence.
-struct EditAt {
+struct MoveEditCursor {
   core::editing::MatrixName matrix{};
   std::size_t row = 0, column = 0;
   void change(View& view) const;
@@ -111,13 +111,13 @@ struct Zoom {
   void change(View& view) const;
 };
 /// Moves the displayed part by so many cells, within the matrix.
-struct MovePart {
+struct Pan {
   Shape shape;
   double rows = 0, columns = 0;
   void change(View& view) const;
 };
 /// Moves the displayed part so that the cell is in it.
-struct BringIntoPart {
+struct ScrollToCell {
   Shape shape;
   std::size_t row = 0, column = 0;
   void change(View& view) const;
@@ -148,7 +148,7 @@ struct AdvanceAnimation {
   void change(View& view) const;
 };
 struct StartTour {};
-struct GoOnInTour {};
+struct AdvanceTour {};
 struct LeaveTour {};  ///< restores the model from before the tour, in one undo step
 
 struct ApplyEdit {
@@ -162,28 +162,29 @@ struct LoadPreset {
 };
 struct OpenFile {
   std::filesystem::path path;
-  core::UntrustedPaths elsewhere = core::UntrustedPaths::refused;  ///< for files outside a session's folder
-  bool as_tensors = false;                                         ///< even if it is a whole model
-  std::string text = {};  ///< for a whole model to read, or "" for an example text
-  std::size_t layer = 0;  ///< of the whole model, displayed first
+  core::UntrustedPaths untrusted_paths =
+      core::UntrustedPaths::refused;  ///< for files outside a session's folder
+  bool as_tensors = false;            ///< even if it is a whole model
+  std::string text = {};              ///< for a whole model to read, or "" for an example text
+  std::size_t layer = 0;              ///< of the whole model, displayed first
 };
 /// Sets the text that the whole model reads.
 struct ReadText {
   std::string text;
 };
-struct LookAtLayer {
+struct ShowLayer {
   std::size_t layer = 0;
 };
 /// Ablates a head of any layer, or enables it again.
-struct SwitchHead {
+struct ToggleHead {
   std::size_t layer = 0, head = 0;
 };
 /// Discards the edits of one layer, or of all layers; with one layer, its ablated heads stay ablated.
-struct DropEdits {
+struct DiscardEdits {
   std::optional<std::size_t> layer = {};
 };
 /// Generates a token with the view's sampling settings, or removes the last one.
-struct WriteToken {
+struct StepGeneration {
   bool back = false;
 };
 /// Keeps the displayed layer, as it was before all edits, as reference A and opens the Compare tab.
@@ -196,7 +197,7 @@ struct SweepHeads {
 struct ImportTensors {
   core::importing::Choices choices;
 };
-struct ChooseLayer {
+struct ImportLayer {
   std::size_t layer = 0;
 };                        ///< another layer of the file that the model was made from
 struct FinishOpening {};  ///< makes the opened file the document, once unsaved work is safe
@@ -213,8 +214,8 @@ struct SaveFileAs {
 };
 /// Exports one matrix, one stage or everything, as one file or as several in a directory.
 struct ExportAs {
-  ExportForm form{};
-  ExportWhat what{};
+  ExportFormat form{};
+  ExportScope what{};
   CellRef matrix{};
   std::filesystem::path path{};
   std::string document = {};  ///< title that proposed file names begin with
@@ -237,29 +238,29 @@ struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
 struct SaveAndContinue {};
 struct CancelQuestion {};
-struct TakeMemory {};  ///< the answer to the question about memory
-struct GoOn {};        ///< the answer to any other
+struct AllowMemory {};      ///< the answer to the question about memory
+struct ConfirmQuestion {};  ///< the answer to any other
 /// Restores work left by an earlier window, discards it, or leaves all of it to the next window.
-struct RestoreLeft {
+struct RestoreLeftover {
   std::size_t index = 0;
 };
-struct DropLeft {
+struct DiscardLeftover {
   std::size_t index = 0;
   bool is_agreed = false;  ///< else the user is asked
 };
-struct KeepLeft {};
-struct EndNow {};  ///< quits without asking; unsaved work is kept for the next window
+struct KeepLeftovers {};
+struct QuitNow {};  ///< quits without asking; unsaved work is kept for the next window
 /// Keeps the live model as reference A, unchanged or with one of core::compare::switches() flipped.
-struct KeepReference {};
-struct KeepSwitched {
+struct AddReference {};
+struct AddFlippedReference {
   std::size_t index = 0;
 };
-struct GiveFile {
+struct OverrideStageFromFile {
   core::attention::Stage stage;
   std::filesystem::path path;
 };  ///< overrides a stage with numbers from a file of tensors
 struct FillFromFile {
-  core::editing::MatrixPlace place;
+  core::editing::MatrixRef place;
   std::filesystem::path path;
 };  ///< sets a matrix, and perhaps its tokens, from a file
 struct LoadReference {
@@ -275,12 +276,12 @@ struct MapTensor {
   std::optional<std::string> stage;
 };
 /// Sets the head layout and the layer of the chosen tensors; "" leaves it to the check.
-struct ReadTensorsAs {
+struct SetTensorLayout {
   std::string layout, layer;
 };
-struct SearchCauses {};   ///< looks for causes of the chosen tensors' difference
-struct StopSearch {};     ///< cancels that search
-struct DropReference {};  ///< the chosen one
+struct SearchCauses {};     ///< looks for causes of the chosen tensors' difference
+struct StopSearch {};       ///< cancels that search
+struct RemoveReference {};  ///< the chosen one
 struct RenameReference {
   std::string title;
 };  ///< the chosen one
@@ -292,7 +293,7 @@ struct StartLesson {
   std::string name;
 };
 /// Moves one step forward (+1) or back (−1), or restarts the current one (0).
-struct GoInLesson {
+struct StepLesson {
   int by = 1;
 };
 /// Restores the user's own work.
@@ -301,16 +302,17 @@ struct LeaveLesson {};
 template <class... Verbs>
 struct VerbList {};
 using Verbs =
-    VerbList<SetField, PinCell, FollowCell, GoBack, ReleaseCell, OpenInStages, StopPointing, PinQuery,
-             FoldStage, ShowWhole, EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding,
-             PlayAnimation, StepAnimation, AdvanceAnimation, StartTour, GoOnInTour, LeaveTour, ApplyEdit,
-             EndGesture, Undo, Redo, LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits,
-             WriteToken, CompareEdits, SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor,
-             PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText,
-             ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn,
-             RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-             KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs,
-             SearchCauses, StopSearch, DropReference, RenameReference, ShowReference>;
+    VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
+             ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
+             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, EndGesture, Undo,
+             Redo, LoadPreset, OpenFile, ReadText, ShowLayer, ToggleHead, DiscardEdits, StepGeneration,
+             CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile,
+             CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
+             DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,
+             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, StartLesson, StepLesson, LeaveLesson,
+             AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference,
+             CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch, RemoveReference,
+             RenameReference, ShowReference>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.
@@ -350,7 +352,7 @@ class Command {
 /// Returns the verb as one line, "PinCell 14 0 1 2": its name, then its fields.
 std::string to_text(const Command& command);
 /// Parses such a line, with every number exact to the bit. Throws core::Error.
-Command command_of(std::string_view text);
+Command parse_command(std::string_view text);
 
 /// The commands of one frame, handled after it was drawn.
 class Commands {

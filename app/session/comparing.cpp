@@ -32,10 +32,10 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
   const StageInfo& stage = core::attention::info(all.stage);
   result.numbers_a = a.at(stage.stage, key.head);
   result.numbers_b = b.at(stage.stage, key.head);
-  result.shown = core::compare::farthest(result.numbers_a, result.numbers_b);
+  result.shown = core::compare::max_difference(result.numbers_a, result.numbers_b);
   result.difference = core::compare::difference(key.kind, result.numbers_a, result.numbers_b);
   result.a = value_range(result.numbers_a), result.b = value_range(result.numbers_b);
-  result.apart = value_range(result.difference);
+  result.difference_range = value_range(result.difference);
   return result;
 }
 
@@ -45,18 +45,19 @@ void finish(Comparison& c, const Trace& kept, const Trace& live) {
   c.first = first == c.stages.end() ? nullptr : &*first;
   c.visible_live = live.at(Stage::mask);
   const bool of_tensors = c.tensors != nullptr;
-  c.visible_kept = of_tensors ? c.visible_live : arma::mat(kept.at(Stage::mask));
+  c.visible_reference = of_tensors ? c.visible_live : arma::mat(kept.at(Stage::mask));
   if (of_tensors)
     c.visible = c.visible_live;
-  else if (arma::size(c.visible_kept) == arma::size(c.visible_live))
-    c.visible = arma::max(c.visible_kept, c.visible_live);
+  else if (arma::size(c.visible_reference) == arma::size(c.visible_live))
+    c.visible = arma::max(c.visible_reference, c.visible_live);
   const bool drops = std::ranges::any_of(c.stages, [](const ComparedStage& s) {
     return !s.difference.empty() &&
            (s.all.stage == Stage::dropout_mask || s.all.stage == Stage::dropped_weights);
   });
   if (!drops) return;
-  c.kept_by_live = live.at(Stage::dropout_mask, c.key.head);
-  c.kept_by_reference = of_tensors ? c.kept_by_live : arma::mat(kept.at(Stage::dropout_mask, c.key.head));
+  c.dropout_mask_live = live.at(Stage::dropout_mask, c.key.head);
+  c.dropout_mask_reference =
+      of_tensors ? c.dropout_mask_live : arma::mat(kept.at(Stage::dropout_mask, c.key.head));
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ const core::attention::Sequence& live_sequence(const Comparison& comparison) {
   return comparison.live.sequences[comparison.key.sequence];
 }
 
-std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b) {
+std::string replacement_problem(const core::attention::Model& a, const core::attention::Model& b) {
   const auto size = [](const core::attention::Model& m) {
     return std::to_string(m.n_tokens()) + "×" + std::to_string(m.d_model()) + " to " +
            std::to_string(m.d_out()) +
@@ -92,9 +93,9 @@ std::string why_not_in_place_of(const core::attention::Model& a, const core::att
   return parts(a) == parts(b) ? "" : "A and B have other projections or biases";
 }
 
-std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
-                                           const ComparedState& kept, const ComparedState& live,
-                                           const Comparison* older, const core::Token& token) {
+std::shared_ptr<const Comparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
+                                                 const ComparedState& kept, const ComparedState& live,
+                                                 const Comparison* older, const core::StopToken& token) {
   auto c = std::make_shared<Comparison>();
   c->key = key;
   c->revision = revision;
@@ -112,16 +113,16 @@ std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64
                                                                                     : rounding,
                                  token);
   for (const auto& stage : all) {
-    if (!token.goes_on()) return c;
+    if (!token.should_continue()) return c;
     c->stages.push_back(seen(stage, *kept.trace, *live.trace, key));
   }
   finish(*c, *kept.trace, *live.trace);
   return c;
 }
 
-std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std::uint64_t revision,
-                                                   std::shared_ptr<const TensorCheck> check,
-                                                   const ComparedState& live, const core::Token& token) {
+std::shared_ptr<const Comparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                  std::shared_ptr<const TensorCheck> check,
+                                                  const ComparedState& live, const core::StopToken& token) {
   auto c = std::make_shared<Comparison>();
   c->key = key;
   c->revision = revision;
@@ -131,7 +132,7 @@ std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std
   const auto& results = check->report.stages;
   c->tensors = std::move(check);
   for (const Stage stage : c->tensors->stages) {
-    if (!token.goes_on()) return c;
+    if (!token.should_continue()) return c;
     const StageInfo& info = core::attention::info(stage);
     if (!info.present(c->model)) continue;
     c->stages.push_back(
@@ -143,9 +144,9 @@ std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std
   return c;
 }
 
-std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Reference& reference,
-                                                   const core::attention::Model& live,
-                                                   const core::Token& token) {
+std::shared_ptr<const TensorCheck> check_tensors(const CheckKey& key, const Reference& reference,
+                                                 const core::attention::Model& live,
+                                                 const core::StopToken& token) {
   auto check = std::make_shared<TensorCheck>();
   try {
     check->matched =
@@ -155,11 +156,11 @@ std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Re
     check->problem = error.what();
     return check;
   }
-  core::Token no_search;
+  core::StopToken no_search;
   no_search.stop();
   check->report = core::check::check(live, check->matched, {}, key.searches ? token : no_search);
-  if (key.searches) core::system::give_back_memory();  // of the hundreds of models that were tried
-  check->searched = key.searches && token.goes_on();
+  if (key.searches) core::system::trim_heap();  // of the hundreds of models that were tried
+  check->searched = key.searches && token.should_continue();
   core::check::ObservedTrace observed =
       core::check::observed_trace(live, check->matched, check->report, key.sequence);
   check->observed = std::move(observed.trace);
@@ -180,16 +181,18 @@ ComparedState state_of(const LiveTrace& trace) {
 }
 
 /// Returns the comparison so that its last owner has its matrices destroyed in the background.
-std::shared_ptr<const Comparison> left(const Jobs& jobs, std::shared_ptr<const Comparison> comparison) {
+std::shared_ptr<const Comparison> share_with_deleter(const Jobs& jobs,
+                                                     std::shared_ptr<const Comparison> comparison) {
   using Owned = std::shared_ptr<const Comparison>;
-  const std::shared_ptr<Owned> owner = jobs.destroyed_async(std::make_unique<Owned>(std::move(comparison)));
+  const std::shared_ptr<Owned> owner =
+      jobs.with_async_deleter(std::make_unique<Owned>(std::move(comparison)));
   return {owner, owner->get()};
 }
 
 }  // namespace
 
-void Comparing::follow(const Reference& reference, const LiveTrace& live, std::size_t head,
-                       core::compare::DifferenceKind kind, bool compares) {
+void LiveComparison::follow(const Reference& reference, const LiveTrace& live, std::size_t head,
+                            core::compare::DifferenceKind kind, bool compares) {
   if (reference_ != reference.id) {
     const bool wants_search = wants_search_;
     stop();
@@ -204,7 +207,7 @@ void Comparing::follow(const Reference& reference, const LiveTrace& live, std::s
     follow_kept(reference, live, key, compares);
 }
 
-void Comparing::stop() {
+void LiveComparison::stop() {
   if (!reference_) return;
   reference_.reset();
   kept_.clear();
@@ -216,14 +219,14 @@ void Comparing::stop() {
   wanted_.reset();
 }
 
-void Comparing::stop_search() {
+void LiveComparison::stop_search() {
   wants_search_ = false;
   search_for_.reset();
   searches_.cancel();
 }
 
-void Comparing::follow_kept(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
-                            bool compares) {
+void LiveComparison::follow_kept(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
+                                 bool compares) {
   kept_model_ = reference.model;
   const std::size_t sequence = std::min(live.sequence(), kept_model_.sequences.size() - 1);
   kept_.follow(kept_model_, sequence);
@@ -232,35 +235,36 @@ void Comparing::follow_kept(const Reference& reference, const LiveTrace& live, c
   wanted_ = key;
   if (kept_.sequence() != sequence || !(kept_.model() == kept_model_)) return;
   wanted_->trace = kept_.version();
-  const When when = is_quick(kept_.model()) && is_quick(live.model()) ? When::at_once : When::background;
+  const Schedule when =
+      is_quick(kept_.model()) && is_quick(live.model()) ? Schedule::immediate : Schedule::background;
   if (!comparisons_.needs(*wanted_, when)) return;
   const auto* last = comparisons_.value();
   comparisons_.begin(
       *wanted_, when,
       [&jobs = jobs_, key = *wanted_, revision = ++revision_, kept = state_of(kept_), now = state_of(live),
-       older = last ? *last : nullptr](const core::Token& token) {
-        return left(jobs, compared(key, revision, kept, now, older.get(), token));
+       older = last ? *last : nullptr](const core::StopToken& token) {
+        return share_with_deleter(jobs, compare_states(key, revision, kept, now, older.get(), token));
       },
-      live.read_lock().recalled);
+      live.read_lock().preempted);
 }
 
-void Comparing::follow_tensors(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
-                               bool compares) {
+void LiveComparison::follow_tensors(const Reference& reference, const LiveTrace& live,
+                                    const ComparisonKey& key, bool compares) {
   wanted_.reset();
   if (!compares) {
     checks_.cancel(), searches_.cancel();
     return comparisons_.clear();
   }
   wanted_ = key;
-  wanted_->trace = 2 * reference.mapped;
-  CheckKey check{reference.id, live.version(), live.sequence(), reference.mapped};
+  wanted_->trace = 2 * reference.mapping_version;
+  CheckKey check{reference.id, live.version(), live.sequence(), reference.mapping_version};
   if (std::exchange(wants_search_, false)) search_for_ = check;
   begin_check(checks_, check, reference, live);
-  const Check* found = checks_.is_of(check) ? checks_.value() : nullptr;
+  const Check* found = checks_.matches(check) ? checks_.value() : nullptr;
   if (found && search_for_ == check && (*found)->problem.empty() && !(*found)->report.agrees) {
     check.searches = true;
     begin_check(searches_, check, reference, live);
-    if (searches_.is_of(check)) {
+    if (searches_.matches(check)) {
       found = searches_.value();
       ++wanted_->trace;
     }
@@ -269,45 +273,46 @@ void Comparing::follow_tensors(const Reference& reference, const LiveTrace& live
   }
   if (!found || !comparisons_.needs(*wanted_)) return;
   comparisons_.begin(
-      *wanted_, When::background,
+      *wanted_, Schedule::background,
       [&jobs = jobs_, key = *wanted_, revision = ++revision_, check = *found,
-       now = state_of(live)](const core::Token& token) {
-        return left(jobs, compared_tensors(key, revision, check, now, token));
+       now = state_of(live)](const core::StopToken& token) {
+        return share_with_deleter(jobs, compare_tensors(key, revision, check, now, token));
       },
-      live.read_lock().recalled);
+      live.read_lock().preempted);
 }
 
-void Comparing::begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key,
-                            const Reference& reference, const LiveTrace& live) {
+void LiveComparison::begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key,
+                                 const Reference& reference, const LiveTrace& live) {
   if (!where.needs(key)) return;
-  where.begin(key, When::background, [key, reference, model = live.model()](const core::Token& token) {
-    return checked_tensors(key, reference, model, token);
-  });
+  where.begin(key, Schedule::background,
+              [key, reference, model = live.model()](const core::StopToken& token) {
+                return check_tensors(key, reference, model, token);
+              });
 }
 
-const Comparison* Comparing::comparison() const {
+const Comparison* LiveComparison::comparison() const {
   const auto* last = comparisons_.value();
   return last && wanted_ && (*last)->key.reference == wanted_->reference ? last->get() : nullptr;
 }
 
-const LiveTrace* Comparing::kept() const {
+const LiveTrace* LiveComparison::kept() const {
   const bool is_there = reference_ && !is_of_tensors_ && kept_.model() == kept_model_;
   return is_there ? &kept_ : nullptr;
 }
 
-ComparisonWork Comparing::work() const {
-  ComparisonWork work;
+ComparisonProgress LiveComparison::work() const {
+  ComparisonProgress work;
   const bool lacks_trace = reference_ && !is_of_tensors_ && !kept();
-  work.is_renewing = lacks_trace || (wanted_ && !comparisons_.is_of(*wanted_));
+  work.is_updating = lacks_trace || (wanted_ && !comparisons_.matches(*wanted_));
   work.seconds =
       std::max({kept_.is_behind() ? kept_.seconds_behind() : 0, checks_.seconds(), comparisons_.seconds()});
   work.is_searching = searches_.is_busy();
   work.seconds_searched = searches_.seconds();
-  work.tried = searches_.done();
+  work.n_tried = searches_.done();
   return work;
 }
 
-bool Comparing::is_busy() const {
+bool LiveComparison::is_busy() const {
   return kept_.is_behind() || checks_.is_busy() || searches_.is_busy() || comparisons_.is_busy();
 }
 

@@ -38,18 +38,18 @@ struct Reference {
   std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
   std::map<std::string, std::string> by_hand = {};  ///< stages of tensors, as set by the user
   std::string layout = {}, layer = {};  ///< the same: names, or "" for whichever fits and the first
-  std::size_t mapped = 0;               ///< how often the user has changed these
+  std::size_t mapping_version = 0;      ///< how often the user has changed these
 };
 
 /// One stage of A against the same stage of B.
 struct ComparedStage {
   core::compare::StageDifference all;  ///< over all heads
-  core::compare::Farthest shown;       ///< in the displayed head
+  core::compare::MaxDifference shown;  ///< in the displayed head
   /// In the displayed head: the numbers of both and their difference of the chosen kind; empty where nothing
   /// differs or the shapes do.
   arma::mat numbers_a, numbers_b, difference;
-  bool within = false;     ///< it does not differ; for tensors: it agrees within the tolerance
-  ValueRange a, b, apart;  ///< of these matrices
+  bool within = false;                ///< it does not differ; for tensors: it agrees within the tolerance
+  ValueRange a, b, difference_range;  ///< of these matrices
 };
 
 /// Inputs of a comparison.
@@ -60,7 +60,7 @@ struct ComparisonKey {
   core::compare::DifferenceKind kind{};
   /// Whether both compare the same numbers, whatever is displayed of them.
   bool same_numbers(const ComparisonKey& other) const;
-  bool is_near(const ComparisonKey& other) const { return reference == other.reference; }
+  bool is_compatible(const ComparisonKey& other) const { return reference == other.reference; }
   friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
 };
 
@@ -79,24 +79,25 @@ struct Comparison {
   std::vector<ComparedStage> stages;
   const ComparedStage* first = nullptr;  ///< the first of them that differs
   /// n_tokens × n_keys, 0 where masked: in the reference, in the live model, in both (empty for two shapes).
-  arma::mat visible_kept, visible_live, visible;
-  arma::mat kept_by_reference, kept_by_live;  ///< the displayed head's dropout masks, where dropout differs
+  arma::mat visible_reference, visible_live, visible;
+  arma::mat dropout_mask_reference,
+      dropout_mask_live;  ///< the displayed head's dropout masks, where dropout differs
 };
 
 /// Returns the sequence for which the live model was compared.
 const core::attention::Sequence& live_sequence(const Comparison& comparison);
 
 /// State of the work on a pending comparison, for panels.
-struct ComparisonWork {
-  bool is_renewing = false;   ///< the comparison is of an earlier state, or missing
+struct ComparisonProgress {
+  bool is_updating = false;   ///< the comparison is of an earlier state, or missing
   double seconds = 0;         ///< for how long
   bool is_searching = false;  ///< for causes of the difference of tensors
   double seconds_searched = 0;
-  std::size_t tried = 0;  ///< bugs, alone or in pairs
+  std::size_t n_tried = 0;  ///< bugs, alone or in pairs
 };
 
 /// Returns why A cannot replace B in the views, "A is 4×3 to 2 with 1 head, B 6×3 to 2 with 2 heads", or "".
-std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b);
+std::string replacement_problem(const core::attention::Model& a, const core::attention::Model& b);
 
 /// One side of a comparison.
 struct ComparedState {
@@ -108,18 +109,18 @@ struct ComparedState {
 
 /// Compares a kept state with the live one; reuses the differences over all heads of an older comparison, or
 /// nullptr, of the same numbers. The result is incomplete once token.goes_on() is false.
-std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
-                                           const ComparedState& kept, const ComparedState& live,
-                                           const Comparison* older, const core::Token& token);
+std::shared_ptr<const Comparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
+                                                 const ComparedState& kept, const ComparedState& live,
+                                                 const Comparison* older, const core::StopToken& token);
 
 /// Compares the live trace, A, with tensors that were checked against it, B.
-std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std::uint64_t revision,
-                                                   std::shared_ptr<const TensorCheck> check,
-                                                   const ComparedState& live, const core::Token& token);
+std::shared_ptr<const Comparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                  std::shared_ptr<const TensorCheck> check,
+                                                  const ComparedState& live, const core::StopToken& token);
 
 /// Result of checking tensors against the live model.
 struct TensorCheck {
-  core::check::Matched matched;
+  core::check::MatchResult matched;
   core::check::Report report;                  ///< points into matched
   bool searched = false;                       ///< whether all causes were tried
   std::string problem;                         ///< why nothing can be compared, or ""
@@ -130,9 +131,9 @@ struct TensorCheck {
 /// Inputs of a check.
 struct CheckKey {
   std::uint64_t reference = 0, version = 0;  ///< of the tensors and of the live trace
-  std::size_t sequence = 0, mapped = 0;
+  std::size_t sequence = 0, mapping_version = 0;
   bool searches = false;  ///< for causes of their difference
-  bool is_near(const CheckKey& other) const {
+  bool is_compatible(const CheckKey& other) const {
     return reference == other.reference && !searches && !other.searches;
   }
   friend bool operator==(const CheckKey&, const CheckKey&) = default;
@@ -140,16 +141,16 @@ struct CheckKey {
 
 /// Reads a reference's tensors as stages of the live model and checks them; the token counts the causes that
 /// were tried. The search ends early once token.goes_on() is false.
-std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Reference& reference,
-                                                   const core::attention::Model& live,
-                                                   const core::Token& token);
+std::shared_ptr<const TensorCheck> check_tensors(const CheckKey& key, const Reference& reference,
+                                                 const core::attention::Model& live,
+                                                 const core::StopToken& token);
 
 /// Keeps the comparison of the chosen reference with the live model up to date, in the background where that
 /// takes longer than a frame: the reference's trace or the check of its tensors, then the differences, then
 /// their causes.
-class Comparing {
+class LiveComparison {
  public:
-  explicit Comparing(Jobs& jobs)
+  explicit LiveComparison(Jobs& jobs)
       : jobs_(jobs), kept_(jobs), checks_(jobs), searches_(jobs), comparisons_(jobs) {}
 
   /// Updates the reference's trace and, if `compares`, the comparison; must be called before every frame that
@@ -167,7 +168,7 @@ class Comparing {
   const Comparison* comparison() const;
   /// Returns the trace of the followed reference, or nullptr while it is pending and for tensors.
   const LiveTrace* kept() const;
-  ComparisonWork work() const;
+  ComparisonProgress work() const;
 
   /// Whether anything runs in the background.
   bool is_busy() const;

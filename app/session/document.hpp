@@ -27,31 +27,31 @@ namespace app {
 struct WholeModel {
   core::transformer::ModelRef model;
   core::experiment::Experiment experiment;
-  std::size_t layer = 0;           ///< of the document's model; experiment.layer is the requested one
-  core::attention::Model of_pass;  ///< that layer as computed by the pass, with ablated heads
-  /// Identity of the computation that of_pass was made from; another one may have the same numbers.
-  std::shared_ptr<const void> computed = nullptr;
+  std::size_t layer = 0;            ///< of the document's model; experiment.layer is the requested one
+  core::attention::Model unedited;  ///< that layer as computed by the pass, with ablated heads
+  /// Identity of the computation that unedited was made from; another one may have the same numbers.
+  std::shared_ptr<const void> computation_id = nullptr;
 };
 
 /// Returns a copy without the pass, whose numbers neither undo nor recovery needs; nullptr for nullptr.
 inline std::shared_ptr<const WholeModel> without_pass(const std::shared_ptr<const WholeModel>& whole) {
   if (!whole) return nullptr;
   auto copy = std::make_shared<WholeModel>(*whole);
-  copy->computed = nullptr;
+  copy->computation_id = nullptr;
   return copy;
 }
 
 /// State that undo restores: a model, and the whole model that it is a layer of, or nullptr.
-struct Undoable {
+struct UndoEntry {
   core::attention::Model model;
   std::shared_ptr<const WholeModel> whole = nullptr;
 };
 
 /// Returns the models that count towards the memory budget of undo.
-inline std::vector<const core::attention::Model*> models_in(const Undoable& work) {
+inline std::vector<const core::attention::Model*> models_in(const UndoEntry& work) {
   std::vector<const core::attention::Model*> models{&work.model};
   if (!work.whole) return models;
-  models.push_back(&work.whole->of_pass);
+  models.push_back(&work.whole->unedited);
   for (const auto& [layer, edit] : work.whole->experiment.layers) models.push_back(&edit.model);
   return models;
 }
@@ -65,7 +65,7 @@ struct Origin {
   std::optional<std::filesystem::path> path = {};        ///< where it is saved
   std::string stamp = {};                                ///< of that file when it was read or written, or ""
   std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made from, or nullptr
-  core::importing::Account account = {};                 ///< how they were used
+  core::importing::ImportReport import_report = {};      ///< how they were used
   std::vector<std::string> notes = {};                   ///< on their import, a sentence each
 };
 
@@ -74,12 +74,12 @@ struct Origin {
 struct Document {
   core::attention::Model model, saved, first;
   Origin origin;
-  core::editing::HistoryOf<Undoable> history = core::editing::HistoryOf<Undoable>();
+  core::editing::HistoryOf<UndoEntry> history = core::editing::HistoryOf<UndoEntry>();
   std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
   core::experiment::Experiment saved_experiment = {};
   std::size_t n_steps_saved = 0;  ///< in the history, when it was saved
   /// Identity of this document, whatever its model becomes.
-  std::shared_ptr<const char> mark = std::make_shared<const char>();
+  std::shared_ptr<const char> identity = std::make_shared<const char>();
 
   /// Whether it is a layer of a model in another process, whose edits cannot be saved.
   bool is_attached() const { return whole && whole->model->description().is_attached; }
@@ -97,7 +97,7 @@ struct Document {
         n += std::max<std::size_t>(1, edit.words.size());
       return n;
     }
-    const std::size_t now = history.n_done();
+    const std::size_t now = history.n_applied();
     return std::max(now, n_steps_saved) - std::min(now, n_steps_saved);
   }
 };
@@ -108,7 +108,7 @@ inline Document document_of(const core::attention::Model& model, Origin origin) 
 }
 
 /// Available undo and redo.
-struct Steps {
+struct UndoStatus {
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
   std::size_t n_forgotten = 0;  ///< oldest steps that were dropped
@@ -121,17 +121,17 @@ struct DocumentState {
   std::string preset;                              ///< the preset it was made from, or ""
   bool modified = false;
   bool is_preset = false;  ///< the model is still the preset's, to the last bit
-  Steps steps;
-  std::vector<std::filesystem::path> recent;  ///< newest first
-  bool of_tensors = false;                    ///< it was made from a file of tensors to choose from
-  std::vector<std::string> layers;            ///< of that file; "" for one without a name
-  std::size_t layer = 0;                      ///< the one that the model was made from
-  core::importing::Account account = {};      ///< how the file was used
-  std::vector<std::string> notes = {};        ///< on its import, a sentence each
+  UndoStatus steps;
+  std::vector<std::filesystem::path> recent;         ///< newest first
+  bool of_tensors = false;                           ///< it was made from a file of tensors to choose from
+  std::vector<std::string> layers;                   ///< of that file; "" for one without a name
+  std::size_t layer = 0;                             ///< the one that the model was made from
+  core::importing::ImportReport import_report = {};  ///< how the file was used
+  std::vector<std::string> notes = {};               ///< on its import, a sentence each
 };
 
 /// Returns why nothing can be undone: "there is nothing to undo: 3 older steps were dropped, to save memory".
-inline std::string nothing_to_undo(const Steps& steps) {
+inline std::string nothing_to_undo(const UndoStatus& steps) {
   const std::string words = "there is nothing to undo";
   if (steps.n_forgotten == 0) return words;
   return words + ": " + core::text::counted(steps.n_forgotten, "older step") +
@@ -175,14 +175,14 @@ struct LessonProgress {
 };
 
 /// State that an action may read.
-struct Situation {
+struct ActionContext {
   Displayed displayed;
   Pending pending;
   const Settings& settings;
   const Forms& forms;
   const DocumentState& document;
   /// Returns the current color ranges by stage and head; empty where no picture is drawn.
-  std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> color_ends = {};
+  std::function<std::map<std::pair<Stage, std::size_t>, ColorLimits>()> color_limits = {};
   /// Progress in every lesson, by its name; or nullptr.
   const std::map<std::string, LessonProgress>* progress = nullptr;
 };

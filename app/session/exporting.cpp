@@ -22,34 +22,38 @@ namespace app {
 namespace {
 
 namespace fs = std::filesystem;
-using enum ExportWhat;
+using enum ExportScope;
 
 constexpr std::array any{matrix, stage, everything};
 constexpr std::array arrays{stage, everything};
 
 constexpr std::array table{
-    ExportKind{ExportForm::csv, ".csv", "CSV", "for spreadsheets, NumPy and pandas, with tokens", any},
-    ExportKind{ExportForm::npy, ".npy", "npy", "numpy.load gives one array of float64 a file", any},
-    ExportKind{ExportForm::npz, ".npz", "npz", "numpy.load gives every array by the name of its stage",
-               arrays},
-    ExportKind{ExportForm::svg, ".svg", "SVG", "a figure that stays sharp, with words that can be selected",
-               any},
-    ExportKind{ExportForm::png, ".png", "PNG", "the same figure in pixels", any},
-    ExportKind{ExportForm::pdf, ".pdf", "PDF",
-               "the same figure for printing and for slides, sharp at any size", any},
-    ExportKind{ExportForm::session, ".json", "session", "the model, to open it again", {}},
-    ExportKind{
-        ExportForm::program, ".py", "PyTorch", "a program that builds the model and prints every stage", {}},
+    ExportFormatInfo{ExportFormat::csv, ".csv", "CSV", "for spreadsheets, NumPy and pandas, with tokens",
+                     any},
+    ExportFormatInfo{ExportFormat::npy, ".npy", "npy", "numpy.load gives one array of float64 a file", any},
+    ExportFormatInfo{ExportFormat::npz, ".npz", "npz",
+                     "numpy.load gives every array by the name of its stage", arrays},
+    ExportFormatInfo{ExportFormat::svg, ".svg", "SVG",
+                     "a figure that stays sharp, with words that can be selected", any},
+    ExportFormatInfo{ExportFormat::png, ".png", "PNG", "the same figure in pixels", any},
+    ExportFormatInfo{ExportFormat::pdf, ".pdf", "PDF",
+                     "the same figure for printing and for slides, sharp at any size", any},
+    ExportFormatInfo{ExportFormat::session, ".json", "session", "the model, to open it again", {}},
+    ExportFormatInfo{ExportFormat::program,
+                     ".py",
+                     "PyTorch",
+                     "a program that builds the model and prints every stage",
+                     {}},
 };
 
 /// Returns the format of a table, which holds one matrix; nullptr for other forms.
-const core::formats::MatrixFormat* table_format(ExportForm form) {
-  return core::formats::find_matrix_format(export_kind(form).ending + 1);
+const core::formats::MatrixFormat* table_format(ExportFormat form) {
+  return core::formats::find_matrix_format(export_format_info(form).ending + 1);
 }
 
 /// Returns the options of an export to a folder of tables; nothing for a single file.
 std::optional<core::formats::ExportOptions> folder_options(const ExportAs& e) {
-  const ExportWhat what = held_by(e.form, e.what);
+  const ExportScope what = supported_scope(e.form, e.what);
   if (!table_format(e.form) || what == matrix) return std::nullopt;
   core::formats::ExportOptions options;
   options.format = table_format(e.form);
@@ -58,8 +62,9 @@ std::optional<core::formats::ExportOptions> folder_options(const ExportAs& e) {
 }
 
 /// Whether a file has the ending of any format; "" is none.
-bool has_ending_of_a_form(const fs::path& file) {
-  return std::ranges::any_of(table, [&](const ExportKind& kind) { return file.extension() == kind.ending; });
+bool has_known_extension(const fs::path& file) {
+  return std::ranges::any_of(table,
+                             [&](const ExportFormatInfo& kind) { return file.extension() == kind.ending; });
 }
 
 /// Whether a character is allowed in names on every file system, and in a shell without quotes.
@@ -71,29 +76,30 @@ bool is_plain(char c) {
 
 }  // namespace
 
-std::span<const ExportKind> export_kinds() {
+std::span<const ExportFormatInfo> export_formats() {
   return table;
 }
 
-const ExportKind& export_kind(ExportForm form) {
+const ExportFormatInfo& export_format_info(ExportFormat form) {
   return table[static_cast<std::size_t>(form)];
 }
 
-bool is_figure(ExportForm form) {
-  return form == ExportForm::svg || form == ExportForm::png || form == ExportForm::pdf;
+bool is_figure(ExportFormat form) {
+  return form == ExportFormat::svg || form == ExportFormat::png || form == ExportFormat::pdf;
 }
 
-std::string figure_bytes(ExportForm form, const core::figures::DisplayList& figure, double scale) {
-  if (form == ExportForm::svg) return core::figures::svg_text(figure);
-  return form == ExportForm::pdf ? core::figures::pdf_of(figure) : core::figures::png_of(figure, scale);
+std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale) {
+  if (form == ExportFormat::svg) return core::figures::render_svg(figure);
+  return form == ExportFormat::pdf ? core::figures::render_pdf(figure)
+                                   : core::figures::render_png(figure, scale);
 }
 
-ExportWhat held_by(ExportForm form, ExportWhat what) {
-  const auto& choices = export_kind(form).choices;
-  return choices.empty() ? everything : form == ExportForm::npz && what == matrix ? stage : what;
+ExportScope supported_scope(ExportFormat form, ExportScope what) {
+  const auto& choices = export_format_info(form).choices;
+  return choices.empty() ? everything : form == ExportFormat::npz && what == matrix ? stage : what;
 }
 
-std::string words_of(const core::attention::Model& model, const ExportAs& e, ExportWhat choice) {
+std::string export_title(const core::attention::Model& model, const ExportAs& e, ExportScope choice) {
   const auto& info = core::attention::info(e.matrix.stage);
   const bool figure = is_figure(e.form);
   if (choice == everything) return figure ? "all stages" : "every stage";
@@ -115,9 +121,9 @@ std::string stem_of(const std::string& title) {
 }
 
 std::string proposed_name(const ExportAs& e) {
-  const ExportWhat what = held_by(e.form, e.what);
+  const ExportScope what = supported_scope(e.form, e.what);
   const auto& stage_info = core::attention::info(e.matrix.stage);
-  const ExportKind& kind = export_kind(e.form);
+  const ExportFormatInfo& kind = export_format_info(e.form);
   std::string name = stem_of(e.document);
   if (!kind.choices.empty() && what != everything) {
     name += std::string(".") + stage_info.name;
@@ -126,16 +132,16 @@ std::string proposed_name(const ExportAs& e) {
   return name + (folder_options(e) ? "" : kind.ending);
 }
 
-std::vector<fs::path> planned_files(const core::attention::Model& model, const ExportAs& e) {
+std::vector<fs::path> output_paths(const core::attention::Model& model, const ExportAs& e) {
   if (const auto options = folder_options(e)) {
-    std::vector<fs::path> files = core::formats::export_names(model, *options);
+    std::vector<fs::path> files = core::formats::export_paths(model, *options);
     for (fs::path& file : files) file = e.path / file;
     return files;
   }
   std::error_code ignored;
   fs::path file = fs::is_directory(e.path, ignored) ? e.path / proposed_name(e) : e.path;
-  const char* ending = export_kind(e.form).ending;
-  if (file.extension() != ending && has_ending_of_a_form(file)) file.replace_extension();
+  const char* ending = export_format_info(e.form).ending;
+  if (file.extension() != ending && has_known_extension(file)) file.replace_extension();
   if (!file.has_extension()) file += ending;
   return {file};
 }
@@ -146,7 +152,7 @@ using core::formats::CopyScope;
 
 constexpr const char* edited_words = "the edited matrix";
 
-CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
+CopySource edited_matrix(const ActionContext& s, const core::attention::SharedMatrix& edited) {
   const core::attention::Model& model = s.pending.model;
   const Look& look = s.pending.look;
   const Selection& selection = s.pending.selection;
@@ -164,7 +170,7 @@ CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix
 }
 
 /// Returns the matrix under the edit cursor, unless a cell is given; or nullptr.
-const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
+const core::attention::SharedMatrix* matrix_at_cursor(const ActionContext& s,
                                                       const std::optional<CellRef>& cell) {
   const core::attention::Model& model = s.pending.model;
   const Look& look = s.pending.look;
@@ -174,7 +180,7 @@ const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
 }
 
 /// Whether the cell exists, as a menu may be open while the model changes.
-bool is_there(const Situation& s, const CellRef& cell) {
+bool is_there(const ActionContext& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
   if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.n_heads()))
     return false;
@@ -183,7 +189,7 @@ bool is_there(const Situation& s, const CellRef& cell) {
 }
 
 /// Returns the given, the pinned or the hovered cell, if it exists.
-std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
+std::optional<CellRef> meant_cell(const ActionContext& s, const std::optional<CellRef>& cell) {
   const std::optional<CellRef> meant = cell                           ? cell
                                        : s.displayed.selection.pinned ? s.displayed.selection.pinned
                                                                       : s.displayed.selection.hovered;
@@ -195,31 +201,31 @@ std::string stage_words(const CellRef& from) {
   return stage.title + (stage.per_head ? ", head " + std::to_string(from.head) : "");
 }
 
-CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
+CellRef source_cell(const ActionContext& s, const std::optional<CellRef>& meant) {
   return meant.value_or(CellRef{Stage::weights, s.displayed.look.head, 0, 0});
 }
 
 }  // namespace
 
-std::string copied_words(const Situation& s, const std::optional<CellRef>& cell) {
+std::string copy_title(const ActionContext& s, const std::optional<CellRef>& cell) {
   return matrix_at_cursor(s, cell) ? edited_words : stage_words(source_cell(s, meant_cell(s, cell)));
 }
 
-bool names_a_cell(const Situation& s, const std::optional<CellRef>& cell) {
+bool has_selected_cell(const ActionContext& s, const std::optional<CellRef>& cell) {
   return matrix_at_cursor(s, cell) || meant_cell(s, cell);
 }
 
-CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
+CopySource copy_source(const ActionContext& s, const std::optional<CellRef>& cell) {
   if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
   const auto meant = meant_cell(s, cell);
   const CellRef from = source_cell(s, meant);
   return {
-      core::formats::labelled_stage(s.displayed.model, s.displayed.trace, core::attention::info(from.stage),
-                                    from.head, s.displayed.look.sequence),
+      core::formats::labeled_stage(s.displayed.model, s.displayed.trace, core::attention::info(from.stage),
+                                   from.head, s.displayed.look.sequence),
       stage_words(from), from.row, from.column, meant.has_value()};
 }
 
-std::optional<std::string> copied_number(const Situation& s) {
+std::optional<std::string> number_to_copy(const ActionContext& s) {
   if (const auto* edited = matrix_at_cursor(s, {})) {
     const auto& cursor = *s.pending.selection.cursor;
     if (cursor.row < (*edited)->n_rows && cursor.column < (*edited)->n_cols)
@@ -231,11 +237,11 @@ std::optional<std::string> copied_number(const Situation& s) {
   return core::text::number_text(numbers(cell->row, cell->column));
 }
 
-std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {
-  const CopyScope extent = source.has_cell ? choice.extent : CopyScope::matrix;
-  return core::formats::copy_forms()
+std::string copy_text(const ActionContext& s, const CopySource& source, CopyChoice choice) {
+  const CopyScope scope = source.has_cell ? choice.scope : CopyScope::matrix;
+  return core::formats::copy_formats()
       .at(choice.form)
-      .text(source.matrix, {extent, source.row, source.column}, s.settings.copy_decimals);
+      .text(source.matrix, {scope, source.row, source.column}, s.settings.copy_decimals);
 }
 
 std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title) {
@@ -248,11 +254,11 @@ namespace {
 
 namespace formats = core::formats;
 
-core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
+core::figures::DisplayList figure(const ExportInput& x, const ExportAs& e) {
   core::figures::FigureOptions options;
-  const bool everything = e.what == ExportWhat::everything;
+  const bool everything = e.what == ExportScope::everything;
   options.stage = everything ? std::nullopt : std::optional(e.matrix.stage);
-  options.head = e.what == ExportWhat::stage ? std::nullopt : std::optional(e.matrix.head);
+  options.head = e.what == ExportScope::stage ? std::nullopt : std::optional(e.matrix.head);
   if (everything) options.head = x.view.look.head;
   options.sequence = x.view.look.sequence;
   options.dark = x.view.settings.export_dark, options.numbers = x.view.settings.export_numbers;
@@ -260,25 +266,25 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
 }
 
 /// Returns the bytes of an export that is one file.
-std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& progress) {
+std::string bytes_of(const ExportInput& x, const ExportAs& e, const core::StopToken& progress) {
   const core::attention::StageInfo& stage = core::attention::info(e.matrix.stage);
   switch (e.form) {
-    case ExportForm::csv:
-    case ExportForm::npy:
+    case ExportFormat::csv:
+    case ExportFormat::npy:
       return table_format(e.form)->bytes(
-          formats::labelled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.look.sequence), true);
-    case ExportForm::npz:
+          formats::labeled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.look.sequence), true);
+    case ExportFormat::npz:
       return formats::npz_bytes(x.model,
-                                e.what == ExportWhat::everything ? std::vector<std::string>{}
-                                                                 : std::vector<std::string>{stage.name},
+                                e.what == ExportScope::everything ? std::vector<std::string>{}
+                                                                  : std::vector<std::string>{stage.name},
                                 &progress);
-    case ExportForm::svg:
-    case ExportForm::png:
-    case ExportForm::pdf:
+    case ExportFormat::svg:
+    case ExportFormat::png:
+    case ExportFormat::pdf:
       return figure_bytes(e.form, figure(x, e), x.view.settings.export_scale);
-    case ExportForm::session:
+    case ExportFormat::session:
       return formats::session_text({x.model, view_text(x.view), x.left_out});
-    case ExportForm::program:
+    case ExportFormat::program:
       break;
   }
   return program_of(x.model, x.view.forms, x.title);
@@ -291,16 +297,16 @@ bool needs_trace(const ExportAs& e) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
-                                             const core::Token& progress) {
+std::vector<std::filesystem::path> export_as(const ExportInput& exported, const ExportAs& what,
+                                             const core::StopToken& progress) {
   if (auto options = folder_options(what)) {
     options->progress = &progress;
     return formats::export_stages(exported.model, what.path, *options);
   }
-  Exported x = exported;
+  ExportInput x = exported;
   ExportAs e = what;
-  e.what = held_by(e.form, e.what);
-  const std::vector<std::filesystem::path> files = planned_files(x.model, e);
+  e.what = supported_scope(e.form, e.what);
+  const std::vector<std::filesystem::path> files = output_paths(x.model, e);
   std::optional<core::attention::fast::Engine> engine;  // only if needed, as it starts threads
   if (!x.trace && needs_trace(e)) {
     engine.emplace().compute(x.model, x.view.look.sequence);

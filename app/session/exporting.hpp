@@ -19,29 +19,29 @@
 namespace app {
 
 /// A file format that the window can export.
-struct ExportKind {
-  ExportForm form;
-  const char* ending;                   ///< of the file: ".csv"
-  const char* words;                    ///< on its button: "CSV"
-  const char* about;                    ///< its purpose, in one line
-  std::span<const ExportWhat> choices;  ///< how much of the model it can hold; none when always all
+struct ExportFormatInfo {
+  ExportFormat form;
+  const char* ending;                    ///< of the file: ".csv"
+  const char* words;                     ///< on its button: "CSV"
+  const char* about;                     ///< its purpose, in one line
+  std::span<const ExportScope> choices;  ///< how much of the model it can hold; none when always all
 };
 
-/// Returns all formats, in the order of ExportForm.
-std::span<const ExportKind> export_kinds();
-const ExportKind& export_kind(ExportForm form);
+/// Returns all formats, in the order of ExportFormat.
+std::span<const ExportFormatInfo> export_formats();
+const ExportFormatInfo& export_format_info(ExportFormat form);
 
 /// Whether the format is a picture.
-bool is_figure(ExportForm form);
+bool is_figure(ExportFormat form);
 
 /// Returns the bytes of a figure in a picture format; only a PNG is scaled.
-std::string figure_bytes(ExportForm form, const core::figures::DisplayList& figure, double scale);
+std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale);
 
 /// Returns the choice, or the one that a format exports instead when it cannot hold it.
-ExportWhat held_by(ExportForm form, ExportWhat what);
+ExportScope supported_scope(ExportFormat form, ExportScope what);
 
 /// Returns a choice in words: "Weights, head 0", "Weights, all heads", "every stage".
-std::string words_of(const core::attention::Model& model, const ExportAs& what, ExportWhat choice);
+std::string export_title(const core::attention::Model& model, const ExportAs& what, ExportScope choice);
 
 /// Returns the proposed name of an export, from the document, the stage, the head and the format; for several
 /// files that of their folder.
@@ -52,11 +52,11 @@ std::string stem_of(const std::string& title);
 
 /// Returns the files that an export writes. In an existing directory a single file gets its proposed name. A
 /// file without an ending gets that of its format, as does one with the ending of another format.
-std::vector<std::filesystem::path> planned_files(const core::attention::Model& model, const ExportAs& what);
+std::vector<std::filesystem::path> output_paths(const core::attention::Model& model, const ExportAs& what);
 
 /// A matrix to copy from, and the selected cell.
 struct CopySource {
-  core::formats::LabelledMatrix matrix;
+  core::formats::LabeledMatrix matrix;
   std::string words;  ///< "Weights, head 0"
   std::size_t row = 0, column = 0;
   bool has_cell = false;  ///< else only the whole matrix can be copied
@@ -64,23 +64,23 @@ struct CopySource {
 
 /// Returns the matrix of the given cell, else the one under the edit cursor, else that of the pinned or the
 /// hovered cell, else the weights of the displayed head.
-CopySource copy_source(const Situation& situation, const std::optional<CellRef>& cell = {});
+CopySource copy_source(const ActionContext& context, const std::optional<CellRef>& cell = {});
 
 /// Returns its title, "Weights, head 0", without reading its numbers; and whether it has a selected cell.
-std::string copied_words(const Situation& situation, const std::optional<CellRef>& cell = {});
-bool names_a_cell(const Situation& situation, const std::optional<CellRef>& cell = {});
+std::string copy_title(const ActionContext& context, const std::optional<CellRef>& cell = {});
+bool has_selected_cell(const ActionContext& context, const std::optional<CellRef>& cell = {});
 
 /// Returns the number under the edit cursor, else that of the pinned or the hovered cell, to the last bit.
-std::optional<std::string> copied_number(const Situation& situation);
+std::optional<std::string> number_to_copy(const ActionContext& context);
 
 /// Returns the text that is copied, with the decimals of the settings.
-std::string copied_as(const Situation& situation, const CopySource& source, CopyChoice choice);
+std::string copy_text(const ActionContext& context, const CopySource& source, CopyChoice choice);
 
 /// Returns the model as a PyTorch program; tries the seed of the initialization dialog as well.
 std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title);
 
 /// Input of an export.
-struct Exported {
+struct ExportInput {
   const core::attention::Model& model;
   const core::attention::Trace* trace;  ///< of the displayed sequence; nullptr if not computed yet
   const View& view;
@@ -91,7 +91,7 @@ struct Exported {
 /// Writes an export, all of it or nothing, and returns the files.
 ///
 /// Throws core::Error, "PATH: cannot be written: why", and core::Stopped; then nothing has changed.
-std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
-                                             const core::Token& progress);
+std::vector<std::filesystem::path> export_as(const ExportInput& exported, const ExportAs& what,
+                                             const core::StopToken& progress);
 
 }  // namespace app

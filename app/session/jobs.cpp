@@ -9,7 +9,7 @@
 
 namespace app {
 
-Failure failure_of(const std::string& what) {
+Failure current_failure(const std::string& what) {
   const auto with = [&](const char* words, const char* link) {
     return what.empty() ? words : words + (link + what);
   };
@@ -55,20 +55,20 @@ Jobs::~Jobs() {
   const auto discarded = std::exchange(shared_->discarded, {});
 }
 
-void Jobs::wake_by(std::function<void()> wake) {
+void Jobs::set_wake_callback(std::function<void()> wake) {
   const std::lock_guard lock(shared_->mutex);
   shared_->wake = std::move(wake);
 }
 
-void Jobs::need_thread() {
+void Jobs::ensure_thread() {
   if (shared_->n_idle >= shared_->ready.size() + (shared_->discarded.empty() ? 0 : 1) ||
       threads_.size() >= max_threads)
     return;
   threads_.emplace_back([shared = shared_](const std::stop_token& ends) { shared->run(ends); });
 }
 
-void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Submitted> job) {
-  std::deque<std::shared_ptr<Submitted>> outdated;  // ends here, not under the lock
+void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<SubmittedJob> job) {
+  std::deque<std::shared_ptr<SubmittedJob>> outdated;  // ends here, not under the lock
   const std::unique_lock lock(shared_->mutex);
   job->queue = queue;
   job->epoch = queue->epoch;
@@ -84,22 +84,22 @@ void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Submitted>
   }
   queue->running = job;
   shared_->ready.push_back(std::move(job));
-  need_thread();
+  ensure_thread();
   shared_->changed.notify_all();
 }
 
 void Jobs::deliver() {
   ++frame_;
-  std::vector<std::shared_ptr<Submitted>> ended;
+  std::vector<std::shared_ptr<SubmittedJob>> ended;
   {
     const std::lock_guard lock(shared_->mutex);
     ended = std::exchange(shared_->ended, {});
-    if (!shared_->discarded.empty()) need_thread();
+    if (!shared_->discarded.empty()) ensure_thread();
   }
   for (const auto& job : ended) take(*job);
 }
 
-void Jobs::take(Submitted& job) {
+void Jobs::take(SubmittedJob& job) {
   {
     const std::lock_guard lock(shared_->mutex);
     if (!job.is_wanted()) return;
@@ -110,11 +110,11 @@ void Jobs::take(Submitted& job) {
       if (job.delivery) job.delivery();
       return;
     } catch (...) {
-      job.problem = failure_of();
+      job.problem = current_failure();
     }
   }
-  if (job.failed) return job.failed(job.problem);
-  tell(job.problem);
+  if (job.on_failure) return job.on_failure(job.problem);
+  report_failure(job.problem);
 }
 
 void Jobs::finish() {
@@ -138,10 +138,10 @@ void Jobs::Shared::run(const std::stop_token& ends) {
   std::unique_lock lock(mutex);
   for (;;) {
     ++n_idle;
-    const bool goes_on =
+    const bool should_continue =
         changed.wait(lock, ends, [this] { return !ready.empty() || !discarded.empty(); }) && is_open;
     --n_idle;
-    if (!goes_on) return;
+    if (!should_continue) return;
     if (!ready.empty()) {
       run_one(lock);
       continue;
@@ -157,16 +157,17 @@ void Jobs::Shared::run(const std::stop_token& ends) {
 }
 
 void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
-  const std::shared_ptr<Submitted> job = std::move(ready.front());
+  const std::shared_ptr<SubmittedJob> job = std::move(ready.front());
   ready.pop_front();
   ++n_busy;
   lock.unlock();
   try {
     job->delivery = job->job(job->token);
-    if (!job->token.goes_on() && !job->queue->keeps_every) job->problem.is_stopped = job->has_failed = true;
+    if (!job->token.should_continue() && !job->queue->keeps_every)
+      job->problem.is_stopped = job->has_failed = true;
   } catch (...) {
     job->has_failed = true;
-    job->problem = failure_of();
+    job->problem = current_failure();
   }
   job->job = {};  // so that its captures are destroyed in the background
   lock.lock();
@@ -182,8 +183,8 @@ void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
   if (wake) wake();
 }
 
-JobQueue::JobQueue(Jobs& jobs, Takes takes) : jobs_(jobs), queue_(std::make_shared<Jobs::Queue>()) {
-  queue_->keeps_every = takes == Takes::every;
+JobQueue::JobQueue(Jobs& jobs, QueuePolicy policy) : jobs_(jobs), queue_(std::make_shared<Jobs::Queue>()) {
+  queue_->keeps_every = policy == QueuePolicy::every;
 }
 
 JobQueue::~JobQueue() {
@@ -192,15 +193,15 @@ JobQueue::~JobQueue() {
   cancel();
 }
 
-void JobQueue::start(Jobs::Job job, Jobs::Failed failed, core::Token::Recalled recalled) {
-  auto started = std::make_shared<Jobs::Submitted>(std::move(recalled));
+void JobQueue::start(Jobs::Job job, Jobs::FailureHandler on_failure, core::StopToken::PreemptFlag preempted) {
+  auto started = std::make_shared<Jobs::SubmittedJob>(std::move(preempted));
   started->job = std::move(job);
-  started->failed = std::move(failed);
+  started->on_failure = std::move(on_failure);
   jobs_.start(queue_, std::move(started));
 }
 
 void JobQueue::cancel() {
-  std::deque<std::shared_ptr<Jobs::Submitted>> outdated;
+  std::deque<std::shared_ptr<Jobs::SubmittedJob>> outdated;
   const std::unique_lock lock(jobs_.shared_->mutex);
   outdated = std::exchange(queue_->waiting, {});
   queue_->undelivered = 0;
@@ -208,10 +209,10 @@ void JobQueue::cancel() {
   if (queue_->running) queue_->running->token.stop();
 }
 
-void JobQueue::stop(bool and_those_that_wait) {
-  std::deque<std::shared_ptr<Jobs::Submitted>> outdated;  // ends here, not under the lock
+void JobQueue::stop(bool drops_waiting) {
+  std::deque<std::shared_ptr<Jobs::SubmittedJob>> outdated;  // ends here, not under the lock
   const std::lock_guard lock(jobs_.shared_->mutex);
-  if (and_those_that_wait) {
+  if (drops_waiting) {
     outdated = std::exchange(queue_->waiting, {});
     queue_->undelivered -= static_cast<int>(outdated.size());
   }

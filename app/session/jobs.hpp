@@ -22,29 +22,29 @@ namespace app {
 struct Failure {
   std::string words;        ///< one line
   bool is_stopped = false;  ///< it was stopped on request
-  bool lacks_memory = false;
+  bool is_out_of_memory = false;
   bool is_untrusted = false;  ///< a file names files outside its folder
 };
 
 /// Describes the exception being handled; `what` names the subject where the exception does not. Must be
 /// called in an exception handler.
-Failure failure_of(const std::string& what = "");
+Failure current_failure(const std::string& what = "");
 
 /// Seconds for which a wait goes unnoticed; after that the window shows it.
-constexpr double unnoticed_seconds = 0.5;
+constexpr double busy_delay_seconds = 0.5;
 
 /// Threads for work that takes longer than a frame; results are delivered once a frame. Jobs are started
 /// through a JobQueue or an AsyncValue.
 ///
-/// All members but destroy_async() and destroyed_async() are for one thread, that of the window.
+/// All members but destroy_async() and with_async_deleter() are for one thread, that of the window.
 class Jobs {
  public:
   using Clock = std::chrono::steady_clock;
   /// Handler of a job's result, called in the window's thread.
   using Delivery = std::function<void()>;
   /// Work that runs on another thread, where its captures are destroyed too.
-  using Job = std::function<Delivery(const core::Token&)>;
-  using Failed = std::function<void(const Failure&)>;
+  using Job = std::function<Delivery(const core::StopToken&)>;
+  using FailureHandler = std::function<void(const Failure&)>;
 
   Jobs();
   /// Drops the waiting jobs and waits for the running ones.
@@ -53,11 +53,11 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   /// Sets a function that is called from a worker thread whenever deliver() has a result.
-  void wake_by(std::function<void()> wake);
+  void set_wake_callback(std::function<void()> wake);
   /// Sets the handler of failures of jobs that were started without one.
-  void fail_by(Failed failed) { failed_ = std::move(failed); }
-  void tell(const Failure& failure) const {
-    if (failed_) failed_(failure);
+  void set_failure_handler(FailureHandler on_failure) { on_failure_ = std::move(on_failure); }
+  void report_failure(const Failure& failure) const {
+    if (on_failure_) on_failure_(failure);
   }
 
   /// Delivers, once a frame, the results of the jobs that have ended, in that order. A job or delivery that
@@ -76,7 +76,7 @@ class Jobs {
   }
   /// Returns a pointer whose last owner, in any thread, has the object destroyed in the background.
   template <class Thing>
-  std::shared_ptr<Thing> destroyed_async(std::unique_ptr<Thing> thing) const {
+  std::shared_ptr<Thing> with_async_deleter(std::unique_ptr<Thing> thing) const {
     return {thing.release(),
             [shared = shared_](Thing* last) { shared->discard(std::shared_ptr<Thing>(last)); }};
   }
@@ -84,20 +84,20 @@ class Jobs {
  private:
   friend class JobQueue;
 
-  struct Submitted;
+  struct SubmittedJob;
   /// The jobs of one queue; guarded by the shared mutex.
   struct Queue {
     bool keeps_every = false;
-    std::deque<std::shared_ptr<Submitted>> waiting;
-    std::shared_ptr<Submitted> running;
+    std::deque<std::shared_ptr<SubmittedJob>> waiting;
+    std::shared_ptr<SubmittedJob> running;
     std::uint64_t epoch = 0;  // jobs of an earlier one are canceled, even if running or ended
     int undelivered = 0;      // without canceled ones
   };
-  struct Submitted {
-    explicit Submitted(core::Token::Recalled recalled) : token(std::move(recalled)) {}
+  struct SubmittedJob {
+    explicit SubmittedJob(core::StopToken::PreemptFlag preempted) : token(std::move(preempted)) {}
     Job job;
-    Failed failed;
-    core::Token token;
+    FailureHandler on_failure;
+    core::StopToken token;
     Clock::time_point since;
     std::shared_ptr<Queue> queue;
     Delivery delivery;
@@ -115,20 +115,20 @@ class Jobs {
 
     std::mutex mutex;
     std::condition_variable_any changed;
-    std::deque<std::shared_ptr<Submitted>> ready;
-    std::vector<std::shared_ptr<Submitted>> ended;
+    std::deque<std::shared_ptr<SubmittedJob>> ready;
+    std::vector<std::shared_ptr<SubmittedJob>> ended;
     std::vector<std::shared_ptr<void>> discarded;
     std::function<void()> wake;
     std::size_t n_idle = 0, n_busy = 0;
     bool is_open = true;
   };
 
-  void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Submitted> job);
-  void take(Submitted& job);
-  void need_thread();
+  void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<SubmittedJob> job);
+  void take(SubmittedJob& job);
+  void ensure_thread();
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-  Failed failed_;
+  FailureHandler on_failure_;
   std::uint64_t frame_ = 0;
   std::vector<std::jthread> threads_;  // the last member, so that they end first
 };
@@ -136,20 +136,22 @@ class Jobs {
 /// A queue that runs one job at a time: of the waiting ones only the newest, or every one in order.
 class JobQueue {
  public:
-  enum class Takes { newest, every };
-  explicit JobQueue(Jobs& jobs, Takes takes = Takes::newest);
+  enum class QueuePolicy { newest, every };
+  explicit JobQueue(Jobs& jobs, QueuePolicy policy = QueuePolicy::newest);
   /// Stops the running job and waits for it; with Takes::every, finishes all jobs first.
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
   Jobs& jobs() const { return jobs_; }
-  /// Queues a job. Without `failed`, its failure goes to Jobs::tell(); once `recalled` is true, it stops.
-  void start(Jobs::Job job, Jobs::Failed failed = {}, core::Token::Recalled recalled = nullptr);
+  /// Queues a job. Without `on_failure`, its failure goes to Jobs::report_failure(); once `preempted` is
+  /// true, it stops.
+  void start(Jobs::Job job, Jobs::FailureHandler on_failure = {},
+             core::StopToken::PreemptFlag preempted = nullptr);
   /// Drops every job and every result; tells the running job to stop.
   void cancel();
   /// Tells the running job to stop, which then fails with is_stopped; drops the waiting jobs on request.
-  void stop(bool and_those_that_wait = false);
+  void stop(bool drops_waiting = false);
 
   /// Whether a job that was not canceled waits, runs or has an undelivered result.
   bool is_busy() const;
@@ -167,61 +169,62 @@ class JobQueue {
 };
 
 /// When to compute a missing value.
-enum class When {
-  at_once,     ///< immediately, in this thread, as it is quick
+enum class Schedule {
+  immediate,   ///< immediately, in this thread, as it is quick
   background,  ///< on another thread
-  when_still   ///< the same once requested in a second frame: not in every frame of a drag
+  debounced    ///< the same once requested in a second frame: not in every frame of a drag
 };
 
 /// A value computed from a key; the last value stays available meanwhile.
 ///
 /// One value is computed at a time. Of the keys requested meanwhile only the newest comes next, and the
-/// running computation is canceled unless key.is_near(newest) says that its value is still of use. All
+/// running computation is canceled unless key.is_compatible(newest) says that its value is still of use. All
 /// members are for one thread.
 template <class Key, class Value>
 class AsyncValue {
  public:
   /// Computes the value; in the background it must own its inputs. A value that it returns after its token
   /// was stopped is dropped.
-  using Make = std::function<Value(const core::Token&)>;
+  using Make = std::function<Value(const core::StopToken&)>;
 
   explicit AsyncValue(Jobs& jobs) : queue_(jobs) {}
 
   /// Whether to begin computing this key's value now; must be called in every frame in which it is wanted.
-  bool needs(const Key& key, When when = When::background) {
-    if (seen_ != key) seen_ = key, seen_in_ = queue_.jobs().frame();
+  bool needs(const Key& key, Schedule when = Schedule::background) {
+    if (requested_ != key) requested_ = key, requested_frame_ = queue_.jobs().frame();
     if (key_ == key) return cancel(), false;
-    if (when == When::at_once) return !has_failed(key);
-    if (asked_ == key) return false;  // it is being computed, or has failed
-    if constexpr (requires { key.is_near(key); })
-      if (queue_.is_busy() && asked_ && asked_->is_near(key)) return false;
-    return when == When::background || queue_.jobs().frame() > seen_in_;
+    if (when == Schedule::immediate) return !has_failed(key);
+    if (attempted_ == key) return false;  // it is being computed, or has failed
+    if constexpr (requires { key.is_compatible(key); })
+      if (queue_.is_busy() && attempted_ && attempted_->is_compatible(key)) return false;
+    return when == Schedule::background || queue_.jobs().frame() > requested_frame_;
   }
-  /// Begins to compute the value of a needed key; at_once passes on exceptions of make. In the background,
-  /// the value is needed again once `recalled` has stopped the computation.
-  void begin(const Key& key, When when, const Make& make, core::Token::Recalled recalled = nullptr) {
+  /// Begins to compute the value of a needed key; immediate passes on exceptions of make. In the background,
+  /// the value is needed again once `preempted` has stopped the computation.
+  void begin(const Key& key, Schedule when, const Make& make,
+             core::StopToken::PreemptFlag preempted = nullptr) {
     cancel();
-    asked_ = key;
-    if (when == When::at_once) {
-      value_.emplace(make(core::Token()));
+    attempted_ = key;
+    if (when == Schedule::immediate) {
+      value_.emplace(make(core::StopToken()));
       key_ = key;
-      asked_.reset();
+      attempted_.reset();
       return;
     }
     queue_.start(
-        [this, key, make](const core::Token& token) {
+        [this, key, make](const core::StopToken& token) {
           const auto value = std::make_shared<Value>(make(token));
           return [this, key, value] {
             value_.emplace(std::move(*value));
             key_ = key;
-            asked_.reset();
+            attempted_.reset();
           };
         },
         [this](const Failure& failure) {
-          if (failure.is_stopped) return asked_.reset();  // it may be requested again
-          queue_.jobs().tell(failure);
+          if (failure.is_stopped) return attempted_.reset();  // it may be requested again
+          queue_.jobs().report_failure(failure);
         },
-        std::move(recalled));
+        std::move(preempted));
   }
 
   /// Stores a value that is already known.
@@ -239,13 +242,14 @@ class AsyncValue {
   /// Return the last value and its key, or nullptr.
   const Value* value() const { return value_ ? &*value_ : nullptr; }
   const Key* key() const { return key_ ? &*key_ : nullptr; }
-  bool is_of(const Key& key) const { return key_ == key; }
+  bool matches(const Key& key) const { return key_ == key; }
 
   /// Whether the value of this key was requested and its computation failed.
-  bool has_failed(const Key& key) const { return asked_ == key && !queue_.is_busy(); }
+  bool has_failed(const Key& key) const { return attempted_ == key && !queue_.is_busy(); }
   /// Whether a value is being computed, or will be in the next frame.
   bool is_busy() const {
-    const bool is_next = seen_ && queue_.jobs().frame() <= seen_in_ + 1 && asked_ != seen_ && key_ != seen_;
+    const bool is_next = requested_ && queue_.jobs().frame() <= requested_frame_ + 1 &&
+                         attempted_ != requested_ && key_ != requested_;
     return queue_.is_busy() || is_next;
   }
   /// Returns for how long the value has been computed, in seconds.
@@ -255,22 +259,23 @@ class AsyncValue {
   std::uint64_t done() const { return queue_.done(); }
   /// Cancels the computation.
   void cancel() {
-    if (!asked_) return;
+    if (!attempted_) return;
     queue_.cancel();
-    asked_.reset();
+    attempted_.reset();
   }
   /// Also drops the last value.
   void clear() {
     cancel();
     value_.reset();
     key_.reset();
-    seen_.reset();
+    requested_.reset();
   }
 
  private:
   std::optional<Value> value_;
-  std::optional<Key> key_, asked_, seen_;  // asked_ stays after a failure, so that it is not retried
-  std::uint64_t seen_in_ = 0;              // the frame in which seen_ was first requested
+  std::optional<Key> key_, attempted_,
+      requested_;                      // attempted_ stays after a failure, so that it is not retried
+  std::uint64_t requested_frame_ = 0;  // the frame in which requested_ was first requested
   JobQueue queue_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace app {
 
-using core::text::take_whole_number;
+using core::text::consume_unsigned;
 
 std::string progress_text(const LessonProgress& progress) {
   std::string text = std::to_string(progress.step) + " ";
@@ -20,15 +20,15 @@ std::string progress_text(const LessonProgress& progress) {
   return text;
 }
 
-std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n_steps) {
+std::optional<LessonProgress> parse_progress(std::string_view text, std::size_t n_steps) {
   LessonProgress progress;
-  const auto step = take_whole_number(text);
+  const auto step = consume_unsigned(text);
   if (!step || *step >= n_steps || !(text.empty() || text.starts_with(' '))) return std::nullopt;
   progress.step = *step;
   if (text == " ") return progress;
   while (!text.empty()) {
     text.remove_prefix(1);  // the space or a comma
-    const auto done = take_whole_number(text);
+    const auto done = consume_unsigned(text);
     if (!done || *done >= n_steps || !(text.empty() || text.starts_with(','))) return std::nullopt;
     progress.done.insert(*done);
   }
@@ -42,7 +42,7 @@ const LessonProgress* progress_of(const std::map<std::string, LessonProgress>* p
   return known == progress->end() ? nullptr : &known->second;
 }
 
-const core::lessons::Lesson* left_lesson(const std::map<std::string, LessonProgress>* progress) {
+const core::lessons::Lesson* unfinished_lesson(const std::map<std::string, LessonProgress>* progress) {
   for (const auto& lesson : core::lessons::lessons())
     if (const auto* known = progress_of(progress, lesson.name);
         known && known->step > 0 && known->step + 1 < lesson.steps.size())
@@ -68,7 +68,7 @@ void unfold_focus(View& view, const Step& step) {
 }
 
 /// Restores the user's choice of stages, head, cell and layer, not the settings of the window as a whole.
-void look_as_before(View& view, const View& before) {
+void restore_view_choices(View& view, const View& before) {
   view.look.tab = before.look.tab;
   view.look.sequence = before.look.sequence, view.look.head = before.look.head;
   view.look.heads_stage = before.look.heads_stage;
@@ -86,37 +86,37 @@ void look_as_before(View& view, const View& before) {
 
 void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
                     const core::transformer::ModelRef& model, Document& document, View& view,
-                    std::optional<WholeReading::Kept> own_reading) {
+                    std::optional<WholeReading::SavedReadings> own_reading) {
   const std::size_t n_steps = lesson.steps.size();
   if (step && *step >= n_steps)
     throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
                       " steps and no step " + std::to_string(*step + 1) + " any more.");
-  under_way_ = UnderWay();
-  under_way_->own_reading = std::move(own_reading);
-  under_way_->model = model;
-  under_way_->own = std::exchange(document, Document());
-  under_way_->own_view = view;
-  under_way_->state.lesson = &lesson;
+  active_ = ActiveLesson();
+  active_->own_reading = std::move(own_reading);
+  active_->model = model;
+  active_->own = std::exchange(document, Document());
+  active_->own_view = view;
+  active_->state.lesson = &lesson;
   const LessonProgress& known = progress[lesson.name];
-  under_way_->state.done = known.done;
+  active_->state.done = known.done;
   const bool finished = known.done.size() == n_steps;
   try {
     begin(step.value_or(finished ? 0 : known.step), document, view);
   } catch (...) {
-    document = std::move(under_way_->own);
-    under_way_.reset();
+    document = std::move(active_->own);
+    active_.reset();
     throw;
   }
 }
 
 void Lessons::begin(std::size_t step, Document& document, View& view) {
-  UnderWay& l = *under_way_;
+  ActiveLesson& l = *active_;
   const Step& shown = l.state.lesson->steps[step];
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
-  std::optional<OpenedWhole> opened;
+  std::optional<OpenedModel> opened;
   if (!l.state.lesson->model.empty()) {
     opened = read_whole(l.model, core::lessons::experiment_at_start(shown), l.model->description().path,
-                        core::Token());
+                        core::StopToken());
     document = document_of(*opened, origin);
   } else {
     document = document_of(core::lessons::model_at_start(shown), origin);
@@ -129,19 +129,19 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   l.assessed_whole = {};
   progress[l.state.lesson->name] = {step, l.state.done};
   document.history.record({l.own.model, l.own.whole}, "",
-                          the_lesson);  // undoing it restores the user's own work
-  document.n_steps_saved = document.history.n_done();
+                          lesson_undo_name);  // undoing it restores the user's own work
+  document.n_steps_saved = document.history.n_applied();
   document.history.end_gesture();
-  look_as_before(view, {});
-  if (opened) look_at_layers(view);
+  restore_view_choices(view, {});
+  if (opened) show_layers_view(view);
   view.look.folded = l.own_view.look.folded;
   unfold_focus(view, shown);
   view.selection.lesson = LessonPlace{l.state.lesson->name, step};
 }
 
 void Lessons::assess(const Document& document, const LiveTrace& live, std::size_t sequence) {
-  if (!under_way_ || under_way_->assessed == live.version()) return;
-  UnderWay& l = *under_way_;
+  if (!active_ || active_->assessed == live.version()) return;
+  ActiveLesson& l = *active_;
   const core::attention::Model& start = document.first;  // of the step
   sequence = std::min(sequence, start.sequences.size() - 1);
   if (l.assessed == 0 || l.before_sequence != sequence) {
@@ -149,45 +149,45 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
     l.before_sequence = sequence;
   }
   l.assessed = live.version();
-  const core::lessons::Moment moment{start, l.before, live.model(), live.trace()};
+  const core::lessons::StepState moment{start, l.before, live.model(), live.trace()};
   const Step& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();
-  if (step.predict) l.state.moved = core::lessons::moved_cells(moment, *step.predict, 0);
+  if (step.predict) l.state.moved = core::lessons::changed_cells(moment, *step.predict, 0);
   take(moment);
 }
 
 void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now, std::size_t layer,
                      std::size_t head) {
-  if (!under_way_) return;
-  UnderWay& l = *under_way_;
+  if (!active_) return;
+  ActiveLesson& l = *active_;
   const std::tuple seen{now, layer, head};
   if (std::exchange(l.assessed_whole, seen) == seen) return;
-  take(core::lessons::WholeMoment{*l.model, *l.first_reading, *now, layer, head});
+  take(core::lessons::WholeStepState{*l.model, *l.first_reading, *now, layer, head});
 }
 
-template <class Moment>
-void Lessons::take(const Moment& moment) {
-  LessonState& state = under_way_->state;
+template <class StepState>
+void Lessons::take(const StepState& moment) {
+  LessonState& state = active_->state;
   if (!core::lessons::is_done(state.shown(), moment)) return;
   state.seen = core::lessons::seen(state.shown(), moment);
   state.done.insert(state.step);
   progress[state.lesson->name].done = state.done;
 }
 
-std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view) {
-  document = std::move(under_way_->own);
+std::optional<WholeReading::SavedReadings> Lessons::leave(Document& document, View& view) {
+  document = std::move(active_->own);
   // The first undo after a lesson then undoes none of the user's own edits. Steps that can be redone would be
   // lost.
-  if (document.history.undo_description() != the_lesson && !document.history.can_redo()) {
-    document.history.record({document.model, document.whole}, "", the_lesson);
+  if (document.history.undo_description() != lesson_undo_name && !document.history.can_redo()) {
+    document.history.record({document.model, document.whole}, "", lesson_undo_name);
     ++document.n_steps_saved;  // which is no edit
   }
   document.history.end_gesture();
-  look_as_before(view, under_way_->own_view);
+  restore_view_choices(view, active_->own_view);
   view.selection.lesson.reset();
-  auto own_reading = std::move(under_way_->own_reading);
-  under_way_.reset();
+  auto own_reading = std::move(active_->own_reading);
+  active_.reset();
   return own_reading;
 }
 

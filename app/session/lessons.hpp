@@ -26,7 +26,8 @@ struct LessonState {
   std::string seen;                              ///< result of this step in words, or "" before it was tried
   std::vector<core::lessons::Picture> pictures;  ///< of its exhibit
   std::uint64_t version = 0;                     ///< of the pictures' numbers
-  std::vector<core::lessons::Moved> moved;  ///< changed cells of the predicted stage, largest change first
+  std::vector<core::lessons::CellChange>
+      moved;  ///< changed cells of the predicted stage, largest change first
 
   const core::lessons::Step& shown() const { return lesson->steps[step]; }
 };
@@ -34,16 +35,16 @@ struct LessonState {
 /// Returns progress as text, "5 0,1,4": the step, then the completed ones.
 std::string progress_text(const LessonProgress& progress);
 /// Parses such a text; nothing when it is malformed or names a step that the lesson does not have.
-std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n_steps);
+std::optional<LessonProgress> parse_progress(std::string_view text, std::size_t n_steps);
 
 /// Returns the progress in a lesson, or nullptr, also where progress is nullptr.
 const LessonProgress* progress_of(const std::map<std::string, LessonProgress>* progress,
                                   const std::string& lesson);
 /// Returns the first lesson that was left between its first and last step, or nullptr.
-const core::lessons::Lesson* left_lesson(const std::map<std::string, LessonProgress>* progress);
+const core::lessons::Lesson* unfinished_lesson(const std::map<std::string, LessonProgress>* progress);
 
 /// Description of a lesson as an undo step.
-constexpr const char* the_lesson = "the lesson";
+constexpr const char* lesson_undo_name = "the lesson";
 
 /// The lesson under way, the user's own work that is set aside for it, and the progress in every lesson.
 class Lessons {
@@ -55,11 +56,11 @@ class Lessons {
   /// text.
   void start(const core::lessons::Lesson& lesson, std::optional<std::size_t> step,
              const core::transformer::ModelRef& model, Document& document, View& view,
-             std::optional<WholeReading::Kept> own_reading);
+             std::optional<WholeReading::SavedReadings> own_reading);
   /// Starts a step of the lesson under way.
   void begin(std::size_t step, Document& document, View& view);
   /// Restores the user's own work; returns the readings of its whole model.
-  std::optional<WholeReading::Kept> leave(Document& document, View& view);
+  std::optional<WholeReading::SavedReadings> leave(Document& document, View& view);
   /// Checks whether the displayed step is completed; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
@@ -67,23 +68,23 @@ class Lessons {
               std::size_t head);
   /// Returns the whole model's reading when the step began, or nullptr in other lessons.
   std::shared_ptr<const core::experiment::Reading> first_reading() const {
-    return under_way_ ? under_way_->first_reading : nullptr;
+    return active_ ? active_->first_reading : nullptr;
   }
 
-  bool is_under_way() const { return under_way_.has_value(); }
+  bool is_under_way() const { return active_.has_value(); }
   /// Returns the state of the lesson under way, or nullptr.
-  const LessonState* state() const { return under_way_ ? &under_way_->state : nullptr; }
+  const LessonState* state() const { return active_ ? &active_->state : nullptr; }
   /// Returns the user's own work: the document that was set aside, or the given one.
-  const Document& own(const Document& document) const { return under_way_ ? under_way_->own : document; }
-  Document& own(Document& document) { return under_way_ ? under_way_->own : document; }
+  const Document& own(const Document& document) const { return active_ ? active_->own : document; }
+  Document& own(Document& document) { return active_ ? active_->own : document; }
 
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
 
  private:
-  struct UnderWay {
+  struct ActiveLesson {
     Document own;
     View own_view;
-    std::optional<WholeReading::Kept> own_reading;
+    std::optional<WholeReading::SavedReadings> own_reading;
     core::attention::Trace before;  // at the start of the step, for the displayed sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // version of the trace that was checked last
@@ -93,10 +94,10 @@ class Lessons {
     std::tuple<std::shared_ptr<const core::experiment::Reading>, std::size_t, std::size_t> assessed_whole;
     LessonState state;
   };
-  template <class Moment>
-  void take(const Moment& moment);
+  template <class StepState>
+  void take(const StepState& moment);
 
-  std::optional<UnderWay> under_way_;
+  std::optional<ActiveLesson> active_;
 };
 
 }  // namespace app

@@ -17,10 +17,10 @@ namespace app {
 namespace {
 
 using core::attention::Model;
-using core::attention::fast::Change;
 using core::attention::fast::Engine;
+using core::attention::fast::UpdateResult;
 
-constexpr std::chrono::milliseconds time_to_give_back{4};  // for readers of a recalled trace
+constexpr std::chrono::milliseconds reader_grace_time{4};  // for readers of a recalled trace
 
 /// Whether attend() itself takes no more than a few milliseconds.
 bool is_small(const Model& model) {
@@ -38,17 +38,17 @@ bool same_shape(const Model& a, const Model& b) {
 }
 
 /// Takes the computed matrices of stages that are not stored; the trace recomputes them on the next read.
-std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
+std::deque<arma::mat> take_computed_stages(const core::attention::Trace& trace) {
   std::deque<arma::mat> made;  // as it grows, a vector would copy them
   for (const core::attention::StageInfo& stage : core::attention::stages())
     for (std::size_t h = 0; h < stage.count(trace.n_heads()); ++h)
-      if (auto numbers = trace.at(stage.stage, h).give_away()) made.push_back(std::move(*numbers));
+      if (auto numbers = trace.at(stage.stage, h).release()) made.push_back(std::move(*numbers));
   return made;
 }
 
 }  // namespace
 
-bool LiveTrace::State::compute(Change& change, const core::Token* token, const Engine::Plan* plan) {
+bool LiveTrace::State::compute(UpdateResult& change, const core::StopToken* token, const Engine::Plan* plan) {
   const auto start = Clock::now();
   change = {};
   if (is_small(model)) {
@@ -65,8 +65,12 @@ bool LiveTrace::State::compute(Change& change, const core::Token* token, const E
   return true;
 }
 
-LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double at_once_ms, std::function<void()> before)
-    : jobs_(jobs), at_once_ms_(at_once_ms), before_(std::move(before)), changes_in_place_(true), next_(jobs) {
+LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double max_immediate_ms, std::function<void()> before)
+    : jobs_(jobs),
+      max_immediate_ms_(max_immediate_ms),
+      before_(std::move(before)),
+      changes_in_place_(true),
+      next_(jobs) {
   auto first = new_state();
   first->model = model;
   compute(*first, change_, nullptr);
@@ -74,11 +78,11 @@ LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double at_once_ms, std::fun
 }
 
 LiveTrace::LiveTrace(Jobs& jobs)
-    : jobs_(jobs), at_once_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), next_(jobs) {}
+    : jobs_(jobs), max_immediate_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), next_(jobs) {}
 
 ReadLock LiveTrace::read_lock() const {
   const auto reader = std::make_shared<const Reader>(shown_);
-  return {{reader, &shown_->trace()}, recalled_};
+  return {{reader, &shown_->trace()}, preempted_};
 }
 
 void LiveTrace::clear() {
@@ -88,13 +92,13 @@ void LiveTrace::clear() {
   shown_ = new_state();
 }
 
-bool LiveTrace::Wanted::is_near(const Wanted& newest) const {
+bool LiveTrace::TraceKey::is_compatible(const TraceKey& newest) const {
   return sequence == newest.sequence && same_shape(model, newest.model);
 }
 
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
   if (auto next = next_.take()) show(std::move(*next));
-  if (shown_->is_of(model, sequence)) {
+  if (shown_->matches(model, sequence)) {
     cancel();
     spare_.reset();
     return;
@@ -102,15 +106,15 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
   const bool fits = changes_in_place_ &&
                     same_shape(model, shown_->model);  // then a failed update leaves memory for the old trace
   const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
-  const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
+  const bool is_quick = is_small(model) || plan.ms <= max_immediate_ms_;
   if (is_quick && fits && may_change_in_place()) {
     cancel();
     update_in_place(model, sequence, plan);
   } else if (is_small(model) || (is_quick && changes_in_place_ && !fits)) {
-    compute_at_once(model, sequence);
+    compute_immediately(model, sequence);
   } else {
     if (!behind_since_) behind_since_ = Clock::now();
-    const Wanted wanted{model, sequence};
+    const TraceKey wanted{model, sequence};
     if (next_.needs(wanted)) begin(wanted);
     has_failed_ = next_.has_failed(wanted);
   }
@@ -130,14 +134,14 @@ bool LiveTrace::may_change_in_place() {
   if (!changes_in_place_) return false;
   const auto is_free = [this] { return shown_->readers == 0; };
   if (is_free()) return true;
-  *recalled_ = true;
-  for (const auto end = Clock::now() + time_to_give_back; !is_free() && Clock::now() < end;)
+  *preempted_ = true;
+  for (const auto end = Clock::now() + reader_grace_time; !is_free() && Clock::now() < end;)
     std::this_thread::yield();
-  recalled_ = std::make_shared<std::atomic<bool>>(false);
+  preempted_ = std::make_shared<std::atomic<bool>>(false);
   return is_free();
 }
 
-bool LiveTrace::compute(State& state, Change& change, const core::Token* token,
+bool LiveTrace::compute(State& state, UpdateResult& change, const core::StopToken* token,
                         const Engine::Plan* plan) const {
   if (before_) before_();
   return state.compute(change, token, plan);
@@ -148,7 +152,7 @@ void LiveTrace::cancel() {
   behind_since_.reset();
 }
 
-void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
+void LiveTrace::compute_immediately(const Model& model, std::size_t sequence) {
   cancel();
   auto next = new_state();
   next->model = model;
@@ -158,7 +162,7 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
 }
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
-  jobs_.destroy_async(made_stages(shown_->trace()));
+  jobs_.destroy_async(take_computed_stages(shown_->trace()));
   Model other = model;  // first, as it may throw
   std::swap(shown_->model, other);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
@@ -174,13 +178,13 @@ void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const 
   }
 }
 
-void LiveTrace::begin(const Wanted& wanted) {
+void LiveTrace::begin(const TraceKey& wanted) {
   if (spare_ && spare_->readers > 0) spare_.reset();  // somebody still reads it
   auto next = spare_ ? std::exchange(spare_, nullptr) : new_state();
   next->model = wanted.model;
   next->sequence = wanted.sequence;
-  next_.begin(wanted, When::background, [this, next](const core::Token& token) {
-    Change change;
+  next_.begin(wanted, Schedule::background, [this, next](const core::StopToken& token) {
+    UpdateResult change;
     compute(*next, change, &token);  // a canceled result is dropped
     return next;
   });

@@ -21,7 +21,7 @@ namespace app {
 struct ReadLock {
   std::shared_ptr<const core::attention::Trace> trace;
   /// Becomes true when an edit needs the trace; a job should then stop, so that the edit need not wait.
-  core::Token::Recalled recalled;
+  core::StopToken::PreemptFlag preempted;
 };
 
 /// Trace of the newest model, or of the latest one whose trace is complete.
@@ -33,9 +33,9 @@ class LiveTrace {
  public:
   static constexpr double frame_ms = 12;
 
-  /// Computes the first trace immediately; later, work longer than at_once_ms runs in the background. Calls
-  /// `before` ahead of each trace, in any thread; it may take its time or throw. Throws core::Error.
-  LiveTrace(Jobs& jobs, const core::attention::Model& model, double at_once_ms = frame_ms,
+  /// Computes the first trace immediately; later, work longer than max_immediate_ms runs in the background.
+  /// Calls `before` ahead of each trace, in any thread; it may take its time or throw. Throws core::Error.
+  LiveTrace(Jobs& jobs, const core::attention::Model& model, double max_immediate_ms = frame_ms,
             std::function<void()> before = {});
 
   /// Has no trace until follow() is called; never changes one in place.
@@ -57,16 +57,16 @@ class LiveTrace {
   std::uint64_t version() const { return version_; }  ///< changes with the trace's numbers
   double compute_ms() const { return shown_->ms; }
   /// Whether the trace equals attend()'s to the bit; else it may differ by rounding.
-  bool is_exact() const { return shown_->reference || !core::attention::fast::covers(shown_->model); }
+  bool is_exact() const { return shown_->reference || !core::attention::fast::supports(shown_->model); }
 
   /// Returns a stage as the engine stores it, or nothing; valid as long as the trace.
   core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
   /// Returns the changes since the previous version of the trace.
-  const core::attention::fast::Change& change() const { return change_; }
+  const core::attention::fast::UpdateResult& change() const { return change_; }
 
   /// Whether the trace is of that model and sequence.
-  bool is_of(const core::attention::Model& model, std::size_t sequence) const {
-    return shown_->is_of(model, sequence);
+  bool matches(const core::attention::Model& model, std::size_t sequence) const {
+    return shown_->matches(model, sequence);
   }
   /// Whether the trace of the last followed model is pending.
   bool is_behind() const { return behind_since_ && !has_failed_; }
@@ -87,18 +87,18 @@ class LiveTrace {
     mutable std::atomic<int> readers = 0;  // in the background
 
     const core::attention::Trace& trace() const { return reference ? *reference : engine.trace(); }
-    bool is_of(const core::attention::Model& m, std::size_t s) const { return sequence == s && model == m; }
+    bool matches(const core::attention::Model& m, std::size_t s) const { return sequence == s && model == m; }
     /// Computes the whole trace, or only what changed; returns false when canceled.
-    bool compute(core::attention::fast::Change& change, const core::Token* token,
+    bool compute(core::attention::fast::UpdateResult& change, const core::StopToken* token,
                  const core::attention::fast::Engine::Plan* plan);
   };
   /// Model and sequence of a trace.
-  struct Wanted {
+  struct TraceKey {
     core::attention::Model model;
     std::size_t sequence = 0;
     /// Whether its trace may be shown before the newest one, so that a drag moves visibly.
-    bool is_near(const Wanted& newest) const;
-    friend bool operator==(const Wanted&, const Wanted&) = default;
+    bool is_compatible(const TraceKey& newest) const;
+    friend bool operator==(const TraceKey&, const TraceKey&) = default;
   };
 
   /// A background reader of a state.
@@ -111,29 +111,29 @@ class LiveTrace {
   };
 
   bool may_change_in_place();
-  void compute_at_once(const core::attention::Model& model, std::size_t sequence);
+  void compute_immediately(const core::attention::Model& model, std::size_t sequence);
   void update_in_place(const core::attention::Model& model, std::size_t sequence,
                        const core::attention::fast::Engine::Plan& plan);
-  void begin(const Wanted& wanted);
+  void begin(const TraceKey& wanted);
   void cancel();
-  bool compute(State& state, core::attention::fast::Change& change, const core::Token* token,
+  bool compute(State& state, core::attention::fast::UpdateResult& change, const core::StopToken* token,
                const core::attention::fast::Engine::Plan* plan = nullptr) const;
   void show(std::shared_ptr<State> state);
-  std::shared_ptr<State> new_state() const { return jobs_.destroyed_async(std::make_unique<State>()); }
+  std::shared_ptr<State> new_state() const { return jobs_.with_async_deleter(std::make_unique<State>()); }
 
   Jobs& jobs_;
-  double at_once_ms_;
+  double max_immediate_ms_;
   std::function<void()> before_;
   bool changes_in_place_;
   // spare_ provides memory for the next state while more traces are requested.
   std::shared_ptr<State> shown_, spare_;
-  std::shared_ptr<std::atomic<bool>> recalled_ = std::make_shared<std::atomic<bool>>(false);
-  core::attention::fast::Change change_;
+  std::shared_ptr<std::atomic<bool>> preempted_ = std::make_shared<std::atomic<bool>>(false);
+  core::attention::fast::UpdateResult change_;
   std::uint64_t version_ = 0;
   std::optional<Clock::time_point>
       behind_since_;  // when the last trace was shown, or the first pending one requested
   bool has_failed_ = false;
-  AsyncValue<Wanted, std::shared_ptr<State>> next_;
+  AsyncValue<TraceKey, std::shared_ptr<State>> next_;
 };
 
 constexpr double flash_seconds = 0.6;  ///< duration of the highlight of a changed cell

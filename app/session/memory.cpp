@@ -10,7 +10,7 @@ namespace app {
 namespace {
 
 // Scores, scaled and masked scores, mask, dropout mask and weights after dropout of the displayed head.
-constexpr std::uint64_t squares_looked_at = 6;
+constexpr std::uint64_t n_displayed_stages = 6;
 
 std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
@@ -24,9 +24,9 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
   namespace attention = core::attention;
   const std::size_t n = model.n_tokens(), d_out = std::max(model.d_out(), model.d_output());
   need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
-  if (attention::fast::covers(model))
+  if (attention::fast::supports(model))
     need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads, model.n_keys()) +
-                                          squares_looked_at * n * model.n_keys() * sizeof(double));
+                                          n_displayed_stages * n * model.n_keys() * sizeof(double));
   need.free = free;
   need.what = std::to_string(model.n_tokens()) + " tokens in " +
               (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");

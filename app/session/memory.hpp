@@ -8,7 +8,7 @@
 namespace app {
 
 /// Bytes above which the window asks before it computes.
-constexpr std::uint64_t bytes_without_a_question = std::uint64_t{2} << 30;
+constexpr std::uint64_t max_unconfirmed_bytes = std::uint64_t{2} << 30;
 
 /// Memory that a model's stages need, and free memory, in bytes.
 struct MemoryNeed {
@@ -19,7 +19,7 @@ struct MemoryNeed {
   std::string words() const;
 };
 
-/// Returns the memory for the stages of a model that is in memory; free is core::system::free_memory().
+/// Returns the memory for the stages of a model that is in memory; free is core::system::available_memory().
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free);
 
 }  // namespace app

@@ -15,7 +15,7 @@ using core::attention::Stage;
 
 namespace {
 
-void show(LookedAt& view, std::optional<CellRef> cell) {
+void show(ModelView& view, std::optional<CellRef> cell) {
   view.selection.pinned = std::move(cell);
   view.selection.unfolded.reset();
   if (view.selection.pinned && core::attention::info(view.selection.pinned->stage).per_head)
@@ -40,7 +40,7 @@ void OpenInStages::change(View& view) const {
   view.look.tab = Tab::stages;
   view.look.large.reset();
   view.look.folded.erase(stage);
-  view.selection.sought = stage;
+  view.selection.scroll_target = stage;
 }
 
 void GoBack::change(View& view) const {
@@ -50,7 +50,7 @@ void GoBack::change(View& view) const {
   show(view, last);
 }
 
-bool can_be_typed_over(Stage stage) {
+bool can_be_overridden(Stage stage) {
   return stage != Stage::embeddings && stage != Stage::mask;
 }
 
@@ -68,7 +68,7 @@ bool is_pointing(const Look& look, const Selection& selection) {
   return selection.hovered || selection.hovered_head || look.tokens.hovered_query || look.tokens.hovered_key;
 }
 
-void StopPointing::change(View& view) const {
+void ClearHover::change(View& view) const {
   view.selection.hovered.reset();
   view.selection.hovered_head.reset();
   view.look.tokens.hovered_query.reset();
@@ -80,13 +80,13 @@ void PinQuery::change(View& view) const {
   pinned = pinned == query ? std::nullopt : std::optional(query);
 }
 
-void release(LookedAt& view) {
+void unpin_cell(ModelView& view) {
   view.selection.trail.clear();
   show(view, std::nullopt);
 }
 
-void ReleaseCell::change(View& view) const {
-  release(view);
+void UnpinCell::change(View& view) const {
+  unpin_cell(view);
 }
 
 void FoldStage::change(View& view) const {
@@ -96,18 +96,18 @@ void FoldStage::change(View& view) const {
     view.look.folded.erase(stage);
 }
 
-void ShowWhole::change(View& view) const {
+void ResetZoom::change(View& view) const {
   view.look.zoomed.erase(shape);
 }
 
-void EditAt::change(View& view) const {
+void MoveEditCursor::change(View& view) const {
   view.look.edited = {matrix, view.look.sequence};
   view.selection.cursor = EditCursor{row, column, true};
 }
 
 void Present::change(View& view) const {
-  view.selection.presenting.on = on;
-  view.selection.presenting.flight.reset();
+  view.selection.presentation.on = on;
+  view.selection.presentation.operand_animation.reset();
   view.selection.cursor.reset();
   view.selection.tour.reset();
 }
@@ -138,13 +138,13 @@ CellWindow whole(Shape shape) {
   return {0, 0, static_cast<double>(shape.second), static_cast<double>(shape.first)};
 }
 
-CellWindow shown_part(const Look& look, Shape shape) {
+CellWindow displayed_window(const Look& look, Shape shape) {
   const auto zoomed = look.zoomed.find(shape);
   return zoomed == look.zoomed.end() ? whole(shape) : zoomed->second;
 }
 
 void Zoom::change(View& view) const {
-  const CellWindow now = shown_part(view.look, shape);
+  const CellWindow now = displayed_window(view.look, shape);
   const double width = now.right - now.left, height = now.bottom - now.top;
   // One factor for both directions, so that cells keep their aspect ratio up to the edges of the matrix.
   const double least = std::min(1.0, std::max(1 / width, 1 / height));
@@ -154,8 +154,8 @@ void Zoom::change(View& view) const {
              column + (now.right - column) * by, row + (now.bottom - row) * by});
 }
 
-void MovePart::change(View& view) const {
-  const CellWindow now = shown_part(view.look, shape);
+void Pan::change(View& view) const {
+  const CellWindow now = displayed_window(view.look, shape);
   show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
 }
 
@@ -168,21 +168,22 @@ bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& ov
 
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y) {
   constexpr float rest = 3;  // pixels
-  return selection.scrolled_at && std::abs(selection.scrolled_at->first - mouse_x) <= rest &&
-         std::abs(selection.scrolled_at->second - mouse_y) <= rest;
+  return selection.last_scroll_position &&
+         std::abs(selection.last_scroll_position->first - mouse_x) <= rest &&
+         std::abs(selection.last_scroll_position->second - mouse_y) <= rest;
 }
 
-void BringIntoPart::change(View& view) const {
-  const CellWindow now = shown_part(view.look, shape);
+void ScrollToCell::change(View& view) const {
+  const CellWindow now = displayed_window(view.look, shape);
   const auto step = [](double from, double to, std::size_t cell) {
     const auto at = static_cast<double>(cell);
     if (to - from <= 1) return at - from;
     return at < from ? at - from : at + 1 > to ? at + 1 - to : 0.0;
   };
-  MovePart{shape, step(now.top, now.bottom, row), step(now.left, now.right, column)}.change(view);
+  Pan{shape, step(now.top, now.bottom, row), step(now.left, now.right, column)}.change(view);
 }
 
-void keep_within(LookedAt& view, const core::attention::Model& model) {
+void clamp_view(ModelView& view, const core::attention::Model& model) {
   view.look.sequence = std::min(view.look.sequence, model.sequences.size() - 1);
   view.look.head = std::min(view.look.head, model.n_heads - 1);
   if (!core::editing::find_matrix(model, view.look.edited))
@@ -199,11 +200,11 @@ void keep_within(LookedAt& view, const core::attention::Model& model) {
     return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows &&
            cell->column < shape.n_cols;
   };
-  if (!exists(view.selection.pinned)) release(view);
+  if (!exists(view.selection.pinned)) unpin_cell(view);
   std::erase_if(view.selection.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view.selection.hovered)) view.selection.hovered.reset();
   PositionsLook& positions = view.look.positions;
-  if (positions.decoded && (*positions.decoded >= model.n_tokens() || !why_not_decoded(model).empty()))
+  if (positions.decoded && (*positions.decoded >= model.n_tokens() || !decoding_problem(model).empty()))
     positions.decoded.reset();
   TokensLook& look = view.look.tokens;
   for (auto* token : {&look.pinned_query, &look.hovered_query})
@@ -215,13 +216,13 @@ void keep_within(LookedAt& view, const core::attention::Model& model) {
   if (!core::attention::info(view.look.heads_stage).present(model)) view.look.heads_stage = Stage::weights;
 }
 
-core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model) {
-  const auto place = core::attention::place_of(model, look.edited.name, look.sequence, look.head);
+core::editing::MatrixRef edited_place(const Look& look, const core::attention::Model& model) {
+  const auto place = core::attention::matrix_ref(model, look.edited.name, look.sequence, look.head);
   if (core::editing::find_matrix(model, place)) return place;
   return {core::editing::MatrixName::embeddings, look.sequence};
 }
 
-std::string why_not_decoded(const core::attention::Model& model) {
+std::string decoding_problem(const core::attention::Model& model) {
   const core::attention::Mask& mask = model.mask;
   const bool sees_later =
       !mask.causal || mask.prefix > 0 || std::ranges::any_of(mask.cells, [](const auto& cell) {
@@ -252,50 +253,52 @@ void StepDecoding::change(View& view) const {
   view.look.large.reset();
 }
 
-std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
-                                 const CellRef& cell) {
-  std::vector<CellRef> cells = core::explain::worked_out(model, trace, cell);
+std::vector<CellRef> animated_cells(const core::attention::Model& model, const core::attention::Trace& trace,
+                                    const CellRef& cell) {
+  std::vector<CellRef> cells = core::explain::derived_cells(model, trace, cell);
   std::erase_if(cells, [&](const CellRef& c) { return core::explain::operands(model, trace, c).empty(); });
   return cells;
 }
 
-std::optional<AnimationLeg> leg_under_way(const Displayed& shown) {
-  const auto& flight = shown.selection.presenting.flight;
-  if (!flight || shown.selection.pinned != flight->cell) return std::nullopt;
-  const auto cells = flown_cells(shown.model, shown.trace, flight->cell);
+std::optional<AnimationStep> current_animation_step(const Displayed& shown) {
+  const auto& operand_animation = shown.selection.presentation.operand_animation;
+  if (!operand_animation || shown.selection.pinned != operand_animation->cell) return std::nullopt;
+  const auto cells = animated_cells(shown.model, shown.trace, operand_animation->cell);
   if (cells.empty()) return std::nullopt;
   const auto n = static_cast<double>(cells.size());
-  const double at = std::clamp(flight->at, 0.0, n);
-  const bool whole = at > 0 && at == std::floor(at) && (!flight->runs || at == n);
+  const double at = std::clamp(operand_animation->at, 0.0, n);
+  const bool whole = at > 0 && at == std::floor(at) && (!operand_animation->is_running || at == n);
   const auto index = static_cast<std::size_t>(whole ? at - 1 : std::min(std::floor(at), n - 1));
-  return AnimationLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
+  return AnimationStep{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
 }
 
 void PlayAnimation::change(View& view) const {
-  auto& flight = view.selection.presenting.flight;
-  if (!view.selection.pinned) return flight.reset();
-  if (!flight || flight->cell != *view.selection.pinned || flight->at >= static_cast<double>(n))
-    flight = OperandAnimation{*view.selection.pinned, 0, true};
+  auto& operand_animation = view.selection.presentation.operand_animation;
+  if (!view.selection.pinned) return operand_animation.reset();
+  if (!operand_animation || operand_animation->cell != *view.selection.pinned ||
+      operand_animation->at >= static_cast<double>(n))
+    operand_animation = OperandAnimation{*view.selection.pinned, 0, true};
   else
-    flight->runs = !flight->runs;
+    operand_animation->is_running = !operand_animation->is_running;
 }
 
 void StepAnimation::change(View& view) const {
-  auto& flight = view.selection.presenting.flight;
+  auto& operand_animation = view.selection.presentation.operand_animation;
   if (!view.selection.pinned) return;
-  if (!flight || flight->cell != *view.selection.pinned)
-    flight = OperandAnimation{*view.selection.pinned, 0, false};
+  if (!operand_animation || operand_animation->cell != *view.selection.pinned)
+    operand_animation = OperandAnimation{*view.selection.pinned, 0, false};
   constexpr double close = 1e-6;
-  const double to = by < 0 ? std::ceil(flight->at - 1 - close) : std::floor(flight->at + 1 + close);
-  flight->at = std::clamp(to, 0.0, static_cast<double>(n));
-  flight->runs = false;
+  const double to =
+      by < 0 ? std::ceil(operand_animation->at - 1 - close) : std::floor(operand_animation->at + 1 + close);
+  operand_animation->at = std::clamp(to, 0.0, static_cast<double>(n));
+  operand_animation->is_running = false;
 }
 
 void AdvanceAnimation::change(View& view) const {
-  auto& flight = view.selection.presenting.flight;
-  if (!flight || !flight->runs) return;
-  flight->at = std::min(flight->at + by, static_cast<double>(n));
-  if (flight->at >= static_cast<double>(n)) flight->runs = false;
+  auto& operand_animation = view.selection.presentation.operand_animation;
+  if (!operand_animation || !operand_animation->is_running) return;
+  operand_animation->at = std::min(operand_animation->at + by, static_cast<double>(n));
+  if (operand_animation->at >= static_cast<double>(n)) operand_animation->is_running = false;
 }
 
 namespace {
@@ -368,15 +371,15 @@ std::span<const TourStep> tour_steps() {
 void start_tour(View& view, const Model& model) {
   const auto found = std::make_shared<const Model>(model);
   view.selection.tour = Tour{0, found, found};
-  view.selection.presenting = {};
+  view.selection.presentation = {};
   view.look.tab = Tab::stages;
   view.look.large.reset();
   view.look.zoomed.clear();
   view.look.folded.erase(Stage::weights);
-  release(view);
+  unpin_cell(view);
 }
 
-void go_on_in_tour(View& view, const Model& model) {
+void advance_tour(View& view, const Model& model) {
   if (!view.selection.tour) return;
   if (view.selection.tour->step + 1 >= steps.size()) return leave_tour(view);
   ++view.selection.tour->step;
@@ -385,7 +388,7 @@ void go_on_in_tour(View& view, const Model& model) {
 
 void leave_tour(View& view) {
   view.selection.tour.reset();
-  view.settings.knows_tour = true;
+  view.settings.has_seen_tour = true;
 }
 
 }  // namespace app

@@ -16,7 +16,7 @@ namespace app {
 
 /// Whether single cells of a stage can be overridden by typing; embeddings are edited directly instead, the
 /// mask is toggled.
-bool can_be_typed_over(Stage stage);
+bool can_be_overridden(Stage stage);
 
 /// Returns the edit that masks a cell of a token × token stage, or unmasks it if it is masked; nothing for
 /// other cells.
@@ -27,12 +27,12 @@ std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<Cel
 bool is_pointing(const Look& look, const Selection& selection);
 
 /// Unpins the cell and forgets the way back.
-void release(LookedAt& view);
+void unpin_cell(ModelView& view);
 
 CellWindow whole(Shape shape);
 
 /// Returns the displayed part of matrices of that shape: all of it, unless it is zoomed.
-CellWindow shown_part(const Look& look, Shape shape);
+CellWindow displayed_window(const Look& look, Shape shape);
 
 /// Whether the wheel over a cell of a matrix of that shape zooms instead of scrolling: with Ctrl, over the
 /// large stage, over a zoomed matrix, and over the map whose cell is pinned.
@@ -44,32 +44,32 @@ bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y);
 
 /// Resets or clamps every part of the view that a model does not have: heads, cells, tokens, stages,
 /// matrices.
-void keep_within(LookedAt& view, const core::attention::Model& model);
+void clamp_view(ModelView& view, const core::attention::Model& model);
 
 /// Returns the matrix that the editor shows: the chosen one, or the embeddings if the model lacks it.
-core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model);
+core::editing::MatrixRef edited_place(const Look& look, const core::attention::Model& model);
 
 /// Returns why decoding token by token would give numbers other than the model's, or "" if row i of every
 /// stage depends only on tokens up to i: with a mask of −∞ on every later key and concatenated heads, without
 /// cross-attention, dropout, injected bugs and overridden stages.
-std::string why_not_decoded(const core::attention::Model& model);
+std::string decoding_problem(const core::attention::Model& model);
 
-constexpr double leg_seconds = 1.6;  ///< of one step of an animation at speed 1
+constexpr double animation_step_seconds = 1.6;  ///< of one step of an animation at speed 1
 
 /// Returns the cells that the animation of a cell computes in order, the cell itself last; cells without
 /// operands are left out.
-std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
-                                 const CellRef& cell);
+std::vector<CellRef> animated_cells(const core::attention::Model& model, const core::attention::Trace& trace,
+                                    const CellRef& cell);
 
 /// One step of the animation under way.
-struct AnimationLeg {
+struct AnimationStep {
   std::size_t index = 0, count = 0;
   CellRef to;
   double share = 0;  ///< of this step that is done, 0 … 1
 };
 /// Returns the current step, or the last one shown if paused between two; nothing without an animation of
 /// the pinned cell.
-std::optional<AnimationLeg> leg_under_way(const Displayed& shown);
+std::optional<AnimationStep> current_animation_step(const Displayed& shown);
 
 /// One task of the tour, and whether it is done.
 struct TourStep {
@@ -83,7 +83,7 @@ std::span<const TourStep> tour_steps();
 /// Starts the tour and prepares the view for it.
 void start_tour(View& view, const core::attention::Model& model);
 /// Moves to the next step, or ends the tour after the last.
-void go_on_in_tour(View& view, const core::attention::Model& model);
+void advance_tour(View& view, const core::attention::Model& model);
 /// Ends the tour, which is not offered again automatically.
 void leave_tour(View& view);
 

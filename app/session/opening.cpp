@@ -38,42 +38,42 @@ std::string short_number(double number) {
 
 /// Whether only one model can be made from a file: several layers of a checkpoint leave a choice, and so do
 /// stages, unless all of them are used.
-bool leaves_no_choice(const OpenedTensors& tensors) {
+bool is_unambiguous(const OpenedTensors& tensors) {
   if (!tensors.layers.empty()) return tensors.layers.size() == 1;
   std::size_t used = 0;
   for (const auto& layer : tensors.stages)
-    if (const auto usual = core::importing::usual_stages(layer); !usual.empty())
+    if (const auto usual = core::importing::default_stages(layer); !usual.empty())
       used += core::importing::expected_of_stages(*tensors.file, usual, layer.name).used.size();
   const auto& all = tensors.file->tensors();
   const auto n = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [](const auto& info) { return info.dtype != formats::Dtype::text; }));
-  return used == 0 ? core::importing::usual_embeddings(*tensors.file) != nullptr : used == n;
+  return used == 0 ? core::importing::guess_embeddings(*tensors.file) != nullptr : used == n;
 }
 
 }  // namespace
 
-std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path) {
-  if (core::system::own_descriptor(path)) return std::nullopt;
+std::optional<std::filesystem::path> absolute_path(const std::filesystem::path& path) {
+  if (core::system::descriptor_from_path(path)) return std::nullopt;
   std::error_code nowhere;
   const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
   return nowhere ? path : whole;
 }
 
-Opened open_file(const std::filesystem::path& path, const core::Token& progress,
-                 core::UntrustedPaths elsewhere) {
+Opened open_file(const std::filesystem::path& path, const core::StopToken& progress,
+                 core::UntrustedPaths untrusted_paths) {
   Opened found{path};
   if (core::importing::is_session(path)) {
     found.stamp = core::system::file_stamp(path);
     core::importing::Choices choices;
-    choices.elsewhere = elsewhere;
+    choices.untrusted_paths = untrusted_paths;
     found.imported = core::importing::import_file(path, choices, progress);
     return found;
   }
   auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
-  OpenedTensors tensors = look_into(std::move(file), progress);
-  if (!tensors.has_index_header && leaves_no_choice(tensors)) {
+  OpenedTensors tensors = inspect_tensors(std::move(file), progress);
+  if (!tensors.has_index_header && is_unambiguous(tensors)) {
     try {
-      Opened made = make_of(tensors, {}, progress);
+      Opened made = make_model(tensors, {}, progress);
       made.path = path;
       return made;
     } catch (const core::Stopped&) {
@@ -86,7 +86,8 @@ Opened open_file(const std::filesystem::path& path, const core::Token& progress,
   return found;
 }
 
-OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const core::Token& progress) {
+OpenedTensors inspect_tensors(std::shared_ptr<const formats::TensorFile> file,
+                              const core::StopToken& progress) {
   OpenedTensors tensors;
   tensors.layers = checkpoints::find_layers(file->tensors());
   const checkpoints::Config config = checkpoints::sibling_config(file->path());
@@ -98,26 +99,28 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
       tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // shown when it is chosen
     }
   }
-  if (const auto* info = core::importing::usual_embeddings(*file)) tensors.embeddings = info->name;
+  if (const auto* info = core::importing::guess_embeddings(*file)) tensors.embeddings = info->name;
   tensors.has_index_header = core::formats::has_index_header(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   tensors.file = std::move(file);
   return tensors;
 }
 
-Opened make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-               const core::Token& progress) {
+Opened make_model(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                  const core::StopToken& progress) {
   Opened made{tensors.file->path()};
   made.imported = core::importing::import_tensors(*tensors.file, choices, progress);
   const auto& left_out = tensors.file->notes();
   made.imported->notes.insert(made.imported->notes.begin(), left_out.begin(), left_out.end());
-  made.source = TensorSource{tensors, choices, core::importing::layers_in(*tensors.file, choices, progress)};
+  made.source =
+      TensorSource{tensors, choices, core::importing::layer_names(*tensors.file, choices, progress)};
   for (std::size_t k = 0; k < made.source->layers.size(); ++k)
     if (choices.layer == std::to_string(k)) made.source->layer = k;
   return made;
 }
 
-TensorRange measure(const formats::TensorFile& file, const std::string& name, const core::Token& progress) {
+TensorRange measure(const formats::TensorFile& file, const std::string& name,
+                    const core::StopToken& progress) {
   const formats::TensorInfo* info = file.find(name);
   std::vector<std::size_t> leading;
   while (
@@ -146,7 +149,7 @@ std::string range_text(const TensorRange& range) {
   return text;
 }
 
-std::string preview_text(const std::filesystem::path& path, const core::Token& progress) {
+std::string preview_text(const std::filesystem::path& path, const core::StopToken& progress) {
   if (core::importing::is_session(path)) return "";
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();
@@ -204,17 +207,17 @@ std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& 
                                                    const transformer::WholeModel& model,
                                                    const experiment::Experiment& wanted,
                                                    const experiment::Reading* before,
-                                                   const transformer::Means& means) {
+                                                   const transformer::CallContext& context) {
   return named_errors(path, [&] {
     const auto only_layer =
         model.description().is_attached ? std::optional(wanted.layer) : std::optional<std::size_t>();
     return std::make_shared<const experiment::Reading>(
-        experiment::read(model, wanted, before, means, only_layer));
+        experiment::read(model, wanted, before, context, only_layer));
   });
 }
 
-OpenedWhole read_first(const transformer::ModelRef& model, const std::filesystem::path& path,
-                       const std::string& text, std::size_t layer, const core::Token& progress) {
+OpenedModel read_first(const transformer::ModelRef& model, const std::filesystem::path& path,
+                       const std::string& text, std::size_t layer, const core::StopToken& progress) {
   experiment::Experiment wanted;
   wanted.text = text.empty() ? first_text(*model) : text;
   wanted.layer = layer;
@@ -235,53 +238,54 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
   return std::nullopt;
 }
 
-OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
-                       std::uint64_t keep_at_most, const core::Token& progress) {
-  return read_first(transformer::open_transformer(path, keep_at_most), path, text, layer, progress);
+OpenedModel open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                       std::uint64_t max_cached_bytes, const core::StopToken& progress) {
+  return read_first(transformer::open_transformer(path, max_cached_bytes), path, text, layer, progress);
 }
 
-OpenedWhole open_attached(const std::string& address, const std::string& token, const std::string& text,
-                          std::size_t layer, const core::Token& progress) {
+OpenedModel open_attached(const std::string& address, const std::string& token, const std::string& text,
+                          std::size_t layer, const core::StopToken& progress) {
   return read_first(transformer::attach_model(address, token), address, text, layer, progress);
 }
 
-OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
-                       const std::filesystem::path& path, const core::Token& progress) {
+OpenedModel read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
+                       const std::filesystem::path& path, const core::StopToken& progress) {
   transformer::require_layer(*model, wanted.layer);
-  OpenedWhole opened;
+  OpenedModel opened;
   opened.model = model;
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
   opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
-  opened.of_pass = opened.layer = experiment::layer_of(*model, *opened.reading, wanted.layer, progress);
+  opened.unedited = opened.layer =
+      experiment::unedited_layer(*model, *opened.reading, wanted.layer, progress);
   return opened;
 }
 
-OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::UntrustedPaths elsewhere, std::uint64_t keep_at_most,
-                             const core::Token& progress) {
-  OpenedWhole opened;
+OpenedModel open_saved_whole(const std::string& text, const std::filesystem::path& session,
+                             core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
+                             const core::StopToken& progress) {
+  OpenedModel opened;
   opened.stamp = core::system::file_stamp(session);
-  const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, elsewhere);
+  const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, untrusted_paths);
   opened.view = saved.view;
   try {
-    opened.model = transformer::open_transformer(saved.model, keep_at_most);
+    opened.model = transformer::open_transformer(saved.model, max_cached_bytes);
   } catch (const core::Error&) {
-    core::formats::throw_without_contents(session.string() + ": whole_model.model: the model ", saved.named,
-                                          session.parent_path());
+    core::formats::rethrow_redacted(session.string() + ": whole_model.model: the model ", saved.written_path,
+                                    session.parent_path());
   }
   const transformer::WholeModel& model = *opened.model;
-  experiment::require_mark(saved, model, session);
+  experiment::require_same_model(saved, model, session);
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
-  const transformer::Means means{pool, progress};
+  const transformer::CallContext context{pool, progress};
   experiment::Experiment plain = saved.experiment;
   plain.heads_off.clear();
-  opened.reading = opened.before = read_at(session, model, plain, nullptr, means);
+  opened.reading = opened.before = read_at(session, model, plain, nullptr, context);
   const experiment::Experiment edited =
       named_errors(session, [&] { return experiment::with_saved_edits(saved, model); });
-  if (edited.is_edited()) opened.reading = read_at(session, model, edited, opened.reading.get(), means);
-  opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, edited.layer);
+  if (edited.is_edited()) opened.reading = read_at(session, model, edited, opened.reading.get(), context);
+  opened.unedited = opened.layer = experiment::unedited_layer(model, *opened.reading, edited.layer);
   if (const auto edit = edited.layers.find(edited.layer); edit != edited.layers.end())
-    opened.layer = experiment::edited(opened.of_pass, edit->second);
+    opened.layer = experiment::edited(opened.unedited, edit->second);
   return opened;
 }
 
@@ -301,9 +305,9 @@ Browser browse(const fs::path& directory, std::string name) {
     BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};
     if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
     if (const auto time = fs::last_write_time(path, sizeless); !sizeless)
-      entry.changed = std::chrono::duration_cast<std::chrono::seconds>(
-                          std::chrono::file_clock::to_sys(time).time_since_epoch())
-                          .count();
+      entry.modified_at = std::chrono::duration_cast<std::chrono::seconds>(
+                              std::chrono::file_clock::to_sys(time).time_since_epoch())
+                              .count();
     browser.entries.push_back(std::move(entry));
   }
   if (listing.error != 0)
@@ -321,7 +325,7 @@ using core::attention::Model;
 using core::text::shape_text;
 
 /// Returns the edit that sets the only sequence to a file's embeddings, one token for each row.
-editing::Edit other_tokens(const Model& model, const NumbersInFile& file) {
+editing::Edit other_tokens(const Model& model, const MatrixFile& file) {
   Model next = editing::apply(model, editing::SetTokenCount{file.numbers.n_rows});
   if (!file.row_names.empty()) next.sequences.front().tokens = file.row_names;
   next.sequences.front().embeddings = file.numbers;
@@ -330,7 +334,7 @@ editing::Edit other_tokens(const Model& model, const NumbersInFile& file) {
 
 }  // namespace
 
-NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress) {
+MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopToken& progress) {
   const core::formats::TensorFile file = core::formats::open_tensors(path, progress);
   if (file.tensors().size() != 1)
     throw core::Error(path.string() + ": expected one matrix, got " + std::to_string(file.tensors().size()) +
@@ -339,7 +343,7 @@ NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Tok
   return {path, core::formats::matrix(tensor), tensor.row_labels};
 }
 
-editing::Edit edit_with(const NumbersInFile& file, const Model& model, editing::MatrixPlace place) {
+editing::Edit edit_from_file(const MatrixFile& file, const Model& model, editing::MatrixRef place) {
   const core::attention::SharedMatrix* old = editing::find_matrix(model, place);
   if (!old) throw core::Error(file.path.string() + ": the model has no matrix that it could fill");
   const bool takes_tokens = place.name == editing::MatrixName::embeddings && model.sequences.size() == 1;
@@ -354,23 +358,23 @@ editing::Edit edit_with(const NumbersInFile& file, const Model& model, editing::
 }
 
 void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
-                       const Jobs::Failed& failed, bool is_aside) {
+                       const Jobs::FailureHandler& on_failure, bool is_side_task) {
   queue_.cancel();
   path_ = path;
-  is_aside_ = is_aside;
-  queue_.start(reading, failed);
+  is_side_task_ = is_side_task;
+  queue_.start(reading, on_failure);
 }
 
-Document document_of(const OpenedWhole& opened, Origin origin) {
+Document document_of(const OpenedModel& opened, Origin origin) {
   const core::experiment::Experiment& first = opened.reading->experiment;
   Document document = document_of(opened.layer, std::move(origin));
   document.whole = std::make_shared<const WholeModel>(WholeModel{
-      opened.model, first, first.layer, opened.of_pass, opened.reading->pass->computed(first.layer)});
+      opened.model, first, first.layer, opened.unedited, opened.reading->pass->computation_id(first.layer)});
   document.saved_experiment = first;
   return document;
 }
 
-void look_at_layers(View& view) {
+void show_layers_view(View& view) {
   view.layers.token.reset();
   view.layers.refused.reset();
   view.layers.shows_effects = false;
@@ -378,10 +382,10 @@ void look_at_layers(View& view) {
   view.look.head = 0;
 }
 
-Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
-                bool over_editor) {
-  if (view.forms.dialog == Dialog::give || view.forms.dialog == Dialog::open_given)
-    return GiveFile{view.forms.given_stage, path};
+Command command_for_dropped_file(const std::filesystem::path& path, const View& view,
+                                 const core::attention::Model& model, bool over_editor) {
+  if (view.forms.dialog == Dialog::override_stage || view.forms.dialog == Dialog::open_override)
+    return OverrideStageFromFile{view.forms.overridden_stage, path};
   if (view.forms.dialog == Dialog::open_reference) return LoadReference{path};
   if (view.forms.dialog == Dialog::open_tensors) return CheckTensors{path};
   std::error_code ignored;

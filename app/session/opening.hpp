@@ -33,7 +33,7 @@ struct OpenWindow {
 
 /// Returns the absolute path of a file that outlives this program, so that other windows find it too; the
 /// path itself without a current folder. Nothing for a descriptor of this process, such as /dev/stdin.
-std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path);
+std::optional<std::filesystem::path> absolute_path(const std::filesystem::path& path);
 
 /// Smallest and largest finite number of a tensor, and the counts of others.
 struct TensorRange {
@@ -61,10 +61,10 @@ struct TensorSource {
 };
 
 /// A whole model that was opened, and its readings of the first text, with and without edits.
-struct OpenedWhole {
+struct OpenedModel {
   core::transformer::ModelRef model;
   std::shared_ptr<const core::experiment::Reading> reading, before;
-  core::attention::Model of_pass,
+  core::attention::Model unedited,
       layer;               ///< the displayed one, as computed by the pass and as edited
   std::string view = {};   ///< of a session, or ""
   std::string stamp = {};  ///< of the session's file before it was read, or ""
@@ -73,19 +73,19 @@ struct OpenedWhole {
 /// Result of opening a file: a model for the document, or tensors to choose from.
 struct Opened {
   /// Work left by an earlier window, whose journal is continued.
-  struct Left {
+  struct Leftover {
     std::shared_ptr<Journal> journal;
-    JournalHead head;
+    JournalHeader header;
     std::string in_lesson;  ///< a session, or ""
   };
   std::filesystem::path path;
-  std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< if set, there is no other model
-  std::optional<core::importing::Imported> imported = {};
+  std::shared_ptr<const OpenedModel> whole = nullptr;  ///< if set, there is no other model
+  std::optional<core::importing::ImportResult> imported = {};
   std::optional<TensorSource> source = {};    ///< of a model made from tensors
   std::optional<OpenedTensors> tensors = {};  ///< set if there is no model yet
   std::string problem = {};                   ///< why there is none, or ""
   std::string stamp = {};                     ///< of a session's file before it was read
-  std::optional<Left> left = {};
+  std::optional<Leftover> left = {};
 
   const core::attention::Model& model() const { return whole ? whole->layer : imported->model; }
 };
@@ -95,8 +95,8 @@ struct Opened {
 ///
 /// Blocks on the disk. Throws core::Error; UntrustedPath when a session names files outside its folder and
 /// that is refused.
-Opened open_file(const std::filesystem::path& path, const core::Token& progress,
-                 core::UntrustedPaths elsewhere = core::UntrustedPaths::refused);
+Opened open_file(const std::filesystem::path& path, const core::StopToken& progress,
+                 core::UntrustedPaths untrusted_paths = core::UntrustedPaths::refused);
 
 /// Returns the path of the whole model that a path names: a folder with its tokenizer, the folder of a file
 /// with its tensors or its configuration, or a GGUF file; nothing for other paths.
@@ -105,41 +105,42 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 /// Opens a whole model and reads a text with it, or, where that is "", an example.
 ///
 /// Keeps at most so many bytes of its weights in memory. Throws core::Error.
-OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
-                       std::uint64_t keep_at_most, const core::Token& progress);
+OpenedModel open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                       std::uint64_t max_cached_bytes, const core::StopToken& progress);
 
 /// Connects to a model in a Python process and reads a text with it, as open_whole(). Throws core::Error.
-OpenedWhole open_attached(const std::string& address, const std::string& token, const std::string& text,
-                          std::size_t layer, const core::Token& progress);
+OpenedModel open_attached(const std::string& address, const std::string& token, const std::string& text,
+                          std::size_t layer, const core::StopToken& progress);
 
 /// Reads the text of an experiment without edits with an open whole model. Throws core::Error, which names
 /// path.
-OpenedWhole read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,
-                       const std::filesystem::path& path, const core::Token& progress);
+OpenedModel read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,
+                       const std::filesystem::path& path, const core::StopToken& progress);
 
 /// Opens and reads the whole model of a session from the session's text and path. Throws core::Error;
 /// UntrustedPath when the model is outside the session's folder and that is refused.
-OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::UntrustedPaths elsewhere, std::uint64_t keep_at_most,
-                             const core::Token& progress);
+OpenedModel open_saved_whole(const std::string& text, const std::filesystem::path& session,
+                             core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
+                             const core::StopToken& progress);
 
 /// Finds the layers, stages and embeddings in an open file of tensors. Throws core::Error.
-OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);
+OpenedTensors inspect_tensors(std::shared_ptr<const core::formats::TensorFile> file,
+                              const core::StopToken& progress);
 
 /// Makes a model from tensors, with its source. Throws core::Error.
-Opened make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-               const core::Token& progress);
+Opened make_model(const OpenedTensors& tensors, const core::importing::Choices& choices,
+                  const core::StopToken& progress);
 
 /// Returns the range of a tensor, or of its first part when it is too large to read. Throws core::Error.
 TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
-                    const core::Token& progress);
+                    const core::StopToken& progress);
 
 /// Returns "-2.13 … 4.5", with the counts of infinite numbers and NaN.
 std::string range_text(const TensorRange& range);
 
 /// Describes a file for the dialog that opens it: its format, tensors, shapes, types and range; "" for a
 /// session.
-std::string preview_text(const std::filesystem::path& path, const core::Token& progress);
+std::string preview_text(const std::filesystem::path& path, const core::StopToken& progress);
 
 /// State of a file that is being read or chosen from, for panels.
 struct Opening {
@@ -159,21 +160,21 @@ struct Opening {
 Browser browse(const std::filesystem::path& directory, std::string name);
 
 /// The numbers of a file that holds one matrix.
-struct NumbersInFile {
+struct MatrixFile {
   std::filesystem::path path;
   arma::mat numbers;
   std::vector<std::string> row_names;  ///< of a table that has them, or empty
 };
 
 /// Reads a file that holds one matrix. Throws core::Error, which names the file.
-NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress);
+MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopToken& progress);
 
 /// Returns the edit that sets a matrix of a model to the numbers of a file.
 ///
 /// Shapes must agree, but embeddings of a single sequence may change their number of tokens. Throws
 /// core::Error, which names the file.
-core::editing::Edit edit_with(const NumbersInFile& file, const core::attention::Model& model,
-                              core::editing::MatrixPlace place);
+core::editing::Edit edit_from_file(const MatrixFile& file, const core::attention::Model& model,
+                                   core::editing::MatrixRef place);
 
 /// Reads files in the background, one at a time: to open them, or as a side task (a preview, a range or a
 /// list of files), for which no other read is canceled.
@@ -182,10 +183,10 @@ class FileReader {
   explicit FileReader(Jobs& jobs) : queue_(jobs) {}
 
   /// Begins a read and delivers its result; cancels the previous read.
-  void begin(const std::filesystem::path& path, const Jobs::Job& reading, const Jobs::Failed& failed,
-             bool is_aside = false);
+  void begin(const std::filesystem::path& path, const Jobs::Job& reading,
+             const Jobs::FailureHandler& on_failure, bool is_side_task = false);
   /// Whether a side task may begin.
-  bool is_free_for_asides() const { return !queue_.is_busy() || is_aside_; }
+  bool can_start_side_task() const { return !queue_.is_busy() || is_side_task_; }
   void cancel() { queue_.cancel(); }
   void wait() { queue_.wait(); }
 
@@ -197,29 +198,29 @@ class FileReader {
 
  private:
   std::filesystem::path path_;
-  bool is_aside_ = false;
+  bool is_side_task_ = false;
   JobQueue queue_;
 };
 
 /// Writes in the background, one file after the other.
 struct FileWriter {
   explicit FileWriter(Jobs& jobs)
-      : saving(jobs, JobQueue::Takes::every), exporting(jobs, JobQueue::Takes::every) {}
+      : saving(jobs, JobQueue::QueuePolicy::every), exporting(jobs, JobQueue::QueuePolicy::every) {}
   bool is_busy() const { return saving.is_busy() || exporting.is_busy(); }
   /// Returns the path being written, or written last.
-  const std::filesystem::path& path() const { return saving.is_busy() ? saved_to : exported; }
+  const std::filesystem::path& path() const { return saving.is_busy() ? save_path : export_path; }
 
-  std::filesystem::path saved_to, exported;  ///< current or last paths
+  std::filesystem::path save_path, export_path;  ///< current or last paths
   JobQueue saving, exporting;
 };
 
 /// Make a document from a whole model that was opened, and show its layers in the view.
-Document document_of(const OpenedWhole& opened, Origin origin);
-void look_at_layers(View& view);
+Document document_of(const OpenedModel& opened, Origin origin);
+void show_layers_view(View& view);
 
 /// Returns the command for a dropped file: a dialog for a file uses it, the comparison checks tensors, and
 /// the matrix editor takes the numbers of a file of tensors; anything else is opened.
-Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
-                bool over_editor);
+Command command_for_dropped_file(const std::filesystem::path& path, const View& view,
+                                 const core::attention::Model& model, bool over_editor);
 
 }  // namespace app

@@ -36,8 +36,8 @@ ValueRange value_range(const arma::mat& numbers) {
   return e.smallest <= e.largest ? e : ValueRange{};
 }
 
-Beyond beyond(const arma::mat& numbers, const Ends& range) {
-  Beyond b;
+ClippedCounts count_clipped(const arma::mat& numbers, const ColorLimits& range) {
+  ClippedCounts b;
   for (const double v : numbers) {
     b.below += v < range.low && v != -std::numeric_limits<double>::infinity();  // −∞ has a mark of its own
     b.above += v > range.high;
@@ -47,7 +47,7 @@ Beyond beyond(const arma::mat& numbers, const Ends& range) {
   return b;
 }
 
-void ValueRanges::start_with(std::uint64_t version) {
+void ValueRanges::set_version(std::uint64_t version) {
   if (version == version_) return;
   version_ = version;
   known_.merge(last_);  // known ranges win, missing ones come from earlier versions
@@ -55,19 +55,20 @@ void ValueRanges::start_with(std::uint64_t version) {
   counted_.clear();
 }
 
-const Beyond& ValueRanges::out_of_range(const core::attention::Trace& trace, std::uint64_t version,
-                                        core::attention::Stage stage, std::size_t head, const Ends& range) {
-  start_with(version);
+const ClippedCounts& ValueRanges::clipped_counts(const core::attention::Trace& trace, std::uint64_t version,
+                                                 core::attention::Stage stage, std::size_t head,
+                                                 const ColorLimits& range) {
+  set_version(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
   Counted& c = it->second;
-  if (is_new || c.range != range) c = {range, beyond(trace.at(row.stage, head), range)};
+  if (is_new || c.range != range) c = {range, count_clipped(trace.at(row.stage, head), range)};
   return c.cells;
 }
 
 const ValueRange& ValueRanges::of(const core::attention::Trace& trace, std::uint64_t version,
                                   core::attention::Stage stage, std::size_t head) {
-  start_with(version);
+  set_version(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
   if (is_new) it->second = value_range(trace.at(row.stage, head));
@@ -75,9 +76,9 @@ const ValueRange& ValueRanges::of(const core::attention::Trace& trace, std::uint
 }
 
 const ValueRange& ValueRanges::remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
-                                        const ValueRange& extent) {
-  start_with(version);
-  return known_[{stage, core::attention::info(stage).per_head ? head : 0}] = extent;
+                                        const ValueRange& number_range) {
+  set_version(version);
+  return known_[{stage, core::attention::info(stage).per_head ? head : 0}] = number_range;
 }
 
 const ValueRange& ValueRanges::last(core::attention::Stage stage, std::size_t head) const {
@@ -95,8 +96,8 @@ using core::attention::Stage;
 using core::attention::StageInfo;
 
 /// Returns the value range of all numbers that set the color range of one matrix.
-ValueRange range_in_force(RangeRule rule, const Model& model, const RangeOf& extent, const StageInfo& stage,
-                          std::size_t head) {
+ValueRange range_in_force(ColorRangeRule rule, const Model& model, const ValueRangeFunction& number_range,
+                          const StageInfo& stage, std::size_t head) {
   ValueRange all;
   const auto add = [&](const ValueRange& e) {
     all.smallest = std::min(all.smallest, e.smallest);
@@ -105,17 +106,18 @@ ValueRange range_in_force(RangeRule rule, const Model& model, const RangeOf& ext
   };
   for (const StageInfo& other : core::attention::stages()) {
     const bool counts =
-        other.stage == stage.stage || (rule == RangeRule::all_heads && other.coloring == stage.coloring);
+        other.stage == stage.stage || (rule == ColorRangeRule::all_heads && other.coloring == stage.coloring);
     if (!counts || !other.present(model)) continue;
-    const bool one_head = !other.per_head || rule == RangeRule::matrix || rule == RangeRule::typed;
+    const bool one_head = !other.per_head || rule == ColorRangeRule::matrix || rule == ColorRangeRule::typed;
     const std::size_t first = one_head && other.per_head ? head : 0;
-    for (std::size_t h = first; h < (one_head ? first + 1 : model.n_heads); ++h) add(extent(other.stage, h));
+    for (std::size_t h = first; h < (one_head ? first + 1 : model.n_heads); ++h)
+      add(number_range(other.stage, h));
   }
   return all;
 }
 
 /// Returns where a logarithmic range begins: a power of ten, for numbers of at most four decades.
-double least_of(const Ends& ends, double smallest) {
+double least_of(const ColorLimits& ends, double smallest) {
   constexpr double decades = 1e-4;
   if (ends.low > 0) return ends.low;
   if (ends.high < 0) return -ends.high;
@@ -126,17 +128,17 @@ double least_of(const Ends& ends, double smallest) {
 }
 
 /// Returns the ends as typed, or as they follow from the numbers.
-Ends free_ends(const ColorChoice& chosen, const Model& model, const RangeOf& extent, Stage stage,
-               std::size_t head) {
+ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
+                                  const ValueRangeFunction& number_range, Stage stage, std::size_t head) {
   const StageInfo& row = core::attention::info(stage);
-  const double top = core::attention::top_of_range(model, stage);
+  const double top = core::attention::color_range_max(model, stage);
   if (row.coloring == Coloring::mask) return {0, top};
   const bool is_signed = row.coloring == Coloring::signed_values;
-  const bool typed = chosen.range == RangeRule::typed;
-  if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : Ends{0, top};
-  const ValueRange of = range_in_force(chosen.range, model, extent, row, head);
+  const bool typed = chosen.range == ColorRangeRule::typed;
+  if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : ColorLimits{0, top};
+  const ValueRange of = range_in_force(chosen.range, model, number_range, row, head);
   const double most = std::max(-of.smallest, of.largest);
-  Ends ends = is_signed ? Ends{-most, most} : Ends{0, top};
+  ColorLimits ends = is_signed ? ColorLimits{-most, most} : ColorLimits{0, top};
   if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
   if (chosen.logarithmic) ends.least = least_of(ends, of.least);
   return ends;
@@ -144,20 +146,20 @@ Ends free_ends(const ColorChoice& chosen, const Model& model, const RangeOf& ext
 
 }  // namespace
 
-Ends color_ends(const ColorChoice& chosen, const Model& model, const RangeOf& extent, Stage stage,
-                std::size_t head) {
+ColorLimits color_limits(const ColorChoice& chosen, const Model& model,
+                         const ValueRangeFunction& number_range, Stage stage, std::size_t head) {
   const std::size_t of = core::attention::info(stage).per_head ? head : 0;
   if (chosen.locked)
     if (const auto it = chosen.locked->find({stage, of}); it != chosen.locked->end()) return it->second;
-  return free_ends(chosen, model, extent, stage, head);
+  return unlocked_color_limits(chosen, model, number_range, stage, head);
 }
 
 core::figures::DisplayList colored_figure(const Model& model, const core::attention::Trace& trace,
                                           core::figures::FigureOptions options, const ColorChoice& chosen) {
-  const auto extent = [&](Stage stage, std::size_t head) { return value_range(trace.at(stage, head)); };
+  const auto number_range = [&](Stage stage, std::size_t head) { return value_range(trace.at(stage, head)); };
   options.sequential = chosen.sequential, options.diverging = chosen.diverging;
-  options.range = [&](Stage stage, std::size_t head) -> core::figures::Range {
-    const Ends ends = color_ends(chosen, model, extent, stage, head);
+  options.range = [&](Stage stage, std::size_t head) -> core::figures::ColorRange {
+    const ColorLimits ends = color_limits(chosen, model, number_range, stage, head);
     return {ends.low, ends.high, ends.least};
   };
   return core::figures::figure(model, trace, options);
@@ -190,9 +192,9 @@ void PictureSource::follow(const LiveTrace& live) {
                     core::attention::info(Stage::mask).present(model)};
     if (std::exchange(mask_, mask) != mask) ++mask_version_;
   } else {
-    take_answer();
-    if (wish_) ask(*wish_);
-    wish_.reset();
+    take_result();
+    if (request_) begin_request(*request_);
+    request_.reset();
   }
   follow_mask();
 }
@@ -203,12 +205,13 @@ core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage,
 }
 
 void PictureSource::follow_mask() {
-  const When when = mask_->n_tokens * mask_->n_keys <= quick_picture_cells ? When::at_once : When::background;
+  const Schedule when =
+      mask_->n_tokens * mask_->n_keys <= quick_picture_cells ? Schedule::immediate : Schedule::background;
   if (!visible_.needs(*mask_, when)) return;
   visible_.begin(*mask_, when,
                  [model = live_->model(), is_known = mask_->is_known,
-                  sequence = mask_->sequence](const core::Token&) -> arma::mat {
-                   return is_known ? core::attention::visible_cells(model, sequence)
+                  sequence = mask_->sequence](const core::StopToken&) -> arma::mat {
+                   return is_known ? core::attention::visibility_matrix(model, sequence)
                                    : arma::mat(model.n_tokens(), model.n_keys(), arma::fill::ones);
                  });
 }
@@ -221,59 +224,61 @@ bool PictureSource::is_small(Stage stage, std::size_t head) const {
 
 bool PictureSource::is_ready(Stage stage, std::size_t head) const {
   if (is_small(stage, head) || extents_.contains(place_of(stage, head))) return true;
-  const Wish wish{place_of(stage, head), {}};
-  if ((!wish_ || wish_->outside) && !has_failed(wish)) wish_ = wish;
+  const Request request{place_of(stage, head), {}};
+  if ((!request_ || request_->clip_range) && !has_failed(request)) request_ = request;
   return false;
 }
 
-bool PictureSource::has_failed(const Wish& wish) const {
-  return std::ranges::find(failed_, wish) != failed_.end();
+bool PictureSource::has_failed(const Request& request) const {
+  return std::ranges::find(failed_, request) != failed_.end();
 }
 
-const ValueRange* PictureSource::extent(Stage stage, std::size_t head) const {
+const ValueRange* PictureSource::number_range(Stage stage, std::size_t head) const {
   const auto found = extents_.find(place_of(stage, head));
   return found == extents_.end() ? nullptr : &found->second;
 }
 
-const Beyond* PictureSource::out_of_range(Stage stage, std::size_t head, const Ends& range) const {
-  const StageOf place = place_of(stage, head);
+const ClippedCounts* PictureSource::clipped_counts(Stage stage, std::size_t head,
+                                                   const ColorLimits& range) const {
+  const StageKey place = place_of(stage, head);
   const auto found = counted_.find(place);
   const bool is_known = found != counted_.end() && found->second.range == range;
-  const Wish wish{place, range};
-  if ((!is_known || found->second.version != version_) && !wish_ && !has_failed(wish)) wish_ = wish;
+  const Request request{place, range};
+  if ((!is_known || found->second.version != version_) && !request_ && !has_failed(request))
+    request_ = request;
   return is_known ? &found->second.cells : nullptr;
 }
 
 void PictureSource::stop() {
-  wish_.reset();
-  answers_.clear();
+  request_.reset();
+  results_.clear();
 }
 
-void PictureSource::take_answer() {
-  if (!answers_.value()) return;
-  const Wish wish = answers_.key()->wish;
-  const Answer answer = *answers_.take();
-  if (const auto* cells = std::get_if<Beyond>(&answer))
-    counted_[wish.what] = {*wish.outside, version_, *cells};
+void PictureSource::take_result() {
+  if (!results_.value()) return;
+  const Request request = results_.key()->request;
+  const Result answer = *results_.take();
+  if (const auto* cells = std::get_if<ClippedCounts>(&answer))
+    counted_[request.what] = {*request.clip_range, version_, *cells};
   else
-    extents_[wish.what] = std::get<ValueRange>(answer);
+    extents_[request.what] = std::get<ValueRange>(answer);
 }
 
-void PictureSource::ask(const Wish& wish) {
-  const Question question{version_, wish};
-  if (!answers_.needs(question)) {
-    if (answers_.has_failed(question)) failed_.push_back(wish);
+void PictureSource::begin_request(const Request& request) {
+  const RequestKey request_key{version_, request};
+  if (!results_.needs(request_key)) {
+    if (results_.has_failed(request_key)) failed_.push_back(request);
     return;
   }
   const ReadLock lock = live_->read_lock();
-  answers_.begin(
-      question, When::background,
-      [trace = lock.trace, wish](const core::Token&) -> Answer {
-        const arma::mat& numbers = *trace->at(wish.what.first, wish.what.second);
-        if (wish.outside) return beyond(numbers, *wish.outside);
+  results_.begin(
+      request_key, Schedule::background,
+      [trace = lock.trace, request](const core::StopToken&) -> Result {
+        const arma::mat& numbers = *trace->at(request.what.first, request.what.second);
+        if (request.clip_range) return count_clipped(numbers, *request.clip_range);
         return value_range(numbers);
       },
-      lock.recalled);
+      lock.preempted);
 }
 
 const core::attention::fast::HeadChange* PictureSource::change(std::size_t head) const {

@@ -26,12 +26,12 @@ struct ValueRange {
 };
 
 /// Numbers of cells that a color range clips.
-struct Beyond {
+struct ClippedCounts {
   std::size_t below = 0, above = 0;  ///< beyond its ends
   std::size_t small = 0,
               zero = 0;  ///< logarithmic range: nonzero but below its least absolute value, and exactly 0
 };
-Beyond beyond(const arma::mat& numbers, const Ends& range);
+ClippedCounts count_clipped(const arma::mat& numbers, const ColorLimits& range);
 
 ValueRange value_range(const arma::mat& numbers);
 
@@ -42,21 +42,22 @@ class ValueRanges {
                        core::attention::Stage stage, std::size_t head);
   /// Stores a range that was computed elsewhere.
   const ValueRange& remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
-                             const ValueRange& extent);
+                             const ValueRange& number_range);
 
   /// Returns the range of the latest version for which it was computed, or an empty one.
   const ValueRange& last(core::attention::Stage stage, std::size_t head) const;
 
   /// Returns the counts of cells beyond a range; recounted only for another range or version.
-  const Beyond& out_of_range(const core::attention::Trace& trace, std::uint64_t version,
-                             core::attention::Stage stage, std::size_t head, const Ends& range);
+  const ClippedCounts& clipped_counts(const core::attention::Trace& trace, std::uint64_t version,
+                                      core::attention::Stage stage, std::size_t head,
+                                      const ColorLimits& range);
 
  private:
   struct Counted {
-    Ends range;
-    Beyond cells;
+    ColorLimits range;
+    ClippedCounts cells;
   };
-  void start_with(std::uint64_t version);
+  void set_version(std::uint64_t version);
 
   std::uint64_t version_ = 0;
   std::map<std::pair<core::attention::Stage, std::size_t>, ValueRange> known_, last_;
@@ -65,11 +66,12 @@ class ValueRanges {
 };
 
 /// Returns the value range of one matrix of a trace.
-using RangeOf = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
+using ValueRangeFunction = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
 
 /// Returns the color range of a matrix as chosen: locked, typed, fixed, or following the numbers.
-Ends color_ends(const ColorChoice& chosen, const core::attention::Model& model, const RangeOf& extent,
-                core::attention::Stage stage, std::size_t head);
+ColorLimits color_limits(const ColorChoice& chosen, const core::attention::Model& model,
+                         const ValueRangeFunction& number_range, core::attention::Stage stage,
+                         std::size_t head);
 
 /// Draws the figure in these colors, which replace those of the options.
 core::figures::DisplayList colored_figure(const core::attention::Model& model,
@@ -82,7 +84,7 @@ class LiveTrace;
 /// changes and of their value range.
 class PictureSource {
  public:
-  explicit PictureSource(Jobs& jobs) : answers_(jobs), visible_(jobs) {}
+  explicit PictureSource(Jobs& jobs) : results_(jobs), visible_(jobs) {}
 
   /// Follows a trace; called before every frame. The trace must stay valid until the next call.
   void follow(const LiveTrace& live);
@@ -93,7 +95,7 @@ class PictureSource {
   const core::attention::fast::HeadChange* change(std::size_t head) const;
   /// Returns n_tokens × n_keys, 0 = masked; recomputed only for another mask, and nullptr while that runs in
   /// the background.
-  const arma::mat* visible() const { return mask_ && visible_.is_of(*mask_) ? visible_.value() : nullptr; }
+  const arma::mat* visible() const { return mask_ && visible_.matches(*mask_) ? visible_.value() : nullptr; }
   /// Returns a number that changes with the mask.
   std::uint64_t mask_version() const { return mask_version_; }
 
@@ -101,23 +103,24 @@ class PictureSource {
   /// the trace has stayed the same for a frame.
   bool is_ready(core::attention::Stage stage, std::size_t head) const;
   /// Returns the value range of a ready stage if it was found in the background, else nullptr.
-  const ValueRange* extent(core::attention::Stage stage, std::size_t head) const;
+  const ValueRange* number_range(core::attention::Stage stage, std::size_t head) const;
   /// Whether a stage has few enough numbers to read all of them in every frame.
   bool is_small(core::attention::Stage stage, std::size_t head) const;
   /// Returns the counts of cells of a stage beyond a range; while they are counted in the background, those
   /// of an earlier version, or nullptr.
-  const Beyond* out_of_range(core::attention::Stage stage, std::size_t head, const Ends& range) const;
+  const ClippedCounts* clipped_counts(core::attention::Stage stage, std::size_t head,
+                                      const ColorLimits& range) const;
   /// Whether anything is being computed, or will be in the next frame.
-  bool is_making() const { return wish_ || answers_.is_busy() || visible_.is_busy(); }
+  bool is_busy() const { return request_ || results_.is_busy() || visible_.is_busy(); }
   /// Cancels all computations.
   void stop();
 
  private:
-  using StageOf = std::pair<core::attention::Stage, std::size_t>;
-  struct Wish {
-    StageOf what;
-    std::optional<Ends> outside;  // range to count against; without one the numbers are computed
-    friend bool operator==(const Wish&, const Wish&) = default;
+  using StageKey = std::pair<core::attention::Stage, std::size_t>;
+  struct Request {
+    StageKey what;
+    std::optional<ColorLimits> clip_range;  // range to count against; without one the numbers are computed
+    friend bool operator==(const Request&, const Request&) = default;
   };
   /// Inputs of visible().
   struct Mask {
@@ -127,32 +130,32 @@ class PictureSource {
     friend bool operator==(const Mask&, const Mask&) = default;
   };
   struct Counted {
-    Ends range;
+    ColorLimits range;
     std::uint64_t version = 0;
-    Beyond cells;
+    ClippedCounts cells;
   };
-  struct Question {
+  struct RequestKey {
     std::uint64_t version = 0;
-    Wish wish;
-    bool is_near(const Question& newest) const { return version == newest.version; }
-    friend bool operator==(const Question&, const Question&) = default;
+    Request request;
+    bool is_compatible(const RequestKey& newest) const { return version == newest.version; }
+    friend bool operator==(const RequestKey&, const RequestKey&) = default;
   };
-  using Answer = std::variant<ValueRange, Beyond>;
+  using Result = std::variant<ValueRange, ClippedCounts>;
 
-  void take_answer();
-  void ask(const Wish& wish);
-  bool has_failed(const Wish& wish) const;
+  void take_result();
+  void begin_request(const Request& request);
+  bool has_failed(const Request& request) const;
   void follow_mask();
 
   const LiveTrace* live_ = nullptr;
   std::uint64_t version_ = 0, mask_version_ = 0;
   std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty when everything changed
   std::optional<Mask> mask_;
-  std::map<StageOf, ValueRange> extents_;  // of this version
-  std::map<StageOf, Counted> counted_;
-  mutable std::optional<Wish> wish_;  // the first one of the last frame
-  std::vector<Wish> failed_;          // of this version; not retried
-  AsyncValue<Question, Answer> answers_;
+  std::map<StageKey, ValueRange> extents_;  // of this version
+  std::map<StageKey, Counted> counted_;
+  mutable std::optional<Request> request_;  // the first one of the last frame
+  std::vector<Request> failed_;             // of this version; not retried
+  AsyncValue<RequestKey, Result> results_;
   AsyncValue<Mask, arma::mat> visible_;
 };
 

@@ -19,15 +19,15 @@ namespace formats = core::formats;
 using namespace std::chrono_literals;
 using Clock = Jobs::Clock;
 
-constexpr char next_text = '\x1e';  // cannot occur in JSON
+constexpr char session_separator = '\x1e';  // cannot occur in JSON
 constexpr const char* lock_ending = ".lock";
 constexpr const char* content_ending = ".journal";
-constexpr std::size_t largest_journal = 2 * formats::largest_session + longest_journal_head;
+constexpr std::size_t max_journal_bytes = 2 * formats::max_session_bytes + max_journal_header_bytes;
 
 /// Returns where the sessions begin: after the line of JSON with the head.
 std::size_t end_of_head(std::string_view text, const std::string& place) {
   const std::size_t end = text.find('\n');
-  if (end >= longest_journal_head) throw core::Error(place + ": expected two parts, got one");
+  if (end >= max_journal_header_bytes) throw core::Error(place + ": expected two parts, got one");
   return end + 1;
 }
 
@@ -39,46 +39,47 @@ std::string short_moment(const std::string& moment, const std::string& now) {
 
 }  // namespace
 
-std::string journal_text(const JournalHead& head, const JournalTexts& sessions) {
+std::string journal_text(const JournalHeader& header, const JournalSessions& sessions) {
   const auto member = [](const char* key, const std::string& text) {
     return std::string("\"") + key + "\": " + formats::json_quoted(text);
   };
   // A path may be any bytes, which JSON cannot hold.
-  const std::string path = core::text::hexadecimal(head.path ? head.path->native() : "");
-  return "{" + member("title", head.title) + ", " + member("path", path) + ", " +
-         member("stamp", head.stamp) + ", " + member("since", head.since) + ", " +
-         member("until", head.until) + ", \"edits\": " + std::to_string(head.n_edits) +
-         ", \"saved\": " + (head.is_saved ? "true" : "false") + ", " + member("lesson", head.lesson) + ", " +
-         member("lesson_title", head.lesson_title) + ", \"step\": " + std::to_string(head.lesson_step) +
-         "}\n" + sessions.own + next_text + sessions.in_lesson;
+  const std::string path = core::text::hexadecimal(header.path ? header.path->native() : "");
+  return "{" + member("title", header.title) + ", " + member("path", path) + ", " +
+         member("stamp", header.stamp) + ", " + member("since", header.since) + ", " +
+         member("until", header.until) + ", \"edits\": " + std::to_string(header.n_edits) +
+         ", \"saved\": " + (header.is_saved ? "true" : "false") + ", " + member("lesson", header.lesson) +
+         ", " + member("lesson_title", header.lesson_title) +
+         ", \"step\": " + std::to_string(header.lesson_step) + "}\n" + sessions.own + session_separator +
+         sessions.in_lesson;
 }
 
-JournalHead journal_head(std::string_view begin, const std::string& place) {
+JournalHeader parse_journal_header(std::string_view begin, const std::string& place) {
   const formats::Json json = formats::parse_json(begin.substr(0, end_of_head(begin, place)), place);
-  JournalHead head;
-  head.title = json.required("title").text();
-  head.stamp = json.required("stamp").text();
-  head.since = json.required("since").text();
-  head.until = json.required("until").text();
-  head.n_edits = json.required("edits").whole(0);
-  head.is_saved = json.required("saved").boolean();
-  head.lesson = json.required("lesson").text();
-  head.lesson_title = json.required("lesson_title").text();
-  head.lesson_step = json.required("step").whole(0);
+  JournalHeader header;
+  header.title = json.required("title").text();
+  header.stamp = json.required("stamp").text();
+  header.since = json.required("since").text();
+  header.until = json.required("until").text();
+  header.n_edits = json.required("edits").whole(0);
+  header.is_saved = json.required("saved").boolean();
+  header.lesson = json.required("lesson").text();
+  header.lesson_title = json.required("lesson_title").text();
+  header.lesson_step = json.required("step").whole(0);
   const formats::Json digits = json.required("path");
-  const auto path = core::text::bytes_of_hexadecimal(digits.text());
+  const auto path = core::text::parse_hexadecimal(digits.text());
   if (!path) digits.fail("two digits for each byte");
-  if (!path->empty()) head.path = *path;
-  return head;
+  if (!path->empty()) header.path = *path;
+  return header;
 }
 
-JournalTexts journal_texts(std::string_view text, const std::string& place) {
-  const std::size_t begin = end_of_head(text, place), end = text.find(next_text, begin);
+JournalSessions parse_journal_sessions(std::string_view text, const std::string& place) {
+  const std::size_t begin = end_of_head(text, place), end = text.find(session_separator, begin);
   if (end == text.npos) throw core::Error(place + ": expected two sessions, got one");
   return {std::string(text.substr(begin, end - begin)), std::string(text.substr(end + 1))};
 }
 
-std::string moment_now() {
+std::string local_time_text() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   char text[32];
@@ -87,10 +88,10 @@ std::string moment_now() {
   return text;
 }
 
-std::string left_words(const JournalHead& head, const std::string& now) {
-  const std::string since = short_moment(head.since, now), until = short_moment(head.until, now);
-  return head.title + (head.lesson.empty() ? "" : ", in the lesson " + head.lesson_title) + ", " +
-         core::text::counted(head.n_edits, "edit") +
+std::string journal_summary(const JournalHeader& header, const std::string& now) {
+  const std::string since = short_moment(header.since, now), until = short_moment(header.until, now);
+  return header.title + (header.lesson.empty() ? "" : ", in the lesson " + header.lesson_title) + ", " +
+         core::text::counted(header.n_edits, "edit") +
          (since == until ? ", at " + since : ", from " + since + " to " + until);
 }
 
@@ -113,7 +114,7 @@ Journal::Journal(const fs::path& folder) {
 void Journal::lock_in(const fs::path& folder) {
   std::error_code error, ignored;
   fs::create_directories(folder, error);
-  if (error) throw core::Error(core::system::cannot_be_written(folder, error.value()));
+  if (error) throw core::Error(core::system::write_error_message(folder, error.value()));
   fs::permissions(folder, fs::perms::owner_all, ignored);  // it holds the work of one user
   do {
     content_ = folder / (core::system::random_name() + content_ending);
@@ -127,11 +128,11 @@ Journal::~Journal() {
   if (!fs::exists(content_, ignored)) fs::remove(lock_path_, ignored);
 }
 
-std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
+std::vector<std::shared_ptr<Journal>> Journal::leftovers_in(const fs::path& folder) {
   std::vector<std::shared_ptr<Journal>> left;
   for (const fs::path& path : core::system::list_folder(folder).paths) {
     if (path.extension() != lock_ending) continue;
-    auto lock = core::system::LockFile::take(path);
+    auto lock = core::system::LockFile::try_lock(path);
     if (!lock) continue;
     fs::path content = path;
     content.replace_extension(content_ending);
@@ -142,18 +143,19 @@ std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
   return left;
 }
 
-void Journal::write(const JournalHead& head, const std::string& session, const std::string& in_lesson) {
+void Journal::write(const JournalHeader& header, const std::string& session, const std::string& in_lesson) {
   // The folder may have been removed, and without its lock file the journal would not be found.
   if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
-  core::system::write_atomically(content_, journal_text(head, {session, in_lesson}));
+  core::system::write_atomically(content_, journal_text(header, {session, in_lesson}));
 }
 
-JournalHead Journal::head() const {
-  return journal_head(core::system::read_begin(content_, longest_journal_head), content_.string());
+JournalHeader Journal::header() const {
+  return parse_journal_header(core::system::read_prefix(content_, max_journal_header_bytes),
+                              content_.string());
 }
 
-JournalTexts Journal::texts() const {
-  return journal_texts(core::system::read_file(content_, largest_journal), content_.string());
+JournalSessions Journal::texts() const {
+  return parse_journal_sessions(core::system::read_file(content_, max_journal_bytes), content_.string());
 }
 
 void Journal::clear() {
@@ -163,79 +165,80 @@ void Journal::clear() {
 
 namespace {
 
-constexpr auto rest = 300ms;               // between two writes
-constexpr auto again = 10s;                // after a write has failed more than once
-constexpr auto poll_interval = 10ms;       // between two checks of the token
-constexpr auto look_again = 250ms;         // for journals of closing windows
-constexpr auto promised = 900ms;           // from an edit to the end of its write, if possible
-constexpr double share_of_a_thread = 0.2;  // for writing, if it takes longer
+constexpr auto write_pause = 300ms;             // between two writes
+constexpr auto retry_delay = 10s;               // after a write has failed more than once
+constexpr auto poll_interval = 10ms;            // between two checks of the token
+constexpr auto leftover_poll_interval = 250ms;  // for journals of closing windows
+constexpr auto max_save_delay = 900ms;          // from an edit to the end of its write, if possible
+constexpr double max_write_share = 0.2;         // for writing, if it takes longer
 
 /// Returns the pause before the next write: an edit just after the start of a write waits for its end, the
 /// pause and the next write.
 Clock::duration pause_after(Clock::duration writing) {
-  if (2 * writing + rest <= promised) return rest;
-  return std::chrono::duration_cast<Clock::duration>(writing / share_of_a_thread);
+  if (2 * writing + write_pause <= max_save_delay) return write_pause;
+  return std::chrono::duration_cast<Clock::duration>(writing / max_write_share);
 }
 
 }  // namespace
 
 void Recorder::begin(const std::filesystem::path& folder) {
   folder_ = folder;
-  look_until_ = Clock::now() + looks_for_left;
+  last_leftover_search_ = Clock::now() + leftover_search_time;
   try {
-    left_ = Journal::left_in(folder);
+    leftovers_ = Journal::leftovers_in(folder);
     journal_ = std::make_shared<Journal>(folder);
   } catch (const core::Error& error) {
-    why_not_ = error.what();
+    unreported_error_ = error.what();
     throw;
   }
 }
 
 /// Whether there is a journal; retries one that could not be created.
-bool Recorder::has_journal(const Recordable& work) {
+bool Recorder::has_journal(const UnsavedWork& work) {
   if (journal_ || folder_.empty() || !work.is_modified() || Clock::now() < next_) return journal_ != nullptr;
   try {
     journal_ = std::make_shared<Journal>(folder_);
     return true;
   } catch (const core::Error&) {
-    next_ = Clock::now() + again;
-    if (!why_not_.empty()) tell(std::exchange(why_not_, ""));
+    next_ = Clock::now() + retry_delay;
+    if (!unreported_error_.empty()) report_failure(std::exchange(unreported_error_, ""));
     return false;
   }
 }
 
-bool Recorder::finds_more() {
+bool Recorder::find_more_leftovers() {
   const auto now = Clock::now();
-  if (now >= look_until_ || now < look_next_) return false;
-  look_next_ = now + look_again;
-  const auto more = Journal::left_in(folder_);
-  left_.insert(left_.end(), more.begin(), more.end());
+  if (now >= last_leftover_search_ || now < next_leftover_search_) return false;
+  next_leftover_search_ = now + leftover_poll_interval;
+  const auto more = Journal::leftovers_in(folder_);
+  leftovers_.insert(leftovers_.end(), more.begin(), more.end());
   return !more.empty();
 }
 
-void Recorder::tell(const std::string& why) {
-  queue_.jobs().tell({not_recorded(why)});
+void Recorder::report_failure(const std::string& why) {
+  queue_.jobs().report_failure({not_recorded_message(why)});
 }
 
-Recorder::Entry Recorder::entry_of(const Recordable& work) {
+Recorder::Entry Recorder::entry_of(const UnsavedWork& work) {
   const Origin& origin = work.own.origin;
-  if (since_.empty()) since_ = moment_now();
-  Entry entry{{origin.title, origin.path, origin.stamp, since_, moment_now()},
-              {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.account)},
-               work.own.is_attached() ? nullptr : without_pass(work.own.whole)},
-              {}};
-  entry.head.is_saved = !work.own.is_modified();
-  entry.head.n_edits = n_edits_before_ + work.own.n_unsaved_edits();
+  if (since_.empty()) since_ = local_time_text();
+  Entry entry{
+      {origin.title, origin.path, origin.stamp, since_, local_time_text()},
+      {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.import_report)},
+       work.own.is_attached() ? nullptr : without_pass(work.own.whole)},
+      {}};
+  entry.header.is_saved = !work.own.is_modified();
+  entry.header.n_edits = n_edits_before_ + work.own.n_unsaved_edits();
   if (work.lesson) {
-    entry.head.lesson = work.lesson->lesson->name;
-    entry.head.lesson_title = work.lesson->lesson->title;
-    entry.head.lesson_step = work.lesson->step;
-    entry.head.n_edits += work.tried->n_unsaved_edits();
-    if (work.tried->is_modified())
-      entry.tried =
-          Entry::Text{{work.tried->model, view_text(work.view), {}}, without_pass(work.tried->whole)};
+    entry.header.lesson = work.lesson->lesson->name;
+    entry.header.lesson_title = work.lesson->lesson->title;
+    entry.header.lesson_step = work.lesson->step;
+    entry.header.n_edits += work.lesson_work->n_unsaved_edits();
+    if (work.lesson_work->is_modified())
+      entry.lesson_work = Entry::Text{{work.lesson_work->model, view_text(work.view), {}},
+                                      without_pass(work.lesson_work->whole)};
   }
-  entry.head.n_edits = std::max<std::size_t>(entry.head.n_edits, 1);
+  entry.header.n_edits = std::max<std::size_t>(entry.header.n_edits, 1);
   return entry;
 }
 
@@ -244,21 +247,21 @@ std::string Recorder::Entry::Text::text() const {
   return core::experiment::experiment_text(*whole->model, whole->experiment, session.view, "/");
 }
 
-bool Recorder::Entry::Text::is_of(const Document& document) const {
+bool Recorder::Entry::Text::matches(const Document& document) const {
   if (!whole) return document.model == session.model;
   return document.whole && document.whole->experiment == whole->experiment;
 }
 
 void Recorder::Entry::write_to(Journal& journal) const {
-  journal.write(head, own.text(), tried ? tried->text() : "");
+  journal.write(header, own.text(), lesson_work ? lesson_work->text() : "");
 }
 
-bool Recorder::Entry::is_of(const Recordable& work) const {
+bool Recorder::Entry::matches(const UnsavedWork& work) const {
   const Origin& origin = work.own.origin;
-  if (!own.is_of(work.own) || head.path != origin.path || head.stamp != origin.stamp) return false;
-  if (!work.lesson) return head.lesson.empty();
-  if (head.lesson != work.lesson->lesson->name || head.lesson_step != work.lesson->step) return false;
-  return tried ? tried->is_of(*work.tried) : !work.tried->is_modified();
+  if (!own.matches(work.own) || header.path != origin.path || header.stamp != origin.stamp) return false;
+  if (!work.lesson) return header.lesson.empty();
+  if (header.lesson != work.lesson->lesson->name || header.lesson_step != work.lesson->step) return false;
+  return lesson_work ? lesson_work->matches(*work.lesson_work) : !work.lesson_work->is_modified();
 }
 
 std::shared_ptr<const Recorder::Entry> Recorder::exchange_next(std::shared_ptr<const Entry> entry) {
@@ -266,7 +269,7 @@ std::shared_ptr<const Recorder::Entry> Recorder::exchange_next(std::shared_ptr<c
   return std::exchange(next_entry_, std::move(entry));
 }
 
-void Recorder::follow(const Recordable& work) {
+void Recorder::follow(const UnsavedWork& work) {
   if (!has_journal(work)) return;
   if (!work.is_modified()) {
     exchange_next(nullptr);
@@ -278,7 +281,7 @@ void Recorder::follow(const Recordable& work) {
     n_edits_before_ = 0;
     return;
   }
-  if (is_clear_ || !newest_ || !newest_->is_of(work)) {
+  if (is_clear_ || !newest_ || !newest_->matches(work)) {
     newest_.reset();  // so that it is retried if this throws
     const auto entry = std::make_shared<const Entry>(entry_of(work));
     exchange_next(entry);
@@ -295,8 +298,8 @@ void Recorder::follow(const Recordable& work) {
 
 void Recorder::begin_to_write() {
   queue_.start(
-      [this, journal = journal_, at = next_](const core::Token& token) -> Jobs::Delivery {
-        while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
+      [this, journal = journal_, at = next_](const core::StopToken& token) -> Jobs::Delivery {
+        while (token.should_continue() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
         const auto entry = exchange_next(nullptr);
         if (!entry) return {};
         const auto begin = Clock::now();
@@ -311,13 +314,13 @@ void Recorder::begin_to_write() {
         if (failure.is_stopped) return;
         const bool had_failed = std::exchange(has_failed_, true);
         const auto now = Clock::now();
-        next_ = now + std::max<Clock::duration>(pause_after(now - began), had_failed ? again : 1s);
+        next_ = now + std::max<Clock::duration>(pause_after(now - began), had_failed ? retry_delay : 1s);
         newest_.reset();  // so that it is retried even without more edits
-        if (!had_failed) tell(failure.words);
+        if (!had_failed) report_failure(failure.words);
       });
 }
 
-void Recorder::finish(const Recordable& work) {
+void Recorder::finish(const UnsavedWork& work) {
   if (!journal_ && !folder_.empty() && work.is_modified()) journal_ = std::make_shared<Journal>(folder_);
   if (!journal_) return;
   queue_.cancel();
@@ -338,25 +341,25 @@ void Recorder::forget() {
 }
 
 void Recorder::restore(std::shared_ptr<Journal> journal) {
-  const JournalHead head = journal->head();
+  const JournalHeader header = journal->header();
   forget();
-  since_ = head.since;
-  n_edits_before_ = head.n_edits;
+  since_ = header.since;
+  n_edits_before_ = header.n_edits;
   is_clear_ = false;
   newest_.reset();
-  std::erase(left_, journal);
+  std::erase(leftovers_, journal);
   journal_ = std::move(journal);
 }
 
 void Recorder::keep_for_later() {
-  left_.clear();
-  look_until_ = {};
+  leftovers_.clear();
+  last_leftover_search_ = {};
 }
 
 void Recorder::drop(std::size_t index) {
-  if (index >= left_.size()) return;
-  left_[index]->clear();
-  left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (index >= leftovers_.size()) return;
+  leftovers_[index]->clear();
+  leftovers_.erase(leftovers_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 }  // namespace app

@@ -20,7 +20,7 @@
 namespace app {
 
 /// Metadata of a document in a journal.
-struct JournalHead {
+struct JournalHeader {
   std::string title;
   std::optional<std::filesystem::path> path = {};  ///< where it is saved
   std::string stamp = {};                          ///< of that file when it was read
@@ -33,25 +33,25 @@ struct JournalHead {
 };
 
 /// The sessions in a journal, as in session files.
-struct JournalTexts {
+struct JournalSessions {
   std::string own, in_lesson;  ///< the second is "" outside of lessons
 };
 
-/// Maximum length in bytes of the part that journal_head() reads.
-inline constexpr std::size_t longest_journal_head = std::size_t{64} << 10;
+/// Maximum length in bytes of the part that parse_journal_header() reads.
+inline constexpr std::size_t max_journal_header_bytes = std::size_t{64} << 10;
 
 /// Returns the text of a journal: a line of JSON with the head, then the sessions.
-std::string journal_text(const JournalHead& head, const JournalTexts& sessions);
+std::string journal_text(const JournalHeader& header, const JournalSessions& sessions);
 /// Parses the head of a journal or of its beginning; messages name place. Throws core::Error if damaged.
-JournalHead journal_head(std::string_view begin, const std::string& place);
+JournalHeader parse_journal_header(std::string_view begin, const std::string& place);
 /// Splits off the two sessions, without parsing them. Throws core::Error when there are not two.
-JournalTexts journal_texts(std::string_view text, const std::string& place);
+JournalSessions parse_journal_sessions(std::string_view text, const std::string& place);
 
 /// Returns the current local time: "2026-11-22 10:32".
-std::string moment_now();
+std::string local_time_text();
 
 /// Describes a journal: "lesson2.json, 14 edits, from 10:32 to 10:46", with dates other than now's.
-std::string left_words(const JournalHead& head, const std::string& now = moment_now());
+std::string journal_summary(const JournalHeader& header, const std::string& now = local_time_text());
 
 /// The file in which a running window keeps unsaved work, so that the next window can offer it.
 ///
@@ -67,16 +67,16 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   /// Locks and returns the journals in a folder that no process has locked and that are not empty.
-  static std::vector<std::shared_ptr<Journal>> left_in(const std::filesystem::path& folder);
+  static std::vector<std::shared_ptr<Journal>> leftovers_in(const std::filesystem::path& folder);
 
   /// Replaces the contents, with sessions as in session files; they are on disk when it returns.
   ///
   /// in_lesson is the session of the lesson under way, or "". Throws core::Error.
-  void write(const JournalHead& head, const std::string& session, const std::string& in_lesson = "");
+  void write(const JournalHeader& header, const std::string& session, const std::string& in_lesson = "");
   /// Reads the head, and only the beginning of the file. Throws core::Error when it is damaged.
-  JournalHead head() const;
+  JournalHeader header() const;
   /// Reads the two sessions. Throws core::Error when there are not two.
-  JournalTexts texts() const;
+  JournalSessions texts() const;
   /// Removes the contents.
   void clear();
 
@@ -89,22 +89,22 @@ class Journal {
 };
 
 /// Returns the message that edits cannot be recorded, and why.
-inline std::string not_recorded(const std::string& why) {
+inline std::string not_recorded_message(const std::string& why) {
   return "Edits are not recorded for the case of a crash: " + why;
 }
 
 /// How long after the start to look for work left by a window that is still closing.
-constexpr std::chrono::seconds looks_for_left{5};
+constexpr std::chrono::seconds leftover_search_time{5};
 
 /// Work that must survive a crash: the user's own, and edits in the lesson for which it is set aside.
-struct Recordable {
+struct UnsavedWork {
   const Document& own;
   const View& view;
-  const LessonState* lesson = nullptr;  ///< the one under way, or nullptr
-  const Document* tried = nullptr;      ///< the document of that lesson's step
+  const LessonState* lesson = nullptr;    ///< the one under way, or nullptr
+  const Document* lesson_work = nullptr;  ///< the document of that lesson's step
 
   bool is_modified() const {
-    return (own.is_modified() && !own.is_attached()) || (lesson && tried->is_modified());
+    return (own.is_modified() && !own.is_attached()) || (lesson && lesson_work->is_modified());
   }
 };
 
@@ -112,22 +112,22 @@ struct Recordable {
 /// earlier windows.
 class Recorder {
  public:
-  explicit Recorder(Jobs& jobs) : queue_(jobs, JobQueue::Takes::newest) {}
+  explicit Recorder(Jobs& jobs) : queue_(jobs, JobQueue::QueuePolicy::newest) {}
 
   /// Begins to record in a folder, and finds work left there. Throws core::Error when nothing can be written
   /// there, which is retried while there is unsaved work.
   void begin(const std::filesystem::path& folder);
   /// Submits the work for writing when it has changed; called once a frame. Only the newest work waits to be
   /// written.
-  void follow(const Recordable& work);
+  void follow(const UnsavedWork& work);
   /// Finds work left by windows that were still closing when this one began; returns whether there is any.
-  bool finds_more();
+  bool find_more_leftovers();
   /// Waits for the current write, then writes unsaved work for the next window, or clears the journal.
-  void finish(const Recordable& work);
+  void finish(const UnsavedWork& work);
   /// Clears the journal, as the user has agreed to discard unsaved work.
   void forget();
 
-  const std::vector<std::shared_ptr<Journal>>& left() const { return left_; }
+  const std::vector<std::shared_ptr<Journal>>& left() const { return leftovers_; }
   /// Continues a journal that was left, whose work has become the document.
   void restore(std::shared_ptr<Journal> journal);
   void drop(std::size_t index);
@@ -141,32 +141,32 @@ class Recorder {
       core::formats::Session session;
       std::shared_ptr<const WholeModel> whole;  // instead of the session's model, which is a layer of it
       std::string text() const;
-      bool is_of(const Document& document) const;
+      bool matches(const Document& document) const;
     };
-    JournalHead head;
+    JournalHeader header;
     Text own;
-    std::optional<Text> tried;
+    std::optional<Text> lesson_work;
 
     void write_to(Journal& journal) const;
-    bool is_of(const Recordable& work) const;
+    bool matches(const UnsavedWork& work) const;
   };
-  Entry entry_of(const Recordable& work);
-  bool has_journal(const Recordable& work);
+  Entry entry_of(const UnsavedWork& work);
+  bool has_journal(const UnsavedWork& work);
   /// Replaces the entry that waits to be written, nullptr for none; returns the old one.
   std::shared_ptr<const Entry> exchange_next(std::shared_ptr<const Entry> entry);
   void begin_to_write();
-  void tell(const std::string& why);
+  void report_failure(const std::string& why);
 
   std::filesystem::path folder_;  // "" where nothing is recorded
   std::shared_ptr<Journal> journal_;
-  std::vector<std::shared_ptr<Journal>> left_;
+  std::vector<std::shared_ptr<Journal>> leftovers_;
   std::shared_ptr<const Entry> newest_;  // submitted last; nullptr: must be made again
   std::string since_;                    // time of the first unsaved edit
   std::size_t n_edits_before_ = 0;       // of restored work
   bool is_clear_ = true;                 // the journal is empty
   bool has_failed_ = false;              // reported once
-  std::string why_not_;                  // nothing is recorded; "" once reported
-  Jobs::Clock::time_point next_, look_next_, look_until_;
+  std::string unreported_error_;         // nothing is recorded; "" once reported
+  Jobs::Clock::time_point next_, next_leftover_search_, last_leftover_search_;
   std::mutex mutex_;
   std::shared_ptr<const Entry> next_entry_;  // guarded by the mutex: the writing thread takes the newest
   JobQueue queue_;

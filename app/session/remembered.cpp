@@ -35,28 +35,28 @@ std::string word(const Json& object, const char* key) {
 
 std::vector<Json> items(const Json& object, const char* key) {
   const auto found = object.member(key);
-  return found && found->is_list() ? found->items_if_any("") : std::vector<Json>();
+  return found && found->is_list() ? found->items_or_empty("") : std::vector<Json>();
 }
 
-const char* range_name(RangeRule rule) {
+const char* range_name(ColorRangeRule rule) {
   switch (rule) {
-    case RangeRule::stage:
+    case ColorRangeRule::stage:
       return "stage";
-    case RangeRule::all_heads:
+    case ColorRangeRule::all_heads:
       return "all_heads";
-    case RangeRule::typed:
+    case ColorRangeRule::typed:
       return "typed";
-    case RangeRule::matrix:
+    case ColorRangeRule::matrix:
       break;
   }
   return "matrix";
 }
 
-std::string ends_text(const Ends& ends) {
+std::string ends_text(const ColorLimits& ends) {
   return "[" + core::text::number_text(ends.low) + ", " + core::text::number_text(ends.high) + "]";
 }
 
-void recall_ends(const Json& object, const char* key, Ends& ends) {
+void recall_ends(const Json& object, const char* key, ColorLimits& ends) {
   const std::vector<Json> both = items(object, key);
   if (both.size() != 2 || !both[0].is_number() || !both[1].is_number()) return;
   if (both[0].number() < both[1].number()) ends = {both[0].number(), both[1].number()};
@@ -99,7 +99,7 @@ std::string view_text(const View& view) {
   text += ", \"heads_stage\": " + stage_name(view.look.heads_stage);
   text += std::string(", \"range\": \"") + range_name(view.look.colors.range) + "\"";
   text += std::string(", \"logarithmic\": ") + (view.look.colors.logarithmic ? "true" : "false");
-  if (view.look.colors.range == RangeRule::typed)
+  if (view.look.colors.range == ColorRangeRule::typed)
     text += ", \"typed_values\": " + ends_text(view.look.colors.typed_values) +
             ", \"typed_weights\": " + ends_text(view.look.colors.typed_weights);
   text += std::string(", \"gutters\": ") + (view.look.gutters ? "true" : "false");
@@ -125,7 +125,7 @@ std::string view_text(const View& view) {
   return text + "}";
 }
 
-void recall_view(const std::string& text, View& view) {
+void restore_view(const std::string& text, View& view) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
   view.look.tab = tab_of(word(object, "tab")).value_or(view.look.tab);
@@ -134,7 +134,8 @@ void recall_view(const std::string& text, View& view) {
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage")))
     view.look.heads_stage = stage->stage;
   const std::string range = word(object, "range");
-  for (const RangeRule rule : {RangeRule::matrix, RangeRule::stage, RangeRule::all_heads, RangeRule::typed})
+  for (const ColorRangeRule rule :
+       {ColorRangeRule::matrix, ColorRangeRule::stage, ColorRangeRule::all_heads, ColorRangeRule::typed})
     if (range == range_name(rule)) view.look.colors.range = rule;
   recall_ends(object, "typed_values", view.look.colors.typed_values);
   recall_ends(object, "typed_weights", view.look.colors.typed_weights);
@@ -143,7 +144,7 @@ void recall_view(const std::string& text, View& view) {
   recall_switch(object, "gutters", view.look.gutters);
   view.look.large.reset();
   if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.look.large = stage->stage;
-  if (const auto* figure = core::attention::find_head_figure(word(object, "heads_order")))
+  if (const auto* figure = core::attention::find_head_metric(word(object, "heads_order")))
     view.look.heads_order = figure->figure;
   recall_tokens(object, view.look.tokens);
   view.look.positions.decoded = whole(object, "decoded");
@@ -185,20 +186,20 @@ std::string folded_text(const std::set<Stage>& folded) {
 
 std::set<Stage> folded_stages(const std::string& text) {
   std::set<Stage> folded;
-  for (const std::string_view word : core::text::words_in(text))
+  for (const std::string_view word : core::text::split_words(text))
     if (const auto* stage = core::attention::find_stage(word)) folded.insert(stage->stage);
   return folded;
 }
 
 }  // namespace
 
-std::optional<int> remembered_number(const Words& settings, const char* key, int least, int most) {
-  const auto number = core::text::parse_whole_number(word(settings, key));
+std::optional<int> setting_number(const Words& settings, const char* key, int least, int most) {
+  const auto number = core::text::parse_unsigned(word(settings, key));
   if (!number || std::cmp_less(*number, least) || std::cmp_greater(*number, most)) return std::nullopt;
   return static_cast<int>(*number);
 }
 
-Words remembered(const View& view) {
+Words saved_settings(const View& view) {
   Words s;
   s["theme"] = view.settings.dark ? "dark" : "light";
   s["scale_percent"] = percent(view.settings.scale);
@@ -214,20 +215,20 @@ Words remembered(const View& view) {
   s["pytorch_numbers"] = view.settings.pytorch_numbers ? "yes" : "no";
   s["reduce_motion"] = view.settings.reduce_motion ? "yes" : "no";
   s["flight_percent"] = percent(view.settings.animation_speed);
-  s["tour"] = view.settings.knows_tour ? "known" : "new";
+  s["tour"] = view.settings.has_seen_tour ? "known" : "new";
   s["measure"] = view.look.colors.logarithmic ? "logarithmic" : "linear";
   return s;
 }
 
-void recall(const Words& s, View& view) {
+void apply_settings(const Words& s, View& view) {
   if (const std::string theme = word(s, "theme"); !theme.empty()) view.settings.dark = theme != "light";
-  if (const auto scale = remembered_number(s, "scale_percent", 50, 400))
+  if (const auto scale = setting_number(s, "scale_percent", 50, 400))
     view.settings.scale = static_cast<float>(*scale) / 100;
-  if (const auto size = remembered_number(s, "text_percent", 80, 150))
+  if (const auto size = setting_number(s, "text_percent", 80, 150))
     view.settings.text_size = static_cast<float>(*size) / 100;
-  if (const auto left = remembered_number(s, "left_width", 0, 4000))
+  if (const auto left = setting_number(s, "left_width", 0, 4000))
     view.settings.left_width = static_cast<float>(*left);
-  if (const auto right = remembered_number(s, "right_width", 0, 4000))
+  if (const auto right = setting_number(s, "right_width", 0, 4000))
     view.settings.right_width = static_cast<float>(*right);
   view.look.tab = tab_of(word(s, "view")).value_or(view.look.tab);
   if (s.contains("folded")) view.look.folded = folded_stages(word(s, "folded"));
@@ -237,10 +238,10 @@ void recall(const Words& s, View& view) {
   view.settings.start_page = word(s, "start_page") != "no";
   view.settings.pytorch_numbers = word(s, "pytorch_numbers") == "yes";
   view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
-  if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
+  if (const auto speed = setting_number(s, "flight_percent", 25, 400))
     view.settings.animation_speed = static_cast<float>(*speed) / 100;
   // Settings without an entry for the tour are of an experienced user, who needs none.
-  view.settings.knows_tour = !s.empty() && word(s, "tour") != "new";
+  view.settings.has_seen_tour = !s.empty() && word(s, "tour") != "new";
   view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
 }
 

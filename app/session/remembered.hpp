@@ -18,7 +18,7 @@ std::string view_text(const View& view);
 
 /// Applies such an object. Missing and unknown values change nothing, but color locks, the large stage and
 /// decoding are reset.
-void recall_view(const std::string& text, View& view);
+void restore_view(const std::string& text, View& view);
 
 /// Returns the name of a tab in sessions and settings; the laboratory, to which no session returns, has the
 /// name of the first.
@@ -27,14 +27,14 @@ std::optional<Tab> tab_of(std::string_view name);
 
 /// Returns the view settings that survive from one run to the next: theme, sizes, the open tab, widths of the
 /// regions, folded stages, colors.
-std::map<std::string, std::string> remembered(const View& view);
+std::map<std::string, std::string> saved_settings(const View& view);
 
 /// Applies such settings; missing and invalid ones change nothing, but switches get their defaults.
-void recall(const std::map<std::string, std::string>& settings, View& view);
+void apply_settings(const std::map<std::string, std::string>& settings, View& view);
 
 /// Returns a whole number from the settings, if it lies within bounds.
-std::optional<int> remembered_number(const std::map<std::string, std::string>& settings, const char* key,
-                                     int least, int most);
+std::optional<int> setting_number(const std::map<std::string, std::string>& settings, const char* key,
+                                  int least, int most);
 
 /// Maximum length of the list of recent files, in memory and from one run to the next.
 constexpr std::size_t max_recent = 10;

@@ -14,14 +14,14 @@ using core::attention::Stage;
 
 namespace {
 
-using core::attention::HeadFacts;
-using core::attention::RowFacts;
+using core::attention::HeadStatistics;
+using core::attention::RowStatistics;
 using core::attention::Trace;
 
 constexpr std::uint64_t quick_logarithms = 2'000'000;   // some 30 ms
 constexpr std::uint64_t quick_entropy_cells = 400'000;  // some 4 ms of logarithms
 
-StatisticOf key_of(const Trace& trace, std::uint64_t version, std::uint64_t choice = 0) {
+StatisticKey key_of(const Trace& trace, std::uint64_t version, std::uint64_t choice = 0) {
   return {version, trace.n_heads(), trace.at(Stage::mask).n_rows(), choice};
 }
 
@@ -30,12 +30,12 @@ bool is_quick(const Trace& trace) {
   return trace.n_heads() * n * n <= quick_entropy_cells;
 }
 
-std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage stage, std::size_t head,
-                                    const core::Token& token) {
-  std::vector<RowFacts> facts;
+std::vector<RowStatistics> facts_of_rows(const Trace& trace, core::attention::Stage stage, std::size_t head,
+                                         const core::StopToken& token) {
+  std::vector<RowStatistics> facts;
   const core::attention::StageMatrix& numbers = trace.at(stage, head);
-  for (std::size_t i = 0; i < numbers.n_rows() && token.goes_on(); ++i)
-    facts.push_back(core::attention::row_facts(numbers, i));
+  for (std::size_t i = 0; i < numbers.n_rows() && token.should_continue(); ++i)
+    facts.push_back(core::attention::row_statistics(numbers, i));
   return facts;
 }
 
@@ -43,84 +43,83 @@ std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage s
 
 /// Returns the value of a key, or nullptr; make(trace, token) computes it for any trace.
 template <class Value, class Make>
-const Value* Statistics::worked_out(AsyncValue<StatisticOf, Value>& slot, const Trace& trace,
-                                    const StatisticOf& key, bool is_quick, const Make& make) {
-  const bool at_once = is_quick || !may_wait(trace);
-  const When when = at_once ? When::at_once : When::when_still;
+const Value* Statistics::value_of(AsyncValue<StatisticKey, Value>& slot, const Trace& trace,
+                                  const StatisticKey& key, bool is_quick, const Make& make) {
+  const bool immediate = is_quick || !runs_in_background(trace);
+  const Schedule when = immediate ? Schedule::immediate : Schedule::debounced;
   if (slot.needs(key, when)) {
-    if (at_once) {
-      slot.begin(key, when, [&](const core::Token& token) { return make(trace, token); });
+    if (immediate) {
+      slot.begin(key, when, [&](const core::StopToken& token) { return make(trace, token); });
     } else {
       const ReadLock lock = live_->read_lock();
       slot.begin(
-          key, when, [trace = lock.trace, make](const core::Token& token) { return make(*trace, token); },
-          lock.recalled);
+          key, when, [trace = lock.trace, make](const core::StopToken& token) { return make(*trace, token); },
+          lock.preempted);
     }
   }
-  return slot.value() && slot.key()->is_near(key) ? slot.value() : nullptr;
+  return slot.value() && slot.key()->is_compatible(key) ? slot.value() : nullptr;
 }
 
-const std::vector<HeadFacts>& Statistics::heads(const Trace& trace, std::uint64_t version,
-                                                std::span<const std::string> tokens) {
+const std::vector<HeadStatistics>& Statistics::heads(const Trace& trace, std::uint64_t version,
+                                                     std::span<const std::string> tokens) {
   const auto make = [names = std::vector<std::string>(tokens.begin(), tokens.end())](
-                        const Trace& of, const core::Token& token) {
-    std::vector<HeadFacts> facts;
+                        const Trace& of, const core::StopToken& token) {
+    std::vector<HeadStatistics> facts;
     for (std::size_t h = 0; h < of.n_heads(); ++h)
-      facts.push_back(core::attention::head_facts(of.at(Stage::weights, h), names, token));
+      facts.push_back(core::attention::head_statistics(of.at(Stage::weights, h), names, token));
     return facts;
   };
-  if (const auto* facts = worked_out(heads_, trace, key_of(trace, version), is_quick(trace), make))
+  if (const auto* facts = value_of(heads_, trace, key_of(trace, version), is_quick(trace), make))
     return *facts;
   no_facts_.assign(trace.n_heads(), {});
   return no_facts_;
 }
 
-const std::vector<RowFacts>& Statistics::rows(const Trace& trace, std::uint64_t version,
-                                              core::attention::Stage stage, std::size_t head) {
-  const RowsOf which{stage, core::attention::info(stage).per_head ? head : 0};
-  asked_rows_.insert(which);
-  const bool at_once = is_quick(trace) || !may_wait(trace);
+const std::vector<RowStatistics>& Statistics::rows(const Trace& trace, std::uint64_t version,
+                                                   core::attention::Stage stage, std::size_t head) {
+  const RowsKey which{stage, core::attention::info(stage).per_head ? head : 0};
+  requested_rows_.insert(which);
+  const bool immediate = is_quick(trace) || !runs_in_background(trace);
   if (!wanted_rows_.contains(which) &&
-      (at_once || wanted_rows_.empty())) {  // else it waits for the next frame
+      (immediate || wanted_rows_.empty())) {  // else it waits for the next frame
     wanted_rows_.insert(which);
-    ++row_choices_;
+    ++row_choice_version_;
   }
-  const auto make = [wanted = wanted_rows_](const Trace& of, const core::Token& token) {
+  const auto make = [wanted = wanted_rows_](const Trace& of, const core::StopToken& token) {
     AllRows facts;
     for (const auto& [s, h] : wanted)
       if (h < of.n_heads()) facts[{s, h}] = facts_of_rows(of, s, h, token);  // else of the last trace
     return facts;
   };
   const AllRows* known =
-      worked_out(rows_, trace, key_of(trace, version, row_choices_), is_quick(trace), make);
+      value_of(rows_, trace, key_of(trace, version, row_choice_version_), is_quick(trace), make);
   const auto found = known ? known->find(which) : AllRows::const_iterator{};
   return known && found != known->end() ? found->second : no_rows_;
 }
 
 const arma::mat& Statistics::similarity(const Trace& trace, std::uint64_t version) {
-  const auto make = [](const Trace& of, const core::Token& token) {
-    return core::attention::similarity_of_heads(of, token);
+  const auto make = [](const Trace& of, const core::StopToken& token) {
+    return core::attention::head_similarity(of, token);
   };
-  const auto* known =
-      worked_out(similarity_, trace, key_of(trace, version), similarity_is_quick(trace), make);
+  const auto* known = value_of(similarity_, trace, key_of(trace, version), similarity_is_quick(trace), make);
   return known ? *known : no_similarity_;
 }
 
 const TokenLines& Statistics::lines(const Trace& trace, std::uint64_t version, const LineChoice& choice) {
   if (choice_ != choice) choice_ = choice, ++choices_;
-  const auto make = [choice](const Trace& of, const core::Token& token) {
+  const auto make = [choice](const Trace& of, const core::StopToken& token) {
     return token_lines(of, choice, token);
   };
-  const auto* known = worked_out(lines_, trace, key_of(trace, version, choices_), is_quick(trace), make);
+  const auto* known = value_of(lines_, trace, key_of(trace, version, choices_), is_quick(trace), make);
   return known ? *known : no_lines_;
 }
 
-void Statistics::read_from(const LiveTrace& live) {
+void Statistics::follow_trace(const LiveTrace& live) {
   live_ = &live;
-  std::set<RowsOf> asked = std::exchange(asked_rows_, {});
+  std::set<RowsKey> asked = std::exchange(requested_rows_, {});
   if (asked.empty() || asked == wanted_rows_) return;
   wanted_rows_ = std::move(asked);
-  ++row_choices_;
+  ++row_choice_version_;
 }
 
 bool similarity_is_quick(const Trace& trace) {
@@ -142,7 +141,7 @@ arma::vec sums_of_rows(const StageMatrix& stage) {
 }  // namespace
 
 /// Masks that one job adds to a study.
-struct MaskDrawing::Portion {
+struct MaskSampler::Portion {
   std::shared_ptr<DropoutStudy> study;
   std::unique_ptr<Laboratory> start;  ///< of a study that begins with this portion
   std::vector<double> distances;
@@ -151,13 +150,13 @@ struct MaskDrawing::Portion {
   arma::mat difference;
   ValueRange mean_range, difference_range;
 
-  void advance(std::size_t n_masks, const core::Token& token) {
+  void advance(std::size_t n_masks, const core::StopToken& token) {
     const auto end = std::chrono::steady_clock::now() + portion_time;
     const std::size_t before = study->count();
     do {
       study->advance(1);
       if (study->count() == n_masks) mean = study->mean();
-    } while (study->count() < Laboratory::max_masks && token.goes_on() &&
+    } while (study->count() < Laboratory::max_masks && token.should_continue() &&
              std::chrono::steady_clock::now() < end);
     if (study->count() < n_masks) mean = study->mean();
     const auto first = static_cast<std::ptrdiff_t>(before);
@@ -169,10 +168,10 @@ struct MaskDrawing::Portion {
   }
 };
 
-void MaskDrawing::follow(const LiveTrace& live, std::size_t head, std::size_t n_masks) {
-  Of of{live.version(), head, n_masks};
-  if (of_ != of) {
-    of_ = of;
+void MaskSampler::follow(const LiveTrace& live, std::size_t head, std::size_t n_masks) {
+  StudyKey of{live.version(), head, n_masks};
+  if (study_key_ != of) {
+    study_key_ = of;
     study_.reset();
     portions_.clear();
     const bool same_place = shown_ && shown_->head == head && shown_->sequence == live.sequence() &&
@@ -185,18 +184,18 @@ void MaskDrawing::follow(const LiveTrace& live, std::size_t head, std::size_t n_
   if (portions_.needs(of)) begin(live, of);
 }
 
-void MaskDrawing::stop() {
+void MaskSampler::stop() {
   portions_.clear();
-  of_.reset();
+  study_key_.reset();
   shown_.reset();
   study_.reset();
 }
 
-void MaskDrawing::begin(const LiveTrace& live, const Of& of) {
+void MaskSampler::begin(const LiveTrace& live, const StudyKey& of) {
   if (study_) {
-    portions_.begin(of, When::background,
-                    [&jobs = jobs_, study = study_, n_masks = of.n_masks](const core::Token& token) {
-                      const Next portion = jobs.destroyed_async(std::make_unique<Portion>());
+    portions_.begin(of, Schedule::background,
+                    [&jobs = jobs_, study = study_, n_masks = of.n_masks](const core::StopToken& token) {
+                      const PortionPtr portion = jobs.with_async_deleter(std::make_unique<Portion>());
                       portion->study = study;
                       portion->advance(n_masks, token);
                       return portion;
@@ -205,13 +204,13 @@ void MaskDrawing::begin(const LiveTrace& live, const Of& of) {
   }
   const ReadLock lock = live.read_lock();
   portions_.begin(
-      of, When::background,
+      of, Schedule::background,
       [&jobs = jobs_, of, model = live.model(), sequence = live.sequence(),
-       trace = lock.trace](const core::Token& token) {
+       trace = lock.trace](const core::StopToken& token) {
         const auto& weights = trace->at(Stage::weights, of.head);
-        const Next portion = jobs.destroyed_async(std::make_unique<Portion>());
+        const PortionPtr portion = jobs.with_async_deleter(std::make_unique<Portion>());
         portion->study =
-            jobs.destroyed_async(std::make_unique<DropoutStudy>(model, sequence, of.head, *weights));
+            jobs.with_async_deleter(std::make_unique<DropoutStudy>(model, sequence, of.head, *weights));
         portion->start = std::make_unique<Laboratory>();
         Laboratory& lab = *portion->start;
         lab.n_masks = of.n_masks;
@@ -222,12 +221,12 @@ void MaskDrawing::begin(const LiveTrace& live, const Of& of) {
         portion->advance(of.n_masks, token);
         return portion;
       },
-      lock.recalled);
+      lock.preempted);
 }
 
-void MaskDrawing::take(Portion& portion) {
+void MaskSampler::take(Portion& portion) {
   study_ = std::move(portion.study);
-  if (portion.start) shown_ = jobs_.destroyed_async(std::move(portion.start));
+  if (portion.start) shown_ = jobs_.with_async_deleter(std::move(portion.start));
   Laboratory& lab = *shown_;
   lab.revision = ++revision_;
   std::ranges::move(portion.distances, std::back_inserter(lab.distances));
@@ -239,7 +238,7 @@ void MaskDrawing::take(Portion& portion) {
 }
 
 TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
-                       const core::Token& token) {
+                       const core::StopToken& token) {
   TokenLines found;
   const auto matters_more = [&](const TokenLine& a, const TokenLine& b) {
     const auto rank = [&](const TokenLine& l) {
@@ -248,24 +247,24 @@ TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& ch
     return rank(a) > rank(b);
   };
   const auto keep_the_most = [&] {
-    if (found.lines.size() <= choice.most) return;
-    std::nth_element(found.lines.begin(), found.lines.begin() + static_cast<std::ptrdiff_t>(choice.most),
+    if (found.lines.size() <= choice.max_lines) return;
+    std::nth_element(found.lines.begin(), found.lines.begin() + static_cast<std::ptrdiff_t>(choice.max_lines),
                      found.lines.end(), matters_more);
-    found.lines.resize(choice.most);
+    found.lines.resize(choice.max_lines);
   };
-  const std::size_t many = 16 * choice.most + 1000;  // all lines of a large model would fill the memory
-  for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows() && token.goes_on(); ++i) {
+  const std::size_t many = 16 * choice.max_lines + 1000;  // all lines of a large model would fill the memory
+  for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows() && token.should_continue(); ++i) {
     const arma::rowvec mask = trace.at(Stage::mask).row(i);
     for (const std::size_t h : choice.heads) {
       const arma::rowvec weights = trace.at(Stage::weights, h).row(i);
       for (std::size_t j = 0; j < mask.n_elem; ++j) {
         if (mask[j] == 0) continue;
-        ++found.visible;
+        ++found.n_unmasked;
         const double weight = weights[j];
         if (!(weight > 0)) continue;  // nor NaN
         found.total += weight;
         if (!(weight >= choice.hide_below)) continue;
-        ++found.above;
+        ++found.n_above;
         found.lines.push_back({i, j, h, weight});
         if (found.lines.size() > many) keep_the_most();
       }
@@ -274,7 +273,7 @@ TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& ch
   keep_the_most();
   std::sort(found.lines.begin(), found.lines.end(),
             [&](const auto& a, const auto& b) { return matters_more(b, a); });
-  for (const TokenLine& line : found.lines) found.carried += line.weight;
+  for (const TokenLine& line : found.lines) found.line_weight += line.weight;
   return found;
 }
 

@@ -28,7 +28,7 @@ struct LineChoice {
   std::vector<std::size_t> heads;
   double hide_below = 0;             ///< weights below it get no line, nor does 0
   std::optional<std::size_t> query;  ///< its lines come before all others
-  std::size_t most = 0;              ///< maximum number of lines
+  std::size_t max_lines = 0;         ///< maximum number of lines
   friend bool operator==(const LineChoice&, const LineChoice&) = default;
 };
 
@@ -41,25 +41,25 @@ struct TokenLine {
 /// The lines, most important last, and the totals to compare them with.
 struct TokenLines {
   std::vector<TokenLine> lines;
-  std::size_t visible = 0;  ///< unmasked pairs of tokens, in all chosen heads
-  std::size_t above = 0;    ///< of these, pairs at or above hide_below: as many as lines, unless too many
-  double carried = 0, total = 0;  ///< summed weights of the lines, and of all unmasked pairs
+  std::size_t n_unmasked = 0;  ///< unmasked pairs of tokens, in all chosen heads
+  std::size_t n_above = 0;     ///< of these, pairs at or above hide_below: as many as lines, unless too many
+  double line_weight = 0, total = 0;  ///< summed weights of the lines, and of all unmasked pairs
 };
 
 /// Returns the lines of the weights before dropout; if too many, those of the query, then the strongest.
 /// Incomplete once token.goes_on(), which is checked between rows, is false.
 TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
-                       const core::Token& token = {});
+                       const core::StopToken& token = {});
 
 /// Inputs of a statistic; the version changes with the numbers of the trace.
-struct StatisticOf {
+struct StatisticKey {
   std::uint64_t version = 0;
   std::size_t n_heads = 0, n_tokens = 0;
   std::uint64_t choice = 0;  ///< number of the choice of lines or rows
-  bool is_near(const StatisticOf& other) const {
+  bool is_compatible(const StatisticKey& other) const {
     return n_heads == other.n_heads && n_tokens == other.n_tokens;
   }
-  friend bool operator==(const StatisticOf&, const StatisticOf&) = default;
+  friend bool operator==(const StatisticKey&, const StatisticKey&) = default;
 };
 
 /// Statistics of all weights of a trace, each computed once per version: immediately when that is quick, else
@@ -72,48 +72,50 @@ class Statistics {
   explicit Statistics(Jobs& jobs) : heads_(jobs), similarity_(jobs), lines_(jobs), rows_(jobs) {}
 
   /// Returns the facts of every head, as many as the trace has heads.
-  const std::vector<core::attention::HeadFacts>& heads(const core::attention::Trace& trace,
-                                                       std::uint64_t version,
-                                                       std::span<const std::string> tokens);
+  const std::vector<core::attention::HeadStatistics>& heads(const core::attention::Trace& trace,
+                                                            std::uint64_t version,
+                                                            std::span<const std::string> tokens);
   /// Returns the similarity of heads, n_heads × n_heads, or empty.
   const arma::mat& similarity(const core::attention::Trace& trace, std::uint64_t version);
   /// Returns the facts of every row of a stage, or none.
-  const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace,
-                                                     std::uint64_t version, core::attention::Stage stage,
-                                                     std::size_t head);
+  const std::vector<core::attention::RowStatistics>& rows(const core::attention::Trace& trace,
+                                                          std::uint64_t version, core::attention::Stage stage,
+                                                          std::size_t head);
   /// Returns the lines of the last choice.
   const TokenLines& lines(const core::attention::Trace& trace, std::uint64_t version,
                           const LineChoice& choice);
 
   /// Sets the trace for background statistics; called before every frame, and it must stay valid until the
   /// next. Statistics of other traces are computed immediately.
-  void read_from(const LiveTrace& live);
+  void follow_trace(const LiveTrace& live);
   /// Whether anything is computed in the background, or will be in the next frame.
   bool is_busy() const {
     return heads_.is_busy() || similarity_.is_busy() || lines_.is_busy() || rows_.is_busy();
   }
 
  private:
-  using RowsOf = std::pair<core::attention::Stage, std::size_t>;
-  using AllRows = std::map<RowsOf, std::vector<core::attention::RowFacts>>;
+  using RowsKey = std::pair<core::attention::Stage, std::size_t>;
+  using AllRows = std::map<RowsKey, std::vector<core::attention::RowStatistics>>;
   template <class Value, class Make>
-  const Value* worked_out(AsyncValue<StatisticOf, Value>& slot, const core::attention::Trace& trace,
-                          const StatisticOf& key, bool is_quick, const Make& make);
-  bool may_wait(const core::attention::Trace& trace) const { return live_ && &live_->trace() == &trace; }
+  const Value* value_of(AsyncValue<StatisticKey, Value>& slot, const core::attention::Trace& trace,
+                        const StatisticKey& key, bool is_quick, const Make& make);
+  bool runs_in_background(const core::attention::Trace& trace) const {
+    return live_ && &live_->trace() == &trace;
+  }
 
   const LiveTrace* live_ = nullptr;
-  std::vector<core::attention::HeadFacts> no_facts_;
+  std::vector<core::attention::HeadStatistics> no_facts_;
   const arma::mat no_similarity_;
   const TokenLines no_lines_;
-  const std::vector<core::attention::RowFacts> no_rows_;
+  const std::vector<core::attention::RowStatistics> no_rows_;
   std::optional<LineChoice> choice_;
   std::uint64_t choices_ = 0;
-  std::set<RowsOf> wanted_rows_, asked_rows_;  // requested in the last frame, and so far in this one
-  std::uint64_t row_choices_ = 0;
-  AsyncValue<StatisticOf, std::vector<core::attention::HeadFacts>> heads_;
-  AsyncValue<StatisticOf, arma::mat> similarity_;
-  AsyncValue<StatisticOf, TokenLines> lines_;
-  AsyncValue<StatisticOf, AllRows> rows_;
+  std::set<RowsKey> wanted_rows_, requested_rows_;  // requested in the last frame, and so far in this one
+  std::uint64_t row_choice_version_ = 0;
+  AsyncValue<StatisticKey, std::vector<core::attention::HeadStatistics>> heads_;
+  AsyncValue<StatisticKey, arma::mat> similarity_;
+  AsyncValue<StatisticKey, TokenLines> lines_;
+  AsyncValue<StatisticKey, AllRows> rows_;
 };
 
 /// Whether the similarity of a trace's heads takes no longer than a frame or two.
@@ -142,9 +144,9 @@ struct Laboratory {
 };
 
 /// Samples the laboratory's masks in the background, a portion at a time.
-class MaskDrawing {
+class MaskSampler {
  public:
-  explicit MaskDrawing(Jobs& jobs) : jobs_(jobs), portions_(jobs) {}
+  explicit MaskSampler(Jobs& jobs) : jobs_(jobs), portions_(jobs) {}
 
   /// Continues the study; must be called before every frame that shows the laboratory. The study of an older
   /// trace stays until the newest has its first masks.
@@ -155,24 +157,24 @@ class MaskDrawing {
   bool is_busy() const { return portions_.is_busy(); }
 
  private:
-  struct Of {
+  struct StudyKey {
     std::uint64_t version = 0;
     std::size_t head = 0, n_masks = 0;
     std::size_t n_before = 0;  // masks sampled before this portion
-    friend bool operator==(const Of&, const Of&) = default;
+    friend bool operator==(const StudyKey&, const StudyKey&) = default;
   };
   struct Portion;
-  using Next = std::shared_ptr<Portion>;
+  using PortionPtr = std::shared_ptr<Portion>;
 
-  void begin(const LiveTrace& live, const Of& of);
+  void begin(const LiveTrace& live, const StudyKey& of);
   void take(Portion& portion);
 
   Jobs& jobs_;
-  std::optional<Of> of_;  // the first portion
+  std::optional<StudyKey> study_key_;  // the first portion
   std::shared_ptr<Laboratory> shown_;
   std::shared_ptr<core::attention::DropoutStudy> study_;  // only the worker reads and advances it
   std::uint64_t revision_ = 0;
-  AsyncValue<Of, Next> portions_;
+  AsyncValue<StudyKey, PortionPtr> portions_;
 };
 
 }  // namespace app

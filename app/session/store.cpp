@@ -15,12 +15,13 @@ namespace app {
 
 namespace editing = core::editing;
 
-Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::function<void()> before_computing)
+Store::Store(std::function<std::uint64_t()> free, double max_immediate_ms,
+             std::function<void()> before_computing)
     : free_memory_(std::move(free)),
-      live_(jobs_, editing::default_preset().make(), at_once_ms, std::move(before_computing)) {
-  jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
+      live_(jobs_, editing::default_preset().make(), max_immediate_ms, std::move(before_computing)) {
+  jobs_.set_failure_handler([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
-  start_with(document_of(preset.make(), {preset.title, preset.name}));
+  replace_document(document_of(preset.make(), {preset.title, preset.name}));
   update();
 }
 
@@ -41,7 +42,7 @@ void Store::replay(std::string_view lines) {
     end = std::min(lines.find('\n', begin), lines.size());
     const std::string_view line = lines.substr(begin, end - begin);
     if (line != update_line) {
-      dispatch(command_of(line));
+      dispatch(parse_command(line));
       continue;
     }
     for (update(); is_reading() || is_writing(); update()) std::this_thread::yield();
@@ -52,15 +53,15 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
   try {
     act();
   } catch (...) {
-    say(failure_of(what).words, true);
+    say(current_failure(what).words, true);
   }
 }
 
 void Store::update() {
   if (record_) record_(std::string(update_line));
   jobs_.deliver();
-  leave_once_written();
-  take_what_was_read();
+  continue_if_written();
+  handle_pending_result();
   tidy();
   attempt("the list of files", [this] { list_files(); });
   read_start_model();
@@ -71,9 +72,9 @@ void Store::update() {
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
   if (quit_) return;  // discarded work is not recorded again
-  attempt("the record of edits", [this] { recorder_.follow(to_record()); });
+  attempt("the record of edits", [this] { recorder_.follow(work_to_record()); });
   attempt("what an earlier window has left", [this] {
-    if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
+    if (recorder_.find_more_leftovers() && view_.forms.dialog == Dialog::recovery) show_leftovers();
   });
 }
 
@@ -81,23 +82,23 @@ void Store::update() {
 void Store::read_start_model() {
   if (!view_.forms.start_page || view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
-  if (start_model_.needs(path, When::when_still))
-    start_model_.begin(path, When::when_still, [path](const core::Token& progress) {
+  if (start_model_.needs(path, Schedule::debounced))
+    start_model_.begin(path, Schedule::debounced, [path](const core::StopToken& progress) {
       constexpr std::uint64_t weights_kept = std::uint64_t{1} << 26;
-      return std::make_shared<const OpenedWhole>(open_whole(path, "", 0, weights_kept, progress));
+      return std::make_shared<const OpenedModel>(open_whole(path, "", 0, weights_kept, progress));
     });
 }
 
-LookedAt Store::shown_view() const {
-  LookedAt view = view_;  // without the forms, which may hold the names of a large folder
-  if (shows_newest()) return view;
+ModelView Store::shown_view() const {
+  ModelView view = view_;  // without the forms, which may hold the names of a large folder
+  if (is_up_to_date()) return view;
   view.look.sequence = live_.sequence();
-  keep_within(view, live_.model());
+  clamp_view(view, live_.model());
   return view;
 }
 
 DocumentState Store::document() const {
-  const auto& [title, preset, path, stamp, source, account, notes] = document_.origin;
+  const auto& [title, preset, path, stamp, source, import_report, notes] = document_.origin;
   const Document& own = lessons_.own(document_);
   return {.title = title,
           .path = own.origin.path,
@@ -113,13 +114,13 @@ DocumentState Store::document() const {
           .of_tensors = source != nullptr,
           .layers = source ? source->layers : std::vector<std::string>(),
           .layer = source ? source->layer : 0,
-          .account = account,
+          .import_report = import_report,
           .notes = notes};
 }
 
-void Store::recall(Kept kept, const std::map<std::string, std::string>& settings) {
-  if (!settings.empty()) app::recall(settings, view_);
-  keep_view_within_model();
+void Store::apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings) {
+  if (!settings.empty()) app::apply_settings(settings, view_);
+  clamp_view_to_model();
   recent_ = std::move(kept.recent);
   lessons_.progress = std::move(kept.progress);
   view_.forms.models = std::move(kept.models);
@@ -130,14 +131,14 @@ void Store::handle(const ApplyEdit& command) {
   view_.forms.start_page = false;
   if (document_.whole) require_layer_of_text();
   core::attention::Model after = editing::apply(document_.model, command.edit);
-  if (after == document_.model || !may_take_memory(after, command)) return;
+  if (after == document_.model || !may_use_memory(after, command)) return;
   std::shared_ptr<WholeModel> whole;
   if (document_.whole) {
     whole = std::make_shared<WholeModel>(*document_.whole);
     whole->experiment = core::experiment::with_layer(std::move(whole->experiment), whole->layer,
-                                                     whole->of_pass, after, editing::describe(command.edit));
-    whole->of_pass.heads_off = after.heads_off;
-    if (const std::string why = whole->model->why_not_editable(whole->layer);
+                                                     whole->unedited, after, editing::describe(command.edit));
+    whole->unedited.heads_off = after.heads_off;
+    if (const std::string why = whole->model->not_editable_reason(whole->layer);
         !why.empty() && whole->experiment.layers.contains(whole->layer))
       throw core::Error("Layer " + std::to_string(whole->layer) + " cannot be edited: " + why + ".");
   }
@@ -160,10 +161,10 @@ void Store::handle(const StartTour&) {
   start_tour(view_, document_.model);
 }
 
-void Store::handle(const GoOnInTour&) {
+void Store::handle(const AdvanceTour&) {
   if (view_.selection.tour && view_.selection.tour->step + 1 >= tour_steps().size())
     return handle(LeaveTour{});
-  go_on_in_tour(view_, document_.model);
+  advance_tour(view_, document_.model);
 }
 
 void Store::handle(const LeaveTour&) {
@@ -186,8 +187,8 @@ void Store::handle(const Undo&) {
     return say(words);
   }
   const std::string words = history.undo_description();
-  take_back(history.undo(work()));
-  if (lessons_.is_under_way() && words == the_lesson)
+  restore_state(history.undo(work()));
+  if (lessons_.is_under_way() && words == lesson_undo_name)
     return handle(LeaveLesson{});  // the undone step is the lesson itself
   say("Undone: " + words);
 }
@@ -196,7 +197,7 @@ void Store::handle(const Redo&) {
   auto& history = document_.history;
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
-  take_back(history.redo(work()));
+  restore_state(history.redo(work()));
   say("Done again: " + words);
 }
 
@@ -204,8 +205,8 @@ void Store::handle(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
   leave_lesson();
-  if (!may_leave(command)) return;
-  start_with(document_of(preset->make(), {preset->title, preset->name}));
+  if (!may_discard_work(command)) return;
+  replace_document(document_of(preset->make(), {preset->title, preset->name}));
   view_.look.tab = Tab::stages;  // shows everything that a preset is about
   view_.look.large.reset();
   say(std::string(preset->title) + ": " + preset->about);
@@ -221,20 +222,20 @@ void Store::handle(const ShowDialog& command) {
   }
   if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) handle(CancelReading{});
   view_.forms.dialog = command.dialog;
-  if (command.dialog == Dialog::none) stay();
+  if (command.dialog == Dialog::none) cancel_deferred();
   const bool is_opening = chooses_file(command.dialog);
   if (!is_opening && command.dialog != Dialog::save_as && command.dialog != Dialog::export_files) return;
   Browser& browser = view_.forms.browser;
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
     browser.directory = path->parent_path();
   list(browser.directory);
-  browser.asks_to_replace = false;
+  browser.confirms_overwrite = false;
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
   if (is_opening || command.dialog == Dialog::export_files) browser.name.clear();
   if (command.dialog != Dialog::export_files)
-    view_.forms.typed = Typed{"browser/name", browser.name, true, true};
+    view_.forms.typed = TypedField{"browser/name", browser.name, true, true};
   message_ = {};  // the dialog shows its own errors, not earlier ones
 }
 
@@ -255,8 +256,8 @@ void Store::handle(const ShowMessage& command) {
 
 void Store::handle(const Quit& command) {
   leave_lesson();
-  if (!may_leave(command)) return;
-  if (is_writing()) return leave_when_written(command);
+  if (!may_discard_work(command)) return;
+  if (is_writing()) return continue_when_written(command);
   recorder_.forget();
   quit_ = true;
 }
@@ -264,35 +265,35 @@ void Store::handle(const Quit& command) {
 void Store::handle(const DiscardAndContinue&) {
   if (view_.forms.dialog == Dialog::writing) return writer_.exporting.stop(true);
   view_.forms.dialog = Dialog::none;
-  if (!waiting_.next) return;
-  waiting_.given_up = document_.model;
-  go_on();
-  if (!waiting_.next) waiting_.given_up.reset();
+  if (!deferred_.next) return;
+  deferred_.discardable_model = document_.model;
+  continue_deferred();
+  if (!deferred_.next) deferred_.discardable_model.reset();
 }
 
-void Store::handle(const TakeMemory&) {
-  waiting_.granted_bytes = std::max(waiting_.granted_bytes, waiting_.asked_bytes);
+void Store::handle(const AllowMemory&) {
+  deferred_.granted_bytes = std::max(deferred_.granted_bytes, deferred_.requested_bytes);
   view_.forms.dialog = Dialog::none;
-  go_on();
+  continue_deferred();
 }
 
 void Store::handle(const CancelQuestion&) {
-  stay();
+  cancel_deferred();
   view_.forms.dialog = Dialog::none;
 }
 
-bool Store::may_leave(const Command& command) {
+bool Store::may_discard_work(const Command& command) {
   if (writer_.saving.is_busy()) {  // the saved state must become part of this document, not of the next
-    leave_when_written(command);
+    continue_when_written(command);
     return false;
   }
-  if (!document_.is_modified() || waiting_.given_up == document_.model) return true;
+  if (!document_.is_modified() || deferred_.discardable_model == document_.model) return true;
   wait_for(command, false);
   view_.forms.dialog = Dialog::unsaved_work;
   return false;
 }
 
-void Store::leave_when_written(const Command& command) {
+void Store::continue_when_written(const Command& command) {
   wait_for(command, true);
   if (!command.get_if<Quit>()) return;
   view_.forms.question =
@@ -301,28 +302,28 @@ void Store::leave_when_written(const Command& command) {
 }
 
 bool Store::is_quitting() const {
-  return waiting_.next && waiting_.next->get_if<Quit>();
+  return deferred_.next && deferred_.next->get_if<Quit>();
 }
 
-bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
+bool Store::may_use_memory(const core::attention::Model& model, const Command& command) {
   constexpr std::uint64_t little = std::uint64_t{64} << 20;
   if (memory_need(model, 0).bytes <= little) return true;  // without asking the system
   const MemoryNeed need = memory_need(model, free_memory_());
   if (need.is_too_much()) throw core::Error(need.words());
-  if (need.bytes <= std::max(bytes_without_a_question, waiting_.granted_bytes)) return true;
-  waiting_.asked_bytes = need.bytes;
+  if (need.bytes <= std::max(max_unconfirmed_bytes, deferred_.granted_bytes)) return true;
+  deferred_.requested_bytes = need.bytes;
   wait_for(command, false);
   view_.forms.question = need.words() + ".";
   view_.forms.dialog = Dialog::memory;
   return false;
 }
 
-void Store::start_with(Document document) {
+void Store::replace_document(Document document) {
   view_.forms.start_page = false;
   document_ = std::move(document);
   whole_.clear();
-  stay();
-  release(view_);
+  cancel_deferred();
+  unpin_cell(view_);
   view_.selection.hovered.reset();
   view_.look.tokens.pinned_query.reset();
   view_.look.tokens.silent_heads.clear();
@@ -332,13 +333,13 @@ void Store::start_with(Document document) {
 }
 
 void Store::remember(const std::filesystem::path& path) {
-  if (const auto kept = lasting_path(path)) recent_ = with_recent(std::move(recent_), *kept);
+  if (const auto kept = absolute_path(path)) recent_ = with_recent(std::move(recent_), *kept);
 }
 
-void Store::keep_view_within_model() {
+void Store::clamp_view_to_model() {
   view_.look.compared.reference =
       references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
-  keep_within(view_, document_.model);
+  clamp_view(view_, document_.model);
   if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
 }
 
@@ -346,35 +347,36 @@ void Store::handle(const StartLesson& command) {
   start_lesson(command.name, {});
 }
 
-void Store::start_lesson(const std::string& name, const Tried& tried) {
+void Store::start_lesson(const std::string& name, const LessonWork& lesson_work) {
   const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
   if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
-  if (!lesson->model.empty()) return start_with_model_of(*lesson, tried);
-  start(*lesson, nullptr, tried);
+  if (!lesson->model.empty()) return start_lesson_with_model(*lesson, lesson_work);
+  start(*lesson, nullptr, lesson_work);
 }
 
 void Store::start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
-                  const Tried& tried) {
+                  const LessonWork& lesson_work) {
   leave_lesson();
-  lessons_.start(lesson, tried.step, model, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
-  if (model) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
-  stay();
+  lessons_.start(lesson, lesson_work.step, model, document_, view_,
+                 document_.whole ? whole_.kept() : std::nullopt);
+  if (model) whole_.set_readings(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
+  cancel_deferred();
   view_.forms.dialog = Dialog::none;
   message_ = {};
-  try_again(tried);
-  if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.restore(tried.journal);
-  say(tried.words);
+  restore_lesson_work(lesson_work);
+  if (std::ranges::count(recorder_.left(), lesson_work.journal)) recorder_.restore(lesson_work.journal);
+  say(lesson_work.words);
 }
 
 void Store::assess_lesson() {
   if (!document_.whole) {
-    if (shows_newest()) lessons_.assess(document_, live_, view_.look.sequence);
-  } else if (whole_.readings() && whole_.is_of(*document_.whole)) {
+    if (is_up_to_date()) lessons_.assess(document_, live_, view_.look.sequence);
+  } else if (whole_.readings() && whole_.matches(*document_.whole)) {
     lessons_.assess(whole_.readings()->now, document_.whole->experiment.layer, view_.look.head);
   }
 }
 
-void Store::handle(const GoInLesson& command) {
+void Store::handle(const StepLesson& command) {
   if (!lesson()) return;
   const std::size_t last = lesson()->lesson->steps.size() - 1, now = lesson()->step;
   if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
@@ -391,58 +393,59 @@ void Store::handle(const LeaveLesson&) {
 
 void Store::leave_lesson() {
   if (!lesson()) return;
-  if (auto own = lessons_.leave(document_, view_)) whole_.put_back(std::move(*own));
+  if (auto own = lessons_.leave(document_, view_)) whole_.restore_readings(std::move(*own));
 }
 
 void Store::run_laboratory() {
-  if (view_.look.tab != Tab::laboratory) return drawing_.stop();
-  drawing_.follow(live_, std::min(view_.look.head, live_.model().n_heads - 1), view_.look.laboratory_masks);
+  if (view_.look.tab != Tab::laboratory) return mask_sampler_.stop();
+  mask_sampler_.follow(live_, std::min(view_.look.head, live_.model().n_heads - 1),
+                       view_.look.laboratory_masks);
 }
 
 namespace {
 
-bool is_answered_in(Dialog dialog) {
+bool is_question_dialog(Dialog dialog) {
   return dialog == Dialog::unsaved_work || dialog == Dialog::memory || dialog == Dialog::question ||
          dialog == Dialog::save_as;  // asks for a name before another command continues
 }
 
 bool has_browser(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
-         dialog == Dialog::open_given || dialog == Dialog::save_as || dialog == Dialog::export_files;
+         dialog == Dialog::open_override || dialog == Dialog::save_as || dialog == Dialog::export_files;
 }
 
 }  // namespace
 
 void Store::wait_for(const Command& next, bool is_for_writing) {
   if (!next.get_if<FinishOpening>()) drop_opened();
-  waiting_.next = next;
-  waiting_.is_for_writing = is_for_writing;
+  deferred_.next = next;
+  deferred_.is_for_writing = is_for_writing;
 }
 
 void Store::drop_opened() {
   if (opened_) jobs_.destroy_async(std::exchange(opened_, std::nullopt));
 }
 
-void Store::go_on() {
-  if (waiting_.next) perform(*std::exchange(waiting_.next, std::nullopt));
+void Store::continue_deferred() {
+  if (deferred_.next) perform(*std::exchange(deferred_.next, std::nullopt));
 }
 
-void Store::stay() {
-  if (waiting_.next && waiting_.next->get_if<FinishOpening>()) drop_opened();
-  waiting_.next.reset();
-  waiting_.given_up.reset();
-  waiting_.is_for_writing = false;
+void Store::cancel_deferred() {
+  if (deferred_.next && deferred_.next->get_if<FinishOpening>()) drop_opened();
+  deferred_.next.reset();
+  deferred_.discardable_model.reset();
+  deferred_.is_for_writing = false;
 }
 
-void Store::take_when_answered(Jobs::Delivery was_read) {
-  if (!was_read) return;
-  if (!waiting_.next) return was_read();
-  waiting_.was_read = std::move(was_read);
+void Store::deliver_when_answered(Jobs::Delivery read_result) {
+  if (!read_result) return;
+  if (!deferred_.next) return read_result();
+  deferred_.read_result = std::move(read_result);
 }
 
-void Store::take_what_was_read() {
-  if (waiting_.next || !waiting_.was_read) return;
-  attempt("what was read", std::exchange(waiting_.was_read, {}));
+void Store::handle_pending_result() {
+  if (deferred_.next || !deferred_.read_result) return;
+  attempt("what was read", std::exchange(deferred_.read_result, {}));
 }
 
 void Store::close(Dialog dialog) {
@@ -450,11 +453,11 @@ void Store::close(Dialog dialog) {
 }
 
 void Store::tidy() {
-  keep_view_within_model();
+  clamp_view_to_model();
   // After any other question, work left by an earlier window still needs an answer.
-  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
+  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_leftovers();
   const Dialog open = view_.forms.dialog;
-  if (waiting_.next && !waiting_.is_for_writing && !is_answered_in(open)) stay();
+  if (deferred_.next && !deferred_.is_for_writing && !is_question_dialog(open)) cancel_deferred();
   if (choosing_ && open != Dialog::import_tensors)
     jobs_.destroy_async(std::exchange(choosing_, std::nullopt));
   if (!view_.forms.browser.entries.empty() && !has_browser(open)) view_.forms.browser.entries = {};
@@ -464,10 +467,10 @@ void Store::read_for_document(const std::filesystem::path& path, const Jobs::Job
   const auto layer = [this] { return document_.whole ? document_.whole->layer : 0; };
   read_in_background(
       path,
-      [this, path, reading, layer, of = document_.mark,
-       of_layer = layer()](const core::Token& progress) -> Jobs::Delivery {
+      [this, path, reading, layer, of = document_.identity,
+       of_layer = layer()](const core::StopToken& progress) -> Jobs::Delivery {
         return [this, path, layer, of, of_layer, delivery = reading(progress)] {
-          if (document_.mark != of || layer() != of_layer)
+          if (document_.identity != of || layer() != of_layer)
             throw core::Error(path.string() +
                               ": what it was read for is no longer there, nothing was changed");
           delivery();

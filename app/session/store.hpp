@@ -22,7 +22,7 @@
 namespace app {
 
 /// Settings that survive from one run to the next, apart from the view.
-struct Kept {
+struct PersistentState {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
   std::filesystem::path journals = {};             ///< folder for unsaved work, or "" to keep none
@@ -32,10 +32,10 @@ struct Kept {
 /// The only writer: owns the document and everything around it, and changes it only by commands.
 class Store {
  public:
-  /// Starts with the default preset; free returns the bytes of free memory, and work longer than at_once_ms
-  /// runs in the background. before_computing is passed to LiveTrace.
-  explicit Store(std::function<std::uint64_t()> free = core::system::free_memory,
-                 double at_once_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
+  /// Starts with the default preset; free returns the bytes of free memory, and work longer than
+  /// max_immediate_ms runs in the background. before_computing is passed to LiveTrace.
+  explicit Store(std::function<std::uint64_t()> free = core::system::available_memory,
+                 double max_immediate_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
 
   /// Handles one command; one that fails changes nothing and says why in message().
   void dispatch(const Command& command);
@@ -62,29 +62,29 @@ class Store {
     return {document_.model, view_.look, view_.selection, document_.whole.get(), &whole_, &view_.layers};
   }
   /// Whether the trace belongs to the newest model; if not, it is pending or failed.
-  bool shows_newest() const { return live_.is_of(document_.model, view_.look.sequence); }
+  bool is_up_to_date() const { return live_.matches(document_.model, view_.look.sequence); }
   /// Returns the trace, its model, and whether it is being updated.
   const LiveTrace& live() const { return live_; }
   /// Returns the view, restricted to the trace's model.
-  LookedAt shown_view() const;
+  ModelView shown_view() const;
   DocumentState document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
   /// Returns, once, the text that a command has copied.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
-  Kept kept() const { return {recent_, lessons_.progress, {}, {}}; }
+  PersistentState kept() const { return {recent_, lessons_.progress, {}, {}}; }
   /// Applies kept settings, and those of the view.
-  void recall(Kept kept, const std::map<std::string, std::string>& settings = {});
+  void apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings = {});
 
   /// Returns the lesson under way, or nullptr.
   const LessonState* lesson() const { return lessons_.state(); }
   /// Returns the dropout laboratory, or nullptr where it is not shown or has no mask yet.
-  const Laboratory* laboratory() const { return drawing_.laboratory(); }
+  const Laboratory* laboratory() const { return mask_sampler_.laboratory(); }
   /// Return the references, and the comparison of the chosen one with the live model.
   std::span<const Reference> references() const { return references_; }
-  const Comparing& comparing() const { return comparing_; }
+  const LiveComparison& live_comparison() const { return live_comparison_; }
   /// Returns the whole model that the start page offers, or nullptr until it has been read.
-  const OpenedWhole* start_model() const {
+  const OpenedModel* start_model() const {
     return start_model_.value() ? start_model_.value()->get() : nullptr;
   }
 
@@ -95,44 +95,44 @@ class Store {
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being computed in the background.
   bool is_working() const {
-    return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy()) ||
+    return live_comparison_.is_busy() || mask_sampler_.is_busy() || (document_.whole && whole_.is_busy()) ||
            (view_.forms.start_page && start_model_.is_busy());
   }
 
  private:
   /// The command that continues after a question, such as about unsaved work or memory.
-  struct Waiting {
+  struct DeferredCommand {
     std::optional<Command> next;
-    bool is_for_writing = false;                     // it continues once pending writes are on disk
-    std::optional<core::attention::Model> given_up;  // the user has agreed to discard it
-    std::uint64_t asked_bytes = 0, granted_bytes = bytes_without_a_question;  // memory for stages
-    Jobs::Delivery was_read;  // arrived in the meantime; handled once the user has answered
+    bool is_for_writing = false;                              // it continues once pending writes are on disk
+    std::optional<core::attention::Model> discardable_model;  // the user has agreed to discard it
+    std::uint64_t requested_bytes = 0, granted_bytes = max_unconfirmed_bytes;  // memory for stages
+    Jobs::Delivery read_result;  // arrived in the meantime; handled once the user has answered
   };
 
   void handle(const ApplyEdit&);
-  void handle(const GiveFile& command);
+  void handle(const OverrideStageFromFile& command);
   void handle(const FillFromFile& command);
   /// Handles the verbs that change only the view.
   template <class Verb>
   requires requires(const Verb& verb, View& view) { verb.change(view); }
   void handle(const Verb& verb) { verb.change(view_); }
   void handle(const StartTour&);
-  void handle(const GoOnInTour&);
+  void handle(const AdvanceTour&);
   void handle(const LeaveTour&);
   void handle(const EndGesture&);
   void handle(const Undo&);
   void handle(const Redo&);
   void handle(const LoadPreset&);
   void handle(const ReadText& command);
-  void handle(const LookAtLayer& command);
-  void handle(const SwitchHead& command);
-  void handle(const DropEdits& command);
-  void handle(const WriteToken& command);
+  void handle(const ShowLayer& command);
+  void handle(const ToggleHead& command);
+  void handle(const DiscardEdits& command);
+  void handle(const StepGeneration& command);
   void handle(const CompareEdits&);
   void handle(const SweepHeads&);
   void handle(const OpenFile&);
   void handle(const ImportTensors&);
-  void handle(const ChooseLayer&);
+  void handle(const ImportLayer&);
   void handle(const FinishOpening&);
   void handle(const MeasureTensor&);
   void handle(const PreviewFile&);
@@ -148,53 +148,53 @@ class Store {
   void handle(const DiscardAndContinue&);
   void handle(const SaveAndContinue&);
   void handle(const CancelQuestion&);
-  void handle(const TakeMemory&);
-  void handle(const GoOn&);
-  void handle(const RestoreLeft&);
-  void handle(const DropLeft&);
-  void handle(const KeepLeft&);
-  void handle(const EndNow&);
+  void handle(const AllowMemory&);
+  void handle(const ConfirmQuestion&);
+  void handle(const RestoreLeftover&);
+  void handle(const DiscardLeftover&);
+  void handle(const KeepLeftovers&);
+  void handle(const QuitNow&);
   void handle(const StartLesson&);
-  void handle(const GoInLesson&);
+  void handle(const StepLesson&);
   void handle(const LeaveLesson&);
-  void handle(const KeepReference&);
-  void handle(const KeepSwitched&);
+  void handle(const AddReference&);
+  void handle(const AddFlippedReference&);
   void handle(const LoadReference&);
   void handle(const CheckTensors&);
   void handle(const MapTensor&);
-  void handle(const ReadTensorsAs&);
+  void handle(const SetTensorLayout&);
   void handle(const SearchCauses&);
   void handle(const StopSearch&);
-  void handle(const DropReference&);
+  void handle(const RemoveReference&);
   void handle(const RenameReference&);
   void handle(const ShowReference&);
 
   void perform(const Command& command);
   /// Returns the state that undo would restore.
-  Undoable work() const;
-  void take_back(Undoable work);
+  UndoEntry work() const;
+  void restore_state(UndoEntry work);
   /// Records the current state as an undo step; shows a message when that drops others.
   void record_step(const std::string& target, const std::string& words);
   /// Makes work left by an earlier window the document, and continues its journal.
   void restore(const Opened& ready);
-  void start_with_whole(const Opened& ready);
+  void start_whole_model(const Opened& ready);
   /// Work left in a lesson by an earlier window; its journal is kept until all of it is restored.
-  struct Tried {
+  struct LessonWork {
     std::string session = {};  // or ""
     std::string words = {};    // of the message
     std::optional<std::size_t> step = {};
     std::shared_ptr<Journal> journal = {};
   };
-  void start_lesson(const std::string& name, const Tried& tried);
+  void start_lesson(const std::string& name, const LessonWork& lesson_work);
   /// Opens the whole model of a lesson, then starts the lesson.
-  void start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried);
+  void start_lesson_with_model(const core::lessons::Lesson& lesson, const LessonWork& lesson_work);
   void start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
-             const Tried& tried);
-  void try_again(const Tried& tried);
+             const LessonWork& lesson_work);
+  void restore_lesson_work(const LessonWork& lesson_work);
   /// Replaces the experiment, as an undo step unless words is ""; a text of another length drops edits that
   /// belong to its tokens.
-  void experiment_with(core::experiment::Experiment experiment, const std::string& target,
-                       const std::string& words);
+  void set_experiment(core::experiment::Experiment experiment, const std::string& target,
+                      const std::string& words);
   /// Makes the edited layer of a whole model the document's model; reports edits that do not fit.
   void adopt(std::shared_ptr<WholeModel> whole);
   /// Returns the readings of the whole model; throws core::Error while they are pending.
@@ -202,25 +202,25 @@ class Store {
   /// Throws core::Error while the document's layer is of another text than the requested one.
   void require_layer_of_text() const;
   /// Throws core::Error, which says whether the text is still being read or could not be.
-  [[noreturn]] void refuse_text() const;
+  [[noreturn]] void throw_text_not_read() const;
   /// Returns the same layer of the same model in the document or in an undo step, so that its projections can
   /// be shared; else nullptr.
   const WholeModel* known_layer(const WholeModel& whole) const;
   void follow_whole();
-  Recordable to_record() const;
+  UnsavedWork work_to_record() const;
   void record_in(const std::filesystem::path& folder);
-  void show_left();
+  void show_leftovers();
   void ask(std::string question, std::string answer, const Command& next);
   bool is_changed_on_disk() const;
   void leave_lesson();
   void assess_lesson();
   void run_laboratory();
-  void keep(core::attention::Model model, std::string title);
+  void add_reference(core::attention::Model model, std::string title);
   void run_comparison();
   /// Returns the chosen reference, or nullptr where there is none.
   Reference* chosen_reference();
   /// Returns it if it has tensors, and requests their check and search once more; else nullptr.
-  Reference* tensors_to_read_again();
+  Reference* recheck_tensors();
 
   /// Reads in the background and delivers the result; cancels the previous read. For a session that names
   /// files outside its folder, asks whether to continue with the given command, if any.
@@ -229,33 +229,33 @@ class Store {
   /// Does the same for the current document and layer; fails if they are others when the result arrives.
   void read_for_document(const std::filesystem::path& path, const Jobs::Job& reading);
   /// Does the same as a side task, for which nobody waits; does nothing while another file is read.
-  void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
+  void read_as_side_task(const std::filesystem::path& path, const Jobs::Job& reading);
   void fail_to_read(const std::filesystem::path& path, const Failure& failure);
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
   void list(const std::filesystem::path& directory);
   void list_files();
-  void list_again_after_it();
+  void restart_listing();
   void take(Opened opened);
   /// Drops a model that was opened and is not wanted, in the background.
   void drop_opened();
-  Jobs::Job making_of(const OpenedTensors& tensors, const core::importing::Choices& choices);
+  Jobs::Job make_model_job(const OpenedTensors& tensors, const core::importing::Choices& choices);
   void choose_from(OpenedTensors tensors);
 
   /// Whether the command may proceed; asks about unsaved work when it may not yet.
-  bool may_leave(const Command& command);
+  bool may_discard_work(const Command& command);
   /// Continues with the command once pending writes are on disk: quitting waits for all of them, and says so;
   /// other commands only for saves.
-  void leave_when_written(const Command& command);
-  void leave_once_written();
+  void continue_when_written(const Command& command);
+  void continue_if_written();
   bool is_quitting() const;
   /// Makes this the only waiting command: for an answer, or for pending writes.
   void wait_for(const Command& next, bool is_for_writing);
   /// Continue the waiting command, or drop it.
-  void go_on();
-  void stay();
+  void continue_deferred();
+  void cancel_deferred();
   /// Handles a result of reading, or keeps it until the open question is answered.
-  void take_when_answered(Jobs::Delivery was_read);
-  void take_what_was_read();
+  void deliver_when_answered(Jobs::Delivery read_result);
+  void handle_pending_result();
   /// Closes that dialog if it is open; another one stays.
   void close(Dialog dialog);
   /// Drops parts of the view that the model lacks, and data of dialogs that are closed; called after every
@@ -265,21 +265,21 @@ class Store {
   void attempt(const std::string& what, const std::function<void()>& act);
   /// Whether a model's stages may use the memory they need; asks when they may not yet. Throws core::Error
   /// when too little is free.
-  bool may_take_memory(const core::attention::Model& model, const Command& command);
-  void start_with(Document document);
+  bool may_use_memory(const core::attention::Model& model, const Command& command);
+  void replace_document(Document document);
   void read_start_model();
   /// Throws core::Error if the document cannot be saved.
   void require_saveable() const;
   /// Saves the current model in the background; it counts as saved once it is written.
   void save_to(const std::filesystem::path& path);
   void remember(const std::filesystem::path& path);
-  void keep_view_within_model();
+  void clamp_view_to_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
 
   Document document_;
   View view_;
   Message message_;
-  Waiting waiting_;
+  DeferredCommand deferred_;
   std::vector<std::filesystem::path> recent_;
   std::optional<std::string> clipboard_;
   std::function<void(const std::string&)> record_;
@@ -297,10 +297,10 @@ class Store {
   // The last members, so that jobs end before the members that they deliver to.
   Jobs jobs_;
   LiveTrace live_;
-  Comparing comparing_{jobs_};
-  MaskDrawing drawing_{jobs_};
+  LiveComparison live_comparison_{jobs_};
+  MaskSampler mask_sampler_{jobs_};
   WholeReading whole_{jobs_};
-  AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedWhole>> start_model_{jobs_};
+  AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedModel>> start_model_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};

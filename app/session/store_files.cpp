@@ -28,11 +28,11 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 
 /// Opens a whole model, or, if it cannot be computed as a whole, only its tensors, with the reason.
 Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
-                           std::uint64_t keep_at_most, const core::Token& progress) {
+                           std::uint64_t max_cached_bytes, const core::StopToken& progress) {
   Opened found{command.path};
   try {
-    found.whole = std::make_shared<const OpenedWhole>(
-        open_whole(whole, command.text, command.layer, keep_at_most, progress));
+    found.whole = std::make_shared<const OpenedModel>(
+        open_whole(whole, command.text, command.layer, max_cached_bytes, progress));
     return found;
   } catch (const core::Stopped&) {
     throw;
@@ -40,7 +40,7 @@ Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& c
     if (!command.text.empty() || command.layer > 0) throw;
     const std::string why = "Not as a whole model: " + std::string(error.what());
     try {
-      found = open_file(command.path, progress, command.elsewhere);
+      found = open_file(command.path, progress, command.untrusted_paths);
     } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error&) {
@@ -56,16 +56,16 @@ Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& c
 
 void Store::read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
                                const std::optional<Command>& if_untrusted) {
-  list_again_after_it();
-  waiting_.was_read = {};
+  restart_listing();
+  deferred_.read_result = {};
   reader_.begin(
       path,
-      [this, reading](const core::Token& progress) -> Jobs::Delivery {
-        return [this, was_read = reading(progress)] { take_when_answered(was_read); };
+      [this, reading](const core::StopToken& progress) -> Jobs::Delivery {
+        return [this, read_result = reading(progress)] { deliver_when_answered(read_result); };
       },
       [this, path, if_untrusted](const Failure& failure) {
         if (!failure.is_untrusted || !if_untrusted) return fail_to_read(path, failure);
-        take_when_answered([this, words = failure.words, next = *if_untrusted] {
+        deliver_when_answered([this, words = failure.words, next = *if_untrusted] {
           ask(words + ". Files elsewhere on this computer are opened only when you say so.", "Open it anyway",
               next);
         });
@@ -74,14 +74,14 @@ void Store::read_in_background(const std::filesystem::path& path, const Jobs::Jo
 
 void Store::fail_to_read(const std::filesystem::path& path, const Failure& failure) {
   if (failure.is_stopped) return;
-  say(failure.lacks_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
+  say(failure.is_out_of_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
   if (chooses_file(view_.forms.dialog))  // another name may be typed at once
-    view_.forms.typed = Typed{"browser/name", view_.forms.browser.name, true, true};
+    view_.forms.typed = TypedField{"browser/name", view_.forms.browser.name, true, true};
 }
 
-void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& reading) {
-  if (!reader_.is_free_for_asides()) return;
-  list_again_after_it();
+void Store::read_as_side_task(const std::filesystem::path& path, const Jobs::Job& reading) {
+  if (!reader_.can_start_side_task()) return;
+  restart_listing();
   reader_.begin(
       path, reading, [this, path](const Failure& failure) { fail_to_read(path, failure); }, true);
 }
@@ -90,20 +90,20 @@ void Store::list(const std::filesystem::path& directory) {
   view_.forms.browser.directory = directory;
   view_.forms.browser.entries.clear();
   view_.forms.browser.error.clear();
-  view_.forms.browser.asks_to_replace = false;
+  view_.forms.browser.confirms_overwrite = false;
   view_.forms.browser.is_listing = true;
   to_list_ = directory;
 }
 
 /// Lists the folder again once another read, which cancels the listing, has ended.
-void Store::list_again_after_it() {
+void Store::restart_listing() {
   if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
 }
 
 void Store::list_files() {
-  if (!to_list_ || !reader_.is_free_for_asides()) return;
+  if (!to_list_ || !reader_.can_start_side_task()) return;
   const std::filesystem::path directory = *to_list_;
-  read_aside(directory, [this, directory](const core::Token&) -> Jobs::Delivery {
+  read_as_side_task(directory, [this, directory](const core::StopToken&) -> Jobs::Delivery {
     auto listed = std::make_shared<Browser>(browse(directory, ""));
     return [this, listed] {
       Browser& browser = view_.forms.browser;
@@ -131,9 +131,9 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
 void Store::attach(const std::string& address, const std::string& token, const std::string& text,
                    std::size_t layer) {
   message_ = {};
-  read_in_background(address, [=, this](const core::Token& progress) -> Jobs::Delivery {
+  read_in_background(address, [=, this](const core::StopToken& progress) -> Jobs::Delivery {
     const auto opened = std::make_shared<Opened>(Opened{address});
-    opened->whole = std::make_shared<const OpenedWhole>(open_attached(address, token, text, layer, progress));
+    opened->whole = std::make_shared<const OpenedModel>(open_attached(address, token, text, layer, progress));
     return [this, opened] { take(std::move(*opened)); };
   });
   reader_.wait();
@@ -149,8 +149,8 @@ Opening Store::opening() const {
                   .tensors = choosing_ ? &*choosing_ : nullptr,
                   .previewed = previewed_,
                   .preview = preview_};
-  if (!writer_.exporting.is_busy() || !reader_.is_free_for_asides()) return opening;
-  opening.path = writer_.exported;
+  if (!writer_.exporting.is_busy() || !reader_.can_start_side_task()) return opening;
+  opening.path = writer_.export_path;
   opening.is_reading = opening.is_writing = true;
   opening.seconds = writer_.exporting.seconds();
   opening.bytes = writer_.exporting.done();
@@ -167,20 +167,20 @@ void Store::handle(const OpenFile& command) {
   }
   read_in_background(
       command.path,
-      [this, command, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
+      [this, command, free = free_memory_()](const core::StopToken& progress) -> Jobs::Delivery {
         const auto opened = std::make_shared<Opened>(Opened{command.path});
         const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
-          opened->whole = std::make_shared<const OpenedWhole>(
-              open_saved_whole(core::system::read_file(command.path, formats::largest_session), command.path,
-                               command.elsewhere, free / 2, progress));
+          opened->whole = std::make_shared<const OpenedModel>(
+              open_saved_whole(core::system::read_file(command.path, formats::max_session_bytes),
+                               command.path, command.untrusted_paths, free / 2, progress));
         else if (whole)
           *opened = as_whole_or_tensors(*whole, command, free / 2, progress);
         else
-          *opened = open_file(command.path, progress, command.elsewhere);
+          *opened = open_file(command.path, progress, command.untrusted_paths);
         return [this, opened] { take(std::move(*opened)); };
       },
-      OpenFile{.path = command.path, .elsewhere = core::UntrustedPaths::allowed});
+      OpenFile{.path = command.path, .untrusted_paths = core::UntrustedPaths::allowed});
 }
 
 void Store::take(Opened opened) {
@@ -202,7 +202,7 @@ void Store::take(Opened opened) {
 
 void Store::choose_from(OpenedTensors tensors) {
   ImportForm form;
-  if (!tensors.stages.empty()) form.choices.stages = core::importing::usual_stages(tensors.stages.front());
+  if (!tensors.stages.empty()) form.choices.stages = core::importing::default_stages(tensors.stages.front());
   const auto is_of_heads = [](const formats::TensorInfo& info) { return info.shape.size() > 2; };
   form.as = !tensors.layers.empty() ? ImportAs::layer
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
@@ -219,47 +219,47 @@ void Store::choose_from(OpenedTensors tensors) {
   message_ = {};
 }
 
-Jobs::Job Store::making_of(const OpenedTensors& tensors, const core::importing::Choices& choices) {
-  return [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
-    const auto made = std::make_shared<Opened>(make_of(tensors, choices, progress));
+Jobs::Job Store::make_model_job(const OpenedTensors& tensors, const core::importing::Choices& choices) {
+  return [this, tensors, choices](const core::StopToken& progress) -> Jobs::Delivery {
+    const auto made = std::make_shared<Opened>(make_model(tensors, choices, progress));
     return [this, made] { take(std::move(*made)); };
   };
 }
 
 void Store::handle(const ImportTensors& command) {
-  if (choosing_) read_in_background(choosing_->file->path(), making_of(*choosing_, command.choices));
+  if (choosing_) read_in_background(choosing_->file->path(), make_model_job(*choosing_, command.choices));
 }
 
-void Store::handle(const ChooseLayer& command) {
+void Store::handle(const ImportLayer& command) {
   if (!document_.origin.source) return;
   core::importing::Choices choices = document_.origin.source->choices;
   choices.layer = std::to_string(command.layer);
   const OpenedTensors& tensors = document_.origin.source->tensors;
-  read_for_document(tensors.file->path(), making_of(tensors, choices));
+  read_for_document(tensors.file->path(), make_model_job(tensors, choices));
 }
 
 void Store::handle(const FinishOpening& command) {
   if (!opened_) return;
   try {
-    if (!may_take_memory(opened_->model(), command)) return;
+    if (!may_use_memory(opened_->model(), command)) return;
   } catch (const core::Error&) {
     drop_opened();
     throw;
   }
   leave_lesson();
-  if (!may_leave(command)) return;
+  if (!may_discard_work(command)) return;
   Opened ready = *std::exchange(opened_, std::nullopt);
   if (ready.left) return restore(ready);
-  if (ready.whole) return start_with_whole(ready);
+  if (ready.whole) return start_whole_model(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
-    origin.path = lasting_path(ready.path), origin.stamp = ready.stamp;
-  origin.account = std::move(ready.imported->account);
+    origin.path = absolute_path(ready.path), origin.stamp = ready.stamp;
+  origin.import_report = std::move(ready.imported->import_report);
   origin.notes = ready.imported->notes;
-  start_with(document_of(ready.imported->model, std::move(origin)));
-  recall_view(ready.imported->view, view_);
+  replace_document(document_of(ready.imported->model, std::move(origin)));
+  restore_view(ready.imported->view, view_);
   remember(ready.path);
   say(opened_words(ready.path, ready.imported->notes));
 }
@@ -267,56 +267,59 @@ void Store::handle(const FinishOpening& command) {
 void Store::handle(const MeasureTensor& command) {
   if (!choosing_ || choosing_->ranges.contains(command.name)) return;
   const auto file = choosing_->file;
-  read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
-    const TensorRange range = measure(*file, name, progress);
-    return [this, file, name, range] {
-      if (choosing_ && choosing_->file == file) choosing_->ranges[name] = range;
-    };
-  });
+  read_as_side_task(file->path(),
+                    [this, file, name = command.name](const core::StopToken& progress) -> Jobs::Delivery {
+                      const TensorRange range = measure(*file, name, progress);
+                      return [this, file, name, range] {
+                        if (choosing_ && choosing_->file == file) choosing_->ranges[name] = range;
+                      };
+                    });
 }
 
 void Store::handle(const PreviewFile& command) {
-  if (!reader_.is_free_for_asides()) return;
+  if (!reader_.can_start_side_task()) return;
   previewed_ = command.path;
   preview_ = "";
-  read_aside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
-    std::string preview;
-    try {
-      preview = preview_text(path, progress);
-    } catch (const core::Stopped&) {
-      throw;
-    } catch (const core::Error& error) {
-      preview = error.what();
-    }
-    return [this, path, preview] {
-      if (previewed_ == path) preview_ = preview;
-    };
-  });
+  read_as_side_task(command.path,
+                    [this, path = command.path](const core::StopToken& progress) -> Jobs::Delivery {
+                      std::string preview;
+                      try {
+                        preview = preview_text(path, progress);
+                      } catch (const core::Stopped&) {
+                        throw;
+                      } catch (const core::Error& error) {
+                        preview = error.what();
+                      }
+                      return [this, path, preview] {
+                        if (previewed_ == path) preview_ = preview;
+                      };
+                    });
 }
 
-void Store::handle(const GiveFile& command) {
+void Store::handle(const OverrideStageFromFile& command) {
   read_for_document(
-      command.path, [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
+      command.path,
+      [this, command, model = document_.model](const core::StopToken& progress) -> Jobs::Delivery {
         const bool counts = formats::has_index_header(formats::open_tensors(command.path), progress);
-        const std::vector<formats::GivenTensor> given{
+        const std::vector<formats::StageFile> given{
             {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
         const auto stage = std::make_shared<core::attention::GivenStage>(
-            *formats::with_given_tensors(model, given).given.find(command.stage));
+            *formats::with_overrides_from_files(model, given).given.find(command.stage));
         return [this, stage, counts] {
-          close(Dialog::give);
-          close(Dialog::open_given);
-          handle(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+          close(Dialog::override_stage);
+          close(Dialog::open_override);
+          handle(ApplyEdit{core::editing::OverrideStage{std::move(*stage)}});
           if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
         };
       });
 }
 
 void Store::handle(const FillFromFile& command) {
-  read_for_document(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
-    const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
+  read_for_document(command.path, [this, command](const core::StopToken& progress) -> Jobs::Delivery {
+    const auto file = std::make_shared<MatrixFile>(read_matrix_file(command.path, progress));
     return [this, file, place = command.place] {
       document_.history.end_gesture();
-      handle(ApplyEdit{edit_with(*file, document_.model, place)});
+      handle(ApplyEdit{edit_from_file(*file, document_.model, place)});
       document_.history.end_gesture();
       if (view_.forms.dialog == Dialog::none) say("Taken from " + file->path.string());
     };
@@ -325,7 +328,7 @@ void Store::handle(const FillFromFile& command) {
 
 void Store::handle(const CancelReading&) {
   if (opening().is_writing) return writer_.exporting.stop();
-  if (reader_.is_free_for_asides()) return;
+  if (reader_.can_start_side_task()) return;
   reader_.cancel();
   say("Stopped reading " + reader_.path().string());
 }
@@ -352,7 +355,7 @@ void Store::handle(const SaveFile&) {
 
 void Store::handle(const SaveFileAs& command) {
   save_to(command.path);
-  waiting_.is_for_writing = waiting_.next.has_value();
+  deferred_.is_for_writing = deferred_.next.has_value();
 }
 
 void Store::handle(const SaveAndContinue&) {
@@ -364,17 +367,17 @@ void Store::handle(const SaveAndContinue&) {
                true);
   }
   save_to(*document_.origin.path);
-  if (waiting_.next) leave_when_written(*waiting_.next);
+  if (deferred_.next) continue_when_written(*deferred_.next);
 }
 
 void Store::save_to(const std::filesystem::path& path) {
   const Document& own = lessons_.own(document_);
   if (own.is_attached()) require_saveable();
-  writer_.saved_to = path;
+  writer_.save_path = path;
   writer_.saving.start(
-      [this, path, model = own.model, whole = own.whole, n_steps = own.history.n_done(),
-       view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.account),
-       assumed = own.origin.account.assumed](const core::Token&) -> Jobs::Delivery {
+      [this, path, model = own.model, whole = own.whole, n_steps = own.history.n_applied(),
+       view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.import_report),
+       assumed = own.origin.import_report.assumed](const core::StopToken&) -> Jobs::Delivery {
         if (whole)
           core::experiment::save_experiment(path, *whole->model, whole->experiment, view);
         else
@@ -384,7 +387,7 @@ void Store::save_to(const std::filesystem::path& path) {
           saved.saved = model;  // which may have been edited since
           if (whole) saved.saved_experiment = whole->experiment;
           saved.n_steps_saved = n_steps;
-          saved.origin.path = lasting_path(path);
+          saved.origin.path = absolute_path(path);
           saved.origin.stamp = stamp;
           saved.origin.title = path.filename().string();
           close(Dialog::save_as);
@@ -396,16 +399,16 @@ void Store::save_to(const std::filesystem::path& path) {
 }
 
 void Store::handle(const ExportAs& command) {
-  const auto trace = shows_newest() ? live_.read_lock().trace : nullptr;
-  writer_.exported = command.path;
+  const auto trace = is_up_to_date() ? live_.read_lock().trace : nullptr;
+  writer_.export_path = command.path;
   writer_.exporting.start(
       [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
-       left_out = core::importing::not_supported_words(document_.origin.account)](
-          const core::Token& progress) -> Jobs::Delivery {
+       left_out = core::importing::not_supported_words(document_.origin.import_report)](
+          const core::StopToken& progress) -> Jobs::Delivery {
         const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
         return [this, files, path = command.path] {
           close(Dialog::export_files);
-          view_.forms.browser.asks_to_replace = false;
+          view_.forms.browser.confirms_overwrite = false;
           say(files.size() == 1 ? "Exported " + files.front().string()
                                 : "Exported " + std::to_string(files.size()) + " files to " + path.string());
         };
@@ -415,37 +418,37 @@ void Store::handle(const ExportAs& command) {
 
 void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
   if (failure.is_stopped) return say("Stopped: nothing was exported");
-  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
+  say(failure.is_out_of_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
       true);
-  const bool is_awaited = waiting_.is_for_writing && (was_saving || is_quitting());
+  const bool is_awaited = deferred_.is_for_writing && (was_saving || is_quitting());
   if (!is_awaited) return;
-  waiting_.is_for_writing = false;  // work that is not written must not be lost
-  if (view_.forms.dialog != Dialog::save_as) stay();
+  deferred_.is_for_writing = false;  // work that is not written must not be lost
+  if (view_.forms.dialog != Dialog::save_as) cancel_deferred();
   close(Dialog::writing);
 }
 
-void Store::leave_once_written() {
-  if (!waiting_.is_for_writing || writer_.saving.is_busy()) return;
+void Store::continue_if_written() {
+  if (!deferred_.is_for_writing || writer_.saving.is_busy()) return;
   if (is_quitting() && writer_.exporting.is_busy()) return;
-  waiting_.is_for_writing = false;
+  deferred_.is_for_writing = false;
   close(Dialog::writing);
-  go_on();
+  continue_deferred();
 }
 
 namespace {
 
 /// Returns the origin of work in a journal, which has the title of a preset but not its name.
-Origin origin_of(const JournalHead& head) {
-  Origin origin{head.title, "", head.path, head.stamp};
+Origin origin_of(const JournalHeader& header) {
+  Origin origin{header.title, "", header.path, header.stamp};
   const auto& presets = core::editing::presets();
-  const auto preset = std::ranges::find(presets, head.title, &core::editing::Preset::title);
-  if (!head.path && preset != presets.end()) origin.preset = preset->name;
+  const auto preset = std::ranges::find(presets, header.title, &core::editing::Preset::title);
+  if (!header.path && preset != presets.end()) origin.preset = preset->name;
   return origin;
 }
 
 }  // namespace
 
-Recordable Store::to_record() const {
+UnsavedWork Store::work_to_record() const {
   const bool in_lesson = lessons_.is_under_way();
   return {lessons_.own(document_), view_, lessons_.state(), in_lesson ? &document_ : nullptr};
 }
@@ -454,18 +457,18 @@ void Store::record_in(const std::filesystem::path& folder) {
   try {
     recorder_.begin(folder);
   } catch (const core::Error& error) {
-    say(not_recorded(error.what()), true);
+    say(not_recorded_message(error.what()), true);
   }
   tidy();
 }
 
 /// Asks about work that was left, or closes the question when there is none.
-void Store::show_left() {
+void Store::show_leftovers() {
   auto& lines = view_.forms.left;
   lines.clear();
   for (const auto& journal : recorder_.left()) {
     try {
-      lines.push_back(left_words(journal->head()));
+      lines.push_back(journal_summary(journal->header()));
     } catch (const std::exception& error) {
       lines.push_back(error.what());
     }
@@ -473,28 +476,29 @@ void Store::show_left() {
   view_.forms.dialog = lines.empty() ? Dialog::none : Dialog::recovery;
 }
 
-void Store::handle(const RestoreLeft& command) {
+void Store::handle(const RestoreLeftover& command) {
   if (command.index >= recorder_.left().size()) return;
   const auto journal = recorder_.left()[command.index];
-  const JournalHead head = journal->head();
-  const std::filesystem::path path = head.path.value_or(head.title);
+  const JournalHeader header = journal->header();
+  const std::filesystem::path path = header.path.value_or(header.title);
   message_ = {};
   read_in_background(
       path,
-      [this, journal, head, path, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
-        JournalTexts texts = journal->texts();
+      [this, journal, header, path,
+       free = free_memory_()](const core::StopToken& progress) -> Jobs::Delivery {
+        JournalSessions texts = journal->texts();
         const auto ready = std::make_shared<Opened>(Opened{path});
-        ready->left = Opened::Left{journal, head, std::move(texts.in_lesson)};
+        ready->left = Opened::Leftover{journal, header, std::move(texts.in_lesson)};
         if (core::experiment::is_saved_experiment_text(texts.own)) {
           // Its paths are absolute.
-          ready->whole = std::make_shared<const OpenedWhole>(open_saved_whole(
-              texts.own, "/" + head.title, core::UntrustedPaths::allowed, free / 2, progress));
+          ready->whole = std::make_shared<const OpenedModel>(open_saved_whole(
+              texts.own, "/" + header.title, core::UntrustedPaths::allowed, free / 2, progress));
         } else {
-          core::formats::Session session = core::formats::parse_session(texts.own, head.title);
+          core::formats::Session session = core::formats::parse_session(texts.own, header.title);
           ready->imported = {std::move(session.model), {}, session.view};
           for (std::string& words : session.left_out)
-            ready->imported->account.not_supported.push_back({"", std::move(words)});
-          ready->imported->account.assumed = std::move(session.assumed);
+            ready->imported->import_report.not_supported.push_back({"", std::move(words)});
+          ready->imported->import_report.assumed = std::move(session.assumed);
         }
         return [this, ready, journal] {
           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted anymore
@@ -506,62 +510,62 @@ void Store::handle(const RestoreLeft& command) {
 void Store::restore(const Opened& ready) {
   if (!std::ranges::count(recorder_.left(), ready.left->journal))
     throw core::Error("What an earlier window has left is no longer there.");
-  const JournalHead& head = ready.left->head;
-  Origin origin = origin_of(head);
-  if (ready.imported) origin.account = ready.imported->account;
-  start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
-                         : document_of(ready.imported->model, std::move(origin)));
+  const JournalHeader& header = ready.left->header;
+  Origin origin = origin_of(header);
+  if (ready.imported) origin.import_report = ready.imported->import_report;
+  replace_document(ready.whole ? document_of(*ready.whole, std::move(origin))
+                               : document_of(ready.imported->model, std::move(origin)));
   if (const auto* preset = core::editing::find_preset(document_.origin.preset))
     document_.first = preset->make();  // and not the edited model
-  if (!head.is_saved) {                // it exists only in the journal
+  if (!header.is_saved) {              // it exists only in the journal
     document_.saved = {};
     document_.saved_experiment = {};
   }
   if (ready.whole) {
-    whole_.begin_with(*document_.whole, {ready.whole->reading, ready.whole->before});
-    look_at_layers(view_);
+    whole_.set_readings(*document_.whole, {ready.whole->reading, ready.whole->before});
+    show_layers_view(view_);
   }
-  recall_view(ready.whole ? ready.whole->view : ready.imported->view, view_);
+  restore_view(ready.whole ? ready.whole->view : ready.imported->view, view_);
   const std::string words =
-      "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
+      "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);
-  if (head.lesson.empty()) return recorder_.restore(ready.left->journal);
-  start_lesson(head.lesson, {ready.left->in_lesson, words, head.lesson_step, ready.left->journal});
+  if (header.lesson.empty()) return recorder_.restore(ready.left->journal);
+  start_lesson(header.lesson, {ready.left->in_lesson, words, header.lesson_step, ready.left->journal});
 }
 
 /// Restores edits made in a lesson before a crash to the document of its step, as an undo step.
-void Store::try_again(const Tried& tried) {
-  if (tried.session.empty()) return;
+void Store::restore_lesson_work(const LessonWork& lesson_work) {
+  if (lesson_work.session.empty()) return;
   document_.history.end_gesture();
   record_step("", "what was tried before");
   if (document_.whole) {
-    const auto saved = core::experiment::parse_experiment(tried.session, "/" + document_.origin.title,
+    const auto saved = core::experiment::parse_experiment(lesson_work.session, "/" + document_.origin.title,
                                                           core::UntrustedPaths::allowed);
-    experiment_with(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
+    set_experiment(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
   } else {
-    document_.model = core::formats::parse_session(tried.session, document_.origin.title).model;
+    document_.model = core::formats::parse_session(lesson_work.session, document_.origin.title).model;
   }
-  document_.n_steps_saved = document_.history.n_done();  // those before are counted already
+  document_.n_steps_saved = document_.history.n_applied();  // those before are counted already
   document_.history.end_gesture();
 }
 
-void Store::handle(const DropLeft& command) {
+void Store::handle(const DiscardLeftover& command) {
   if (command.index >= recorder_.left().size()) return;
   if (!command.is_agreed)
     return ask("This work is not saved anywhere else: " + view_.forms.left.at(command.index) + ".", "Discard",
-               DropLeft{command.index, true});
+               DiscardLeftover{command.index, true});
   recorder_.drop(command.index);
 }
 
-void Store::handle(const KeepLeft&) {
+void Store::handle(const KeepLeftovers&) {
   recorder_.keep_for_later();
   view_.forms.dialog = Dialog::none;
   say("What was left is offered again by the next window.");
 }
 
-void Store::handle(const GoOn&) {
+void Store::handle(const ConfirmQuestion&) {
   view_.forms.dialog = Dialog::none;
-  go_on();
+  continue_deferred();
 }
 
 /// Asks whether to continue with a command.
@@ -579,11 +583,11 @@ bool Store::is_changed_on_disk() const {
   return !now.empty() && now != origin.stamp;
 }
 
-void Store::handle(const EndNow&) {
+void Store::handle(const QuitNow&) {
   writer_.exporting.stop(true);
   writer_.saving.wait();
   jobs_.deliver();
-  attempt("the record of edits", [this] { recorder_.finish(to_record()); });
+  attempt("the record of edits", [this] { recorder_.finish(work_to_record()); });
   quit_ = true;
 }
 

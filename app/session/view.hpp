@@ -27,58 +27,58 @@ namespace app {
 
 /// Color range of signed stages: of each matrix alone, of all heads of a stage, of every stage and head, or
 /// typed. Weights have a fixed range unless one was typed, masks always.
-enum class RangeRule { matrix, stage, all_heads, typed };
+enum class ColorRangeRule { matrix, stage, all_heads, typed };
 
 /// The two ends of a color range.
-struct Ends {
+struct ColorLimits {
   double low = 0, high = 1;
   double least = 0;  ///< when positive, the range is logarithmic from this absolute value on
-  friend bool operator==(const Ends&, const Ends&) = default;
+  friend bool operator==(const ColorLimits&, const ColorLimits&) = default;
 };
 
 /// Mapping of numbers to colors; changes no number.
 struct ColorChoice {
-  RangeRule range = RangeRule::matrix;
-  Ends typed_values{-1, 1}, typed_weights{0, 1};
+  ColorRangeRule range = ColorRangeRule::matrix;
+  ColorLimits typed_values{-1, 1}, typed_weights{0, 1};
   bool logarithmic = false;
   /// The ends when they were locked, by stage and head; nothing: they follow the numbers.
-  std::optional<std::map<std::pair<core::attention::Stage, std::size_t>, Ends>> locked;
+  std::optional<std::map<std::pair<core::attention::Stage, std::size_t>, ColorLimits>> locked;
   core::color::ColorMap sequential = core::color::ColorMap::weights,
                         diverging = core::color::ColorMap::values;
   friend bool operator==(const ColorChoice&, const ColorChoice&) = default;
 };
 
 /// An arrow of the RoPE view that is being dragged: the two numbers of a pair before rotation.
-struct HeldArrow {
+struct DraggedArrow {
   bool of_key = false;
   std::size_t pair = 0;
   double x = 0, y = 0;
-  double longest = 1;  ///< length of an arrow to the rim, as when the drag began
-  friend bool operator==(const HeldArrow&, const HeldArrow&) = default;
+  double rim_length = 1;  ///< length of an arrow to the rim, as when the drag began
+  friend bool operator==(const DraggedArrow&, const DraggedArrow&) = default;
 };
 
 /// View of token positions: decoding, and the RoPE view.
 struct PositionsLook {
   std::optional<std::size_t> decoded;            ///< newest token of the displayed decoding; nothing: none
   std::optional<std::int64_t> query_at, key_at;  ///< positions to which query and key were dragged
-  std::optional<HeldArrow> held;
+  std::optional<DraggedArrow> dragged_arrow;
   friend bool operator==(const PositionsLook&, const PositionsLook&) = default;
 };
 
 /// Animation of the operands of the pinned cell on their way to it, stage by stage.
 struct OperandAnimation {
   core::explain::CellAddress cell;
-  double at = 0;     ///< number of completed steps, with the fraction of the next
-  bool runs = true;  ///< else it is paused
+  double at = 0;           ///< number of completed steps, with the fraction of the next
+  bool is_running = true;  ///< else it is paused
   friend bool operator==(const OperandAnimation&, const OperandAnimation&) = default;
 };
 
 /// Presentation for an audience.
-struct Presenting {
+struct Presentation {
   bool on = false;           ///< one stage and its operands fill the window
   bool full_screen = false;  ///< the window fills the screen
-  std::optional<OperandAnimation> flight;
-  friend bool operator==(const Presenting&, const Presenting&) = default;
+  std::optional<OperandAnimation> operand_animation;
+  friend bool operator==(const Presentation&, const Presentation&) = default;
 };
 
 /// Progress in the tour of the window.
@@ -98,7 +98,7 @@ struct TokensLook {
   std::optional<std::size_t> hovered_key;
   std::set<std::size_t> silent_heads;  ///< heads without lines
   double hide_below = 0.01;            ///< weights below it have no lines, 0 … 1
-  bool comes_into_view = false;        ///< the view has yet to scroll to the pinned query
+  bool scrolls_to_query = false;       ///< the view has yet to scroll to the pinned query
 
   std::optional<std::size_t> query() const { return hovered_query ? hovered_query : pinned_query; }
   friend bool operator==(const TokensLook&, const TokensLook&) = default;
@@ -131,20 +131,20 @@ struct Look {
   std::set<Stage> code_lines;  ///< stages of the strip that show their line of PyTorch
   /// The displayed part of matrices of that shape; others are displayed in full.
   std::map<Shape, CellWindow> zoomed;
-  std::optional<core::attention::HeadFigure> heads_order;  ///< sort key of the heads; nothing: their number
+  std::optional<core::attention::HeadMetric> heads_order;  ///< sort key of the heads; nothing: their number
   TokensLook tokens;
-  core::editing::MatrixPlace edited;  ///< the matrix in the editor
+  core::editing::MatrixRef edited;  ///< the matrix in the editor
   ComparedLook compared;
   PositionsLook positions;
   std::size_t laboratory_masks = 64;  ///< number of masks that the dropout laboratory averages
 };
 
-/// File formats of exports; the rows of export_kinds().
-enum class ExportForm { csv, npy, npz, svg, png, pdf, session, program };
+/// File formats of exports; the rows of export_formats().
+enum class ExportFormat { csv, npy, npz, svg, png, pdf, session, program };
 
-/// How something is copied: how much of a matrix, and the row of core::formats::copy_forms().
+/// How something is copied: how much of a matrix, and the row of core::formats::copy_formats().
 struct CopyChoice {
-  core::formats::CopyScope extent = core::formats::CopyScope::matrix;
+  core::formats::CopyScope scope = core::formats::CopyScope::matrix;
   std::size_t form = 0;
   friend bool operator==(const CopyChoice&, const CopyChoice&) = default;
 };
@@ -156,7 +156,7 @@ struct Settings {
   float text_size = 1;  ///< of text alone, on top of that
   float left_width = 0,
         right_width = 0;  ///< dragged widths of the side regions at scale 1; 0 = as the theme says
-  ExportForm export_form = ExportForm::csv;
+  ExportFormat export_format = ExportFormat::csv;
   int export_scale = 2;                             ///< of a PNG
   bool export_dark = false, export_numbers = true;  ///< of a figure
   CopyChoice copy;                                  ///< the last one
@@ -164,7 +164,7 @@ struct Settings {
   bool reduce_motion = false;                       ///< no animations and no flashes
   bool pytorch_numbers = false;                     ///< cells as PyTorch prints a tensor: four decimals
   float animation_speed = 1;                        ///< of operands, 0.25 … 4
-  bool knows_tour = false;                          ///< the tour was taken or skipped
+  bool has_seen_tour = false;                       ///< the tour was taken or skipped
   bool start_page = true;                           ///< it is shown at startup when no file is opened
 };
 
@@ -174,8 +174,8 @@ using CellRef = core::explain::CellAddress;
 /// The edit cursor in the matrix editor.
 struct EditCursor {
   std::size_t row = 0, column = 0;
-  bool waiting = false;   ///< the editor has yet to get the keyboard focus
-  bool dragging = false;  ///< the mouse has moved far enough to mean a drag
+  bool needs_focus = false;  ///< the editor has yet to get the keyboard focus
+  bool dragging = false;     ///< the mouse has moved far enough to mean a drag
   friend bool operator==(const EditCursor&, const EditCursor&) = default;
 };
 
@@ -183,8 +183,8 @@ struct EditCursor {
 struct LessonPlace {
   std::string name;
   std::size_t step = 0;
-  int frames_shown = 0;               ///< until `arrived`
-  bool arrived = false;               ///< the strip has scrolled to the focus of the step
+  int frames_shown = 0;               ///< until `has_scrolled`
+  bool has_scrolled = false;          ///< the strip has scrolled to the focus of the step
   std::optional<CellRef> guess = {};  ///< the user's prediction in the step
 };
 
@@ -195,16 +195,17 @@ struct Selection {
   std::optional<std::size_t> unfolded;      ///< the step of the explained cell that shows all its terms
   std::optional<std::size_t> hovered_head;  ///< in the view of heads
   std::optional<EditCursor> cursor;         ///< set while the matrix editor has the keyboard focus
-  std::optional<std::pair<float, float>> scrolled_at;  ///< where the mouse was when the wheel last scrolled
-  bool shows_a = false;                ///< a reference replaces the live model while its key is held
-  std::optional<CellRef> copied_cell;  ///< the cell with an open menu
-  std::optional<Stage> sought;         ///< the stage to which the view has yet to scroll
-  std::uint64_t similarity_of = 0;     ///< version of a large trace with a requested similarity of heads
+  std::optional<std::pair<float, float>>
+      last_scroll_position;              ///< where the mouse was when the wheel last scrolled
+  bool shows_reference = false;          ///< a reference replaces the live model while its key is held
+  std::optional<CellRef> menu_cell;      ///< the cell with an open menu
+  std::optional<Stage> scroll_target;    ///< the stage to which the view has yet to scroll
+  std::uint64_t similarity_version = 0;  ///< version of a large trace with a requested similarity of heads
   std::optional<LessonPlace> lesson;
-  std::optional<bool>
-      inspects;  ///< whether a narrow window shows the inspector in place of Edit; nothing: when pinned
+  std::optional<bool> shows_inspector;  ///< whether a narrow window shows the inspector in place of Edit;
+                                        ///< nothing: when pinned
   std::optional<Tour> tour;
-  Presenting presenting;
+  Presentation presentation;
 };
 
 enum class Dialog {
@@ -213,7 +214,7 @@ enum class Dialog {
   open_reference,
   open_tensors,
   match_tensors,
-  open_given,
+  open_override,
   import_tensors,
   save_as,
   export_files,
@@ -228,36 +229,36 @@ enum class Dialog {
   sentence,
   fill,
   draw_model,
-  give,
+  override_stage,
   palette
 };
 
 /// Whether the dialog chooses a file to read.
 inline bool chooses_file(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
-         dialog == Dialog::open_given;
+         dialog == Dialog::open_override;
 }
 
 /// Extent of an export.
-enum class ExportWhat { matrix, stage, everything };
+enum class ExportScope { matrix, stage, everything };
 
 /// One line of the file browser.
 struct BrowserEntry {
   std::string name;
   bool is_directory = false;
   std::uintmax_t size = 0;
-  std::int64_t changed = 0;  ///< last change, in seconds since 1970; 0 if unknown
+  std::int64_t modified_at = 0;  ///< last change, in seconds since 1970; 0 if unknown
 };
 
 /// The file browser's state: the directory is read when it is entered, not in every frame.
 struct Browser {
   std::filesystem::path directory;
   std::vector<BrowserEntry> entries;
-  std::string name;              ///< text of the name field
-  std::string error;             ///< why the directory could not be read, or ""
-  bool is_listing = false;       ///< the folder is still being read
-  bool by_date = false;          ///< sorts the entries by their last change, the latest first
-  bool asks_to_replace = false;  ///< the named file exists; the dialog asks whether to overwrite it
+  std::string name;                 ///< text of the name field
+  std::string error;                ///< why the directory could not be read, or ""
+  bool is_listing = false;          ///< the folder is still being read
+  bool by_date = false;             ///< sorts the entries by their last change, the latest first
+  bool confirms_overwrite = false;  ///< the named file exists; the dialog asks whether to overwrite it
 };
 
 /// What a file of tensors is opened as.
@@ -269,25 +270,25 @@ struct ImportForm {
   core::importing::Choices choices;
   std::size_t layer = 0;    ///< of those that were found
   bool has_output = false;  ///< by hand: there is an output projection
-  core::formats::checkpoints::Mapping mapping;
+  core::formats::checkpoints::ProjectionMapping mapping;
   std::string measured;  ///< the tensor whose range is shown
 };
 
 /// Text being typed into a field: it outlives the field's focus by the frame in which it is submitted.
-struct Typed {
+struct TypedField {
   std::string field;  ///< the landmark of the field
   std::string text;
-  bool waiting = false;  ///< the field has yet to get the keyboard focus
-  bool selected = true;  ///< on focus, all of the text is selected; else the caret is at its end
-  friend bool operator==(const Typed&, const Typed&) = default;
+  bool needs_focus = false;  ///< the field has yet to get the keyboard focus
+  bool selected = true;      ///< on focus, all of the text is selected; else the caret is at its end
+  friend bool operator==(const TypedField&, const TypedField&) = default;
 };
 
 /// The field that was submitted last, and the error if it was refused.
-struct Submitted {
+struct SubmittedField {
   std::string field;       ///< its landmark
   std::string error = {};  ///< or "", also before there is an answer
   std::string text = {};   ///< as submitted
-  friend bool operator==(const Submitted&, const Submitted&) = default;
+  friend bool operator==(const SubmittedField&, const SubmittedField&) = default;
 };
 
 /// Random operations to run before the wanted one, as typed.
@@ -299,7 +300,7 @@ struct RngPrefix {
 /// Fields of the dialog that fills a matrix, and the resulting numbers, which are computed when a field
 /// changes, not in every frame.
 struct FillForm {
-  core::editing::MatrixPlace place;
+  core::editing::MatrixRef place;
   core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
   RngPrefix before;
   core::attention::SharedMatrix numbers;
@@ -307,7 +308,7 @@ struct FillForm {
 
 /// Fields of the dialog that initializes a model from a seed.
 struct DrawForm {
-  core::editing::ModelDraw draw;
+  core::editing::ModelInit draw;
   RngPrefix before;
 };
 
@@ -322,12 +323,12 @@ struct SentenceDraft {
 struct ActionSearch {
   std::string text;
   std::size_t line = 0;
-  bool waiting = true;  ///< the field has yet to get the keyboard focus
+  bool needs_focus = true;  ///< the field has yet to get the keyboard focus
 };
 
 /// Selection of the export dialog.
 struct ExportChoice {
-  ExportWhat what = ExportWhat::matrix;
+  ExportScope what = ExportScope::matrix;
   std::optional<std::pair<Stage, std::size_t>> from = {};  ///< a stage and its head; nothing: the pinned one
 };
 
@@ -336,8 +337,8 @@ struct Forms {
   Dialog dialog = Dialog::none;
   bool start_page = false;                ///< the start page replaces the panels
   std::vector<std::string> used_actions;  ///< of the palette, the latest first
-  std::optional<Typed> typed;             ///< in any field of the window
-  std::optional<Submitted> submitted;
+  std::optional<TypedField> typed;        ///< in any field of the window
+  std::optional<SubmittedField> submitted;
   ActionSearch search;            ///< of the palette
   std::string question;           ///< asked before an action, such as one that needs much memory
   std::string answer;             ///< label of the button that confirms the action
@@ -349,7 +350,7 @@ struct Forms {
   FillForm fill;
   DrawForm draw;
   std::vector<std::filesystem::path> models;  ///< whole models that come with the program
-  Stage given_stage = Stage::weights;         ///< the one that the override dialog is about
+  Stage overridden_stage = Stage::weights;    ///< the one that the override dialog is about
 };
 
 /// A typed text that cannot be read, and why.
@@ -375,13 +376,13 @@ struct LayersLook {
 };
 
 /// The part of the view that depends on the model.
-struct LookedAt {
+struct ModelView {
   Look look;
   Selection selection;
 };
 
 /// All that the window shows apart from the model; changed only by commands.
-struct View : LookedAt {
+struct View : ModelView {
   Settings settings;
   Forms forms;
   LayersLook layers;
@@ -391,7 +392,7 @@ struct View : LookedAt {
 template <class Part>
 Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
-                                  v.selection, v.selection.presenting, v.settings, v.forms, v.forms.search,
+                                  v.selection, v.selection.presentation, v.settings, v.forms, v.forms.search,
                                   v.forms.browser, v.forms.import, v.forms.exporting, v.forms.sentence,
                                   v.forms.draw, v.layers));
 }
@@ -404,21 +405,22 @@ using ViewFields = Members<
     &Look::tab, &Look::sequence, &Look::head, &Look::heads_stage, &Look::gutters, &Look::large, &Look::folded,
     &Look::code_lines, &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks,
     &TokensLook::hovered_query, &TokensLook::pinned_query, &TokensLook::hovered_key,
-    &TokensLook::silent_heads, &TokensLook::hide_below, &TokensLook::comes_into_view, &ColorChoice::range,
+    &TokensLook::silent_heads, &TokensLook::hide_below, &TokensLook::scrolls_to_query, &ColorChoice::range,
     &ColorChoice::typed_values, &ColorChoice::typed_weights, &ColorChoice::logarithmic, &ColorChoice::locked,
     &ColorChoice::sequential, &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference,
-    &PositionsLook::decoded, &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::held,
+    &PositionsLook::decoded, &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::dragged_arrow,
     &Selection::hovered, &Selection::pinned, &Selection::trail, &Selection::unfolded,
-    &Selection::hovered_head, &Selection::cursor, &Selection::scrolled_at, &Selection::copied_cell,
-    &Selection::sought, &Selection::similarity_of, &Selection::lesson, &Selection::inspects, &Presenting::on,
-    &Presenting::full_screen, &Presenting::flight, &Settings::dark, &Settings::scale, &Settings::text_size,
-    &Settings::left_width, &Settings::right_width, &Settings::export_form, &Settings::export_scale,
+    &Selection::hovered_head, &Selection::cursor, &Selection::last_scroll_position, &Selection::menu_cell,
+    &Selection::scroll_target, &Selection::similarity_version, &Selection::lesson,
+    &Selection::shows_inspector, &Presentation::on, &Presentation::full_screen,
+    &Presentation::operand_animation, &Settings::dark, &Settings::scale, &Settings::text_size,
+    &Settings::left_width, &Settings::right_width, &Settings::export_format, &Settings::export_scale,
     &Settings::export_dark, &Settings::export_numbers, &Settings::copy, &Settings::copy_decimals,
     &Settings::reduce_motion, &Settings::pytorch_numbers, &Settings::animation_speed, &Settings::start_page,
     &Forms::start_page, &Forms::used_actions, &Forms::dialog, &Forms::typed, &Forms::submitted,
-    &Forms::search, &Forms::fill, &Forms::given_stage, &ActionSearch::text, &ActionSearch::line,
-    &ActionSearch::waiting, &Browser::name, &Browser::by_date, &Browser::asks_to_replace, &ImportForm::as,
-    &ImportForm::choices, &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping,
+    &Forms::search, &Forms::fill, &Forms::overridden_stage, &ActionSearch::text, &ActionSearch::line,
+    &ActionSearch::needs_focus, &Browser::name, &Browser::by_date, &Browser::confirms_overwrite,
+    &ImportForm::as, &ImportForm::choices, &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping,
     &ImportForm::measured, &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text,
     &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token,
     &LayersLook::temperature, &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects,

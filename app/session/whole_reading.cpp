@@ -16,9 +16,9 @@ constexpr std::size_t quick_logits = 100'000;   // computed within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, within a frame
 
 /// Whether a layer was made from this input and the tokens of this reading.
-bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
+bool has_input(const core::attention::Model& unedited, const experiment::Reading& reading,
                const arma::fmat& input) {
-  const core::attention::Sequence& sequence = of_pass.sequences.front();
+  const core::attention::Sequence& sequence = unedited.sequences.front();
   const arma::mat& made_of = sequence.embeddings;
   if (sequence.tokens != reading.names || made_of.n_rows != input.n_rows || made_of.n_cols != input.n_cols)
     return false;
@@ -30,10 +30,10 @@ bool has_input(const core::attention::Model& of_pass, const experiment::Reading&
 BothReadings read_both(const transformer::WholeModel& model, const experiment::Experiment& wanted,
                        const std::shared_ptr<const experiment::Reading>& last_now,
                        const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
-                       const transformer::Means& means, std::optional<std::size_t> only_layer) {
+                       const transformer::CallContext& context, std::optional<std::size_t> only_layer) {
   const auto read = [&](const experiment::Experiment& what, const experiment::Reading* nearest) {
-    return std::shared_ptr<const experiment::Reading>(jobs.destroyed_async(
-        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means, only_layer))));
+    return std::shared_ptr<const experiment::Reading>(jobs.with_async_deleter(
+        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, context, only_layer))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
@@ -44,9 +44,9 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
   both.now = both.before;
   if (!wanted.is_edited()) return both;
   const auto start = Jobs::Clock::now();
-  const bool is_near =
+  const bool is_compatible =
       last_now && last_now->experiment.text == wanted.text && last_now->experiment.made == wanted.made;
-  both.now = read(wanted, is_near ? last_now.get() : both.before.get());
+  both.now = read(wanted, is_compatible ? last_now.get() : both.before.get());
   both.ms = std::chrono::duration<double, std::milli>(Jobs::Clock::now() - start).count();
   if (both.before->pass->state() != both.now->pass->state()) both.before = read(plain, nullptr);
   return both;
@@ -54,19 +54,19 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
 
 /// Returns readings with the heads of more layers, of this one first, after about unnoticed_ms.
 BothReadings with_more_heads(const transformer::WholeModel& model, const BothReadings& last,
-                             std::size_t layer, const Jobs& jobs, const transformer::Means& means) {
+                             std::size_t layer, const Jobs& jobs, const transformer::CallContext& context) {
   auto now = std::make_unique<experiment::Reading>(*last.now),
        before = std::make_unique<experiment::Reading>(*last.before);
   const auto begin = Jobs::Clock::now();
   do {
-    experiment::fill(model, now->is_filled() ? *before : *now, layer, means);
+    experiment::fill(model, now->is_filled() ? *before : *now, layer, context);
     for (std::size_t l = 0; l < now->layers.size(); ++l)
-      if (now->pass->computed(l) == before->pass->computed(l) && !before->layers[l]->is_known())
+      if (now->pass->computation_id(l) == before->pass->computation_id(l) && !before->layers[l]->is_known())
         before->layers[l] = now->layers[l];
   } while (!(now->is_filled() && before->is_filled()) &&
            std::chrono::duration<double, std::milli>(Jobs::Clock::now() - begin).count() < unnoticed_ms);
-  BothReadings both{.now = jobs.destroyed_async(std::move(now)), .before = nullptr, .ms = last.ms};
-  both.before = last.now == last.before ? both.now : jobs.destroyed_async(std::move(before));
+  BothReadings both{.now = jobs.with_async_deleter(std::move(now)), .before = nullptr, .ms = last.ms};
+  both.before = last.now == last.before ? both.now : jobs.with_async_deleter(std::move(before));
   return both;
 }
 
@@ -107,7 +107,7 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
   }
   const PortionKey next{key, heads};
   if (portions_.needs(next))
-    portions_.begin(next, When::background, [next, model, pool](const core::Token& token) {
+    portions_.begin(next, Schedule::background, [next, model, pool](const core::StopToken& token) {
       const auto begin = Jobs::Clock::now();
       std::vector<std::pair<Head, AblationEffect>> found;
       for (const Head& head : next.heads) {
@@ -146,22 +146,22 @@ WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
   return key;
 }
 
-bool WholeReading::is_of(const WholeModel& whole) const {
-  return readings_.is_of(key_of(whole));
+bool WholeReading::matches(const WholeModel& whole) const {
+  return readings_.matches(key_of(whole));
 }
 
-void WholeReading::begin_with(const WholeModel& whole, BothReadings readings) {
+void WholeReading::set_readings(const WholeModel& whole, BothReadings readings) {
   clear();
   readings_.put(key_of(whole), std::move(readings));
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::optional<WholeReading::Kept> WholeReading::kept() const {
+std::optional<WholeReading::SavedReadings> WholeReading::kept() const {
   if (!readings_.value()) return std::nullopt;
-  return Kept{*readings_.key(), *readings_.value()};
+  return SavedReadings{*readings_.key(), *readings_.value()};
 }
 
-void WholeReading::put_back(Kept kept) {
+void WholeReading::restore_readings(SavedReadings kept) {
   clear();
   readings_.put(kept.key, std::move(kept.readings));
 }
@@ -180,7 +180,7 @@ void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::
   follow_text(whole);
   if (!readings()) return;
   follow_heads(whole);
-  number_maps();
+  update_map_versions();
   follow_random_roles(whole);
   follow_prediction(whole, look);
   follow_layer(whole);
@@ -196,10 +196,10 @@ void WholeReading::follow_text(const WholeModel& whole) {
   std::optional<std::size_t> only_layer;
   if (of.is_attached && last && last->now->maps_ms * static_cast<double>(of.sizes.n_layers) > unnoticed_ms)
     only_layer = whole.experiment.layer;
-  readings_.begin(key, When::background,
+  readings_.begin(key, Schedule::background,
                   [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
                    before = last ? last->before : nullptr, only_layer, pool = pool_,
-                   &jobs = jobs_](const core::Token& token) {
+                   &jobs = jobs_](const core::StopToken& token) {
                     return read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
                   });
 }
@@ -208,14 +208,14 @@ void WholeReading::follow_heads(const WholeModel& whole) {
   if (readings_.is_busy()) return filled_.cancel();
   const BothReadings& last = *readings();
   const FillKey key{last.now, last.before};
-  if (filled_.is_of(key)) {
+  if (filled_.matches(key)) {
     const Key of = *readings_.key();
     return readings_.put(of, *filled_.take());
   }
   if ((key.now->is_filled() && key.before->is_filled()) || !filled_.needs(key)) return;
-  filled_.begin(key, When::background,
+  filled_.begin(key, Schedule::background,
                 [last, layer = whole.experiment.layer, model = whole.model, pool = pool_,
-                 &jobs = jobs_](const core::Token& token) {
+                 &jobs = jobs_](const core::StopToken& token) {
                   return with_more_heads(*model, last, layer, jobs, {*pool, token});
                 });
 }
@@ -227,12 +227,13 @@ void WholeReading::follow_random_roles(const WholeModel& whole) {
       (readings_.is_busy() || filled_.is_busy() || prediction_.is_busy()))
     return;
   if (!random_roles_.needs(key)) return;
-  random_roles_.begin(key, When::background, [model = whole.model, pool = pool_](const core::Token& token) {
-    return experiment::roles_on_random_tokens(*model, {*pool, token});
-  });
+  random_roles_.begin(key, Schedule::background,
+                      [model = whole.model, pool = pool_](const core::StopToken& token) {
+                        return experiment::roles_on_random_tokens(*model, {*pool, token});
+                      });
 }
 
-void WholeReading::number_maps() {
+void WholeReading::update_map_versions() {
   const auto& layers = readings()->now->layers;
   numbered_.resize(layers.size());
   versions_.resize(layers.size());
@@ -247,9 +248,9 @@ std::uint64_t WholeReading::version_of(std::size_t layer) const {
 void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& look) {
   const PredictionKey key{readings()->now, readings()->before, look.token, look.shown_temperature()};
   const bool is_quick = !whole.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
-  const When when = is_quick ? When::at_once : When::background;
+  const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (!prediction_.needs(key, when)) return;
-  prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::Token& token) {
+  prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::StopToken& token) {
     return experiment::predict_next(*model, *key.now, *key.before, key.token, key.temperature,
                                     {*pool, token});
   });
@@ -258,63 +259,64 @@ void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& 
 void WholeReading::follow_layer(const WholeModel& whole) {
   const Reading now = readings()->now;
   const std::size_t layer = std::min(whole.experiment.layer, now->layers.size() - 1);
-  const LayerKey key{now->pass->computed(layer), layer};
-  if (whole.layer == layer && whole.computed == key.computed) return;
+  const LayerKey key{now->pass->computation_id(layer), layer};
+  if (whole.layer == layer && whole.computation_id == key.computation_id) return;
   const auto& of = whole.model->description();
   if (!of.is_attached && whole.layer == layer &&
-      has_input(whole.of_pass, *now, whole.model->input(*now->pass, layer))) {
-    if (layer_.needs(key, When::at_once))
-      layer_.begin(key, When::at_once, [key](const core::Token&) {
-        return LayerMade{std::nullopt, key.computed, key.layer};
+      has_input(whole.unedited, *now, whole.model->input(*now->pass, layer))) {
+    if (layer_.needs(key, Schedule::immediate))
+      layer_.begin(key, Schedule::immediate, [key](const core::StopToken&) {
+        return ComputedLayer{std::nullopt, key.computation_id, key.layer};
       });
     return;
   }
   const bool is_quick = !of.is_attached && of.sizes.d_model * of.sizes.d_model * 4 <= quick_numbers;
-  const When when = is_quick ? When::at_once : When::background;
+  const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (!layer_.needs(key, when)) return;
-  layer_.begin(key, when, [key, now, model = whole.model](const core::Token& token) {
-    return LayerMade{experiment::layer_of(*model, *now, key.layer, token), key.computed, key.layer};
+  layer_.begin(key, when, [key, now, model = whole.model](const core::StopToken& token) {
+    return ComputedLayer{experiment::unedited_layer(*model, *now, key.layer, token), key.computation_id,
+                         key.layer};
   });
 }
 
 std::optional<WholeReading::StreamKey> WholeReading::stream_key(const WholeModel& whole,
                                                                 const core::explain::CellAddress& cell) {
   using core::attention::Stage;
-  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.computed)
+  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.computation_id)
     return std::nullopt;
-  if (cell.row >= whole.of_pass.n_tokens() || cell.column >= whole.model->description().sizes.d_model)
+  if (cell.row >= whole.unedited.n_tokens() || cell.column >= whole.model->description().sizes.d_model)
     return std::nullopt;
-  return StreamKey{whole.computed, whole.layer, cell.row, cell.column};
+  return StreamKey{whole.computation_id, whole.layer, cell.row, cell.column};
 }
 
 void WholeReading::follow_stream(const WholeModel& whole,
                                  const std::optional<core::explain::CellAddress>& pinned) {
   const Reading now = readings()->now;
   const auto key = pinned ? stream_key(whole, *pinned) : std::nullopt;
-  if (!key || now->pass->computed(key->layer) != key->computed || !stream_.needs(*key)) return;
-  stream_.begin(*key, When::background,
-                [key = *key, now, model = whole.model, pool = pool_](const core::Token& token) {
+  if (!key || now->pass->computation_id(key->layer) != key->computation_id || !stream_.needs(*key)) return;
+  stream_.begin(*key, Schedule::background,
+                [key = *key, now, model = whole.model, pool = pool_](const core::StopToken& token) {
                   return model->stream(*now->pass, key.layer, key.row, key.column, {*pool, token});
                 });
 }
 
-const core::transformer::StreamNumber* WholeReading::stream(const WholeModel& whole,
-                                                            const core::explain::CellAddress& cell) const {
+const core::transformer::ResidualElement* WholeReading::stream(const WholeModel& whole,
+                                                               const core::explain::CellAddress& cell) const {
   const auto key = stream_key(whole, cell);
-  return key && stream_.is_of(*key) ? stream_.value() : nullptr;
+  return key && stream_.matches(*key) ? stream_.value() : nullptr;
 }
 
-const LayerMade* WholeReading::layer() const {
-  const LayerMade* made = layer_.value();
+const ComputedLayer* WholeReading::layer() const {
+  const ComputedLayer* made = layer_.value();
   const bool is_of_last = made && readings() && made->layer < readings()->now->layers.size() &&
-                          readings()->now->pass->computed(made->layer) == made->computed;
+                          readings()->now->pass->computation_id(made->layer) == made->computation_id;
   return is_of_last ? made : nullptr;
 }
 
 void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& look,
                                   std::size_t selected_head) {
   const Prediction* next = prediction();
-  if (!next || next->lens.empty() || !is_of(whole)) return;
+  if (!next || next->lens.empty() || !matches(whole)) return;
   effects_.follow(whole.model, {readings()->now, next->chosen.id, look.shown_temperature()},
                   {whole.layer, selected_head}, pool_);
 }
@@ -325,7 +327,7 @@ bool WholeReading::is_busy() const {
 }
 
 bool WholeReading::is_behind(const WholeModel& whole) const {
-  return !is_of(whole) || prediction_.is_busy() || layer_.is_busy();
+  return !matches(whole) || prediction_.is_busy() || layer_.is_busy();
 }
 
 }  // namespace app

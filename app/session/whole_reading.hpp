@@ -67,7 +67,7 @@ class HeadEffects {
   struct PortionKey {
     EffectsKey of;
     std::vector<Head> heads;
-    bool is_near(const PortionKey& newest) const { return of == newest.of; }
+    bool is_compatible(const PortionKey& newest) const { return of == newest.of; }
     friend bool operator==(const PortionKey&, const PortionKey&) = default;
   };
 
@@ -82,9 +82,9 @@ struct BothReadings {
 };
 
 /// The displayed layer as computed by the pass.
-struct LayerMade {
+struct ComputedLayer {
   std::optional<core::attention::Model> model;  ///< nothing: its numbers are the same as before
-  std::shared_ptr<const void> computed;
+  std::shared_ptr<const void> computation_id;
   std::size_t layer = 0;
 };
 
@@ -96,14 +96,14 @@ class WholeReading {
     const void* model = nullptr;
     core::experiment::Experiment experiment;
     std::uint64_t state = 0;  ///< of the model's parameters
-    bool is_near(const Key& newest) const {
+    bool is_compatible(const Key& newest) const {
       return model == newest.model && experiment.text == newest.experiment.text &&
              experiment.made == newest.experiment.made;
     }
     friend bool operator==(const Key&, const Key&) = default;
   };
   /// Readings and their key.
-  struct Kept {
+  struct SavedReadings {
     Key key;
     BothReadings readings;
   };
@@ -111,23 +111,23 @@ class WholeReading {
   explicit WholeReading(Jobs& jobs);
 
   /// Takes the readings of a model that was opened.
-  void begin_with(const WholeModel& whole, BothReadings readings);
+  void set_readings(const WholeModel& whole, BothReadings readings);
   /// Requests the displayed parts of a model: the effect of a head, and a pinned cell in the residual stream.
   /// Once a frame.
   void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
   /// Drops everything.
   void clear();
-  /// Returns the last readings, for put_back() together with their model; nothing before the first.
-  std::optional<Kept> kept() const;
-  void put_back(Kept kept);
+  /// Returns the last readings, for restore_readings() together with their model; nothing before the first.
+  std::optional<SavedReadings> kept() const;
+  void restore_readings(SavedReadings kept);
   /// Begins to ablate every head in turn.
   void sweep() { effects_.sweep(); }
   void stop_sweep() { effects_.stop(); }
 
   /// Return the last readings, or nullptr; and whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }
-  bool is_of(const WholeModel& whole) const;
+  bool matches(const WholeModel& whole) const;
   /// Whether reading that text has failed.
   bool has_failed(const WholeModel& whole) const { return readings_.has_failed(key_of(whole)); }
   /// Returns the prediction of the last reading, or nullptr.
@@ -135,10 +135,10 @@ class WholeReading {
   /// Returns a number that changes with the maps of a layer.
   std::uint64_t version_of(std::size_t layer) const;
   /// Returns the requested layer of the last readings where the document's differs from it, or nullptr.
-  const LayerMade* layer() const;
+  const ComputedLayer* layer() const;
   /// Returns the residual stream at a cell of a layer's input or output, or nullptr while it is unknown.
-  const core::transformer::StreamNumber* stream(const WholeModel& whole,
-                                                const core::explain::CellAddress& cell) const;
+  const core::transformer::ResidualElement* stream(const WholeModel& whole,
+                                                   const core::explain::CellAddress& cell) const;
   /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
   /// Returns the roles of every head on random repeated tokens, [layer][head]; nullptr while they are
@@ -159,19 +159,19 @@ class WholeReading {
     Reading now, before;
     std::optional<std::size_t> token;
     double temperature = 1;
-    bool is_near(const PredictionKey&) const { return true; }
+    bool is_compatible(const PredictionKey&) const { return true; }
     friend bool operator==(const PredictionKey& a, const PredictionKey& b) {
       return a.now->pass == b.now->pass && a.before->pass == b.before->pass && a.token == b.token &&
              a.temperature == b.temperature;
     }
   };
   struct LayerKey {
-    std::shared_ptr<const void> computed;
+    std::shared_ptr<const void> computation_id;
     std::size_t layer = 0;
     friend bool operator==(const LayerKey&, const LayerKey&) = default;
   };
   struct StreamKey {
-    std::shared_ptr<const void> computed;
+    std::shared_ptr<const void> computation_id;
     std::size_t layer = 0, row = 0, column = 0;
     friend bool operator==(const StreamKey&, const StreamKey&) = default;
   };
@@ -194,15 +194,15 @@ class WholeReading {
   void follow_layer(const WholeModel& whole);
   void follow_stream(const WholeModel& whole, const std::optional<core::explain::CellAddress>& pinned);
   void follow_effects(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
-  void number_maps();
+  void update_map_versions();
 
   Jobs& jobs_;
   std::shared_ptr<core::ThreadPool> pool_;
   AsyncValue<Key, BothReadings> readings_;
   AsyncValue<FillKey, BothReadings> filled_;
   AsyncValue<PredictionKey, Prediction> prediction_;
-  AsyncValue<LayerKey, LayerMade> layer_;
-  AsyncValue<StreamKey, core::transformer::StreamNumber> stream_;
+  AsyncValue<LayerKey, ComputedLayer> layer_;
+  AsyncValue<StreamKey, core::transformer::ResidualElement> stream_;
   AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]

@@ -14,7 +14,7 @@ inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeyPadEnter;
 #endif
 
 /// Whether glyphs are rasterized on first use, and not when their font is loaded.
-inline constexpr bool makes_letters_when_asked = IMGUI_VERSION_NUM >= 19200;
+inline constexpr bool rasterizes_on_demand = IMGUI_VERSION_NUM >= 19200;
 
 /// Returns an OpenGL texture as ImGui's draw lists expect it.
 inline ImTextureID texture_id(unsigned texture) {
@@ -22,7 +22,7 @@ inline ImTextureID texture_id(unsigned texture) {
 }
 
 /// Returns the texture of a command, as a number that no other texture has.
-inline std::uint64_t drawn_texture(const ImDrawCmd& command) {
+inline std::uint64_t command_texture(const ImDrawCmd& command) {
 #if IMGUI_VERSION_NUM >= 19200
   constexpr std::uint64_t of_imgui = std::uint64_t{1} << 63;  // the backend may not have created it yet
   const ImTextureRef& texture = command.TexRef;
@@ -52,7 +52,7 @@ inline float font_size(const ImFont* font) {
 }
 
 /// Returns the glyphs of a font at the height at which it was loaded, with their metrics.
-inline auto* letters_of(ImFont* font) {
+inline auto* glyphs_of(ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
   return font->GetFontBaked(font->LegacySize);
 #else
@@ -61,14 +61,14 @@ inline auto* letters_of(ImFont* font) {
 }
 
 /// Returns whether a font was loaded with a glyph of the character.
-inline bool has_letter(ImFont* font, char32_t character) {
+inline bool has_glyph(ImFont* font, char32_t character) {
   return character <= IM_UNICODE_CODEPOINT_MAX &&
-         letters_of(font)->FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr;
+         glyphs_of(font)->FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr;
 }
 
 /// Returns the distance from the top of a line of a font to its baseline, in pixels.
 inline float ascent(ImFont* font) {
-  return letters_of(font)->Ascent;
+  return glyphs_of(font)->Ascent;
 }
 
 /// Selects a font, at the height at which it was loaded, until ImGui::PopFont.
@@ -81,15 +81,15 @@ inline void push_font(ImFont* font) {
 }
 
 /// Makes the first loaded font the default where none is pushed, also after others were loaded.
-inline void follow_first_font() {
+inline void use_first_font() {
 #if IMGUI_VERSION_NUM >= 19200
   ImGui::GetStyle().FontSizeBase = font_size(ImGui::GetIO().Fonts->Fonts[0]);
 #endif
 }
 
 /// Draws text without skipping the glyphs outside the visible area.
-inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 color, const char* begin,
-                       const char* end) {
+inline void draw_unclipped_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 color,
+                                const char* begin, const char* end) {
   constexpr float far = 1e6f;
   font->RenderText(list, size, at, color, ImVec4(-far, -far, far, far), begin, end);
 }

@@ -28,7 +28,7 @@ Metrics metrics(ImVec2 window, float scale) {
   // get the rest.
   constexpr float narrow_view = 736;
   if (m.narrow) m.right = 0, m.left = std::max(m.left, std::floor(window.x - m.px(narrow_view)));
-  m.padding = m.px(m.compact ? 12 : 16), m.centre_padding = m.px(m.compact ? 12 : 20);
+  m.padding = m.px(m.compact ? 12 : 16), m.center_padding = m.px(m.compact ? 12 : 20);
   m.pitch = m.px(m.compact ? 25 : 29);
   m.menu = m.px(28), m.status = m.px(28), m.tabs = m.px(36) - 1, m.frame = m.px(24);
   return m;
@@ -52,21 +52,21 @@ void apply_style(const Palette& p, const Metrics& m) {
 
   ImVec4* c = s.Colors;
   c[ImGuiCol_Text] = vec(p.text), c[ImGuiCol_TextDisabled] = vec(p.faint);
-  c[ImGuiCol_WindowBg] = vec(p.ground.panel), c[ImGuiCol_ChildBg] = vec(p.ground.panel, 0),
-  c[ImGuiCol_PopupBg] = vec(p.ground.raised);
-  c[ImGuiCol_MenuBarBg] = vec(p.ground.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line),
-  c[ImGuiCol_BorderShadow] = vec(p.ground.panel, 0);
+  c[ImGuiCol_WindowBg] = vec(p.background.panel), c[ImGuiCol_ChildBg] = vec(p.background.panel, 0),
+  c[ImGuiCol_PopupBg] = vec(p.background.raised);
+  c[ImGuiCol_MenuBarBg] = vec(p.background.panel, 0), c[ImGuiCol_Border] = vec(p.strong_line),
+  c[ImGuiCol_BorderShadow] = vec(p.background.panel, 0);
   c[ImGuiCol_FrameBg] = c[ImGuiCol_Button] = c[ImGuiCol_Header] = vec(p.control.rest);
   c[ImGuiCol_FrameBgHovered] = c[ImGuiCol_ButtonHovered] = c[ImGuiCol_HeaderHovered] = vec(p.control.hovered);
   c[ImGuiCol_FrameBgActive] = c[ImGuiCol_ButtonActive] = c[ImGuiCol_HeaderActive] = vec(p.control.active);
-  c[ImGuiCol_TitleBg] = c[ImGuiCol_TitleBgActive] = c[ImGuiCol_TitleBgCollapsed] = vec(p.ground.panel);
-  c[ImGuiCol_ScrollbarBg] = vec(p.ground.panel, 0), c[ImGuiCol_ScrollbarGrab] = vec(p.control.active);
+  c[ImGuiCol_TitleBg] = c[ImGuiCol_TitleBgActive] = c[ImGuiCol_TitleBgCollapsed] = vec(p.background.panel);
+  c[ImGuiCol_ScrollbarBg] = vec(p.background.panel, 0), c[ImGuiCol_ScrollbarGrab] = vec(p.control.active);
   c[ImGuiCol_ScrollbarGrabHovered] = c[ImGuiCol_ScrollbarGrabActive] = vec(p.faint);
   c[ImGuiCol_CheckMark] = c[ImGuiCol_SliderGrab] = c[ImGuiCol_SliderGrabActive] = vec(p.accent);
   c[ImGuiCol_Separator] = vec(p.line),
   c[ImGuiCol_SeparatorHovered] = c[ImGuiCol_SeparatorActive] = vec(p.strong_line);
   c[ImGuiCol_TextSelectedBg] = vec(p.accent, 0.35f), c[ImGuiCol_NavHighlight] = vec(p.accent);
-  c[ImGuiCol_PlotHistogram] = vec(p.accent), c[ImGuiCol_ModalWindowDimBg] = vec(p.ground.back, 0.6f);
+  c[ImGuiCol_PlotHistogram] = vec(p.accent), c[ImGuiCol_ModalWindowDimBg] = vec(p.background.back, 0.6f);
 }
 
 }  // namespace app

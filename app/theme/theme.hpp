@@ -25,7 +25,7 @@ struct Metrics {
   float scale = 1;       ///< of the display; metrics() multiplies every length below by it
   bool compact = false;  ///< narrower than 1400 or lower than 900 pixels at scale 1
   bool narrow = false;   ///< narrower than 1100 pixels at scale 1: the inspector shares the place of EDIT
-  float left = 296, right = 332, padding = 16, centre_padding = 20, pitch = 29;
+  float left = 296, right = 332, padding = 16, center_padding = 20, pitch = 29;
   float menu = 28, status = 28, tabs = 36, frame = 24;
   /// Returns a length at scale 1 in pixels, rounded.
   float px(float length) const;
@@ -47,7 +47,7 @@ struct Fonts {
 
 /// Characters beyond those that are always loaded. Dear ImGui's user data points to it, so that any code that
 /// draws text can request them.
-struct Characters {
+struct GlyphRequests {
   std::set<char32_t> wanted;   ///< drawn so far
   std::set<char32_t> missing;  ///< the subset that no installed font has, or that Dear ImGui cannot hold
 };

@@ -26,7 +26,7 @@
 namespace app {
 
 /// Progress of the update of the window to the newest model.
-struct Renewal {
+struct UpdateProgress {
   double seconds = 0;  ///< since the pictures became outdated
   double share = 0;    ///< of the work done, 0 … 1
 };
@@ -34,22 +34,22 @@ struct Renewal {
 /// Results computed from the model for the panels, and the progress of work in the background.
 struct Work {
   double compute_ms = 0;  ///< of the displayed trace
-  ValueRanges& extents;
+  ValueRanges& value_ranges;
   Statistics& statistics;
-  const Laboratory* laboratory = nullptr;  ///< if displayed, else nullptr
-  const PictureSource* source = nullptr;   ///< of the trace's pictures, or nullptr
-  const Renewal* renewal = nullptr;        ///< nullptr if nothing is being updated
-  const Opening* opening = nullptr;        ///< of a file: being read, or with choices to make
-  const Changes* changes = nullptr;        ///< of the last edit of the displayed model, or nullptr
+  const Laboratory* laboratory = nullptr;           ///< if displayed, else nullptr
+  const PictureSource* source = nullptr;            ///< of the trace's pictures, or nullptr
+  const UpdateProgress* update_progress = nullptr;  ///< nullptr if nothing is being updated
+  const Opening* opening = nullptr;                 ///< of a file: being read, or with choices to make
+  const Changes* changes = nullptr;                 ///< of the last edit of the displayed model, or nullptr
   const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
-  const OpenedWhole* start_model = nullptr;  ///< offered by the start page; nullptr until it is read
+  const OpenedModel* start_model = nullptr;  ///< offered by the start page; nullptr until it is read
 };
 
 /// The snapshots, and the comparison of the chosen one with the live model.
-struct Compared {
+struct ComparisonState {
   std::span<const Reference> references = {};  ///< ComparedLook::reference is the index of A
   const Comparison* comparison = nullptr;      ///< if displayed, else nullptr
-  ComparisonWork work = {};                    ///< state of the pending comparison
+  ComparisonProgress work = {};                ///< state of the pending comparison
 };
 
 /// Everything that a panel needs in one frame: it reads the state, draws, and adds commands.
@@ -67,11 +67,11 @@ struct Frame {
   Landmarks& landmarks;
   Commands& commands;
   Work work;
-  Compared compared = {};
+  ComparisonState compared = {};
   const LessonState* lesson = nullptr;  ///< of the current lesson, or nullptr
 
   /// Returns whether the displayed model and sequence are the newest.
-  bool shows_newest() const {
+  bool is_up_to_date() const {
     return displayed.model == pending.model && displayed.look.sequence == pending.look.sequence;
   }
 };

@@ -15,7 +15,7 @@ class Landmarks {
  public:
   struct Rect {
     ImVec2 min, max;
-    ImVec2 centre() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
+    ImVec2 center() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
   };
 
   /// Removes the marks of the last frame.

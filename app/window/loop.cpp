@@ -13,66 +13,66 @@
 
 namespace app {
 
-constexpr std::uint64_t numbers_of_a = 1ull << 63;  // bit of a version that no live numbers have
+constexpr std::uint64_t reference_version_bit = 1ull << 63;  // bit of a version that no live numbers have
 
-void follow_held_key(Store& store) {
+void show_reference_while_held(Store& store) {
   const View& view = store.view();
   const ImGuiIO& io = ImGui::GetIO();
   const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible &&
                     !view.selection.cursor && view.forms.dialog == Dialog::none &&
                     view.look.tab != Tab::laboratory && view.look.tab != Tab::layers &&
-                    !view.selection.presenting.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
-  if (held == view.selection.shows_a) return;
+                    !view.selection.presentation.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
+  if (held == view.selection.shows_reference) return;
   store.dispatch(ShowReference{held});
   store.update();
 }
 
 DisplayedState displayed_state(const Store& store) {
-  const LiveTrace* kept = store.comparing().kept();
-  const LookedAt view = store.shown_view();
-  if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
+  const LiveTrace* kept = store.live_comparison().kept();
+  const ModelView view = store.shown_view();
+  if (!view.selection.shows_reference || !kept || view.look.tab == Tab::compare)
     return {store.live(), store.live().version(), view};
-  DisplayedState a{*kept, numbers_of_a | kept->version(), view, true};
+  DisplayedState a{*kept, reference_version_bit | kept->version(), view, true};
   a.view.look.sequence = kept->sequence();
-  keep_within(a.view, kept->model());
+  clamp_view(a.view, kept->model());
   return a;
 }
 
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto pause_between = 300ms;  // two writes, as dragging a border changes a setting in each frame
-constexpr auto glance = 10ms;          // between two checks of the token
+constexpr auto write_interval = 300ms;  // two writes, as dragging a border changes a setting in each frame
+constexpr auto poll_interval = 10ms;    // between two checks of the token
 
 /// Merges the changes into the files, which other windows write too; returns "" or an error message.
-std::string write_changes(const std::filesystem::path& folder, const platform::Memory& before,
-                          const platform::Memory& now) {
-  const platform::Memory there = platform::read_memory(folder);
-  const platform::Memory after = platform::merged(before, now, there);
-  return after == there ? "" : platform::write_memory(folder, after);
+std::string write_changes(const std::filesystem::path& folder, const platform::UserState& before,
+                          const platform::UserState& now) {
+  const platform::UserState there = platform::read_user_state(folder);
+  const platform::UserState after = platform::merge_user_state(before, now, there);
+  return after == there ? "" : platform::write_user_state(folder, after);
 }
 
 }  // namespace
 
-void Remembering::follow(const platform::Memory& now) {
+void SettingsWriter::follow(const platform::UserState& now) {
   if (queue_.is_busy() || now == seen_) return;
   seen_ = now;
   queue_.start([this, folder = folder_, before = written_, now,
-                at = next_](const core::Token& token) -> Jobs::Delivery {
-    while (token.goes_on() && Jobs::Clock::now() < at) std::this_thread::sleep_for(glance);
-    if (!token.goes_on()) return {};
+                at = next_](const core::StopToken& token) -> Jobs::Delivery {
+    while (token.should_continue() && Jobs::Clock::now() < at) std::this_thread::sleep_for(poll_interval);
+    if (!token.should_continue()) return {};
     const std::string problem = write_changes(folder, before, now);
     return [this, now, problem] {
-      next_ = Jobs::Clock::now() + pause_between;
+      next_ = Jobs::Clock::now() + write_interval;
       if (problem.empty())
         written_ = now;
       else if (!std::exchange(has_failed_, true))
-        queue_.jobs().tell({problem});
+        queue_.jobs().report_failure({problem});
     };
   });
 }
 
-void Remembering::finish(const platform::Memory& now) {
+void SettingsWriter::finish(const platform::UserState& now) {
   queue_.cancel();
   queue_.wait();
   write_changes(folder_, written_, now);
@@ -80,21 +80,21 @@ void Remembering::finish(const platform::Memory& now) {
 
 namespace {
 
-constexpr int frames_after_an_event = 3;  // ImGui needs that many to settle
-constexpr double blink_seconds = 0.4;     // of the text cursor
-constexpr double progress_seconds = 0.1;  // between two updates of the progress of background work
-constexpr double look_seconds = 0.25;     // between two checks for work left by a window that is ending
+constexpr int frames_after_an_event = 3;        // ImGui needs that many to settle
+constexpr double blink_seconds = 0.4;           // of the text cursor
+constexpr double progress_seconds = 0.1;        // between two updates of the progress of background work
+constexpr double leftover_poll_seconds = 0.25;  // between two checks for work left by a window that is ending
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // to dim the background of a dialog
 constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
-constexpr double moving_seconds = 1.0 / 60;
+constexpr double animation_frame_seconds = 1.0 / 60;
 
 bool has_menu() {
   return ImGui::IsPopupOpen("", any_popup);
 }
 
 /// Returns whether a key belongs to an open menu, list or popup: Escape closes it, arrows navigate it.
-bool is_of_menu(const KeyPress& press) {
+bool is_menu_key(const KeyPress& press) {
   constexpr std::array keys{Key::escape, Key::left, Key::right, Key::up, Key::down};
   return !press.ctrl && std::ranges::find(keys, press.key) != keys.end() && has_menu();
 }
@@ -113,34 +113,35 @@ Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store, Dra
       draw_(std::move(draw)),
       statistics_(store.jobs()),
       source_(store.jobs()),
-      source_of_a_(store.jobs()) {
-  store_.jobs().wake_by([&screen] { screen.wake(); });
+      reference_source_(store.jobs()) {
+  store_.jobs().set_wake_callback([&screen] { screen.wake(); });
 }
 
 Loop::~Loop() {
-  store_.jobs().wake_by({});
+  store_.jobs().set_wake_callback({});
 }
 
 /// Returns whether something in the window is animated.
-bool Loop::is_moving() const {
+bool Loop::is_animating() const {
   const View& view = store_.view();
   if (view.settings.reduce_motion) return false;
-  const auto& flight = view.selection.presenting.flight;
-  return (flight && flight->runs) || changes_.seconds() < flash_seconds + 2 * moving_seconds;
+  const auto& operand_animation = view.selection.presentation.operand_animation;
+  return (operand_animation && operand_animation->is_running) ||
+         changes_.seconds() < flash_seconds + 2 * animation_frame_seconds;
 }
 
 /// Returns whether windows that are still ending may leave work to this one.
-bool Loop::is_new() const {
-  return ImGui::GetTime() < std::chrono::duration<double>(looks_for_left).count();
+bool Loop::expects_leftovers() const {
+  return ImGui::GetTime() < std::chrono::duration<double>(leftover_search_time).count();
 }
 
 double Loop::seconds_to_wait() const {
   if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
-  if (is_moving()) return moving_seconds;
+  if (is_animating()) return animation_frame_seconds;
   if (store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
       screen_.is_loading_fonts())
     return progress_seconds;
-  if (is_new()) return look_seconds;
+  if (expects_leftovers()) return leftover_poll_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
@@ -149,8 +150,8 @@ bool Loop::step() {
   const bool something_happened = screen_.wait(seconds_to_wait());
   if (something_happened || typing || store_.is_reading() || store_.is_writing())
     frames_to_draw_ = frames_after_an_event;
-  if (is_moving() || store_.live().is_behind() || store_.is_working() || painter_.is_behind() ||
-      screen_.is_loading_fonts() || is_new())
+  if (is_animating() || store_.live().is_behind() || store_.is_working() || painter_.is_behind() ||
+      screen_.is_loading_fonts() || expects_leftovers())
     frames_to_draw_ = std::max(frames_to_draw_, 1);
   if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
     frames_to_draw_ = frames_to_dim;
@@ -169,18 +170,18 @@ bool Loop::step() {
 /// Returns the lengths of this frame; a presentation is as dense as the largest window.
 Metrics Loop::metrics_now() const {
   Metrics m = metrics(screen_.size(), scale_);
-  if (store_.view().selection.presenting.on) m.compact = m.narrow = false;
+  if (store_.view().selection.presentation.on) m.compact = m.narrow = false;
   return m;
 }
 
 void Loop::prepare_style() {
   const View& view = store_.view();
-  const bool presents = view.selection.presenting.on;
+  const bool presents = view.selection.presentation.on;
   const float scale = presents ? presenting_scale(screen_.size()) : screen_.scale() * view.settings.scale,
               text_scale = presents ? scale : scale * view.settings.text_size;
   scale_ = scale;
-  if (std::exchange(fills_screen_, view.selection.presenting.full_screen) != fills_screen_)
-    screen_.fill_screen(fills_screen_);
+  if (std::exchange(fills_screen_, view.selection.presentation.full_screen) != fills_screen_)
+    screen_.set_fullscreen(fills_screen_);
   apply_style(palette(store_.view().settings.dark), metrics_now());
   painter_.set_scale(scale);
   if (screen_.prepare_fonts(text_scale) && !screen_.fonts().warning.empty())
@@ -189,7 +190,7 @@ void Loop::prepare_style() {
 
 /// Disables ImGui's keyboard navigation while Shift and arrows move the pinned cell, ← and → step through a
 /// lesson or presentation, or Page up and down change the layer; Tab always navigates.
-void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
+void Loop::update_keyboard_navigation(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
   const bool cells =
@@ -197,7 +198,7 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   const Selection& now = store_.view().selection;
   // While they are held, too: else the next frame would navigate.
   const bool held = platform::key_down(ImGuiKey_LeftArrow) || platform::key_down(ImGuiKey_RightArrow);
-  const bool steps = (now.lesson || now.presenting.on) && !has_menu() &&
+  const bool steps = (now.lesson || now.presentation.on) && !has_menu() &&
                      (held || std::ranges::any_of(keys, [](const KeyPress& k) {
                         return k.key == Key::left || k.key == Key::right;
                       }));
@@ -220,16 +221,16 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   try {
     read_input(keys, commands);
   } catch (...) {
-    store_.dispatch(ShowMessage{failure_of("a key").words, true});
+    store_.dispatch(ShowMessage{current_failure("a key").words, true});
   }
-  steer_keyboard(keys);
+  update_keyboard_navigation(keys);
   screen_.begin_frame(adjust);
   landmarks_.clear();
-  follow_held_key(store_);  // before anything of the store is read, as it may change all of it
+  show_reference_while_held(store_);  // before anything of the store is read, as it may change all of it
   draw(commands);
   screen_.end_frame(
-      palette(store_.view().settings.dark).ground.panel,
-      [this](std::uint64_t texture, const render::Share& part) { return painter_.painted(texture, part); });
+      palette(store_.view().settings.dark).background.panel,
+      [this](std::uint64_t texture, const render::UvRect& part) { return painter_.painted(texture, part); });
   painter_.end_frame();
   handle(commands);
 }
@@ -239,16 +240,16 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
   if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
     const DocumentState document = store_.document();
     const DisplayedState shown = displayed_state(store_);
-    const Kept kept = store_.kept();
+    const PersistentState kept = store_.kept();
     for (const KeyPress& key : keys)
-      if (!is_of_menu(key))
+      if (!is_menu_key(key))
         handle_key(
             key,
             {shown.displayed(), store_.pending(), view.settings, view.forms, document, {}, &kept.progress},
             commands);
   }
   for (const auto& path : screen_.take_dropped_files())
-    commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
+    commands.add(command_for_dropped_file(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
 }
 
 void Loop::draw(Commands& commands) {
@@ -256,22 +257,23 @@ void Loop::draw(Commands& commands) {
   const Displayed shown = state.displayed();
   const DocumentState document = store_.document();
   const Opening opening = store_.opening();
-  const Kept kept = store_.kept();
+  const PersistentState kept = store_.kept();
   const View& view = store_.view();
-  statistics_.read_from(state.live);
+  statistics_.follow_trace(state.live);
   source_.follow(store_.live());
   if (state.is_a)
-    source_of_a_.follow(state.live);
+    reference_source_.follow(state.live);
   else
-    source_of_a_.stop();
-  const PictureSource& source = state.is_a ? source_of_a_ : source_;
-  const Renewal renewal =
-      state.is_a ? Renewal{} : Renewal{store_.live().seconds_behind(), store_.live().share_done()};
-  const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
+    reference_source_.stop();
+  const PictureSource& source = state.is_a ? reference_source_ : source_;
+  const UpdateProgress update_progress =
+      state.is_a ? UpdateProgress{}
+                 : UpdateProgress{store_.live().seconds_behind(), store_.live().share_done()};
+  const bool awaits_a = view.selection.shows_reference && store_.live_comparison().work().is_updating;
   const Pending pending = store_.pending();
   const bool reads = pending.whole && pending.reading->is_behind(*pending.whole);
-  const bool is_renewing =
-      awaits_a || reads || store_.live().is_behind() || source.is_making() || painter_.is_behind();
+  const bool is_updating =
+      awaits_a || reads || store_.live().is_behind() || source.is_busy() || painter_.is_behind();
   const Frame frame{
       .displayed = shown,
       // While A is displayed in place of B, editing panels show A as well.
@@ -288,29 +290,30 @@ void Loop::draw(Commands& commands) {
       .landmarks = landmarks_,
       .commands = commands,
       .work = {.compute_ms = store_.live().compute_ms(),
-               .extents = extents_,
+               .value_ranges = value_ranges_,
                .statistics = statistics_,
                .laboratory = store_.laboratory(),
                .source = &source,
-               .renewal = is_renewing ? &renewal : nullptr,
+               .update_progress = is_updating ? &update_progress : nullptr,
                .opening = &opening,
-               .changes = state.is_a || !store_.shows_newest() ? nullptr : &changes_,
+               .changes = state.is_a || !store_.is_up_to_date() ? nullptr : &changes_,
                .progress = &kept.progress,
                .start_model = store_.start_model()},
-      .compared = {store_.references(), store_.comparing().comparison(), store_.comparing().work()},
+      .compared = {store_.references(), store_.live_comparison().comparison(),
+                   store_.live_comparison().work()},
       .lesson = store_.lesson()};
   draw_(frame);
 }
 
 /// Records the state that an edit is about to change.
-void Loop::watch_changes(const Command& command) {
+void Loop::record_edit(const Command& command) {
   if (command.get_if<ApplyEdit>() || command.get_if<Undo>() || command.get_if<Redo>())
     changes_.edit(store_.model(), store_.view().look.sequence);
 }
 
 void Loop::handle(Commands& commands) {
   for (const Command& command : commands.take()) {
-    watch_changes(command);
+    record_edit(command);
     store_.dispatch(command);
   }
   if (!ImGui::IsAnyItemActive()) {

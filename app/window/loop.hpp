@@ -23,7 +23,7 @@ namespace app {
 struct DisplayedState {
   const LiveTrace& live;  ///< owner of the trace
   std::uint64_t version;
-  LookedAt view;      ///< limited to the parts that its model has
+  ModelView view;     ///< limited to the parts that its model has
   bool is_a = false;  ///< a snapshot
 
   Displayed displayed() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
@@ -31,27 +31,27 @@ struct DisplayedState {
 
 /// Displays the chosen A in place of B while Space is held, unless the key has another meaning where the
 /// keyboard focus is. Must be called between ImGui::NewFrame and the panels.
-void follow_held_key(Store& store);
+void show_reference_while_held(Store& store);
 
 DisplayedState displayed_state(const Store& store);
 
 /// Background writer of settings, recent files and lesson progress: they are saved soon after a change,
 /// however the program ends.
-class Remembering {
+class SettingsWriter {
  public:
   /// Begins with the memory read from that folder.
-  Remembering(Jobs& jobs, std::filesystem::path folder, platform::Memory began)
-      : queue_(jobs), folder_(std::move(folder)), written_(began), seen_(std::move(began)) {}
+  SettingsWriter(Jobs& jobs, std::filesystem::path folder, platform::UserState initial)
+      : queue_(jobs), folder_(std::move(folder)), written_(initial), seen_(std::move(initial)) {}
 
   /// Must be called once per frame; reports only the first failed write.
-  void follow(const platform::Memory& now);
+  void follow(const platform::UserState& now);
   /// Waits for the write in progress, then writes the remaining changes.
-  void finish(const platform::Memory& now);
+  void finish(const platform::UserState& now);
 
  private:
   JobQueue queue_;
   std::filesystem::path folder_;
-  platform::Memory written_, seen_;
+  platform::UserState written_, seen_;
   Jobs::Clock::time_point next_;
   bool has_failed_ = false;
 };
@@ -78,8 +78,8 @@ class Loop {
   /// Returns whether statistics, stages of the trace or glyphs are computed in the background, or pictures
   /// are left to the next frame.
   bool is_working() const {
-    return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() || painter_.is_behind() ||
-           screen_.is_loading_fonts();
+    return statistics_.is_busy() || source_.is_busy() || reference_source_.is_busy() ||
+           painter_.is_behind() || screen_.is_loading_fonts();
   }
   const Landmarks& landmarks() const { return landmarks_; }
   const Fonts& fonts() const { return screen_.fonts().fonts; }
@@ -90,20 +90,20 @@ class Loop {
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
   void handle(Commands& commands);
-  void steer_keyboard(const std::vector<KeyPress>& keys);
-  bool is_moving() const;
-  bool is_new() const;
+  void update_keyboard_navigation(const std::vector<KeyPress>& keys);
+  bool is_animating() const;
+  bool expects_leftovers() const;
   Metrics metrics_now() const;
-  void watch_changes(const Command& command);
+  void record_edit(const Command& command);
 
   platform::Screen& screen_;
   render::Painter& painter_;
   Store& store_;
   Draw draw_;
-  ValueRanges extents_;
+  ValueRanges value_ranges_;
   Changes changes_;
   Statistics statistics_;
-  PictureSource source_, source_of_a_;  // of the live trace, and of the snapshot in its place
+  PictureSource source_, reference_source_;  // of the live trace, and of the snapshot in its place
   Landmarks landmarks_;
   float scale_ = 1;
   bool fills_screen_ = false;

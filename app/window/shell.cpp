@@ -24,19 +24,19 @@
 namespace app {
 namespace {
 
-constexpr float presented_maps = 0.68f;  // share of the window; the prediction has the rest
+constexpr float presented_maps_share = 0.68f;  // share of the window; the prediction has the rest
 
 /// Layout of the window's regions, in pixels.
 struct Regions {
   ImVec2 size;
-  float left, right;      // widths of the side regions
-  float grip;             // half the width of a splitter's grab area; panels leave it free
-  float top, bottom;      // end of the menu and start of the status bar
-  float model_height;     // of MODEL above EDIT
-  float banner;           // height of the banner about the file, above the view
-  float exhibit, lesson;  // heights of a lesson's pictures above the view and of its text below
-  float flight;           // height of the buttons of an animation or of decoding, below the view
-  float next_token;       // height of the next-token strip, above the inspector
+  float left, right;              // widths of the side regions
+  float grip;                     // half the width of a splitter's grab area; panels leave it free
+  float top, bottom;              // end of the menu and start of the status bar
+  float model_height;             // of MODEL above EDIT
+  float banner;                   // height of the banner about the file, above the view
+  float lesson_pictures, lesson;  // heights of a lesson's pictures above the view and of its text below
+  float animation_bar;            // height of the buttons of an animation or of decoding, below the view
+  float next_token;               // height of the next-token strip, above the inspector
 };
 
 struct PanelRow {
@@ -49,11 +49,11 @@ struct PanelRow {
 };
 
 bool presents(const Frame& f) {
-  return f.displayed.selection.presenting.on;
+  return f.displayed.selection.presentation.on;
 }
 /// Returns whether panels surround the view: not in a presentation, nor on the start page.
 bool has_side_panels(const Frame& f) {
-  return !presents(f) && !panels::shows_start(f);
+  return !presents(f) && !panels::shows_start_page(f);
 }
 bool shows_layers(const Frame& frame) {
   return frame.displayed.look.tab == Tab::layers && has_side_panels(frame);
@@ -73,41 +73,41 @@ float view_top(const Frame& f, const Regions& r) {
 }
 
 /// Returns the rectangle of the tabs' views, between the side regions.
-ImVec4 view_place(const Frame& f, const Regions& r) {
-  return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip,
-          r.bottom - r.lesson - r.flight};
+ImVec4 view_rect(const Frame& f, const Regions& r) {
+  return {r.left + r.grip, view_top(f, r) + 1 + r.lesson_pictures, r.size.x - r.right - r.grip,
+          r.bottom - r.lesson - r.animation_bar};
 }
 
 /// Returns the rectangle at the left below MODEL and, in narrow windows, below its tabs.
-ImVec4 below_model(const Frame& f, const Regions& r) {
+ImVec4 below_model_rect(const Frame& f, const Regions& r) {
   const float tabs = shows_layers(f) ? 0 : panels::side_tabs_height(f);
   const float strip = f.metrics.narrow ? r.next_token : 0;
   return {r.grip, r.top + r.model_height + 1 + strip + tabs, r.left - r.grip, r.bottom};
 }
 
-void draw_inspector_and_words(const Frame& frame) {
-  if (panels::lesson_is_beside(frame)) panels::draw_lesson_beside(frame);
+void draw_inspector_and_terms(const Frame& frame) {
+  if (panels::lesson_is_in_inspector(frame)) panels::draw_lesson_in_inspector(frame);
   if (shows_layers(frame))
     panels::draw_selected_head(frame);
   else if (frame.displayed.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);
-  panels::draw_lesson_words(frame);
+  panels::draw_lesson_terms(frame);
 }
 
-constexpr float least_edit = 250;  // minimum height of EDIT, at scale 1
+constexpr float min_edit_height = 250;  // minimum height of EDIT, at scale 1
 
 /// Returns whether MODEL and the panels below it do not fit: then the left side scrolls as one.
-bool scrolls_left(const Frame& f) {
+bool left_side_scrolls(const Frame& f) {
   if (!shows_one_layer(f)) return false;
   const Metrics& m = f.metrics;
   const float below = m.narrow ? panels::side_tabs_height(f) + panels::next_token_height(f) : 0;
-  return panels::model_panel_height(f) + below + m.px(least_edit) >
+  return panels::model_panel_height(f) + below + m.px(min_edit_height) >
          ImGui::GetIO().DisplaySize.y - m.menu - m.status - 2;
 }
 bool shows_model(const Frame& f) {
-  return shows_one_layer(f) && !scrolls_left(f);
+  return shows_one_layer(f) && !left_side_scrolls(f);
 }
 
 void draw_part(const Frame& frame, const char* name, void (*draw)(const Frame&), float height) {
@@ -122,7 +122,7 @@ void draw_part(const Frame& frame, const char* name, void (*draw)(const Frame&),
 }
 
 /// Draws all of the left side, from top to bottom.
-void draw_left(const Frame& frame) {
+void draw_left_side(const Frame& frame) {
   const Metrics& m = frame.metrics;
   panels::draw_model(frame);
   const ImVec2 line = ImGui::GetCursorScreenPos();
@@ -133,15 +133,15 @@ void draw_left(const Frame& frame) {
     if (panels::has_next_token(frame))
       draw_part(frame, "next token", panels::draw_next_token, panels::next_token_height(frame));
     draw_part(frame, "side tabs", panels::draw_side_tabs, panels::side_tabs_height(frame));
-    if (panels::inspects_in_place(frame)) return draw_inspector_and_words(frame);
+    if (panels::inspector_replaces_edit(frame)) return draw_inspector_and_terms(frame);
   }
-  draw_part(frame, "edit", panels::draw_edit, m.px(least_edit));
+  draw_part(frame, "edit", panels::draw_edit, m.px(min_edit_height));
 }
 
 const std::array table_of_panels{
-    PanelRow{"model", draw_left, true, true,
+    PanelRow{"model", draw_left_side, true, true,
              [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.bottom); },
-             scrolls_left},
+             left_side_scrolls},
     PanelRow{"model", panels::draw_model, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
@@ -149,13 +149,13 @@ const std::array table_of_panels{
              shows_model},
     PanelRow{"side tabs", panels::draw_side_tabs, true, false,
              [](const Frame& f, const Regions& r) {
-               const ImVec4 below = below_model(f, r);
+               const ImVec4 below = below_model_rect(f, r);
                return ImVec4(below.x, below.y - panels::side_tabs_height(f), below.z, below.y);
              },
              [](const Frame& f) { return f.metrics.narrow && shows_model(f); }},
-    PanelRow{"edit", panels::draw_edit, true, false, below_model,
-             [](const Frame& f) { return shows_model(f) && !panels::inspects_in_place(f); }},
-    PanelRow{"whole", panels::draw_whole, true, true,
+    PanelRow{"edit", panels::draw_edit, true, false, below_model_rect,
+             [](const Frame& f) { return shows_model(f) && !panels::inspector_replaces_edit(f); }},
+    PanelRow{"whole", panels::draw_whole_model, true, true,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip,
                              f.metrics.narrow ? r.top + r.model_height : r.bottom);
@@ -172,50 +172,51 @@ const std::array table_of_panels{
                              view_top(f, r) + 1);
              },
              [](const Frame& f) { return panels::banner_height(f) > 0 && has_side_panels(f); }},
-    PanelRow{"stages", panels::draw_stages, true, true, view_place,
+    PanelRow{"stages", panels::draw_stages, true, true, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::stages && has_side_panels(f); }},
-    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place, presents_stage},
+    PanelRow{"stages", panels::draw_presented_stage, false, false, view_rect, presents_stage},
     PanelRow{"layers", panels::draw_layers, true, false,
              [](const Frame&, const Regions& r) {
-               return ImVec4(0, r.top, std::round(r.size.x * presented_maps), r.bottom);
+               return ImVec4(0, r.top, std::round(r.size.x * presented_maps_share), r.bottom);
              },
              presents_layers},
     PanelRow{"prediction", panels::draw_presented_prediction, true, true,
              [](const Frame&, const Regions& r) {
-               return ImVec4(std::round(r.size.x * presented_maps), r.top, r.size.x, r.bottom);
+               return ImVec4(std::round(r.size.x * presented_maps_share), r.top, r.size.x, r.bottom);
              },
              presents_layers},
-    PanelRow{"heads", panels::draw_heads, true, true, view_place,
+    PanelRow{"heads", panels::draw_heads, true, true, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::heads && has_side_panels(f); }},
-    PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
+    PanelRow{"tokens", panels::draw_tokens, true, false, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::tokens && has_side_panels(f); }},
-    PanelRow{"compare", panels::draw_compare, true, false, view_place,
+    PanelRow{"compare", panels::draw_compare, true, false, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::compare && has_side_panels(f); }},
-    PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
+    PanelRow{"laboratory", panels::draw_laboratory, true, true, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::laboratory && has_side_panels(f); }},
-    PanelRow{"layers", panels::draw_layers, true, false, view_place,
+    PanelRow{"layers", panels::draw_layers, true, false, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::layers && has_side_panels(f); }},
-    PanelRow{"exhibit", panels::draw_exhibit, true, false,
+    PanelRow{"exhibit", panels::draw_lesson_pictures, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
-                             view_top(f, r) + 1 + r.exhibit);
+                             view_top(f, r) + 1 + r.lesson_pictures);
              },
              [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty() && has_side_panels(f); }},
-    PanelRow{"lesson", panels::draw_lesson, true, false,
-             [](const Frame&, const Regions& r) {
-               return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
-             },
-             [](const Frame& f) { return f.lesson && has_side_panels(f) && !panels::lesson_is_beside(f); }},
+    PanelRow{
+        "lesson", panels::draw_lesson, true, false,
+        [](const Frame&, const Regions& r) {
+          return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
+        },
+        [](const Frame& f) { return f.lesson && has_side_panels(f) && !panels::lesson_is_in_inspector(f); }},
     PanelRow{"flight", panels::draw_animation_bar, true, false,
              [](const Frame&, const Regions& r) {
-               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
-                             r.bottom - r.lesson);
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.animation_bar,
+                             r.size.x - r.right - r.grip, r.bottom - r.lesson);
              },
              [](const Frame& f) { return panels::animation_bar_height(f) > 0; }},
     PanelRow{"decoding", panels::draw_decoding_bar, true, false,
              [](const Frame&, const Regions& r) {
-               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
-                             r.bottom - r.lesson);
+               return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.animation_bar,
+                             r.size.x - r.right - r.grip, r.bottom - r.lesson);
              },
              [](const Frame& f) {
                return panels::decoding_bar_height(f) > 0 && panels::animation_bar_height(f) == 0;
@@ -232,24 +233,24 @@ const std::array table_of_panels{
              },
              [](const Frame& f) {
                return has_side_panels(f) && panels::has_next_token(f) &&
-                      !(f.metrics.narrow && scrolls_left(f));
+                      !(f.metrics.narrow && left_side_scrolls(f));
              }},
-    PanelRow{"inspector", draw_inspector_and_words, true, true,
+    PanelRow{"inspector", draw_inspector_and_terms, true, true,
              [](const Frame& f, const Regions& r) {
-               if (f.metrics.narrow) return below_model(f, r);
+               if (f.metrics.narrow) return below_model_rect(f, r);
                return ImVec4(r.size.x - r.right + r.grip, r.top + r.next_token, r.size.x - r.grip, r.bottom);
              },
              [](const Frame& f) {
                if (!f.metrics.narrow) return has_side_panels(f);
                return has_side_panels(f) &&
-                      (shows_layers(f) || (panels::inspects_in_place(f) && !scrolls_left(f)));
+                      (shows_layers(f) || (panels::inspector_replaces_edit(f) && !left_side_scrolls(f)));
              }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
              [](const Frame& f) { return !presents(f); }},
-    PanelRow{"start", panels::draw_start, true, false,
+    PanelRow{"start", panels::draw_start_page, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.top, r.size.x, r.bottom); },
-             panels::shows_start},
+             panels::shows_start_page},
 };
 
 Regions regions(const Frame& frame) {
@@ -262,31 +263,35 @@ Regions regions(const Frame& frame) {
     r = {size, -r.grip, -r.grip, r.grip, 0, size.y - panels::present_bar_height(frame), 0, 0, 0, 0, 0, 0};
     return r;
   }
-  const float most = std::max(m.left, size.x * 0.4f);
-  r.left =
-      std::clamp(frame.settings.left_width > 0 ? m.px(frame.settings.left_width) : m.left, m.px(200), most);
+  const float max_width = std::max(m.left, size.x * 0.4f);
+  r.left = std::clamp(frame.settings.left_width > 0 ? m.px(frame.settings.left_width) : m.left, m.px(200),
+                      max_width);
   r.right = m.narrow ? 0
                      : std::clamp(frame.settings.right_width > 0 ? m.px(frame.settings.right_width) : m.right,
-                                  m.px(200), most);
+                                  m.px(200), max_width);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
   r.next_token = panels::next_token_height(frame);
   const float wanted = panels::model_panel_height(frame);
-  const bool inspects = shows_layers(frame) ||
-                        panels::inspects_in_place(frame);  // a computed cell needs more room than a few rows
-  const float side = r.bottom - r.top, least = side * 0.4f;
+  const bool shows_inspector =
+      shows_layers(frame) ||
+      panels::inspector_replaces_edit(frame);  // a computed cell needs more room than a few rows
+  const float side = r.bottom - r.top, min_model_height = side * 0.4f;
   // EDIT keeps room for a row and its buttons below.
-  r.model_height = std::min(wanted, inspects ? least : std::clamp(side - m.px(210), least, side * 0.62f));
+  r.model_height =
+      std::min(wanted, shows_inspector ? min_model_height
+                                       : std::clamp(side - m.px(210), min_model_height, side * 0.62f));
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
-  r.flight = std::max(panels::animation_bar_height(frame), panels::decoding_bar_height(frame));
-  r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
+  r.animation_bar = std::max(panels::animation_bar_height(frame), panels::decoding_bar_height(frame));
+  r.lesson_pictures =
+      panels::lesson_pictures_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
   return r;
 }
 
 /// Returns whether the wheel zooms a picture; with Shift, or once it has begun to scroll, it scrolls.
-bool wheel_is_taken(const Frame& frame) {
+bool wheel_zooms_picture(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& over = frame.displayed.selection.hovered;
   if (!over || io.KeyShift || wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
@@ -296,11 +301,12 @@ bool wheel_is_taken(const Frame& frame) {
                      {numbers.n_rows(), numbers.n_cols()}, io.KeyCtrl);
 }
 
-void remember_scrolling(const Frame& frame) {
+void record_scroll_position(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || wheel_is_taken(frame) || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
+  if (io.MouseWheel == 0 || wheel_zooms_picture(frame) ||
+      !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
     return;
-  frame.commands.add(set<&Selection::scrolled_at>(std::pair(io.MousePos.x, io.MousePos.y)));
+  frame.commands.add(set<&Selection::last_scroll_position>(std::pair(io.MousePos.x, io.MousePos.y)));
 }
 
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
@@ -309,9 +315,9 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
                    panel.draw == panels::draw_animation_bar || panel.draw == panels::draw_decoding_bar;
-  const bool in_centre = place.x >= r.left && place.x > 0 && place.z <= r.size.x - r.right;
+  const bool is_in_center = place.x >= r.left && place.x > 0 && place.z <= r.size.x - r.right;
   const float side = place.x == 0 && place.z == r.size.x ? frame.metrics.padding
-                     : in_centre                         ? frame.metrics.centre_padding - r.grip
+                     : is_in_center                      ? frame.metrics.center_padding - r.grip
                                                          : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
                       {side, bar ? 0
@@ -321,15 +327,15 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
       (panel.draw == panels::draw_stages ? ImGuiWindowFlags_HorizontalScrollbar : 0) |
-      (!panel.scrolls          ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
-       : wheel_is_taken(frame) ? ImGuiWindowFlags_NoScrollWithMouse
-                               : 0);
+      (!panel.scrolls               ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
+       : wheel_zooms_picture(frame) ? ImGuiWindowFlags_NoScrollWithMouse
+                                    : 0);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
                         false, flags);
   ImGui::PopStyleVar();  // it is for the panel alone: tooltips and menus have their own
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
-  remember_scrolling(frame);
+  record_scroll_position(frame);
   if (panel.draw == panels::draw_stages) panels::draw_decoding_marks(frame);
   if (!presents(frame)) panels::draw_lesson_marks(frame, panel.name);
   ImGui::EndChild();
@@ -338,7 +344,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
 /// Draws the background of the views; the rest of the window has that of the panels.
 void draw_ground(const Frame& frame, const Regions& r) {
   ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
-                                            packed(frame.palette.ground.back));
+                                            packed(frame.palette.background.back));
 }
 
 void draw_lines(const Frame& frame, const Regions& r) {
@@ -395,11 +401,11 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.displayed.look, frame.displayed.selection))
-    frame.commands.add(StopPointing{});  // the item hovered in this frame sets it again
+    frame.commands.add(ClearHover{});  // the item hovered in this frame sets it again
   const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);
-  const bool starts = panels::shows_start(frame);
+  const bool starts = panels::shows_start_page(frame);
   if (!alone && !starts) draw_splitters(frame, r);
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
@@ -407,7 +413,7 @@ void draw_window(const Frame& frame) {
   ImGui::End();
   panels::draw_animation(frame);
   panels::draw_tour(frame);
-  panels::draw_copy_popup(frame);
+  panels::draw_cell_menu(frame);
   panels::draw_dialogs(frame);
 }
 

@@ -25,7 +25,7 @@ namespace app {
 
 namespace {
 
-constexpr std::chrono::milliseconds between_looks(50);  // between two checks for a signal
+constexpr std::chrono::milliseconds signal_poll_interval(50);  // between two checks for a signal
 
 /// Returns the exit status of a program ended by a signal, as in shells.
 int status_of_signal(int signal) {
@@ -34,17 +34,17 @@ int status_of_signal(int signal) {
 
 /// Waits in the background for SIGTERM, SIGHUP and SIGINT. Before there is a window, such a signal ends the
 /// program at once.
-class EndWatch {
+class SignalWatcher {
  public:
-  explicit EndWatch(const core::system::SignalBlocker& blocker)
+  explicit SignalWatcher(const core::system::SignalBlocker& blocker)
       : thread_([this, &blocker](const std::stop_token& ends) {
-          for (; !ends.stop_requested(); std::this_thread::sleep_for(between_looks))
+          for (; !ends.stop_requested(); std::this_thread::sleep_for(signal_poll_interval))
             if (const int came = blocker.take()) take(came);
         }) {}
 
   /// Declares that there is a window; `wake` is called from another thread when a signal arrives, until it is
   /// replaced.
-  void wake_by(std::function<void()> wake) {
+  void set_wake_callback(std::function<void()> wake) {
     const std::lock_guard lock(mutex_);
     has_window_ = true;
     wake_ = std::move(wake);
@@ -68,26 +68,26 @@ class EndWatch {
   std::jthread thread_;
 };
 
-void recall_all(const platform::Memory& memory, Store& store) {
-  Kept kept{memory.recent, {}, platform::state_directory(), {}};
+void restore_settings(const platform::UserState& memory, Store& store) {
+  PersistentState kept{memory.recent, {}, platform::state_directory(), {}};
   for (const auto& folder : platform::example_directories())
     if (whole_model_at(folder)) kept.models.push_back(folder);
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;
-    if (const auto known = read_progress(text->second, lesson.steps.size()))
+    if (const auto known = parse_progress(text->second, lesson.steps.size()))
       kept.progress[lesson.name] = *known;
   }
-  store.recall(std::move(kept), memory.settings);
+  store.apply_settings(std::move(kept), memory.settings);
 }
 
-platform::Memory memory_of(const Store& store, ImVec2 size) {
-  const Kept kept = store.kept();
-  platform::Memory memory;
+platform::UserState memory_of(const Store& store, ImVec2 size) {
+  const PersistentState kept = store.kept();
+  platform::UserState memory;
   memory.recent = kept.recent;
   for (const auto& [name, progress] : kept.progress)
     memory.settings["lesson " + name] = progress_text(progress);
-  for (const auto& [key, value] : remembered(store.view())) memory.settings[key] = value;
+  for (const auto& [key, value] : saved_settings(store.view())) memory.settings[key] = value;
   memory.settings["width"] = std::to_string(static_cast<int>(size.x));
   memory.settings["height"] = std::to_string(static_cast<int>(size.y));
   return memory;
@@ -96,15 +96,16 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 }  // namespace
 
 int run_window(const OpenWindow& options) {
-  if (options.file) core::system::read_pipe_whole(*options.file);  // may be ended by a signal
+  if (options.file) core::system::buffer_pipe_to_file(*options.file);  // may be ended by a signal
   const core::system::SignalBlocker blocker;
-  EndWatch end(blocker);
-  const platform::Memory before = platform::read_memory(platform::config_directory());
-  const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);
-  const int height = remembered_number(before.settings, "height", 600, 16384).value_or(1000);
+  SignalWatcher end(blocker);
+  const platform::UserState before = platform::read_user_state(platform::config_directory());
+  const int width = setting_number(before.settings, "width", 960, 16384).value_or(1600);
+  const int height = setting_number(before.settings, "height", 600, 16384).value_or(1000);
   Store store;
-  recall_all(before, store);
-  const platform::Memory began = memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
+  restore_settings(before, store);
+  const platform::UserState initial =
+      memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
   if (!options.address.empty()) {
     store.attach(options.address, options.token, options.text, options.layer);
   } else if (options.file) {
@@ -113,27 +114,27 @@ int run_window(const OpenWindow& options) {
     store.dispatch(LoadPreset{options.preset->name});
   } else if (store.view().settings.start_page) {
     store.dispatch(set<&Forms::start_page>(true));
-  } else if (!store.view().settings.knows_tour) {
+  } else if (!store.view().settings.has_seen_tour) {
     store.dispatch(StartTour{});
   }
   platform::Window window(store.jobs(), "attnscope", width, height,
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
-  Remembering remembering(store.jobs(), platform::config_directory(), began);
+  SettingsWriter settings_writer(store.jobs(), platform::config_directory(), initial);
   try {
-    end.wake_by([&window] { window.wake(); });
+    end.set_wake_callback([&window] { window.wake(); });
     while (loop.step()) {
-      if (end.signal() != 0) store.dispatch(EndNow{});
-      remembering.follow(memory_of(store, window.size()));
+      if (end.signal() != 0) store.dispatch(QuitNow{});
+      settings_writer.follow(memory_of(store, window.size()));
     }
   } catch (...) {
-    end.wake_by({});
-    store.dispatch(EndNow{});  // the next window offers the unsaved work
+    end.set_wake_callback({});
+    store.dispatch(QuitNow{});  // the next window offers the unsaved work
     throw;
   }
-  end.wake_by({});
-  remembering.finish(memory_of(store, window.size()));
+  end.set_wake_callback({});
+  settings_writer.finish(memory_of(store, window.size()));
   return end.signal() == 0 ? 0 : status_of_signal(end.signal());
 }
 

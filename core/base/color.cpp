@@ -39,9 +39,9 @@ Rgb mix(Rgb a, Rgb b, float share) {
   return {channel(a.r, b.r), channel(a.g, b.g), channel(a.b, b.b)};
 }
 
-Rgb readable_on(Rgb ground) {
+Rgb readable_on(Rgb background) {
   constexpr Rgb light = rgb(0xf6f8fa), dark = rgb(0x0c0f12);
-  return contrast(light, ground) > contrast(dark, ground) ? light : dark;
+  return contrast(light, background) > contrast(dark, background) ? light : dark;
 }
 
 namespace {
@@ -144,11 +144,11 @@ std::span<const NamedMap> diverging_maps() {
 Rgb color_at(ColorMap map, bool dark, double t) {
   const std::span<const Rgb> all = stops(map, dark);
   const auto [r, g, b, nothing] =
-      color_among(all.size(), t, [all](std::size_t k) { return channels(all[k]); });
+      interpolate_stops(all.size(), t, [all](std::size_t k) { return channels(all[k]); });
   return {r, g, b};
 }
 
-double place_in_range(ColorMap map, double low, double high, double number, double least) {
+double position_in_range(ColorMap map, double low, double high, double number, double least) {
   if (std::isnan(number)) return 0;
   const bool diverging = is_diverging(map);
   if (!(high > low)) return number < low ? 0 : number > high ? 1 : diverging ? 0.5 : 0.0;
@@ -164,14 +164,14 @@ namespace {
 Palette dark_palette() {
   Palette p;
   p.dark = true;
-  p.ground.back = rgb(0x121417), p.ground.panel = rgb(0x191c20), p.ground.raised = rgb(0x1f2328);
+  p.background.back = rgb(0x121417), p.background.panel = rgb(0x191c20), p.background.raised = rgb(0x1f2328);
   p.control.rest = rgb(0x262b31), p.control.hovered = rgb(0x30363d), p.control.active = rgb(0x3a414a);
   p.line = rgb(0x2a2f35), p.strong_line = rgb(0x3a4149);
   p.text = rgb(0xdfe3e7), p.dim = rgb(0x99a1aa), p.faint = rgb(0x747d87);
   p.accent = rgb(0x8fb4d6), p.selection = rgb(0xffffff), p.selection_inner = rgb(0x000000),
   p.operand = rgb(0xff82b8);
   p.status.warning = rgb(0xf0c24b), p.status.bad = rgb(0xff7a6e), p.status.good = rgb(0x8fcf9a);
-  p.hatch.lines = rgb(0x4a515a), p.hatch.ground = rgb(0x191c20);
+  p.hatch.lines = rgb(0x4a515a), p.hatch.background = rgb(0x191c20);
   p.heads = {rgb(0xe8a33d), rgb(0x5ab4ea), rgb(0x35c293), rgb(0xe9dc5a), rgb(0xe3714a), rgb(0xd487b8),
              rgb(0x9f92f3), rgb(0xb3bac2), rgb(0x546c0c), rgb(0xe4006c), rgb(0xa824a8), rgb(0x90fc78),
              rgb(0x846048), rgb(0x246c6c), rgb(0xd8f0b4), rgb(0x3cf0fc), rgb(0x0c9000), rgb(0xfcc09c),
@@ -184,14 +184,14 @@ Palette dark_palette() {
 Palette light_palette() {
   Palette p;
   p.dark = false;
-  p.ground.back = rgb(0xffffff), p.ground.panel = rgb(0xf4f5f7), p.ground.raised = rgb(0xebedf0);
+  p.background.back = rgb(0xffffff), p.background.panel = rgb(0xf4f5f7), p.background.raised = rgb(0xebedf0);
   p.control.rest = rgb(0xe4e7eb), p.control.hovered = rgb(0xd8dce2), p.control.active = rgb(0xc9cfd7);
   p.line = rgb(0xdadee3), p.strong_line = rgb(0xc0c6ce);
   p.text = rgb(0x1c2127), p.dim = rgb(0x5a636e), p.faint = rgb(0x767f89);
   p.accent = rgb(0x2f6699), p.selection = rgb(0x0a0d10), p.selection_inner = rgb(0xffffff),
   p.operand = rgb(0xc2136b);
   p.status.warning = rgb(0x8a6100), p.status.bad = rgb(0xb3261e), p.status.good = rgb(0x256b35);
-  p.hatch.lines = rgb(0xb4bac2), p.hatch.ground = rgb(0xf4f5f7);
+  p.hatch.lines = rgb(0xb4bac2), p.hatch.background = rgb(0xf4f5f7);
   p.heads = {rgb(0xb06a00), rgb(0x1f78b4), rgb(0x0f8f66), rgb(0x8a7a00), rgb(0xc04a1c), rgb(0xb0467f),
              rgb(0x6a58c8), rgb(0x5f6873), rgb(0x480c00), rgb(0x3c9c0c), rgb(0x183000), rgb(0x241848),
              rgb(0xe40c54), rgb(0xc0846c), rgb(0xe460d8), rgb(0x0c0078), rgb(0x189ca8), rgb(0xa884c0),
@@ -213,7 +213,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <bool is_signed>
-std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns) {
+std::vector<double> strongest_of(const arma::mat& m, BlockRange rows, BlockRange columns) {
   const std::size_t n_rows = rows.end - rows.begin, n_columns = columns.end - columns.begin;
   const std::size_t first = rows.begin * rows.size,
                     last = std::min<std::size_t>(rows.end * rows.size, m.n_rows);
@@ -236,7 +236,7 @@ std::vector<double> strongest_of(const arma::mat& m, Blocks rows, Blocks columns
   return result;
 }
 
-std::vector<double> means_of(const arma::mat& m, Blocks rows, Blocks columns) {
+std::vector<double> means_of(const arma::mat& m, BlockRange rows, BlockRange columns) {
   std::vector<double> result;
   for (std::size_t r = rows.begin; r < rows.end; ++r)
     for (std::size_t c = columns.begin; c < columns.end; ++c) {
@@ -252,25 +252,25 @@ std::vector<double> means_of(const arma::mat& m, Blocks rows, Blocks columns) {
 
 }  // namespace
 
-CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
+CellStyle cell_style(const Shading& s, double number, bool masked, bool dropped) {
   if (std::isnan(number)) return {0, mark::not_a_number};
   if (number == -infinity) return {0, mark::minus_infinity};
   // A number other than 0 counts, even if its cell is masked.
-  unsigned marks = hidden && number == 0 ? mark::hidden : dropped ? mark::dropped : 0;
+  unsigned marks = masked && number == 0 ? mark::masked : dropped ? mark::dropped : 0;
   if (number > s.high) marks |= mark::above;
   if (number < s.low || (number != 0 && std::abs(number) < s.least)) marks |= mark::below;
   if (s.dots && number == 0 && marks == 0) marks |= mark::zero;
-  if (number == infinity) marks |= mark::hidden;
-  return {place_in_range(s.map, s.low, s.high, number, s.least), marks};
+  if (number == infinity) marks |= mark::masked;
+  return {position_in_range(s.map, s.low, s.high, number, s.least), marks};
 }
 
-std::vector<double> pooled(ColorMap map, const arma::mat& numbers, Blocks rows, Blocks columns) {
+std::vector<double> pooled(ColorMap map, const arma::mat& numbers, BlockRange rows, BlockRange columns) {
   if (map == ColorMap::mask) return means_of(numbers, rows, columns);
   return is_diverging(map) ? strongest_of<true>(numbers, rows, columns)
                            : strongest_of<false>(numbers, rows, columns);
 }
 
-const char* pooled_as(ColorMap map) {
+const char* pooling_label(ColorMap map) {
   return map == ColorMap::mask ? "mean" : is_diverging(map) ? "number farthest from 0" : "largest";
 }
 
@@ -296,7 +296,7 @@ double largest_of(const Shading& s) {
 
 }  // namespace
 
-double share_of_bar(const Shading& s, double number) {
+double bar_fraction(const Shading& s, double number) {
   if (!(s.high > s.low) || std::isnan(number)) return 0.5;
   const double v = std::clamp(number, s.low, s.high);
   // Halved, so that high − low cannot overflow.
@@ -306,7 +306,7 @@ double share_of_bar(const Shading& s, double number) {
   return s.high > 0 ? along : 1 - along;
 }
 
-double number_on_bar(const Shading& s, double share) {
+double number_at_bar_fraction(const Shading& s, double share) {
   if (!is_logarithmic(s)) return s.low + (s.high - s.low) * share;
   const auto size = [&](double along) { return s.least * std::pow(largest_of(s) / s.least, along); };
   if (has_two_sides(s)) return share < 0.5 ? -size(1 - 2 * share) : size(2 * share - 1);

@@ -29,7 +29,7 @@ constexpr Rgb rgb(std::uint32_t hex) {
 Rgb mix(Rgb a, Rgb b, float share);
 
 /// Returns the number color, light or dark, with more contrast to the ground (relative luminance, WCAG 2).
-Rgb readable_on(Rgb ground);
+Rgb readable_on(Rgb background);
 
 /// Color maps for numbers.
 enum class ColorMap {
@@ -67,7 +67,7 @@ Rgb color_at(ColorMap map, bool dark, double t);
 /// An empty range is the middle of diverging maps and the start of the others. In diverging maps 0 is always
 /// the middle, with one scale for both signs. With least > 0 the scale is logarithmic: smaller magnitudes are
 /// placed at 0, `least` itself one step away.
-double place_in_range(ColorMap map, double low, double high, double number, double least = 0);
+double position_in_range(ColorMap map, double low, double high, double number, double least = 0);
 
 /// Red, green, blue and an unused number as a compiler vector: computing four takes no longer than one.
 typedef float Channels __attribute__((vector_size(4 * sizeof(float))));
@@ -78,8 +78,8 @@ inline Channels channels(Rgb c) {
 
 /// Returns red, green, blue and 0 at t between n stops: 0 is the first, 1 the last; t is clamped.
 template <class StopAt>
-[[gnu::always_inline]] inline std::array<std::uint8_t, 4> color_among(std::size_t n, double t,
-                                                                      StopAt stop_at) {
+[[gnu::always_inline]] inline std::array<std::uint8_t, 4> interpolate_stops(std::size_t n, double t,
+                                                                            StopAt stop_at) {
   typedef std::int32_t Whole __attribute__((vector_size(4 * sizeof(std::int32_t))));
   typedef std::uint8_t Bytes __attribute__((vector_size(4)));
   const double place = (t > 0 ? std::min(t, 1.0) : 0.0) * static_cast<double>(n - 1);
@@ -100,7 +100,7 @@ class MapColors {
 
   /// Returns red, green, blue and 0 at t: 0 is the low end of the range, 1 the high end; t is clamped.
   std::array<std::uint8_t, 4> operator()(double t) const {
-    return color_among(stops_.size(), t, [this](std::size_t k) { return stops_[k]; });
+    return interpolate_stops(stops_.size(), t, [this](std::size_t k) { return stops_[k]; });
   }
 
  private:
@@ -109,7 +109,7 @@ class MapColors {
 
 /// Colors of a theme by role; only data is colored, the rest is gray.
 struct Palette {
-  struct Ground {
+  struct Background {
     Rgb back, panel, raised;
   };
   struct Control {
@@ -119,11 +119,11 @@ struct Palette {
     Rgb warning, bad, good;
   };
   struct Hatch {
-    Rgb lines, ground;
+    Rgb lines, background;
   };
 
   bool dark = true;
-  Ground ground;
+  Background background;
   Control control;
   Rgb line, strong_line;
   Rgb text, dim, faint;
@@ -141,12 +141,12 @@ const Palette& palette(bool dark);
 
 /// Marks drawn on a cell besides its color, as a sum of bits.
 namespace mark {
-constexpr unsigned hidden = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32,
+constexpr unsigned masked = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32,
                    zero = 64;
 }
 
 /// How a cell is drawn.
-struct CellLook {
+struct CellStyle {
   double place = 0;    ///< in the color map, 0 … 1
   unsigned marks = 0;  ///< a sum of bits
 };
@@ -161,10 +161,10 @@ struct Shading {
 
 /// Returns the look of a number in a range. Only a masked 0 is marked as hidden, as other numbers count; ∞ is
 /// above any range and hatched too; magnitudes under `least` are below the range.
-CellLook look(const Shading& shading, double number, bool hidden, bool dropped);
+CellStyle cell_style(const Shading& shading, double number, bool masked, bool dropped);
 
 /// Rows or columns of a matrix in blocks of `size`; the last block may be smaller.
-struct Blocks {
+struct BlockRange {
   std::size_t begin = 0, end = 0, size = 1;
 };
 
@@ -172,10 +172,10 @@ struct Blocks {
 ///
 /// The largest number (in diverging maps the one farthest from 0), NaN if the block has one, and −∞ only if
 /// it has nothing else. For a mask the mean: a block of a random mask nearly always keeps something.
-std::vector<double> pooled(ColorMap map, const arma::mat& numbers, Blocks rows, Blocks columns);
+std::vector<double> pooled(ColorMap map, const arma::mat& numbers, BlockRange rows, BlockRange columns);
 
 /// Returns which number represents several cells: "largest", "number farthest from 0", "mean".
-const char* pooled_as(ColorMap map);
+const char* pooling_label(ColorMap map);
 
 /// Returns the one of two numbers that represents them; NaN always wins, −∞ loses.
 ///
@@ -189,9 +189,9 @@ double stronger(double a, double b) {
 }
 
 /// Returns the place of a number along the color bar of a range: 0 … 1 from low to high, clamped.
-double share_of_bar(const Shading& shading, double number);
+double bar_fraction(const Shading& shading, double number);
 
 /// Returns the number at that place; on a logarithmic bar those nearest to 0 have the magnitude `least`.
-double number_on_bar(const Shading& shading, double share);
+double number_at_bar_fraction(const Shading& shading, double share);
 
 }  // namespace core::color

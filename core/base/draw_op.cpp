@@ -14,16 +14,16 @@
 namespace core::random {
 namespace {
 
-Block block(const std::vector<std::size_t>& shape, auto numbers) {
+SampledMatrix block(const std::vector<std::size_t>& shape, auto numbers) {
   const std::size_t columns = shape.back();
   return {numbers.size() / columns, columns, std::move(numbers)};
 }
 
 std::vector<float> dropped_ones(const Bits& kept, double rate) {
-  const float survivor = 1.0f / static_cast<float>(1 - rate);
+  const float keep_scale = 1.0f / static_cast<float>(1 - rate);
   std::vector<float> ones;
   ones.reserve(kept.size());
-  for (std::size_t i = 0; i < kept.size(); ++i) ones.push_back(kept[i] ? survivor : 0.0f);
+  for (std::size_t i = 0; i < kept.size(); ++i) ones.push_back(kept[i] ? keep_scale : 0.0f);
   return ones;
 }
 
@@ -34,35 +34,35 @@ std::size_t product(const std::vector<std::size_t>& shape) {
 }
 
 /// Reads one op and adds its count of numbers to the total.
-DrawOp parse_within(const std::string& text, std::size_t& total, std::size_t most) {
-  DrawOp op = parse_draw_op(text);
+RandomOp parse_within(const std::string& text, std::size_t& total, std::size_t max_numbers) {
+  RandomOp op = parse_random_op(text);
   total += op.size();
-  if (total > most)
-    throw Error("draw " + text + ": expected at most " + std::to_string(most) +
+  if (total > max_numbers)
+    throw Error("draw " + text + ": expected at most " + std::to_string(max_numbers) +
                 " numbers in all ops together, got " + std::to_string(total) + " so far");
   return op;
 }
 
 /// Returns the tensor, or the weight of a linear layer.
-Block first_block(Generator& generator, const DrawOp& op) {
+SampledMatrix first_block(Generator& generator, const RandomOp& op) {
   const std::size_t n = product(op.shape);
   switch (op.kind) {
-    case DrawKind::rand:
+    case RandomOpKind::rand:
       return block(op.shape, generator.rand(n));
-    case DrawKind::randn:
-    case DrawKind::embedding:
+    case RandomOpKind::randn:
+    case RandomOpKind::embedding:
       return block(op.shape, generator.normal(n));
-    case DrawKind::uniform:
+    case RandomOpKind::uniform:
       return block(op.shape, generator.uniform(n, op.first, op.second));
-    case DrawKind::normal:
+    case RandomOpKind::normal:
       return block(op.shape, generator.normal(n, op.first, op.second));
-    case DrawKind::randint:
+    case RandomOpKind::randint:
       return block(op.shape, generator.randint(n, op.low, op.high));
-    case DrawKind::dropout:
+    case RandomOpKind::dropout:
       return block(op.shape, dropped_ones(generator.dropout_kept(n, op.first), op.first));
-    case DrawKind::dropout_mkl:
+    case RandomOpKind::dropout_mkl:
       return block(op.shape, dropped_ones(generator.dropout_kept_mkl(n, op.first), op.first));
-    case DrawKind::linear:
+    case RandomOpKind::linear:
       break;
   }
   return block(op.shape, generator.linear_weight(op.shape[1], op.shape[0]));
@@ -70,32 +70,32 @@ Block first_block(Generator& generator, const DrawOp& op) {
 
 }  // namespace
 
-std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most) {
-  constexpr std::string_view blanks = " \t\n\r";
-  std::vector<DrawOp> ops;
+std::vector<RandomOp> parse_random_ops(std::string_view texts, std::size_t max_numbers) {
+  constexpr std::string_view whitespace = " \t\n\r";
+  std::vector<RandomOp> ops;
   std::size_t total = 0;
-  for (std::size_t start = texts.find_first_not_of(blanks); start != texts.npos;
-       start = texts.find_first_not_of(blanks)) {
+  for (std::size_t start = texts.find_first_not_of(whitespace); start != texts.npos;
+       start = texts.find_first_not_of(whitespace)) {
     texts.remove_prefix(start);
     const std::size_t length = std::min(texts.find(')'), texts.size() - 1) + 1;
-    ops.push_back(parse_within(std::string(texts.substr(0, length)), total, most));
+    ops.push_back(parse_within(std::string(texts.substr(0, length)), total, max_numbers));
     texts.remove_prefix(length);
   }
   return ops;
 }
 
-std::size_t DrawOp::size() const {
+std::size_t RandomOp::size() const {
   return product(shape) + (bias ? shape.front() : 0);
 }
 
-std::vector<Block> run(Generator& generator, const DrawOp& op) {
-  std::vector<Block> blocks;  // an initializer list would copy them
+std::vector<SampledMatrix> run(Generator& generator, const RandomOp& op) {
+  std::vector<SampledMatrix> blocks;  // an initializer list would copy them
   blocks.push_back(first_block(generator, op));
   if (op.bias) blocks.push_back(block({op.shape[0]}, generator.linear_bias(op.shape[1], op.shape[0])));
   return blocks;
 }
 
-void write_block(std::ostream& out, const Block& b) {
+void write_block(std::ostream& out, const SampledMatrix& b) {
   std::visit(
       [&](const auto& numbers) {
         std::array<char, 32> text;
@@ -108,14 +108,14 @@ void write_block(std::ostream& out, const Block& b) {
       b.numbers);
 }
 
-void draw(std::uint64_t seed, const std::vector<std::string>& texts, std::ostream& out) {
-  std::vector<DrawOp> ops;
+void write_samples(std::uint64_t seed, const std::vector<std::string>& texts, std::ostream& out) {
+  std::vector<RandomOp> ops;
   std::size_t total = 0;
   for (const std::string& text : texts) ops.push_back(parse_within(text, total, max_sampled_numbers));
   Generator generator(seed);
   bool first = true;
-  for (const DrawOp& op : ops)
-    for (const Block& b : run(generator, op)) {
+  for (const RandomOp& op : ops)
+    for (const SampledMatrix& b : run(generator, op)) {
       if (!first) out.put('\n');
       first = false;
       write_block(out, b);
@@ -129,21 +129,21 @@ using text::trimmed;
 /// Name and arguments of an op.
 struct Form {
   const char* name;
-  DrawKind kind;
+  RandomOpKind kind;
   const char* pattern;    ///< shown in errors
   std::size_t n_leading;  ///< numbers before the shape
 };
 
 constexpr std::array forms{
-    Form{"rand", DrawKind::rand, "rand(shape…)", 0},
-    Form{"randn", DrawKind::randn, "randn(shape…)", 0},
-    Form{"uniform", DrawKind::uniform, "uniform(low,high,shape…)", 2},
-    Form{"normal", DrawKind::normal, "normal(mean,deviation,shape…)", 2},
-    Form{"randint", DrawKind::randint, "randint(low,high,shape…)", 2},
-    Form{"Linear", DrawKind::linear, "Linear(in,out) or Linear(in,out,bias)", 0},
-    Form{"Embedding", DrawKind::embedding, "Embedding(rows,columns)", 0},
-    Form{"Dropout", DrawKind::dropout, "Dropout(rate,shape…)", 1},
-    Form{"DropoutMKL", DrawKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
+    Form{"rand", RandomOpKind::rand, "rand(shape…)", 0},
+    Form{"randn", RandomOpKind::randn, "randn(shape…)", 0},
+    Form{"uniform", RandomOpKind::uniform, "uniform(low,high,shape…)", 2},
+    Form{"normal", RandomOpKind::normal, "normal(mean,deviation,shape…)", 2},
+    Form{"randint", RandomOpKind::randint, "randint(low,high,shape…)", 2},
+    Form{"Linear", RandomOpKind::linear, "Linear(in,out) or Linear(in,out,bias)", 0},
+    Form{"Embedding", RandomOpKind::embedding, "Embedding(rows,columns)", 0},
+    Form{"Dropout", RandomOpKind::dropout, "Dropout(rate,shape…)", 1},
+    Form{"DropoutMKL", RandomOpKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
 };
 
 /// Returns untrusted text in quotes, on one line and shortened, for an error.
@@ -213,27 +213,27 @@ class Arguments {
   std::vector<std::string_view> texts_;
 };
 
-void read_leading(DrawOp& op, const Arguments& arguments) {
+void read_leading(RandomOp& op, const Arguments& arguments) {
   switch (op.kind) {
-    case DrawKind::uniform:
+    case RandomOpKind::uniform:
       op.first = arguments.read_float(0);
       op.second = arguments.read_float(1);
       if (op.second < op.first) arguments.fail_at(1, "a high that is not below the low");
       if (op.second - op.first > std::numeric_limits<float>::max())
         arguments.fail_at(1, "a high at most 3.4e38 above the low, as float32 can hold");
       break;
-    case DrawKind::normal:
+    case RandomOpKind::normal:
       op.first = arguments.read_float(0);
       op.second = arguments.read_float(1);
       if (op.second < 0) arguments.fail_at(1, "a deviation of 0 or more");
       break;
-    case DrawKind::randint:
+    case RandomOpKind::randint:
       op.low = arguments.read<std::int64_t>(0, "a whole number of at most 64 bits");
       op.high = arguments.read<std::int64_t>(1, "a whole number of at most 64 bits");
       if (op.high <= op.low) arguments.fail_at(1, "a high above the low");
       break;
-    case DrawKind::dropout:
-    case DrawKind::dropout_mkl:
+    case RandomOpKind::dropout:
+    case RandomOpKind::dropout_mkl:
       op.first = arguments.read_number(0, "a rate from 0 to 1");
       if (!(op.first >= 0 && op.first <= 1)) arguments.fail_at(0, "a rate from 0 to 1");
       break;
@@ -242,7 +242,7 @@ void read_leading(DrawOp& op, const Arguments& arguments) {
   }
 }
 
-void check_size(const DrawOp& op, const Arguments& arguments) {
+void check_size(const RandomOp& op, const Arguments& arguments) {
   std::size_t n = 1;
   for (const std::size_t extent : op.shape)  // each is at most 10^8, so no product wraps around
     if ((n *= extent) > max_sampled_numbers) break;
@@ -254,7 +254,7 @@ void check_size(const DrawOp& op, const Arguments& arguments) {
 
 }  // namespace
 
-DrawOp parse_draw_op(std::string_view whole) {
+RandomOp parse_random_op(std::string_view whole) {
   const std::string_view text = trimmed(whole);
   const std::size_t open = text.find('(');
   const std::string_view name = trimmed(text.substr(0, open));
@@ -266,10 +266,10 @@ DrawOp parse_draw_op(std::string_view whole) {
     throw Error("draw " + quoted(text) + ": expected " + form->pattern);
 
   Arguments arguments(text, text.substr(open + 1, text.size() - open - 2));
-  DrawOp op;
+  RandomOp op;
   op.kind = form->kind;
-  const bool two_extents = op.kind == DrawKind::linear || op.kind == DrawKind::embedding;
-  if (op.kind == DrawKind::linear && arguments.size() == 3) {
+  const bool two_extents = op.kind == RandomOpKind::linear || op.kind == RandomOpKind::embedding;
+  if (op.kind == RandomOpKind::linear && arguments.size() == 3) {
     if (arguments[2] != "bias") arguments.fail_at(2, "bias or nothing");
     op.bias = true;
     arguments.drop_last();
@@ -281,7 +281,7 @@ DrawOp parse_draw_op(std::string_view whole) {
   read_leading(op, arguments);
   for (std::size_t k = form->n_leading; k < arguments.size(); ++k)
     op.shape.push_back(arguments.read_extent(k));
-  if (op.kind == DrawKind::linear) std::swap(op.shape[0], op.shape[1]);  // PyTorch stores out × in
+  if (op.kind == RandomOpKind::linear) std::swap(op.shape[0], op.shape[1]);  // PyTorch stores out × in
   check_size(op, arguments);
   return op;
 }
@@ -295,7 +295,7 @@ std::string listed(const std::vector<std::size_t>& shape) {
   return text::joined(shape, ", ", [](std::size_t extent) { return std::to_string(extent); });
 }
 
-std::string dropped_ones(const DrawOp& op) {
+std::string dropped_ones(const RandomOp& op) {
   return "nn.Dropout(" + number_text(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
 }
 
@@ -307,28 +307,28 @@ std::string real(double value) {
 
 }  // namespace
 
-std::string torch_words(const DrawOp& op) {
+std::string torch_line(const RandomOp& op) {
   switch (op.kind) {
-    case DrawKind::rand:
+    case RandomOpKind::rand:
       return "torch.rand(" + listed(op.shape) + ")";
-    case DrawKind::randn:
+    case RandomOpKind::randn:
       return "torch.randn(" + listed(op.shape) + ")";
-    case DrawKind::uniform:
+    case RandomOpKind::uniform:
       return "torch.empty(" + listed(op.shape) + ").uniform_(" + number_text(op.first) + ", " +
              number_text(op.second) + ")";
-    case DrawKind::normal:
+    case RandomOpKind::normal:
       return "torch.normal(" + real(op.first) + ", " + real(op.second) + ", " + tuple_text(op.shape) + ")";
-    case DrawKind::randint:
+    case RandomOpKind::randint:
       return "torch.randint(" + std::to_string(op.low) + ", " + std::to_string(op.high) + ", " +
              tuple_text(op.shape) + ")";
-    case DrawKind::linear:
+    case RandomOpKind::linear:
       return "nn.Linear(" + std::to_string(op.shape[1]) + ", " + std::to_string(op.shape[0]) +
              (op.bias ? ")" : ", bias=False)");
-    case DrawKind::embedding:
+    case RandomOpKind::embedding:
       return "nn.Embedding(" + listed(op.shape) + ")";
-    case DrawKind::dropout:
+    case RandomOpKind::dropout:
       return dropped_ones(op);
-    case DrawKind::dropout_mkl:
+    case RandomOpKind::dropout_mkl:
       return dropped_ones(op) + "  # a build with MKL before PyTorch 2.7";
   }
   return "";

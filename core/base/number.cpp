@@ -10,7 +10,7 @@
 
 namespace core {
 
-double largest_finite(const arma::mat& numbers) {
+double max_abs_finite(const arma::mat& numbers) {
   double largest = 0;
   for (const double number : numbers)
     if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
@@ -37,7 +37,7 @@ std::string number_text(double number) {
   return text;
 }
 
-std::string told_number(double number) {
+std::string display_number(double number) {
   const std::string whole = number_text(number);
   if (!(std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max()))) return whole;
   const auto single = static_cast<float>(number);
@@ -108,7 +108,7 @@ bool is_beyond_float64(std::string_view text) {
          !is_below_float64(text);
 }
 
-std::optional<std::uint64_t> take_whole_number(std::string_view& text) {
+std::optional<std::uint64_t> consume_unsigned(std::string_view& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
@@ -116,8 +116,8 @@ std::optional<std::uint64_t> take_whole_number(std::string_view& text) {
   return number;
 }
 
-std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
-  const auto number = take_whole_number(text);
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  const auto number = consume_unsigned(text);
   return text.empty() ? number : std::nullopt;
 }
 
@@ -158,42 +158,42 @@ double unit_for(double largest) {
   return std::pow(10, std::max(-300.0, std::floor(std::log10(largest))));
 }
 
-std::string unit_words(double unit) {
+std::string unit_text(double unit) {
   if (unit >= 0.001) return rounded(unit, unit >= 1 ? 0 : unit >= 0.01 ? 2 : 3);
   return "1e−" + std::to_string(std::lround(-std::log10(unit)));
 }
 
-int NumberNeeds::characters(int max_decimals) const {
+int NumberExtents::characters(int max_decimals) const {
   const int shown = std::min(decimals, max_decimals);
   return std::max(words, whole + (shown > 0 ? 1 + shown : 0));
 }
 
-NumberNeeds NumberNeeds::printed_by_pytorch() const {
-  NumberNeeds needs = *this;
+NumberExtents NumberExtents::in_pytorch_style() const {
+  NumberExtents needs = *this;
   needs.decimals = max_decimals_of_cells;
   needs.words = words > 0 ? 4 : 0;  // "-inf"
   needs.as_pytorch = true;
   return needs;
 }
 
-NumberFormat NumberNeeds::format(int max_characters, int max_decimals) const {
+NumberFormat NumberExtents::format(int max_characters, int max_decimals) const {
   const int room = std::clamp(max_characters - whole - 1, 0, max_decimals);  // one for the dot
   NumberFormat format;
   format.unit = unit;
   format.as_pytorch = as_pytorch;
   format.decimals = std::min(decimals, room);
   format.fits =
-      std::max(whole, words) <= max_characters && format.decimals >= std::min(decimals, least_decimals);
+      std::max(whole, words) <= max_characters && format.decimals >= std::min(decimals, min_decimals);
   return format;
 }
 
-NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<double> unit) {
+NumberExtents measure_numbers(const arma::mat& numbers, CellRange range, std::optional<double> unit) {
   double largest = 0, most_negative = 0;
   for_each_finite(numbers, range, [&](double v) {
     largest = std::max(largest, v);
     most_negative = std::max(most_negative, -v);
   });
-  NumberNeeds needs;
+  NumberExtents needs;
   for (std::size_t j = range.column0; j < range.column1; ++j)
     for (std::size_t i = range.row0; i < range.row1; ++i)
       if (!std::isfinite(numbers(i, j)))
@@ -210,7 +210,7 @@ NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<do
 
 NumberFormat choose_format(const arma::mat& numbers, CellRange range, int max_characters,
                            std::optional<double> unit) {
-  return needs_of(numbers, range, unit).format(max_characters);
+  return measure_numbers(numbers, range, unit).format(max_characters);
 }
 
 std::string rounded(double value, int decimals) {
@@ -227,7 +227,7 @@ std::string fixed(double value, int decimals) {
   return with_real_minus(std::isinf(value) ? value > 0 ? "∞" : "-∞" : rounded(value, decimals));
 }
 
-std::string share_text(double share, int decimals) {
+std::string fraction_text(double share, int decimals) {
   constexpr int more = 2;
   if (!(share > 0 && share < 1)) return fixed(share, decimals);
   for (int d = decimals; d <= decimals + more; ++d) {

@@ -26,11 +26,11 @@ std::vector<double> default_slopes(std::size_t n_heads) {
   return slopes;
 }
 
-double slope_of(const Alibi& alibi, std::size_t head, std::size_t n_heads) {
+double alibi_slope(const Alibi& alibi, std::size_t head, std::size_t n_heads) {
   return alibi.slopes ? alibi.slopes->at(0, head) : default_slopes(n_heads)[head];
 }
 
-std::size_t bucket_of(std::int64_t distance, const Relative& relative) {
+std::size_t relative_position_bucket(std::int64_t distance, const Relative& relative) {
   auto n = static_cast<std::int64_t>(relative.table.n_cols());
   std::int64_t first = 0;
   if (relative.bidirectional) {
@@ -62,10 +62,10 @@ double stretched(double frequency, const Scaling& s) {
 /// and interpolates between them (YaRN), as transformers does.
 void scale_as_yarn(std::vector<double>& frequencies, double base, const Scaling& s) {
   const double d = 2 * static_cast<double>(frequencies.size());
-  const auto pair_of_turns = [&](double turns) {
-    return d * std::log(s.original / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+  const auto pair_at_rotations = [&](double n_rotations) {
+    return d * std::log(s.original / (n_rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
   };
-  double begin = pair_of_turns(s.high), end = pair_of_turns(s.low);
+  double begin = pair_at_rotations(s.high), end = pair_at_rotations(s.low);
   if (s.truncate) begin = std::floor(begin), end = std::ceil(end);
   begin = std::max(begin, 0.0), end = std::min(end, d - 1);
   if (begin == end) end += 0.001;
@@ -77,11 +77,11 @@ void scale_as_yarn(std::vector<double>& frequencies, double base, const Scaling&
 
 }  // namespace
 
-double yarn_attention(double factor, double mscale) {
+double yarn_attention_factor(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-double magnitude(const Rotary& rotary) {
+double attention_factor(const Rotary& rotary) {
   const Scaling& s = rotary.scaling;
   return s.rule == ScalingRule::yarn || s.rule == ScalingRule::longrope ? s.attention : 1;
 }
@@ -122,12 +122,12 @@ std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head) {
   return all;
 }
 
-PairColumns columns_of(const Rotary& rotary, std::size_t pair, std::size_t d_head) {
+PairColumns pair_columns(const Rotary& rotary, std::size_t pair, std::size_t d_head) {
   if (rotary.pairs == Pairs::neighbours) return {2 * pair, 2 * pair + 1};
   return {pair, pair + rotated_columns(rotary, d_head) / 2};
 }
 
-std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std::size_t d_head) {
+std::optional<std::size_t> pair_of_column(const Rotary& rotary, std::size_t column, std::size_t d_head) {
   const std::size_t d = rotated_columns(rotary, d_head);
   if (column >= d / 2 * 2) return std::nullopt;
   return rotary.pairs == Pairs::neighbours ? column / 2 : column % (d / 2);
@@ -139,7 +139,7 @@ double scaled_position(const Rotary& rotary, double position) {
 
 Rotation rotation_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
   Rotation rotation;
-  const double by = magnitude(rotary);
+  const double by = attention_factor(rotary);
   for (const double frequency : frequencies) {
     const double angle = angle_at(rotary, static_cast<double>(position), frequency);
     rotation.cosines.push_back(std::cos(angle) * by);
@@ -154,7 +154,7 @@ arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotar
   for (std::size_t i = 0; i < rows.n_rows; ++i) {
     const Rotation rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
     for (std::size_t p = 0; p < all.size(); ++p) {
-      const auto [a, b] = columns_of(rotary, p, rows.n_cols);
+      const auto [a, b] = pair_columns(rotary, p, rows.n_cols);
       rotate_pair(result(i, a), result(i, b), rotation.cosines[p], rotation.sines[p]);
     }
   }
@@ -167,21 +167,21 @@ Arrow rotate(Arrow arrow, double angle) {
 }
 
 RotaryDot rotary_dot(const Rotary& rotary, const arma::rowvec& query, const arma::rowvec& key,
-                     double query_at, double key_at) {
+                     double query_position, double key_position) {
   RotaryDot dot;
-  const double by = magnitude(rotary);
+  const double by = attention_factor(rotary);
   const auto rotated = [by](Arrow arrow, double angle) {
     const Arrow unit = rotate(arrow, angle);
     return Arrow{unit.x * by, unit.y * by};
   };
   for (const double frequency : frequencies(rotary, query.n_elem)) {
     RotaryPair pair;
-    pair.columns = columns_of(rotary, dot.pairs.size(), query.n_elem);
+    pair.columns = pair_columns(rotary, dot.pairs.size(), query.n_elem);
     const auto [a, b] = pair.columns;
-    pair.query_angle = angle_at(rotary, query_at, frequency);
-    pair.key_angle = angle_at(rotary, key_at, frequency);
+    pair.query_angle = angle_at(rotary, query_position, frequency);
+    pair.key_angle = angle_at(rotary, key_position, frequency);
     pair.query = {query(a), query(b)}, pair.key = {key(a), key(b)};
-    pair.magnitude = by;
+    pair.attention_factor = by;
     pair.rotated_query = rotated(pair.query, pair.query_angle);
     pair.rotated_key = rotated(pair.key, pair.key_angle);
     pair.share = pair.rotated_query.x * pair.rotated_key.x + pair.rotated_query.y * pair.rotated_key.y;

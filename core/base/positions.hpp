@@ -31,10 +31,10 @@ struct Relative {
 std::vector<double> default_slopes(std::size_t n_heads);
 
 /// Returns the slope of a head.
-double slope_of(const Alibi& alibi, std::size_t head, std::size_t n_heads);
+double alibi_slope(const Alibi& alibi, std::size_t head, std::size_t n_heads);
 
 /// Returns the bucket of a distance, key − query: exact for small distances, logarithmic for larger ones.
-std::size_t bucket_of(std::int64_t distance, const Relative& relative);
+std::size_t relative_position_bucket(std::int64_t distance, const Relative& relative);
 
 /// Rotary embeddings of queries and keys (Su et al. 2021, "RoFormer").
 
@@ -65,8 +65,8 @@ struct Scaling {
 
 /// YaRN's beta_fast, and its attention factor for a scaling factor, as transformers sets them if the
 /// configuration does not.
-constexpr double yarn_fast = 32;
-double yarn_attention(double factor, double mscale = 1);
+constexpr double yarn_beta_fast = 32;
+double yarn_attention_factor(double factor, double mscale = 1);
 
 /// Rotation of queries and keys by their positions.
 struct Rotary {
@@ -90,16 +90,16 @@ std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head);
 Rotary at_length(Rotary rotary, std::size_t d_head, std::int64_t length);
 
 /// Returns the factor of cosines and sines: 1, or the attention factor of the scaling.
-double magnitude(const Rotary& rotary);
+double attention_factor(const Rotary& rotary);
 
 /// Two columns of a pair.
 struct PairColumns {
   std::size_t first = 0, second = 0;
 };
-PairColumns columns_of(const Rotary& rotary, std::size_t pair, std::size_t d_head);
+PairColumns pair_columns(const Rotary& rotary, std::size_t pair, std::size_t d_head);
 
 /// Returns the pair that a column belongs to, or nothing if it is not rotated.
-std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std::size_t d_head);
+std::optional<std::size_t> pair_of_column(const Rotary& rotary, std::size_t column, std::size_t d_head);
 
 /// Returns rows of d_head numbers, rotated by the positions first_position, first_position + 1, ….
 arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary);
@@ -140,8 +140,8 @@ struct RotaryPair {
   PairColumns columns;
   double query_angle = 0, key_angle = 0;  ///< radians of the rotation
   Arrow query, key, rotated_query, rotated_key;
-  double magnitude = 1;  ///< factor of both lengths
-  double share = 0;      ///< contribution to the score
+  double attention_factor = 1;  ///< factor of both lengths
+  double share = 0;             ///< contribution to the score
 };
 
 /// Dot product of a rotated query and key, pair by pair.
@@ -153,6 +153,6 @@ struct RotaryDot {
 
 /// Returns the dot product of a query and a key, d_head numbers each, at possibly fractional positions.
 RotaryDot rotary_dot(const Rotary& rotary, const arma::rowvec& query, const arma::rowvec& key,
-                     double query_at, double key_at);
+                     double query_position, double key_position);
 
 }  // namespace core::positions

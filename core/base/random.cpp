@@ -32,7 +32,7 @@ Twister::Twister(std::uint32_t seed) {
     state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
 }
 
-void Twister::renew() {
+void Twister::twist() {
   std::uint32_t* const s = state_.data();
   for (std::size_t i = 0; i < size - shift; ++i) s[i] = s[i + shift] ^ twisted(s[i], s[i + 1]);
   for (std::size_t i = size - shift; i < size - 1; ++i)
@@ -44,7 +44,7 @@ void Twister::renew() {
 
 void Twister::fill(std::span<std::uint32_t> numbers) {
   while (!numbers.empty()) {
-    if (next_ == size) renew();
+    if (next_ == size) twist();
     const std::size_t n = std::min(size - next_, numbers.size());
     std::copy_n(tempered_.begin() + static_cast<std::ptrdiff_t>(next_), n, numbers.begin());
     next_ += n;
@@ -119,7 +119,7 @@ SineCosine sine_cosine(float x) {
 
 /// Turns sixteen uniform numbers into sixteen normal ones (Box and Muller): the first eight give radii, the
 /// others angles.
-void make_normal(float* block, float mean, float standard_deviation) {
+void box_muller(float* block, float mean, float standard_deviation) {
   for (int j = 0; j < 8; ++j) {
     const float radius = std::sqrt(-2.0f * log(1.0f - block[j]));
     const SineCosine angle = sine_cosine(2 * std::numbers::pi_v<float> * block[j + 8]);
@@ -129,7 +129,7 @@ void make_normal(float* block, float mean, float standard_deviation) {
 }
 
 /// Returns whether nn.Dropout consumes no random numbers, as there is nothing to decide.
-bool draws_nothing(double rate) {
+bool consumes_nothing(double rate) {
   return rate == 0 || rate == 1;
 }
 
@@ -186,11 +186,11 @@ std::vector<float> Generator::normal(std::size_t n, double mean, double standard
   }
   const float m = static_cast<float>(mean), deviation = static_cast<float>(standard_deviation);
   for (float& v : values) v = unit_float();
-  for (std::size_t i = 0; i + block <= n; i += block) make_normal(&values[i], m, deviation);
+  for (std::size_t i = 0; i + block <= n; i += block) box_muller(&values[i], m, deviation);
   if (n % block != 0) {  // the last sixteen are resampled, as in PyTorch
     float* last = &values[n - block];
     for (std::size_t j = 0; j < block; ++j) last[j] = unit_float();
-    make_normal(last, m, deviation);
+    box_muller(last, m, deviation);
   }
   return values;
 }
@@ -218,7 +218,7 @@ std::vector<float> Generator::linear_bias(std::size_t d_in, std::size_t d_out) {
 }
 
 Bits Generator::dropout_kept(std::size_t n, double rate) {
-  if (draws_nothing(rate)) return Bits(n, rate == 0);
+  if (consumes_nothing(rate)) return Bits(n, rate == 0);
   // Integer form of unit_double() < 1 − rate.
   const auto threshold = static_cast<std::uint64_t>(std::ceil((1 - rate) * 0x1p53));
   constexpr std::uint32_t high_bits = (1u << 21) - 1;
@@ -236,7 +236,7 @@ Bits Generator::dropout_kept(std::size_t n, double rate) {
 }
 
 Bits Generator::dropout_kept_mkl(std::size_t n, double rate) {
-  if (draws_nothing(rate)) return Bits(n, rate == 0);
+  if (consumes_nothing(rate)) return Bits(n, rate == 0);
   constexpr std::uint64_t modulus = 0x7FFFFFFF, multiplier = 1132489760;  // VSL's MCG31m1
   std::uint64_t x = next_u32() % modulus;
   if (x == 0) x = 1;

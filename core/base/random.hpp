@@ -25,7 +25,7 @@ class Bits {
 
   /// Calls no(k) in order for each k below n for which bit first + k is 0.
   template <class Call>
-  void each_no(std::size_t first, std::size_t n, const Call& no) const {
+  void for_each_unset(std::size_t first, std::size_t n, const Call& no) const {
     for (std::size_t k = 0; k < n;) {
       const std::size_t at = first + k, in_word = at % width, count = std::min(width - in_word, n - k);
       std::uint64_t left = ~words_[at / width] >> in_word;
@@ -50,7 +50,7 @@ class Twister {
   explicit Twister(std::uint32_t seed);
 
   std::uint32_t next() {
-    if (next_ == size) renew();
+    if (next_ == size) twist();
     return tempered_[next_++];
   }
   /// Fills `numbers` with the next outputs.
@@ -58,7 +58,7 @@ class Twister {
 
  private:
   static constexpr std::size_t size = 624;
-  void renew();
+  void twist();
 
   std::array<std::uint32_t, size> state_, tempered_;
   std::size_t next_ = size;

@@ -50,7 +50,7 @@ class SharedMatrix {
   void set(std::size_t row, std::size_t column, double number);
 
   /// Returns whether both share one block of memory, at no cost.
-  bool shares_with(const SharedMatrix& other) const { return block_ == other.block_; }
+  bool shares_with(const SharedMatrix& other) const { return storage_ == other.storage_; }
 
   /// Compares shape and bits: -0 differs from 0, and a NaN equals itself.
   friend bool operator==(const SharedMatrix& a, const SharedMatrix& b);
@@ -67,11 +67,11 @@ class SharedMatrix {
   void visit_memory(const std::function<void(const void*, std::size_t)>& visit) const;
 
  private:
-  struct Block;
-  struct Version;
+  struct Storage;
+  struct StorageView;
   static std::optional<std::vector<Cell>> known_differences(const SharedMatrix& a, const SharedMatrix& b);
 
-  std::shared_ptr<Block> block_;
+  std::shared_ptr<Storage> storage_;
 };
 
 }  // namespace core::attention

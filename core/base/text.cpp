@@ -16,12 +16,12 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::string_view trimmed(std::string_view text, std::string_view blanks) {
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-  return text.substr(0, text.find_last_not_of(blanks) + 1);  // npos + 1 is 0
+std::string_view trimmed(std::string_view text, std::string_view whitespace) {
+  text.remove_prefix(std::min(text.find_first_not_of(whitespace), text.size()));
+  return text.substr(0, text.find_last_not_of(whitespace) + 1);  // npos + 1 is 0
 }
 
-bool comes_before(std::string_view a, std::string_view b) {
+bool natural_less(std::string_view a, std::string_view b) {
   const auto number_of = [](std::string_view text) {
     return text.substr(0, std::ranges::find_if_not(text, is_digit) - text.begin());
   };
@@ -55,7 +55,7 @@ std::string gibibytes(std::uint64_t bytes) {
   return text;
 }
 
-std::string in_columns(std::span<const std::vector<std::string>> rows) {
+std::string aligned_table(std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
   for (const auto& row : rows)
     for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], character_count(row[k]));
@@ -70,7 +70,7 @@ std::string in_columns(std::span<const std::vector<std::string>> rows) {
   return text;
 }
 
-std::size_t distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -86,8 +86,8 @@ std::string suggestion(std::string_view word, std::initializer_list<std::string_
   constexpr std::size_t longest = 40, farthest = 2;
   if (word.size() > longest) return "";
   const auto nearest =
-      std::ranges::min_element(known, {}, [&](std::string_view k) { return distance(word, k); });
-  return distance(word, *nearest) <= farthest ? "; did you mean \"" + std::string(*nearest) + "\"?" : "";
+      std::ranges::min_element(known, {}, [&](std::string_view k) { return edit_distance(word, k); });
+  return edit_distance(word, *nearest) <= farthest ? "; did you mean \"" + std::string(*nearest) + "\"?" : "";
 }
 
 std::vector<FormulaPiece> formula_pieces(std::string_view formula) {

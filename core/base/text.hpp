@@ -24,11 +24,11 @@ constexpr char lower(char c) {
 }
 std::string lower(std::string_view text);
 
-/// Returns the text without `blanks` at either end.
-std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
+/// Returns the text without `whitespace` at either end.
+std::string_view trimmed(std::string_view text, std::string_view whitespace = " \t");
 
 /// Returns whether a comes before b when digits are compared as numbers: "h.2" before "h.10".
-bool comes_before(std::string_view a, std::string_view b);
+bool natural_less(std::string_view a, std::string_view b);
 
 /// Joins the texts of items, optionally with another separator before the last:
 /// joined(causes, ", ", {}, " and ").
@@ -60,10 +60,10 @@ std::string gibibytes(std::uint64_t bytes);
 
 /// Returns the rows of a table as lines, each column as wide as its widest cell and two spaces apart; columns
 /// of empty cells are left out. All rows have as many cells as the first.
-std::string in_columns(std::span<const std::vector<std::string>> rows);
+std::string aligned_table(std::span<const std::vector<std::string>> rows);
 
 /// Returns how many letters to insert, remove or change to turn one word into the other (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b);
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Returns the hint for an error about an unknown word: "; did you mean \"scale\"?", or "" if no known word
 /// is close.
@@ -87,7 +87,7 @@ inline std::string hexadecimal(std::string_view bytes) {
 }
 
 /// Returns the bytes of such a text, or nothing if it is not one.
-inline std::optional<std::string> bytes_of_hexadecimal(std::string_view digits) {
+inline std::optional<std::string> parse_hexadecimal(std::string_view digits) {
   std::string bytes;
   if (digits.size() % 2 != 0) return std::nullopt;
   for (std::size_t k = 0; k < digits.size(); k += 2) {

@@ -7,7 +7,38 @@
 #include <atomic>
 #include <cstddef>
 
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#endif
+
 namespace core {
+
+/// Tells the thread sanitizer, which does not see into oneTBB, that tasks begin after run() was called and
+/// end before it returns.
+class TaskOrder {
+ public:
+#ifdef __SANITIZE_THREAD__
+  TaskOrder() {
+    __tsan_release(&begin_);
+  }
+  void begin_task() {
+    __tsan_acquire(&begin_);
+  }
+  void end_task() {
+    __tsan_release(&end_);
+  }
+  ~TaskOrder() {
+    __tsan_acquire(&end_);
+  }
+
+ private:
+  char begin_ = 0, end_ = 0;
+#else
+  void begin_task() {}
+  void end_task() {}
+#endif
+};
 
 /// Threads of oneTBB that share the tasks of a caller, which is one of them. Several threads may call run()
 /// at once, and a task may call it too.
@@ -29,26 +60,29 @@ class ThreadPool {
       return;
     }
     std::atomic<std::size_t> next = 0;
+    TaskOrder order;
     const auto take_tasks = [&](std::size_t) {
+      order.begin_task();
       for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
         try {
           task(k);
         } catch (...) {
           next = count;
+          order.end_task();
           throw;
         }
       }
+      order.end_task();
     };
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, std::min(count, n_threads()), take_tasks, tbb::simple_partitioner());
-    });
+    const std::size_t n_runs = std::min(count, n_threads());
+    arena_.execute([&] { tbb::parallel_for(std::size_t{0}, n_runs, take_tasks, tbb::simple_partitioner()); });
   }
   /// Fewer multiplications than this are done before another thread would wake.
-  static constexpr std::size_t worth_waking = 30'000;
+  static constexpr std::size_t min_parallel_multiplications = 30'000;
   /// Does the same, on the caller's thread alone if there are too few multiplications to wake another.
   template <class Task>
   void run(std::size_t count, std::size_t multiplications, const Task& task) {
-    if (multiplications < worth_waking)
+    if (multiplications < min_parallel_multiplications)
       for (std::size_t k = 0; k < count; ++k) task(k);
     else
       run(count, task);

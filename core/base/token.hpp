@@ -17,25 +17,25 @@ class Stopped : public Error {
 
 /// Shared by the owner of some work, who may stop it, and the worker, who gets it const and reports progress.
 /// Thread-safe.
-class Token {
+class StopToken {
  public:
   /// True once the data that the work reads is needed elsewhere, which also stops the work; may be nullptr.
-  using Recalled = std::shared_ptr<const std::atomic<bool>>;
+  using PreemptFlag = std::shared_ptr<const std::atomic<bool>>;
 
-  Token() = default;
-  explicit Token(Recalled recalled) : recalled_(std::move(recalled)) {}
-  Token(const Token&) = delete;
-  Token& operator=(const Token&) = delete;
+  StopToken() = default;
+  explicit StopToken(PreemptFlag preempted) : preempted_(std::move(preempted)) {}
+  StopToken(const StopToken&) = delete;
+  StopToken& operator=(const StopToken&) = delete;
 
   /// Tells the work to stop at its next step.
   void stop() { stopped_ = true; }
-  bool goes_on() const { return !stopped_ && !(recalled_ && *recalled_); }
+  bool should_continue() const { return !stopped_ && !(preempted_ && *preempted_); }
 
   /// Counts completed work: bytes, or tries.
   void count(std::uint64_t amount) const { done_ += amount; }
   /// Does the same for open-ended work: throws Stopped once the work has to stop.
   void add(std::uint64_t amount) const {
-    if (!goes_on()) throw Stopped();
+    if (!should_continue()) throw Stopped();
     count(amount);
   }
   std::uint64_t done() const { return done_; }
@@ -45,7 +45,7 @@ class Token {
   double share() const { return share_; }
 
  private:
-  Recalled recalled_;
+  PreemptFlag preempted_;
   std::atomic<bool> stopped_ = false;
   mutable std::atomic<std::uint64_t> done_ = 0;
   mutable std::atomic<double> share_ = 0;

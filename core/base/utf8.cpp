@@ -29,7 +29,7 @@ void append_character(std::string& text, char32_t value) {
 }
 
 std::size_t character_count(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
+  return static_cast<std::size_t>(std::ranges::count_if(text, is_character_start));
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {
@@ -37,7 +37,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text.starts_with(mark) ? text.substr(mark.size()) : text;
 }
 
-std::string place_words(std::string_view text, std::size_t at) {
+std::string line_and_column(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
   return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
@@ -89,7 +89,7 @@ std::vector<CodePoint> code_points(std::string_view text) {
   return points;
 }
 
-std::u32string repaired_characters(std::string_view text) {
+std::u32string decode_utf8_lossy(std::string_view text) {
   std::u32string characters;
   for (std::size_t at = 0; at < text.size();) {
     const auto character = first_character(text.substr(at));
@@ -118,7 +118,7 @@ bool is_noncharacter(char32_t c) {
 
 std::string printable(std::string_view text) {
   std::string line;
-  for (const char32_t c : repaired_characters(text)) {
+  for (const char32_t c : decode_utf8_lossy(text)) {
     if (is_control(c))
       append_escaped(line, c);
     else

@@ -21,7 +21,7 @@ std::optional<Character> first_character(std::string_view text);
 void append_character(std::string& text, char32_t value);
 
 /// Returns whether a byte starts a character, rather than continues one.
-constexpr bool starts_character(char byte) {
+constexpr bool is_character_start(char byte) {
   return (byte & 0xC0) != 0x80;
 }
 
@@ -31,7 +31,7 @@ std::size_t character_count(std::string_view text);
 std::string_view without_byte_order_mark(std::string_view text);
 
 /// Returns the place of a byte, counted in characters: "line 2, column 5".
-std::string place_words(std::string_view text, std::size_t at);
+std::string line_and_column(std::string_view text, std::size_t at);
 
 /// One character of a text and the place of its bytes.
 struct CodePoint {
@@ -45,7 +45,7 @@ struct CodePoint {
 std::vector<CodePoint> code_points(std::string_view text);
 
 /// Returns the same, with U+FFFD for every byte that belongs to no character.
-std::u32string repaired_characters(std::string_view text);
+std::u32string decode_utf8_lossy(std::string_view text);
 
 /// Returns whether all of a text is UTF-8.
 bool is_utf8(std::string_view text);

@@ -19,7 +19,7 @@ bool any_word(std::string_view list, IsIt is_it) {
   return false;
 }
 
-inline std::vector<std::string_view> words_in(std::string_view list) {
+inline std::vector<std::string_view> split_words(std::string_view list) {
   std::vector<std::string_view> words;
   any_word(list, [&](std::string_view word) { return words.push_back(word), false; });
   return words;
@@ -30,7 +30,7 @@ inline bool has_word(std::string_view list, std::string_view word) {
 }
 
 /// Returns whether any word of a list is a part of a name.
-inline bool has_part(std::string_view name, std::string_view list) {
+inline bool contains_any_word(std::string_view name, std::string_view list) {
   return any_word(list, [&](std::string_view word) { return name.find(word) != name.npos; });
 }
 

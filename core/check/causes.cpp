@@ -33,19 +33,19 @@ MistakeRows rows(std::initializer_list<const char*> names) {
 }
 
 /// Combines table rows; without an effect if one of them has none.
-Hypothesis of_rows(const MistakeRows& rows) {
+Hypothesis combine_rows(const MistakeRows& rows) {
   Stage first = std::ranges::min(rows, {}, &Mistake::first)->first;
   // Swapping queries and keys reverses the order of their projections.
   if (first == Stage::keys || first == Stage::values) first = Stage::queries;
-  const auto made = [rows](const Model& model) {
+  const auto injected = [rows](const Model& model) {
     Model next = model;
     for (const Mistake* row : rows) {
-      if (!mistakes::applies(*row, next)) return model;
-      next = mistakes::made(*row, next);
+      if (!mistakes::has_effect(*row, next)) return model;
+      next = mistakes::injected(*row, next);
     }
     return next;
   };
-  return {rows, made, first};
+  return {rows, injected, first};
 }
 
 /// Makes a hypothesis of a table row with a different change than the table's.
@@ -80,8 +80,8 @@ Model scaled_before(const Model& model) {
 }
 
 Model interleaved_throughout(const Model& model) {
-  const Model split = made(*find_mistake("heads_interleaved"), model);
-  return split == model ? model : made(*mistakes::find_any_mistake("heads_interleaved:combined"), split);
+  const Model split = injected(*find_mistake("heads_interleaved"), model);
+  return split == model ? model : injected(*mistakes::find_any_mistake("heads_interleaved:combined"), split);
 }
 
 Model dropped_after_mask(const Model& model) {
@@ -107,30 +107,30 @@ Model causal_from_first(const Model& model) {
 // Sizes of mistakes, some of them read off the tensors.
 
 /// "−10000", "−3.4e+38".
-std::string fill_words(double fill) {
+std::string fill_text(double fill) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), std::abs(fill) < 1e6 ? "%.6g" : "%.2g", std::abs(fill));
   return std::string("−") + text.data();
 }
 
 /// Adds the mask's large negative number, if observed masked scores have one at the first masked position.
-void add_fill(const Model& model, const std::vector<Observed>& observed, std::vector<Hypothesis>& all) {
-  if (!model.mask.hides()) return;
-  for (const Observed& tensor : observed)
+void add_fill(const Model& model, const std::vector<ObservedTensor>& observed, std::vector<Hypothesis>& all) {
+  if (!model.mask.masks_keys()) return;
+  for (const ObservedTensor& tensor : observed)
     for (const Reading& reading : tensor.readings) {
       if (reading.stage != Stage::masked_scores) continue;
-      const arma::mat visible = attention::visible_cells(model, reading.first_sequence);
+      const arma::mat visible = attention::visibility_matrix(model, reading.first_sequence);
       const arma::uvec hidden = arma::find(visible == 0);
       if (hidden.is_empty()) continue;
       const std::size_t row = hidden[0] % visible.n_rows, column = hidden[0] / visible.n_rows;
       const double fill = tensor.tensor.numbers[reading.at(0, 0, row, column)];
       if (!std::isfinite(fill) || fill > -100) continue;
-      const auto made = [fill](const Model& m) {
-        Model next = mistakes::made(*find_mistake("mask_finite"), m);
+      const auto injected = [fill](const Model& m) {
+        Model next = mistakes::injected(*find_mistake("mask_finite"), m);
         if (next.mask.method == attention::MaskMethod::large_negative) next.mask.large_negative = fill;
         return next;
       };
-      return all.push_back(other("mask_finite", made, "they are " + fill_words(fill)));
+      return all.push_back(other("mask_finite", injected, "they are " + fill_text(fill)));
     }
 }
 
@@ -139,13 +139,14 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
   const auto& rotary = model.additions.positions.rotary;
   if (!rotary) return;
   const auto counted_from = [&](int queries, int keys, const std::string& detail) {
-    const auto made = [=](const Model& m) {
+    const auto injected = [=](const Model& m) {
       Model next = m;
       if (!next.additions.positions.rotary) return next;
       next.additions.positions.rotary->first += keys;
-      return mistakes::with_offset_of_queries(next, mistakes::offset_of_queries(next) + queries - keys);
+      return mistakes::with_query_offset(next, mistakes::query_offset(next) + queries - keys);
     };
-    all.push_back(other(queries < keys ? "rotary_off_by_one:earlier" : "rotary_off_by_one", made, detail));
+    all.push_back(
+        other(queries < keys ? "rotary_off_by_one:earlier" : "rotary_off_by_one", injected, detail));
     all.back().first = Stage::rotated_queries;
   };
   for (const auto& [by, words] : {std::pair{1, "late"}, std::pair{-1, "early"}}) {
@@ -160,13 +161,14 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
   };
   // Bases of most models, Llama 3, Qwen and Mixtral, and gpt-oss.
   for (const double base : {10000.0, 500000.0, 1000000.0, 150000.0}) {
-    const auto made = [base](const Model& m) {
+    const auto injected = [base](const Model& m) {
       Model next = m;
       auto& r = next.additions.positions.rotary;
       if (r && !r->inverse_frequencies && positions::rotated_columns(*r, m.d_head()) > 2) r->base = base;
       return next;
     };
-    all.push_back(other("rotary_base", made, "base " + words(base) + " in place of " + words(rotary->base)));
+    all.push_back(
+        other("rotary_base", injected, "base " + words(base) + " in place of " + words(rotary->base)));
     all.back().first = Stage::rotated_queries;
   }
 }
@@ -178,11 +180,11 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
     if (size <= every_size || size % (size > 128 ? 64 : 16) == 0) sizes.push_back(size);
   const auto add = [&](const char* name, std::size_t size, std::string detail) {
     const Mistake* form = mistakes::find_any_mistake(name);
-    const auto made = [=](const Model& m) {
-      return mistakes::made(*form, m, static_cast<std::int64_t>(size));
+    const auto injected = [=](const Model& m) {
+      return mistakes::injected(*form, m, static_cast<std::int64_t>(size));
     };
-    all.push_back(other(form->cause, made, std::move(detail)));
-    all.back().alone = true;
+    all.push_back(other(form->cause, injected, std::move(detail)));
+    all.back().skips_pairs = true;
   };
   for (const auto& [form, words] :
        {std::pair{"blocks_not_rescaled", ""},
@@ -191,9 +193,9 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
     for (const std::size_t size : sizes)
       add(form, size, "blocks of " + to_string(size) + (size > 1 ? " keys" : " key") + words);
   // Sizes that drop the same keys cannot be told apart; powers of two are likelier.
-  std::map<std::size_t, std::vector<std::size_t>> by_first_left_out;
-  for (const std::size_t size : sizes) by_first_left_out[(model.n_keys() - 1) / size * size].push_back(size);
-  for (auto& [first, sizes_of_it] : by_first_left_out) {
+  std::map<std::size_t, std::vector<std::size_t>> by_first_dropped;
+  for (const std::size_t size : sizes) by_first_dropped[(model.n_keys() - 1) / size * size].push_back(size);
+  for (auto& [first, sizes_of_it] : by_first_dropped) {
     if (first == 0) continue;
     std::vector<std::size_t> likely = sizes_of_it;
     std::erase_if(likely, [](std::size_t size) { return !std::has_single_bit(size); });
@@ -206,7 +208,7 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
 }
 
 /// Whether observed numbers show that no query attends to a key: weights of 0, scores of −∞.
-bool is_unseen(const Observed& observed, const Reading& r, std::size_t key) {
+bool is_key_masked(const ObservedTensor& observed, const Reading& r, std::size_t key) {
   const double hidden = r.stage == Stage::masked_scores ? -arma::datum::inf : 0;
   for (std::size_t s = 0; s < r.n_sequences; ++s)
     for (std::size_t h = 0; h < r.n_heads; ++h)
@@ -219,25 +221,25 @@ bool is_unseen(const Observed& observed, const Reading& r, std::size_t key) {
 
 /// Adds missing keys: those that the tensors show or, if they show nothing, all of at most max_keys keys. The
 /// last key only if masked scores show it, as else a dropped last block explains it.
-void add_missing_keys(const Model& model, const std::vector<Observed>& observed,
+void add_missing_keys(const Model& model, const std::vector<ObservedTensor>& observed,
                       std::vector<Hypothesis>& all) {
   constexpr std::size_t max_keys = 64;
   const std::size_t n = model.n_keys();
   std::vector<bool> may(n, n <= max_keys);
   bool may_last = false;
-  for (const Observed& tensor : observed)
+  for (const ObservedTensor& tensor : observed)
     for (const Reading& r : tensor.readings) {
       if (r.stage != Stage::masked_scores && r.stage != Stage::unmasked_weights && r.stage != Stage::weights)
         continue;
-      for (std::size_t key = 0; key < n; ++key) may[key] = is_unseen(tensor, r, key);
+      for (std::size_t key = 0; key < n; ++key) may[key] = is_key_masked(tensor, r, key);
       if (r.stage == Stage::masked_scores) may_last = may[n - 1];
     }
   may[n - 1] = may_last;
   for (std::size_t key = 0; key < n; ++key) {
     if (!may[key]) continue;
-    const auto made = [key](const Model& m) { return mistakes::with_key_hidden(m, key); };
-    all.push_back(other("key_missing", made, "key " + to_string(key)));
-    all.back().alone = true;
+    const auto injected = [key](const Model& m) { return mistakes::with_key_masked(m, key); };
+    all.push_back(other("key_missing", injected, "key " + to_string(key)));
+    all.back().skips_pairs = true;
   }
 }
 
@@ -265,7 +267,7 @@ constexpr std::array coarse_types{Coarse{"float32_precision"},
                                   Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 /// Whether a mistake is tried in several sizes instead of the table's, or only rounds.
-bool is_tried_otherwise(const Mistake& mistake) {
+bool has_other_hypotheses(const Mistake& mistake) {
   constexpr std::array<std::string_view, 7> sized{
       "n_heads_other", "blocks_not_rescaled",       "last_block_dropped", "key_missing",
       "rotary_base",   "rotary_off_by_one:earlier", "rotary_off_by_one"};
@@ -276,22 +278,22 @@ bool is_tried_otherwise(const Mistake& mistake) {
 
 }  // namespace
 
-std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Observed>& observed) {
+std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<ObservedTensor>& observed) {
   std::vector<Hypothesis> all;
   for (const auto& [name, type] : {coarse_types[4], coarse_types[6]}) {  // rounded inputs, exact arithmetic
-    const auto made = [type = type](const Model& m) { return mistakes::with_rounded_inputs(m, type); };
-    all.push_back({rows({name}), made, Stage::embeddings});
+    const auto injected = [type = type](const Model& m) { return mistakes::with_rounded_inputs(m, type); };
+    all.push_back({rows({name}), injected, Stage::embeddings});
   }
-  all.push_back(
-      of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
-  all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
-                              "weight_untransposed:value", "weight_untransposed:output"})));
+  all.push_back(combine_rows(
+      rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
+  all.push_back(combine_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
+                                   "weight_untransposed:value", "weight_untransposed:output"})));
   for (const Mistake& mistake : mistakes::mistakes())
-    if (!is_tried_otherwise(mistake)) {
-      all.push_back(of_rows({&mistake}));
+    if (!has_other_hypotheses(mistake)) {
+      all.push_back(combine_rows({&mistake}));
       if (mistake.name == std::string_view("rotary_other_pairs")) all.back().detail = pairs_words(model);
     }
-  all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
+  all.push_back(combine_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
   all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));
   all.push_back(other("scale_sqrt_d_model", scaled_by_width));
@@ -304,14 +306,14 @@ std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Obs
   add_rotations(model, all);
   add_blocks(model, all);
   add_missing_keys(model, observed, all);
-  const Model unpadded = mistakes::with_padding_seen(model);
+  const Model unpadded = mistakes::with_padding_unmasked(model);
   const bool has_other_width = model.d_output() != model.d_out();
   std::erase_if(all, [&](const Hypothesis& hypothesis) {
-    const Model made = hypothesis.made(model);
+    const Model injected = hypothesis.injected(model);
     if (has_other_width && hypothesis.mistakes.front() == find_mistake("output_projection_missing"))
       return true;  // this changes the shape of the output
-    const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && made == unpadded;
-    return made == model || is_padding || attention::check(made);
+    const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && injected == unpadded;
+    return injected == model || is_padding || attention::check(injected);
   });
   std::ranges::stable_sort(all, {}, &Hypothesis::first);
   return all;
@@ -321,14 +323,14 @@ std::vector<Hypothesis> shape_hypotheses(const Model& model) {
   std::vector<Hypothesis> all;
   for (std::size_t n = 1; n <= model.d_out(); ++n) {
     if (n == model.n_heads || mistakes::with_heads(model, n).n_heads != n) continue;
-    const auto made = [n](const Model& m) { return mistakes::with_heads(m, n); };
-    all.push_back(
-        other("n_heads_other", made, text::counted(n, "head") + " in place of " + to_string(model.n_heads)));
-    all.back().alone = true;
+    const auto injected = [n](const Model& m) { return mistakes::with_heads(m, n); };
+    all.push_back(other("n_heads_other", injected,
+                        text::counted(n, "head") + " in place of " + to_string(model.n_heads)));
+    all.back().skips_pairs = true;
   }
   if (!model.projections || !model.projections->output) return all;
   const arma::mat& weight = model.projections->output->weight;
-  if (weight.n_rows != weight.n_cols) all.push_back(of_rows(rows({"output_projection_missing"})));
+  if (weight.n_rows != weight.n_cols) all.push_back(combine_rows(rows({"output_projection_missing"})));
   return all;
 }
 
@@ -338,19 +340,19 @@ std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
     const Mistake* row = find_mistake(name);
     if (inputs != Precision::float64)
       all.push_back(other(name, [row, inputs = inputs](const Model& m) {
-        return mistakes::made(*row, mistakes::with_rounded_inputs(m, inputs));
+        return mistakes::injected(*row, mistakes::with_rounded_inputs(m, inputs));
       }));
-    const auto made = [row](const Model& m) { return mistakes::made(*row, m); };
-    all.push_back(other(name, made));
+    const auto injected = [row](const Model& m) { return mistakes::injected(*row, m); };
+    all.push_back(other(name, injected));
     if (name == std::string_view("tf32_precision") && model.given.cells.empty())
       all.push_back({{row},
-                     made,
+                     injected,
                      row->first,
                      "their last digits are cut off and not rounded, so that products come out too small",
                      false,
-                     Arithmetic::cut_to_tf32});
+                     Arithmetic::truncate_to_tf32});
   }
-  std::erase_if(all, [&](const Hypothesis& hypothesis) { return hypothesis.made(model) == model; });
+  std::erase_if(all, [&](const Hypothesis& hypothesis) { return hypothesis.injected(model) == model; });
   return all;
 }
 
@@ -364,7 +366,7 @@ constexpr std::size_t max_sampled = 5, worth_sampling = 24;
 constexpr double loose_roundings = 16;
 
 /// Returns the latest stage that a tensor can be.
-Stage latest(const Observed& tensor) {
+Stage latest(const ObservedTensor& tensor) {
   Stage stage = Stage::embeddings;
   for (const Reading& reading : tensor.readings) stage = std::max(stage, reading.stage);
   return stage;
@@ -389,9 +391,9 @@ bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
 }
 
 /// Rereads the tensors for a model of other shapes; empty if one of them has no reading or was not loaded.
-std::vector<Observed> read_again(const Model& other, std::vector<Observed> observed) {
-  for (Observed& tensor : observed) {
-    tensor.readings = readings_in(other, tensor.name, tensor.stage, tensor.tensor.shape);
+std::vector<ObservedTensor> reread_tensors(const Model& other, std::vector<ObservedTensor> observed) {
+  for (ObservedTensor& tensor : observed) {
+    tensor.readings = readings_by_name(other, tensor.name, tensor.stage, tensor.tensor.shape);
     if (tensor.readings.empty() || tensor.tensor.numbers.empty()) return {};
     mark_masked(tensor);
   }
@@ -403,14 +405,14 @@ class Search {
   explicit Search(const Comparison& comparison) : c_(comparison) {
     if (auto sample = sample_of(c_)) sampler_.emplace(std::move(*sample), model());
     for (std::size_t k = 0; k < c_.observed.size(); ++k)
-      if (!c_.agreeing[k]) first_wrong_ = std::min(first_wrong_, latest(c_.observed[k]));
+      if (!c_.agreeing_reading[k]) first_wrong_ = std::min(first_wrong_, latest(c_.observed[k]));
   }
 
   std::vector<Explanation> run(bool only_singles) {
-    const bool readable =
-        std::ranges::none_of(c_.observed, [](const Observed& tensor) { return tensor.readings.empty(); });
+    const bool readable = std::ranges::none_of(
+        c_.observed, [](const ObservedTensor& tensor) { return tensor.readings.empty(); });
     if (readable && !try_singles()) return found_;
-    const std::vector<OtherShapes> shapes = tried_shapes();
+    const std::vector<OtherShapes> shapes = try_shapes();
     if (!found_.empty() || only_singles) return found_;
     const std::vector<Hypothesis> roundings = rounding_hypotheses(model());
     const auto rounded = [&](const std::vector<ExactModel>& exact) {
@@ -419,7 +421,7 @@ class Search {
     if (readable) {
       auto all = rounded({{nullptr, model(), &c_.observed}});
       if (!all.empty())  // a mistake with smaller errors may be rounded as well
-        for (RoundedModel& other : rounded(nearer())) all.push_back(std::move(other));
+        for (RoundedModel& other : rounded(find_nearer_models())) all.push_back(std::move(other));
       if (add_all(all)) return found_;
     }
     try_pairs();
@@ -450,13 +452,13 @@ class Search {
   struct OtherShapes {
     Hypothesis hypothesis;
     Model model;
-    std::vector<Observed> observed;
+    std::vector<ObservedTensor> observed;
   };
 
-  const Model& model() const { return c_.right.model(); }
+  const Model& model() const { return c_.reference.model(); }
   const Sampler* sampler() const { return sampler_ ? &*sampler_ : nullptr; }
   bool counted() const {
-    if (!c_.token.goes_on()) return false;
+    if (!c_.token.should_continue()) return false;
     c_.token.count(1);
     return true;
   }
@@ -466,7 +468,7 @@ class Search {
     hypotheses_ = hypotheses_for(model(), c_.observed);
     for (const Hypothesis& hypothesis : hypotheses_) {
       if (!counted()) return false;
-      Single single{&hypothesis, hypothesis.made(model()), first_wrong_};
+      Single single{&hypothesis, hypothesis.injected(model()), first_wrong_};
       if (hypothesis.first <= first_wrong_) {  // else it cannot fix the difference
         const auto wrong = first_wrong_of(single.model, hypothesis.first, true);
         if (!wrong) continue;
@@ -478,19 +480,20 @@ class Search {
     return true;
   }
 
-  std::vector<OtherShapes> tried_shapes() {
+  std::vector<OtherShapes> try_shapes() {
     std::vector<OtherShapes> all;
     for (Hypothesis& hypothesis : shape_hypotheses(model())) {
       if (!counted()) return all;
-      Model other = hypothesis.made(model());
+      Model other = hypothesis.injected(model());
       if (attention::check(other)) continue;
-      std::vector<Observed> again = read_again(other, c_.observed);
+      std::vector<ObservedTensor> again = reread_tensors(other, c_.observed);
       if (again.empty()) continue;
-      const auto agree_with = [&](const Computed& ours) {
-        return std::ranges::all_of(
-            again, [&](const Observed& tensor) { return agreeing(tensor, ours, c_.tolerance); });
+      const auto agree_with = [&](const LazyTrace& ours) {
+        return std::ranges::all_of(again, [&](const ObservedTensor& tensor) {
+          return agreeing_reading(tensor, ours, c_.tolerance);
+        });
       };
-      if ((!sampler_ || agree_with(Computed(other, sampler()))) && agree_with(Computed(other)))
+      if ((!sampler_ || agree_with(LazyTrace(other, sampler()))) && agree_with(LazyTrace(other)))
         add({&hypothesis}, other);
       all.push_back({std::move(hypothesis), std::move(other), std::move(again)});
     }
@@ -499,24 +502,25 @@ class Search {
 
   /// Returns the first stage where a tensor differs from a model, or no_stage; checks a few rows first.
   ///
-  /// If keeps_right, returns nullopt when a tensor that was right becomes wrong: a second mistake never
+  /// If keeps_agreement, returns nullopt when a tensor that was right becomes wrong: a second mistake never
   /// undoes the first.
-  std::optional<Stage> first_wrong_of(const Model& other, Stage first, bool keeps_right) const {
+  std::optional<Stage> first_wrong_of(const Model& other, Stage first, bool keeps_agreement) const {
     if (sampler_) {
-      const auto wrong = first_wrong_of(Computed(other, sampler(), first), keeps_right);
+      const auto wrong = first_wrong_of(LazyTrace(other, sampler(), first), keeps_agreement);
       if (wrong != no_stage) return wrong;
     }
     if (attention::check(other)) return Stage::embeddings;
-    return first_wrong_of(Computed(other), keeps_right);
+    return first_wrong_of(LazyTrace(other), keeps_agreement);
   }
-  std::optional<Stage> first_wrong_of(const Computed& ours, bool keeps_right) const {
+  std::optional<Stage> first_wrong_of(const LazyTrace& ours, bool keeps_agreement) const {
     const auto is_wrong = [&](std::size_t k) {
-      const Reading* right = c_.agreeing[k];  // a model without the stage may still compute it unused
-      return !agreeing(c_.observed[k], ours, c_.tolerance) &&
-             !(right && !attention::info(right->stage).present(ours.model()));
+      const Reading* reference =
+          c_.agreeing_reading[k];  // a model without the stage may still compute it unused
+      return !agreeing_reading(c_.observed[k], ours, c_.tolerance) &&
+             !(reference && !attention::info(reference->stage).present(ours.model()));
     };
-    for (std::size_t k = 0; keeps_right && k < c_.observed.size(); ++k)
-      if (c_.agreeing[k] && is_wrong(k)) return std::nullopt;
+    for (std::size_t k = 0; keeps_agreement && k < c_.observed.size(); ++k)
+      if (c_.agreeing_reading[k] && is_wrong(k)) return std::nullopt;
     Stage first = no_stage;
     for (std::size_t k = 0; k < c_.observed.size(); ++k)
       if (latest(c_.observed[k]) < first && is_wrong(k)) first = latest(c_.observed[k]);
@@ -524,16 +528,16 @@ class Search {
   }
 
   /// Returns mistakes whose exact numbers are clearly closer to the tensors than the right model's.
-  std::vector<ExactModel> nearer() const {
+  std::vector<ExactModel> find_nearer_models() const {
     const auto errors = [&](const Model& exact) {
-      return error_sums(c_.observed, Computed(exact, sampler()));
+      return error_sums(c_.observed, LazyTrace(exact, sampler()));
     };
-    const std::vector<ErrorSum> of_right = errors(model());
+    const std::vector<ErrorSum> reference_errors = errors(model());
     std::vector<ExactModel> exact;
     for (const Single& single : singles_) {
       if (!counted()) break;
       if (rounds_inputs(*single.hypothesis) || attention::check(single.model)) continue;
-      if (errs_less(errors(single.model), of_right))
+      if (has_smaller_errors(errors(single.model), reference_errors))
         exact.push_back({single.hypothesis, single.model, &c_.observed});
     }
     return exact;
@@ -544,14 +548,16 @@ class Search {
     for (const Precision type : {Precision::float16, Precision::bfloat16}) {
       const double unit = attention::rounding_error(type, 1);
       Tolerance loose = c_.tolerance;
-      loose.of_largest = loose_roundings * unit;
+      loose.relative_to_max = loose_roundings * unit;
       if (!c_.observed.empty() && round_trip_error(c_.observed.front().rounding, 1) > unit)
         continue;  // their own type is coarser anyway
-      Comparison loosely{c_.right, c_.observed, {}, loose, c_.token};
-      for (const Observed& tensor : c_.observed)
-        loosely.agreeing.push_back(agreeing(tensor, c_.right, loose));
-      if (std::ranges::find(loosely.agreeing, nullptr) == loosely.agreeing.end()) continue;
-      Search search(loosely);
+      Comparison loose_comparison{c_.reference, c_.observed, {}, loose, c_.token};
+      for (const ObservedTensor& tensor : c_.observed)
+        loose_comparison.agreeing_reading.push_back(agreeing_reading(tensor, c_.reference, loose));
+      if (std::ranges::find(loose_comparison.agreeing_reading, nullptr) ==
+          loose_comparison.agreeing_reading.end())
+        continue;
+      Search search(loose_comparison);
       if (!search.try_singles() || !search.found_.empty()) continue;
       search.try_pairs();
       if (!search.found_.empty()) return search.found_;
@@ -564,7 +570,8 @@ class Search {
     const bool in_order = a.hypothesis->first <= b.hypothesis->first;
     const Single &early = in_order ? a : b, &late = in_order ? b : a;
     if (early.hypothesis->first > first_wrong_ || late.hypothesis->first > early.first_wrong) return false;
-    return !a.hypothesis->alone && !b.hypothesis->alone && !share_a_cause(*a.hypothesis, *b.hypothesis);
+    return !a.hypothesis->skips_pairs && !b.hypothesis->skips_pairs &&
+           !share_a_cause(*a.hypothesis, *b.hypothesis);
   }
 
   void try_pairs() {
@@ -572,7 +579,7 @@ class Search {
       for (auto b = a + 1; b != singles_.end(); ++b) {
         if (!counted()) return;
         if (!could_explain(*a, *b)) continue;
-        Model both = b->hypothesis->made(a->model);
+        Model both = b->hypothesis->injected(a->model);
         if (both == a->model || both == b->model) continue;
         if (first_wrong_of(both, std::min(a->hypothesis->first, b->hypothesis->first), false) == no_stage)
           add({a->hypothesis, b->hypothesis}, std::move(both));
@@ -616,7 +623,7 @@ class Search {
 }  // namespace
 
 std::optional<Sample> sample_of(const Comparison& c) {
-  const Model& model = c.right.model();
+  const Model& model = c.reference.model();
   const std::size_t n = model.n_tokens();
   if (n < worth_sampling || !model.given.empty() || model.has_key_embeddings()) return std::nullopt;
   std::optional<Sample> sample;
@@ -625,10 +632,10 @@ std::optional<Sample> sample_of(const Comparison& c) {
     if (rows.size() < max_sampled && std::ranges::find(rows, row) == rows.end()) rows.push_back(row);
   };
   for (std::size_t k = 0; k < c.observed.size(); ++k) {
-    if (c.agreeing[k] || c.observed[k].readings.empty()) continue;
+    if (c.agreeing_reading[k] || c.observed[k].readings.empty()) continue;
     const Reading& reading = c.observed[k].readings.front();
     if (!attention::info(reading.stage).present(model)) continue;
-    const Agreement worst = agreement(c.observed[k], reading, c.right, c.tolerance);
+    const Agreement worst = agreement(c.observed[k], reading, c.reference, c.tolerance);
     if (!sample) sample = Sample{worst.sequence, {}};
     if (worst.sequence == sample->sequence && sample->rows.size() < max_sampled / 2) add(worst.row);
   }

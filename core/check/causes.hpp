@@ -14,16 +14,16 @@ namespace core::check {
 /// One way to make a mistake; the table of mistakes has only the simplest way.
 struct Hypothesis {
   std::vector<const mistakes::Mistake*> mistakes;  ///< one mistake, or a few similar ones
-  std::function<Model(const Model&)> made;
-  Stage first;              ///< no earlier stage can change
-  std::string detail = {};  ///< "blocks of 4 keys": unspecified in the table of mistakes
-  bool alone = false;       ///< one of many similar hypotheses, not tried in pairs
+  std::function<Model(const Model&)> injected;
+  Stage first;               ///< no earlier stage can change
+  std::string detail = {};   ///< "blocks of 4 keys": unspecified in the table of mistakes
+  bool skips_pairs = false;  ///< one of many similar hypotheses, not tried in pairs
   Arithmetic arithmetic = Arithmetic::of_model;
 };
 
 /// Returns all hypotheses that change this model, except coarse arithmetic, ordered by the first stage that
 /// they change; reads a mask's large negative number off the tensors.
-std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Observed>& observed);
+std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<ObservedTensor>& observed);
 
 /// Returns hypotheses that change tensor shapes: every other number of heads that divides the model's
 /// columns, and an omitted output projection where that changes the output width.
@@ -40,7 +40,7 @@ struct Cause;
 struct Explanation {
   std::vector<std::string> causes;                 ///< as named in the table of mistakes, each once
   std::vector<const mistakes::Mistake*> mistakes;  ///< the specific mistakes
-  Model model;                       ///< with the mistakes; if inferred, the right model: see made()
+  Model model;                       ///< with the mistakes; if inferred, the right model: see injected()
   std::vector<std::string> details;  ///< "blocks of 4 keys": sizes that each explain the tensors
   /// "the positions of the queries are 4 behind": inferred from the numbers, one per cause.
   std::vector<std::string> sentences = {};
@@ -63,16 +63,16 @@ struct ErrorSum {
 };
 
 /// Returns each tensor's error sum in its closest reading; infinite if just one of two numbers is finite.
-std::vector<ErrorSum> error_sums(const std::vector<Observed>& observed, const Computed& exact);
+std::vector<ErrorSum> error_sums(const std::vector<ObservedTensor>& observed, const LazyTrace& exact);
 
 /// Whether the first errors are smaller than the second beyond chance, and larger in no tensor.
-bool errs_less(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second);
+bool has_smaller_errors(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second);
 
 /// A model that may have been rounded to give the tensors, and the tensors as it reads them.
 struct ExactModel {
   const Hypothesis* hypothesis;  ///< nullptr for the right model
   Model model;
-  const std::vector<Observed>* observed;
+  const std::vector<ObservedTensor>* observed;
 };
 
 /// A model with rounding, and the similarity of its errors to those of the tensors.
@@ -91,12 +91,12 @@ std::optional<Sample> sample_of(const Comparison& comparison);
 /// The sampler may be nullptr.
 std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
                                          const std::vector<Hypothesis>& roundings, const Sampler* sampler,
-                                         const Tolerance& tolerance, const core::Token& token);
+                                         const Tolerance& tolerance, const core::StopToken& token);
 
 /// Returns for each tensor the type whose rounding alone makes it differ from the right model, or "".
 ///
 /// All are "" if rounding is the only cause, or if the known causes include no rounding.
-std::vector<std::string> rounded_alone(const Comparison& comparison,
-                                       const std::vector<Explanation>& explanations);
+std::vector<std::string> types_of_rounding(const Comparison& comparison,
+                                           const std::vector<Explanation>& explanations);
 
 }  // namespace core::check

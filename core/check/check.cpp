@@ -26,24 +26,24 @@ using std::to_string;
 
 /// Largest probability that a pattern is chance: that none of the numbers outside it differs, given the rate
 /// of differences inside. About ten shapes of patterns are tried.
-constexpr double by_chance = 1e-5;
+constexpr double max_chance_probability = 1e-5;
 /// Largest relative root mean square of the differences that a factor or offset may leave.
-constexpr double unexplained = 0.02;
+constexpr double max_unexplained = 0.02;
 /// Rounding may be left as well if the squared differences are this many times as large.
-constexpr double beyond_rounding = 10;
+constexpr double min_rounding_ratio = 10;
 /// Numbers that a factor or offset must explain beyond those that determine it.
 constexpr std::size_t enough_explained = 6;
 /// Differences of more than this many times the median are outliers.
-constexpr double stands_out = 8;
+constexpr double outlier_ratio = 8;
 /// Share of the squared differences that outliers must hold.
-constexpr double most_of_it = 0.9;
+constexpr double min_outlier_share = 0.9;
 /// Growth from line to line: minimum number of lines, rank correlation with their order (Spearman), and ratio
 /// of the last quarter to the first.
 constexpr std::size_t enough_lines = 8;
-constexpr double in_order = 0.9, grown = 3;
+constexpr double min_rank_correlation = 0.9, min_growth = 3;
 
 /// Largest number of differences examined one by one; of more, every n-th is.
-constexpr std::size_t most_looked_at = std::size_t{1} << 20;
+constexpr std::size_t max_examined = std::size_t{1} << 20;
 
 struct Number {
   std::size_t head, row, column;
@@ -54,48 +54,54 @@ struct Number {
 /// Calls visit(number, whether it differs) for all informative numbers, which excludes positions masked in
 /// both.
 template <class Visit>
-void for_each_number(const std::vector<HeadDifference>& heads, const PatternOf& stage, Visit visit) {
+void for_each_number(const std::vector<HeadDifference>& heads, const PatternOptions& stage, Visit visit) {
   for (const HeadDifference& h : heads)
     for (std::size_t j = 0; j < h.ours.n_cols; ++j)
       for (std::size_t i = 0; i < h.ours.n_rows; ++i) {
         const double observed = h.observed(i, j), ours = h.ours(i, j);
-        const bool same = are_same(observed, ours) || std::abs(observed - ours) <= stage.allowed(ours);
+        const bool same =
+            equal_or_both_nan(observed, ours) || std::abs(observed - ours) <= stage.max_difference(ours);
         if (!same || (ours != 0 && std::isfinite(ours))) visit(Number{h.head, i, j, observed, ours}, !same);
       }
 }
 
 /// Counts for one line (head, row or column): informative numbers, and those that differ.
 struct Line {
-  std::size_t telling = 0, off = 0;
+  std::size_t informative = 0, differing = 0;
 };
 struct Lines {
   std::vector<Line> heads, rows, columns;
 };
 
-void count(std::vector<Line>& lines, std::size_t k, bool off) {
+void count(std::vector<Line>& lines, std::size_t k, bool differing) {
   if (k >= lines.size()) lines.resize(k + 1);
-  ++lines[k].telling;
-  lines[k].off += off;
+  ++lines[k].informative;
+  lines[k].differing += differing;
 }
 
 /// Counts differences beyond a limit, rows and columns only in heads that have some. Omits rows if no row is
 /// free of differences in the affected columns though some column is in the affected rows; and vice versa.
-Lines lines_of(const std::vector<HeadDifference>& heads, const PatternOf& stage, double limit) {
-  const auto is_off = [&](const Number& n, bool off) { return off && !(std::abs(n.difference()) <= limit); };
+Lines lines_of(const std::vector<HeadDifference>& heads, const PatternOptions& stage, double limit) {
+  const auto is_differing = [&](const Number& n, bool differing) {
+    return differing && !(std::abs(n.difference()) <= limit);
+  };
   Lines all, crossing;
-  for_each_number(heads, stage, [&](const Number& n, bool off) { count(all.heads, n.head, is_off(n, off)); });
-  for_each_number(heads, stage, [&](const Number& n, bool off) {
-    if (all.heads[n.head].off == 0) return;
-    count(all.rows, n.row, is_off(n, off));
-    count(all.columns, n.column, is_off(n, off));
+  for_each_number(heads, stage, [&](const Number& n, bool differing) {
+    count(all.heads, n.head, is_differing(n, differing));
   });
-  for_each_number(heads, stage, [&](const Number& n, bool off) {
-    if (all.heads[n.head].off == 0) return;
-    if (all.columns[n.column].off > 0) count(crossing.rows, n.row, is_off(n, off));
-    if (all.rows[n.row].off > 0) count(crossing.columns, n.column, is_off(n, off));
+  for_each_number(heads, stage, [&](const Number& n, bool differing) {
+    if (all.heads[n.head].differing == 0) return;
+    count(all.rows, n.row, is_differing(n, differing));
+    count(all.columns, n.column, is_differing(n, differing));
+  });
+  for_each_number(heads, stage, [&](const Number& n, bool differing) {
+    if (all.heads[n.head].differing == 0) return;
+    if (all.columns[n.column].differing > 0) count(crossing.rows, n.row, is_differing(n, differing));
+    if (all.rows[n.row].differing > 0) count(crossing.columns, n.column, is_differing(n, differing));
   });
   const auto some_are_right = [](const std::vector<Line>& lines) {
-    return std::ranges::any_of(lines, [](const Line& line) { return line.telling > 0 && line.off == 0; });
+    return std::ranges::any_of(lines,
+                               [](const Line& line) { return line.informative > 0 && line.differing == 0; });
   };
   const bool by_rows = some_are_right(crossing.rows), by_columns = some_are_right(crossing.columns);
   if (!by_rows && by_columns) all.rows.clear();
@@ -110,16 +116,16 @@ std::string ordinal(std::size_t n) {
 }
 
 /// Describes a set of lines: "the last row", "rows from 3 on", "every 4th row"; "" if there is no short name.
-std::string words_of_set(const std::vector<std::size_t>& off, std::size_t n_lines, const std::string& line,
-                         bool counted) {
-  const std::size_t first = off.front(), last = off.back(), n = off.size();
+std::string words_of_set(const std::vector<std::size_t>& differing, std::size_t n_lines,
+                         const std::string& line, bool counted) {
+  const std::size_t first = differing.front(), last = differing.back(), n = differing.size();
   if (n == 1 && counted && last + 1 == n_lines) return "the last " + line;
   if (n == 1 && counted && first == 0) return "the first " + line;
   if (n == 1) return line + " " + to_string(first);
-  const std::size_t step = off[1] - off[0];
-  const bool even = std::adjacent_find(off.begin(), off.end(), [&](std::size_t a, std::size_t b) {
+  const std::size_t step = differing[1] - differing[0];
+  const bool even = std::adjacent_find(differing.begin(), differing.end(), [&](std::size_t a, std::size_t b) {
                       return b - a != step;
-                    }) == off.end();
+                    }) == differing.end();
   if (even && step == 1 && counted) {
     if (last + 1 == n_lines) return line + "s from " + to_string(first) + " on";
     if (first == 0) return line + "s up to " + to_string(last);
@@ -130,27 +136,27 @@ std::string words_of_set(const std::vector<std::size_t>& off, std::size_t n_line
            (first + 1 == step ? "" : " from " + to_string(first) + " on");
   if (n > 3) return "";
   std::vector<std::string> names;
-  for (const std::size_t k : off) names.push_back(to_string(k));
+  for (const std::size_t k : differing) names.push_back(to_string(k));
   return line + "s " + text::joined(names, " and ");
 }
 
 /// Describes the lines with all differences, if others could have had some; else returns "".
 std::string words_of(const std::vector<Line>& lines, std::size_t n_lines, const std::string& line,
                      bool counted = true) {
-  std::vector<std::size_t> off;
+  std::vector<std::size_t> differing;
   double inside = 0, wrong = 0, outside = 0;
   for (std::size_t k = 0; k < lines.size(); ++k) {
-    if (lines[k].off > 0) {
-      off.push_back(k);
-      inside += static_cast<double>(lines[k].telling);
-      wrong += static_cast<double>(lines[k].off);
+    if (lines[k].differing > 0) {
+      differing.push_back(k);
+      inside += static_cast<double>(lines[k].informative);
+      wrong += static_cast<double>(lines[k].differing);
     } else {
-      outside += static_cast<double>(lines[k].telling);
+      outside += static_cast<double>(lines[k].informative);
     }
   }
-  if (off.empty() || outside == 0) return "";
-  if (outside * std::log1p(-wrong / (inside + 1)) > std::log(by_chance)) return "";
-  return words_of_set(off, std::max(n_lines, lines.size()), line, counted);
+  if (differing.empty() || outside == 0) return "";
+  if (outside * std::log1p(-wrong / (inside + 1)) > std::log(max_chance_probability)) return "";
+  return words_of_set(differing, std::max(n_lines, lines.size()), line, counted);
 }
 
 std::string number_words(double value) {
@@ -164,15 +170,15 @@ struct Fit {
   bool explains = false;
   std::vector<double> numbers;  // of lines with differences
 };
-Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t Number::*line,
-           bool by_factor) {
+Fit fit_lines(const std::vector<Number>& differing, const PatternOptions& stage, std::size_t Number::*line,
+              bool by_factor) {
   struct Sums {
     double xx = 0, xd = 0, n = 0;
   };
   std::vector<Sums> sums;
   const auto of = [&](const Number& n) { return line ? n.*line : std::size_t{0}; };
   const auto x = [&](const Number& n) { return by_factor ? n.ours : 1.0; };
-  for (const Number& n : off) {
+  for (const Number& n : differing) {
     if (of(n) >= sums.size()) sums.resize(of(n) + 1);
     Sums& s = sums[of(n)];
     s.xx += x(n) * x(n), s.xd += x(n) * n.difference(), ++s.n;
@@ -180,44 +186,46 @@ Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t N
   Fit fit;
   double left = 0, all = 0, rounding = 0;
   const auto slope = [](const Sums& s) { return s.xx > 0 ? s.xd / s.xx : 0; };
-  for (const Number& n : off) {
+  for (const Number& n : differing) {
     const double rest = n.difference() - slope(sums[of(n)]) * x(n);
     left += rest * rest, all += n.difference() * n.difference();
-    rounding += stage.allowed(n.ours) * stage.allowed(n.ours);
+    rounding += stage.max_difference(n.ours) * stage.max_difference(n.ours);
   }
-  if (all < beyond_rounding * rounding) rounding = 0;  // else rounding would explain anything
+  if (all < min_rounding_ratio * rounding) rounding = 0;  // else rounding would explain anything
   for (const Sums& s : sums)
     if (s.n > 0) fit.numbers.push_back(slope(s));
-  fit.explains = off.size() >= fit.numbers.size() + enough_explained &&
-                 off.size() >= 2 * fit.numbers.size() && left <= unexplained * unexplained * all + rounding;
+  fit.explains = differing.size() >= fit.numbers.size() + enough_explained &&
+                 differing.size() >= 2 * fit.numbers.size() &&
+                 left <= max_unexplained * max_unexplained * all + rounding;
   return fit;
 }
 
 /// Returns the kind of the differences, wherever they are: "by a factor 1.02"; "" for none.
-std::string kind_of(const std::vector<Number>& off, const PatternOf& stage, bool everywhere) {
-  if (std::ranges::all_of(off, [](const Number& n) { return !std::isfinite(n.observed); }))
+std::string kind_of(const std::vector<Number>& differing, const PatternOptions& stage, bool everywhere) {
+  if (std::ranges::all_of(differing, [](const Number& n) { return !std::isfinite(n.observed); }))
     return everywhere ? "all are no finite numbers" : "no finite numbers there";
-  if (std::ranges::any_of(off, [](const Number& n) { return !std::isfinite(n.difference()); })) return "";
+  if (std::ranges::any_of(differing, [](const Number& n) { return !std::isfinite(n.difference()); }))
+    return "";
   const std::string all = everywhere ? "all rows " : "", each = everywhere ? "each " : "there each ";
-  if (const Fit one = fitted(off, stage, nullptr, true); one.explains)
+  if (const Fit one = fit_lines(differing, stage, nullptr, true); one.explains)
     return all + "by a factor " + number_words(1 + one.numbers.front());
-  if (const Fit one = fitted(off, stage, nullptr, false); one.explains)
+  if (const Fit one = fit_lines(differing, stage, nullptr, false); one.explains)
     return all + "by " + (one.numbers.front() > 0 ? "+" : "") + number_words(one.numbers.front());
   const std::string column = stage.columns_are_keys ? "key" : "column";
   for (const bool by_factor : {true, false}) {
     const std::string how = by_factor ? " by a factor of its own" : " by a number of its own";
-    if (stage.n_heads > 1 && fitted(off, stage, &Number::head, by_factor).explains)
+    if (stage.n_heads > 1 && fit_lines(differing, stage, &Number::head, by_factor).explains)
       return each + "head" + how;
-    if (fitted(off, stage, &Number::row, by_factor).explains) return each + "row" + how;
-    if (fitted(off, stage, &Number::column, by_factor).explains) return each + column + how;
+    if (fit_lines(differing, stage, &Number::row, by_factor).explains) return each + "row" + how;
+    if (fit_lines(differing, stage, &Number::column, by_factor).explains) return each + column + how;
   }
   return "";
 }
 
 /// Whether differences grow from line to line, from almost nothing to much.
-bool grows(const std::vector<Number>& off, std::size_t Number::*line) {
+bool grows(const std::vector<Number>& differing, std::size_t Number::*line) {
   std::vector<double> squares, counts;
-  for (const Number& n : off) {
+  for (const Number& n : differing) {
     if (!std::isfinite(n.difference())) return false;
     if (n.*line >= squares.size()) squares.resize(n.*line + 1), counts.resize(n.*line + 1);
     squares[n.*line] += n.difference() * n.difference();
@@ -231,20 +239,22 @@ bool grows(const std::vector<Number>& off, std::size_t Number::*line) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t k) { return sizes[k]; });
-  double apart = 0;
+  double rank_distance = 0;
   for (std::size_t rank = 0; rank < n; ++rank) {
     const double d = static_cast<double>(rank) - static_cast<double>(order[rank]);
-    apart += d * d;
+    rank_distance += d * d;
   }
   const double count = static_cast<double>(n);
   const auto quarter = static_cast<std::ptrdiff_t>(n / 4);
   const double early = std::accumulate(sizes.begin(), sizes.begin() + quarter, 0.0),
                late = std::accumulate(sizes.end() - quarter, sizes.end(), 0.0);
-  return 1 - 6 * apart / (count * (count * count - 1)) >= in_order && late >= grown * early;
+  return 1 - 6 * rank_distance / (count * (count * count - 1)) >= min_rank_correlation &&
+         late >= min_growth * early;
 }
 
 /// Describes the lines with all differences, or (if not `only`) with most.
-std::string place_of(const Lines& lines, const HeadDifference& shape, const PatternOf& stage, bool only) {
+std::string place_of(const Lines& lines, const HeadDifference& shape, const PatternOptions& stage,
+                     bool only) {
   const std::string head = words_of(lines.heads, stage.n_heads, "head", false),
                     row = words_of(lines.rows, shape.ours.n_rows, "row"),
                     column =
@@ -259,92 +269,98 @@ std::string place_of(const Lines& lines, const HeadDifference& shape, const Patt
 }
 
 /// Returns the median absolute difference.
-double middle_of(const std::vector<Number>& off, std::size_t n_telling) {
-  std::vector<double> sizes(n_telling);  // 0 for numbers that agree
-  for (std::size_t k = 0; k < off.size(); ++k) sizes[k] = std::abs(off[k].difference());
+double median_difference(const std::vector<Number>& differing, std::size_t n_informative) {
+  std::vector<double> sizes(n_informative);  // 0 for numbers that agree
+  for (std::size_t k = 0; k < differing.size(); ++k) sizes[k] = std::abs(differing[k].difference());
   const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
   std::nth_element(sizes.begin(), middle, sizes.end());
   return *middle;
 }
 
-double squares_beyond(const std::vector<Number>& off, double limit) {
+double squares_beyond(const std::vector<Number>& differing, double limit) {
   double sum = 0;
-  for (const Number& n : off)
+  for (const Number& n : differing)
     if (std::abs(n.difference()) > limit) sum += n.difference() * n.difference();
   return sum;
 }
 
 }  // namespace
 
-std::string pattern_of(const std::vector<HeadDifference>& heads, const PatternOf& stage) {
-  std::size_t n_telling = 0, n_off = 0;
-  for_each_number(heads, stage, [&](const Number&, bool off) { ++n_telling, n_off += off; });
-  if (n_off == 0) return "";
-  if (n_off == 1 && n_telling > 1) return "only one number";
-  const std::size_t step = n_off / most_looked_at + 1;
-  std::vector<Number> off;
+std::string describe_pattern(const std::vector<HeadDifference>& heads, const PatternOptions& stage) {
+  std::size_t n_informative = 0, n_differing = 0;
+  for_each_number(heads, stage,
+                  [&](const Number&, bool differing) { ++n_informative, n_differing += differing; });
+  if (n_differing == 0) return "";
+  if (n_differing == 1 && n_informative > 1) return "only one number";
+  const std::size_t step = n_differing / max_examined + 1;
+  std::vector<Number> differing;
   std::size_t k = 0;
-  for_each_number(heads, stage, [&](const Number& n, bool is_off) {
-    if (is_off && k++ % step == 0) off.push_back(n);
+  for_each_number(heads, stage, [&](const Number& n, bool is_differing) {
+    if (is_differing && k++ % step == 0) differing.push_back(n);
   });
   const std::string place = place_of(lines_of(heads, stage, 0), heads.front(), stage, true);
-  const bool everywhere = place.empty() && 2 * n_off > n_telling;
-  const std::string kind = !place.empty() || everywhere ? kind_of(off, stage, everywhere) : "";
+  const bool everywhere = place.empty() && 2 * n_differing > n_informative;
+  const std::string kind = !place.empty() || everywhere ? kind_of(differing, stage, everywhere) : "";
   if (!place.empty()) return place + (kind.empty() ? "" : ", " + kind);
   if (!kind.empty()) return kind;
-  if (std::ranges::any_of(off, [](const Number& n) { return !std::isfinite(n.difference()); })) return "";
-  if (grows(off, &Number::row)) return "grows with the position";
-  if (stage.columns_are_keys && grows(off, &Number::column)) return "grows with the position of the key";
-  const double far = stands_out * middle_of(off, std::max(off.size(), n_telling / step));
-  const bool stand_out = far > 0 && squares_beyond(off, far) > most_of_it * squares_beyond(off, 0);
+  if (std::ranges::any_of(differing, [](const Number& n) { return !std::isfinite(n.difference()); }))
+    return "";
+  if (grows(differing, &Number::row)) return "grows with the position";
+  if (stage.columns_are_keys && grows(differing, &Number::column))
+    return "grows with the position of the key";
+  const double far =
+      outlier_ratio * median_difference(differing, std::max(differing.size(), n_informative / step));
+  const bool stand_out =
+      far > 0 && squares_beyond(differing, far) > min_outlier_share * squares_beyond(differing, 0);
   return stand_out ? place_of(lines_of(heads, stage, far), heads.front(), stage, false) : "";
 }
 
 namespace {
 
-double farthest(const arma::mat& observed, const arma::mat& ours) {
-  double most = 0;
-  for (arma::uword k = 0; k < ours.n_elem; ++k) most = std::max(most, abs_difference(observed[k], ours[k]));
-  return most;
+double max_abs_difference(const arma::mat& observed, const arma::mat& ours) {
+  double maximum = 0;
+  for (arma::uword k = 0; k < ours.n_elem; ++k)
+    maximum = std::max(maximum, abs_difference(observed[k], ours[k]));
+  return maximum;
 }
 
-/// Returns the pattern_of() a tensor that differs from its stage, in the sequence with the largest
+/// Returns the describe_pattern() a tensor that differs from its stage, in the sequence with the largest
 /// difference.
-std::string pattern_in(const Observed& observed, const Reading& reading, const Computed& right,
-                       const Tolerance& tolerance) {
-  const Model& model = right.model();
+std::string describe_tensor_pattern(const ObservedTensor& observed, const Reading& reading,
+                                    const LazyTrace& reference, const Tolerance& tolerance) {
+  const Model& model = reference.model();
   const StageInfo& stage = info(reading.stage);
-  const std::size_t worst = agreement(observed, reading, right, tolerance).sequence;
-  const double more = is_exact(observed.rounding) ? 0 : right.float32_error(reading);
-  PatternOf of;
+  const std::size_t worst = agreement(observed, reading, reference, tolerance).sequence;
+  const double more = is_exact(observed.rounding) ? 0 : reference.float32_error(reading);
+  PatternOptions of;
   of.n_heads = reading.joined || reading.layout.is_mean ? 1
                : stage.per_head                         ? model.n_heads
                                                         : reading.n_heads;
   of.columns_are_keys = stage.columns == attention::Columns::tokens;
-  of.allowed = [&](double ours) {
-    return tolerance.absolute + tolerance.relative * std::abs(ours) + float32_sums * more +
+  of.max_difference = [&](double ours) {
+    return tolerance.absolute + tolerance.relative * std::abs(ours) + max_float32_roundings * more +
            round_trip_error(observed.rounding, ours);
   };
   std::vector<HeadDifference> heads;
-  for (const Part& part : parts_of(reading, right)) {
+  for (const Part& part : parts_of(reading, reference)) {
     if (part.sequence != worst) continue;
-    const arma::mat numbers = numbers_of(observed, reading, part, right);
-    const auto forms = right.forms(reading, part.sequence, part.head);
+    const arma::mat numbers = extract_matrix(observed, reading, part, reference);
+    const auto forms = reference.forms(reading, part.sequence, part.head);
     const arma::mat& nearest =
-        std::ranges::min(forms, {}, [&](const arma::mat& form) { return farthest(numbers, form); });
-    for (std::size_t head = 0; head < (reading.of_groups ? model.n_heads : 1); ++head)
-      if (!reading.of_groups)
+        std::ranges::min(forms, {}, [&](const arma::mat& form) { return max_abs_difference(numbers, form); });
+    for (std::size_t head = 0; head < (reading.has_kv_heads ? model.n_heads : 1); ++head)
+      if (!reading.has_kv_heads)
         heads.push_back({part.head, numbers, nearest});
       else if (matrix_of_head(model, reading.stage, head) == part.h)  // heads that share it
         heads.push_back({head, numbers, nearest});
   }
-  return heads.empty() ? "" : pattern_of(heads, of);
+  return heads.empty() ? "" : describe_pattern(heads, of);
 }
 
 // Comparison of one stage, and notes on how tensors were read.
 
 /// Compares a tensor; `rounded` is the type whose arithmetic explains all of the difference, or "".
-StageResult result_of(const Observed& observed, const Reading* reading, const Computed& right,
+StageResult result_of(const ObservedTensor& observed, const Reading* reading, const LazyTrace& reference,
                       const Tolerance& tolerance, const std::string& rounded) {
   StageResult result{{.tensor = observed.name,
                       .shape = formats::shape_text(observed.tensor.shape),
@@ -354,10 +370,10 @@ StageResult result_of(const Observed& observed, const Reading* reading, const Co
                      observed.stage};
   result.agreement.within = false;
   if (!reading) return result;
-  if (!reading->layout.is_plain) result.reading = reading->layout.words;
+  if (!reading->layout.is_default) result.reading = reading->layout.words;
   result.stage = reading->stage;
-  if (info(reading->stage).present(right.model()))
-    result.agreement = agreement(observed, *reading, right, tolerance);
+  if (info(reading->stage).present(reference.model()))
+    result.agreement = agreement(observed, *reading, reference, tolerance);
   else
     result.obstacle = "the model does not have this stage";
   if (!rounded.empty()) result.agreement.within = true, result.rounding = rounded;
@@ -384,8 +400,8 @@ std::string named(const Reading& reading) {
 
 /// Notes an output that is taken before the output projection, or queries and keys after norm or rotation.
 void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>& notes) {
-  const Observed& observed = c.observed[k];
-  const Reading* agrees = c.agreeing[k];
+  const ObservedTensor& observed = c.observed[k];
+  const Reading* agrees = c.agreeing_reading[k];
   const Stage stage = observed.stage;
   if (agrees && agrees->stage != stage && (stage == Stage::queries || stage == Stage::keys))
     notes.push_back(observed.name + " is the right " + info(agrees->stage).name +
@@ -395,11 +411,11 @@ void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>
   if (agrees && (agrees->stage == Stage::concatenated || agrees->stage == Stage::contexts)) {
     notes.push_back(observed.name + " is a right " + info(agrees->stage).name +
                     ": that is another name and not a bug, but the output was not compared with it");
-  } else if (!agrees && info(Stage::concatenated).present(c.right.model())) {
+  } else if (!agrees && info(Stage::concatenated).present(c.reference.model())) {
     Reading other = observed.readings.front();
     if (other.stage != Stage::output) return;
     other.stage = Stage::concatenated;
-    if (agreement(observed, other, c.right, c.tolerance).within)
+    if (agreement(observed, other, c.reference, c.tolerance).within)
       notes.push_back(observed.name + " is a right concatenated; if that is what it should be, --map \"" +
                       observed.name + "=concatenated\" says so");
   }
@@ -407,10 +423,10 @@ void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>
 
 /// Returns "0, 2, 5"; only the first few of many.
 std::string numbers(const std::set<std::size_t>& all) {
-  constexpr std::size_t most = 8;
+  constexpr std::size_t maximum = 8;
   std::vector<std::string> words;
-  for (const std::size_t number : all) words.push_back(words.size() < most ? to_string(number) : "…");
-  words.resize(std::min(words.size(), most + 1));
+  for (const std::size_t number : all) words.push_back(words.size() < maximum ? to_string(number) : "…");
+  words.resize(std::min(words.size(), maximum + 1));
   return text::joined(words, ", ");
 }
 
@@ -419,9 +435,9 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
                   std::vector<std::string>& notes) {
   std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
   const auto n_heads_of = [&](const Reading& r) {
-    return r.joined || r.of_groups || r.layout.is_mean ? model.n_heads
-           : info(r.stage).per_head                    ? r.n_heads
-                                                       : 1;
+    return r.joined || r.has_kv_heads || r.layout.is_mean ? model.n_heads
+           : info(r.stage).per_head                       ? r.n_heads
+                                                          : 1;
   };
   for (const Reading* r : readings)
     for (std::size_t s = 0; r && s < r->n_sequences; ++s)
@@ -443,13 +459,13 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
 }
 
 /// Whether a stage belongs to a dropout that drops nothing.
-bool says_nothing(const Model& model, Stage stage) {
+bool is_inactive_dropout(const Model& model, Stage stage) {
   const bool of_dropout = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
   return of_dropout && !model.dropout.active() && !model.given.find(Stage::dropout_mask);
 }
 
 /// Notes the possible readings of a tensor that agrees with none, and the one that was used.
-void add_ambiguity(const Observed& observed, std::vector<std::string>& notes) {
+void add_ambiguity(const ObservedTensor& observed, std::vector<std::string>& notes) {
   const auto& all = observed.readings;
   if (all.size() < 2) return;
   notes.push_back(observed.name + " " + formats::shape_text(observed.tensor.shape) + " was taken for " +
@@ -460,8 +476,8 @@ void add_ambiguity(const Observed& observed, std::vector<std::string>& notes) {
 
 /// Notes the layer of the tensors, tensors that agree as a differently named stage, and stages with only some
 /// heads or sequences given; lists the stages that were not given.
-void add_notes(const Comparison& c, const Matched& matched, Report& report) {
-  const Model& model = c.right.model();
+void add_notes(const Comparison& c, const MatchResult& matched, Report& report) {
+  const Model& model = c.reference.model();
   const std::string layer = layer_words(matched);
   if (!layer.empty()) report.notes.insert(report.notes.begin(), "The tensors are those of " + layer);
   for (std::size_t k = 0; k < c.observed.size(); ++k) add_other_name(c, k, report.notes);
@@ -469,30 +485,30 @@ void add_notes(const Comparison& c, const Matched& matched, Report& report) {
   for (const StageInfo& stage : attention::stages()) {
     const bool was_given =
         std::ranges::any_of(report.readings, [&](const Reading* r) { return r && r->stage == stage.stage; });
-    if (!was_given && stage.present(model) && !says_nothing(model, stage.stage))
+    if (!was_given && stage.present(model) && !is_inactive_dropout(model, stage.stage))
       report.not_given.push_back(stage.stage);
   }
 }
 
 /// Scores of a sequence (all heads) above which pairs of mistakes take too long.
-constexpr std::size_t largest_of_pairs = std::size_t{1} << 21;
+constexpr std::size_t max_scores_for_pairs = std::size_t{1} << 21;
 
 /// Searches for causes that explain all tensors, or else all tensors that have a reading.
-std::vector<Explanation> causes_of_those_that_fit(const Comparison& c, bool only_singles) {
+std::vector<Explanation> find_causes_with_readings(const Comparison& c, bool only_singles) {
   auto found = find_causes(c, only_singles);
-  std::vector<Observed> fit;
-  Comparison of_fit{c.right, fit, {}, c.tolerance, c.token};
+  std::vector<ObservedTensor> fit;
+  Comparison of_fit{c.reference, fit, {}, c.tolerance, c.token};
   for (std::size_t k = 0; k < c.observed.size(); ++k)
     if (!c.observed[k].readings.empty())
-      fit.push_back(c.observed[k]), of_fit.agreeing.push_back(c.agreeing[k]);
+      fit.push_back(c.observed[k]), of_fit.agreeing_reading.push_back(c.agreeing_reading[k]);
   if (!found.empty() || fit.size() == c.observed.size()) return found;
-  const bool differ = std::ranges::find(of_fit.agreeing, nullptr) != of_fit.agreeing.end();
+  const bool differ = std::ranges::find(of_fit.agreeing_reading, nullptr) != of_fit.agreeing_reading.end();
   return differ ? find_causes(of_fit, only_singles) : std::vector<Explanation>();
 }
 
 /// Returns the type (float16 or bfloat16) of all differing tensors, if its arithmetic alone explains them;
 /// else f64. Such tensors differ only as their type implies, like those in float32.
-formats::Dtype kept_and_computed_in(const Comparison& c, const std::vector<Explanation>& explanations) {
+formats::Dtype common_half_type(const Comparison& c, const std::vector<Explanation>& explanations) {
   using formats::Dtype;
   for (const Explanation& explanation : explanations) {
     const std::string cause = explanation.causes.size() == 1 ? explanation.causes.front() : "";
@@ -501,7 +517,8 @@ formats::Dtype kept_and_computed_in(const Comparison& c, const std::vector<Expla
                                                        : Dtype::f64;
     bool all = type != Dtype::f64;
     for (std::size_t k = 0; k < c.observed.size(); ++k)
-      all = all && (c.agreeing[k] || (c.observed[k].tensor.dtype == type && !c.observed[k].readings.empty()));
+      all = all && (c.agreeing_reading[k] ||
+                    (c.observed[k].tensor.dtype == type && !c.observed[k].readings.empty()));
     if (all) return type;
   }
   return Dtype::f64;
@@ -532,95 +549,97 @@ bool Report::has_wrong_numbers() const {
                      [](const StageResult& s) { return s.obstacle.empty() && !s.agreement.within; });
 }
 
-Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
-             const core::Token& token) {
-  const Computed right(model);
-  Comparison c{right, matched.observed, {}, tolerance, token};
+Report check(const Model& model, const MatchResult& matched, const Tolerance& tolerance,
+             const core::StopToken& token) {
+  const LazyTrace reference(model);
+  Comparison c{reference, matched.observed, {}, tolerance, token};
   const std::size_t n = matched.observed.size();
   Report report;
-  const bool searches = token.goes_on();
-  for (const LeftOut& each : matched.left_out) report.left_out.push_back(each.words());
-  if (matched.is_first_of_axis) report.n_along_first_axis = matched.layers.size();
-  for (const Observed& observed : matched.observed) {
-    const Reading* read = agreeing(observed, right, tolerance);
-    c.agreeing.push_back(read && info(read->stage).present(model) ? read : nullptr);
-    report.agrees = report.agrees && c.agreeing.back();
+  const bool searches = token.should_continue();
+  for (const IgnoredTensors& each : matched.left_out) report.left_out.push_back(each.words());
+  if (matched.used_first_by_default) report.n_along_first_axis = matched.layers.size();
+  for (const ObservedTensor& observed : matched.observed) {
+    const Reading* read = agreeing_reading(observed, reference, tolerance);
+    c.agreeing_reading.push_back(read && info(read->stage).present(model) ? read : nullptr);
+    report.agrees = report.agrees && c.agreeing_reading.back();
     if (!observed.readings.empty()) ++report.n_tensors;
   }
   if (!report.agrees) {
-    report.readings = c.agreeing;
+    report.readings = c.agreeing_reading;
     for (std::size_t k = 0; k < n; ++k)
       if (!report.readings[k] && !matched.observed[k].readings.empty())
         report.readings[k] = &matched.observed[k].readings.front();
     // Rounding is recognized by its errors and searched for first; exact tensors are inferred from first.
-    const bool is_exact =
-        std::ranges::all_of(matched.observed, [](const Observed& o) { return check::is_exact(o.rounding); });
-    const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > largest_of_pairs;
-    if (!is_exact) report.explanations = causes_of_those_that_fit(c, is_large);
+    const bool is_exact = std::ranges::all_of(
+        matched.observed, [](const ObservedTensor& o) { return check::is_exact(o.rounding); });
+    const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > max_scores_for_pairs;
+    if (!is_exact) report.explanations = find_causes_with_readings(c, is_large);
     std::vector<Explanation> inferred = infer_causes(c, matched, report);
     const bool is_simple = !inferred.empty() && inferred.front().inferred->names.size() == 1 &&
                            inferred.front().inferred->rank == 0;
-    if (is_exact) report.explanations = causes_of_those_that_fit(c, is_large || is_simple);
+    if (is_exact) report.explanations = find_causes_with_readings(c, is_large || is_simple);
     add_inferred(std::move(inferred), report);
-    report.was_stopped = !token.goes_on();
+    report.was_stopped = !token.should_continue();
   }
-  report.readings = c.agreeing;
-  std::optional<Computed> explained;
+  report.readings = c.agreeing_reading;
+  std::optional<LazyTrace> explained;
   if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);
   for (std::size_t k = 0; k < n; ++k) {
     const std::vector<Reading>& readings = matched.observed[k].readings;
-    if (c.agreeing[k] || readings.empty()) continue;
+    if (c.agreeing_reading[k] || readings.empty()) continue;
     // An ambiguous name is read as in the explanation.
     const bool ambiguous = explained && explained->model().n_heads == model.n_heads && readings.size() > 1;
-    const Reading* read = ambiguous ? agreeing(matched.observed[k], *explained, tolerance) : nullptr;
+    const Reading* read = ambiguous ? agreeing_reading(matched.observed[k], *explained, tolerance) : nullptr;
     report.readings[k] = read ? read : &readings.front();
     if (!read) add_ambiguity(matched.observed[k], report.notes);
   }
   std::vector<std::string> rounded(n);
-  const formats::Dtype kept_in = kept_and_computed_in(c, report.explanations);
-  const bool errs_as_kept = kept_in != formats::Dtype::f64;
-  if (!report.agrees && searches && !errs_as_kept) rounded = rounded_alone(c, report.explanations);
+  const formats::Dtype stored_type = common_half_type(c, report.explanations);
+  const bool has_stored_type_errors = stored_type != formats::Dtype::f64;
+  if (!report.agrees && searches && !has_stored_type_errors)
+    rounded = types_of_rounding(c, report.explanations);
   // If every differing tensor looks rounded, but no one rounding explains all, none is called rounded.
   bool all_rounded = true;
-  for (std::size_t k = 0; k < n; ++k) all_rounded = all_rounded && (c.agreeing[k] || !rounded[k].empty());
+  for (std::size_t k = 0; k < n; ++k)
+    all_rounded = all_rounded && (c.agreeing_reading[k] || !rounded[k].empty());
   if (all_rounded) rounded.assign(n, "");
-  const auto call_rounded = [&](const std::string& type, const std::string& note) {
+  const auto report_as_rounded = [&](const std::string& type, const std::string& note) {
     for (std::size_t k = 0; k < n; ++k)
-      if (!c.agreeing[k]) rounded[k] = type;
+      if (!c.agreeing_reading[k]) rounded[k] = type;
     report.notes.push_back(note);
     report.explanations.clear();
     report.agrees = true;
   };
-  if (const std::string type = formats::dtype_name(kept_in); errs_as_kept)
-    call_rounded(type, "The tensors are stored in " + type + " and differ only by the rounding errors of " +
-                           type + " arithmetic");
+  if (const std::string type = formats::dtype_name(stored_type); has_stored_type_errors)
+    report_as_rounded(type, "The tensors are stored in " + type +
+                                " and differ only by the rounding errors of " + type + " arithmetic");
   if (!report.rounding.empty() && report.explanations.empty())  // whatever type they are stored in
-    call_rounded(report.rounding,
-                 "The tensors hold " + report.rounding + " numbers and differ only by its rounding errors");
+    report_as_rounded(report.rounding, "The tensors hold " + report.rounding +
+                                           " numbers and differ only by its rounding errors");
   for (std::size_t k = 0; k < n; ++k)
-    add(result_of(matched.observed[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
+    add(result_of(matched.observed[k], report.readings[k], reference, tolerance, rounded[k]), report.stages);
   add_notes(c, matched, report);
   for (const Reading* r : report.readings)
     if (r && r->layout.is_mean) report.averaged.push_back(r->stage);
   std::ranges::stable_sort(report.stages, {}, &StageResult::stage);
   const StageResult* first = report.first_difference();
   if (!first || !first->obstacle.empty()) return report;
-  const auto tensor = std::ranges::find(matched.observed, first->tensor, &Observed::name);
+  const auto tensor = std::ranges::find(matched.observed, first->tensor, &ObservedTensor::name);
   const Reading* reading = report.readings[static_cast<std::size_t>(tensor - matched.observed.begin())];
-  if (reading) report.pattern = pattern_in(*tensor, *reading, right, tolerance);
+  if (reading) report.pattern = describe_tensor_pattern(*tensor, *reading, reference, tolerance);
   return report;
 }
 
 namespace {
 
 /// Returns one head's numbers of a tensor; if heads are concatenated, its own columns.
-arma::mat numbers_of(const Model& model, const Observed& observed, const Reading& r, std::size_t s,
-                     std::size_t head) {
+arma::mat extract_matrix(const Model& model, const ObservedTensor& observed, const Reading& r, std::size_t s,
+                         std::size_t head) {
   const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
   arma::mat numbers(r.n_rows, n_columns);
-  const std::size_t nth = r.joined      ? 0
-                          : r.of_groups ? matrix_of_head(model, r.stage, head)
-                                        : head - r.first_head;
+  const std::size_t nth = r.joined         ? 0
+                          : r.has_kv_heads ? matrix_of_head(model, r.stage, head)
+                                           : head - r.first_head;
   for (std::size_t i = 0; i < r.n_rows; ++i)
     for (std::size_t j = 0; j < n_columns; ++j) {
       const std::size_t column =
@@ -632,7 +651,7 @@ arma::mat numbers_of(const Model& model, const Observed& observed, const Reading
 
 }  // namespace
 
-ObservedTrace observed_trace(const Model& model, const Matched& matched, const Report& report,
+ObservedTrace observed_trace(const Model& model, const MatchResult& matched, const Report& report,
                              std::size_t sequence) {
   ObservedTrace result{attention::Trace(model.n_heads), {}};
   for (std::size_t k = 0; k < matched.observed.size(); ++k) {
@@ -642,10 +661,10 @@ ObservedTrace observed_trace(const Model& model, const Matched& matched, const R
       continue;
     const attention::StageInfo& stage = info(r->stage);
     const std::size_t first = stage.per_head ? r->first_head : 0;
-    const std::size_t count = !stage.per_head ? 1 : r->joined || r->of_groups ? model.n_heads : r->n_heads;
+    const std::size_t count = !stage.per_head ? 1 : r->joined || r->has_kv_heads ? model.n_heads : r->n_heads;
     for (std::size_t h = first; h < first + count; ++h)
       result.trace.at(stage.stage, h) =
-          numbers_of(model, matched.observed[k], *r, sequence - r->first_sequence, h);
+          extract_matrix(model, matched.observed[k], *r, sequence - r->first_sequence, h);
   }
   for (const attention::StageInfo& stage : attention::stages()) {
     bool whole = true;
@@ -661,7 +680,7 @@ namespace {
 // Report as text and as JSON.
 
 /// Returns the place of the largest difference: "head 1, row 2, column 0".
-std::string place_words(const StageResult& r) {
+std::string line_and_column(const StageResult& r) {
   const Agreement& a = r.agreement;
   std::string words = a.sequence > 0 ? "sequence " + to_string(a.sequence) + ", " : "";
   if (info(r.stage).per_head || a.head > 0) words += "head " + to_string(a.head) + ", ";
@@ -761,8 +780,8 @@ std::string obstacle_in_common(const Report& report) {
   for (const StageResult& stage : report.stages)
     if (const std::size_t at = stage.obstacle.rfind(": "); at != std::string::npos)
       ++counts[stage.obstacle.substr(at)];
-  const auto most = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
-  return most == counts.end() || most->second * 2 <= report.stages.size() ? "" : most->first;
+  const auto maximum = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  return maximum == counts.end() || maximum->second * 2 <= report.stages.size() ? "" : maximum->first;
 }
 
 }  // namespace
@@ -786,7 +805,7 @@ std::vector<std::string> TensorResult::row(const std::string& place) const {
   std::snprintf(difference, sizeof difference, "%.3g", a.largest);
   cells[4] = a.largest == 0 ? "0"
                             : (std::isfinite(a.largest) ? difference
-                               : a.of_nan               ? "not a number apart"
+                               : a.is_nan_mismatch      ? "not a number apart"
                                                         : "∞ apart") +
                                   (" at " + place);
   cells[5] = a.within ? "agrees" : "DIFFERS";
@@ -803,7 +822,7 @@ std::string TensorResult::at(std::size_t place) const {
 }
 
 std::vector<std::string> row_of(const StageResult& result) {
-  std::vector<std::string> row = result.row(place_words(result));
+  std::vector<std::string> row = result.row(line_and_column(result));
   row.insert(row.begin(), info(result.stage).name);
   return row;
 }
@@ -832,9 +851,9 @@ std::string verdict_words(const Report& report) {
   }
   std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
   const std::vector<std::string> causes = report.causes();
-  const bool of_other_shapes = explains_shapes(report, causes);
+  const bool are_shapes_explained = explains_shapes(report, causes);
   const bool has_shape_mismatch =
-      report.has_shape_mismatch() && !of_other_shapes;  // shapes that no cause explains
+      report.has_shape_mismatch() && !are_shapes_explained;  // shapes that no cause explains
   if (has_shape_mismatch && report.n_tensors == 0)
     text += "Nothing could be compared" + obstacle_in_common(report) + ".\n";
   else if (has_shape_mismatch)
@@ -845,7 +864,7 @@ std::string verdict_words(const Report& report) {
   const auto& found = report.explanations;
   const bool is_inferred =
       std::ranges::any_of(found, [](const Explanation& e) { return !e.sentences.empty(); });
-  if (!report.has_wrong_numbers() && !of_other_shapes && !is_inferred && report.described.empty())
+  if (!report.has_wrong_numbers() && !are_shapes_explained && !is_inferred && report.described.empty())
     return text;
   if (found.empty() && report.was_stopped)
     return text + "The search for the cause was stopped before one was found.\n";
@@ -881,7 +900,7 @@ std::string report_text(const Report& report) {
     rows.push_back(row_of(result));
     if (!result.reading.empty()) rows.front()[4] = "read as";
   }
-  std::string text = text::in_columns(rows);
+  std::string text = text::aligned_table(rows);
   for (const std::string& name : report.left_out) text += "ignored: " + name + "\n";
   for (const std::string& note : report.notes) text += "note: " + note + ".\n";
   return text + "\n" + verdict_words(report);

@@ -23,15 +23,15 @@ struct HeadDifference {
 };
 
 /// Heads and columns of a stage, and the tolerance of its numbers.
-struct PatternOf {
+struct PatternOptions {
   std::size_t n_heads = 1;  ///< 1 for a stage that all heads share
   bool columns_are_keys = false;
-  std::function<double(double ours)> allowed;  ///< largest difference that counts as equal
+  std::function<double(double ours)> max_difference;  ///< largest difference that counts as equal
 };
 
 /// Returns where numbers differ, as a part of a sentence: "only keys from 512 on", "head 3 alone", "every
 /// 64th column", "all rows by a factor 1.02", "grows with the position"; "" without a pattern.
-std::string pattern_of(const std::vector<HeadDifference>& heads, const PatternOf& stage);
+std::string describe_pattern(const std::vector<HeadDifference>& heads, const PatternOptions& stage);
 
 // "Why is mine different?": compares a user's tensors with a model by stage and finds the likely bug.
 
@@ -97,14 +97,15 @@ std::string json_object(std::initializer_list<std::pair<const char*, std::string
 std::string json_list(const std::vector<std::string>& items);
 
 /// Compares every tensor with its stage and searches for the mistakes that explain all of them.
-Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
-             const core::Token& token = {});
+Report check(const Model& model, const MatchResult& matched, const Tolerance& tolerance,
+             const core::StopToken& token = {});
 
 /// Infers from the numbers which deviations explain the tensors, and adds partial explanations to the report,
 /// whose readings must be set.
-std::vector<Explanation> infer_causes(const Comparison& comparison, const Matched& matched, Report& report);
+std::vector<Explanation> infer_causes(const Comparison& comparison, const MatchResult& matched,
+                                      Report& report);
 /// Returns the model with the mistakes of an explanation; deviations without an option override stages.
-Model made(const Explanation& explanation);
+Model injected(const Explanation& explanation);
 /// Adds inferred explanations to a report, merging those that are equivalent to existing ones.
 void add_inferred(std::vector<Explanation> inferred, Report& report);
 
@@ -115,7 +116,7 @@ struct ObservedTrace {
 };
 
 /// Returns the tensors of one sequence, read as in the report; omits stages that only some heads have.
-ObservedTrace observed_trace(const Model& model, const Matched& matched, const Report& report,
+ObservedTrace observed_trace(const Model& model, const MatchResult& matched, const Report& report,
                              std::size_t sequence);
 
 /// Returns sentences with the causes and their fixes, and with the limits of the verdict.

@@ -27,17 +27,17 @@ using formats::Dtype;
 using graph::infinity;
 
 /// An 8-bit type: significant digits, smallest normal number, largest number.
-struct Eight {
+struct Float8Format {
   int digits;
   double smallest, largest;
 };
-constexpr Eight e4m3{4, 0x1p-6, 448}, e5m2{3, 0x1p-14, 57344};
+constexpr Float8Format e4m3{4, 0x1p-6, 448}, e5m2{3, 0x1p-14, 57344};
 
-const Eight* eight_of(Dtype dtype) {
+const Float8Format* float8_format(Dtype dtype) {
   return dtype == Dtype::f8_e4m3 ? &e4m3 : dtype == Dtype::f8_e5m2 ? &e5m2 : nullptr;
 }
 
-double last_digit(const Eight& type, double number) {
+double last_digit(const Float8Format& type, double number) {
   const double size = std::max(std::abs(number), type.smallest);
   return std::ldexp(1, std::ilogb(size) + 1 - type.digits);
 }
@@ -57,8 +57,8 @@ bool keeps_all(Dtype dtype, std::span<const double> numbers) {
 
 /// Whether `kept` can be the stored form of a number out of range: infinity or, in 8-bit types, also the
 /// largest number or NaN. Source: PyTorch's conversions, of which older ones give NaN.
-bool stands_for_more(Dtype dtype, double kept, double number) {
-  const Eight* type = eight_of(dtype);
+bool is_overflow_of(Dtype dtype, double kept, double number) {
+  const Float8Format* type = float8_format(dtype);
   if (!type) return std::isinf(kept) && attention::rounded(precision_of(dtype), number) == kept;
   if (!(std::abs(number) >= type->largest + last_digit(*type, type->largest) / 2)) return false;
   return std::isnan(kept) ||
@@ -68,7 +68,7 @@ bool stands_for_more(Dtype dtype, double kept, double number) {
 }  // namespace
 
 double round_trip_error(Dtype dtype, double number) {
-  const Eight* type = eight_of(dtype);
+  const Float8Format* type = float8_format(dtype);
   if (!type) return attention::rounding_error(precision_of(dtype), number);
   return std::isfinite(number) ? last_digit(*type, number) / 2 : 0;
 }
@@ -80,7 +80,7 @@ Dtype coarsest_type(std::span<const double> numbers) {
 }
 
 bool is_exact(Dtype dtype) {
-  return !eight_of(dtype) && precision_of(dtype) == Precision::float64;
+  return !float8_format(dtype) && precision_of(dtype) == Precision::float64;
 }
 
 std::string rounding_words(Dtype dtype) {
@@ -94,40 +94,42 @@ Dtype rounding_of(const formats::Tensor& tensor) {
 void Agreement::add(double observed, double ours, const Limits& limits, std::size_t in_row,
                     std::size_t in_column) {
   if (observed == ours) return;
-  const double distance = stands_for_more(limits.dtype, observed, ours) ? 0 : abs_difference(observed, ours);
-  bool is_near = distance == 0, is_plainly = is_near;  // also if ours is NaN
+  const double distance = is_overflow_of(limits.dtype, observed, ours) ? 0 : abs_difference(observed, ours);
+  bool is_near = distance == 0, is_near_unrounded = is_near;  // also if ours is NaN
   if (!is_near && std::isfinite(distance)) {
     const double size = std::abs(ours) + limits.added;
     const double allowed = limits.tolerance.absolute + limits.tolerance.relative * std::abs(ours) +
-                           limits.more +
+                           limits.extra +
                            (limits.sums > 0 ? limits.sums * round_trip_error(Dtype::f32, size) : 0);
-    is_plainly = distance <= allowed;
-    is_near =
-        is_plainly || distance <= allowed + std::max(1.0, limits.sums) * round_trip_error(limits.dtype, size);
+    is_near_unrounded = distance <= allowed;
+    is_near = is_near_unrounded ||
+              distance <= allowed + std::max(1.0, limits.sums) * round_trip_error(limits.dtype, size);
   }
-  within = within && is_near, is_plain = is_plain && is_plainly;
+  within = within && is_near, is_within_unrounded = is_within_unrounded && is_near_unrounded;
   n_far += !is_near;
   if (distance > largest)
-    largest = distance, row = in_row, column = in_column, of_nan = std::isnan(observed) || std::isnan(ours);
+    largest = distance, row = in_row, column = in_column,
+    is_nan_mismatch = std::isnan(observed) || std::isnan(ours);
 }
 
 // Computing a model.
 
-Sampler::Sampler(Sample sample, const Model& right)
-    : sample_(std::move(sample)), right_has_mistakes_(!right.mistakes.empty()) {
-  evaluate(graph::attention(right), right, Stage::output);
+Sampler::Sampler(Sample sample, const Model& reference)
+    : sample_(std::move(sample)), reference_has_mistakes_(!reference.mistakes.empty()) {
+  evaluate(graph::attention(reference), reference, Stage::output);
 }
 
 graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, Stage last,
                                     std::optional<Stage> first) const {
   constexpr std::size_t max_kept = std::size_t{1} << 27;  // cached numbers of projected embeddings
   graph::Evaluation known;
-  for (std::size_t k = 0; first && !right_has_mistakes_ && k < graph::index(*first); ++k)
-    known.stages[k] = right_->stages[k], known.partial[k] = right_->partial[k];
+  for (std::size_t k = 0; first && !reference_has_mistakes_ && k < graph::index(*first); ++k)
+    known.stages[k] = reference_->stages[k], known.partial[k] = reference_->partial[k];
   const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
-  attention::Dropout drawn = model.dropout;
-  drawn.rescale = true, drawn.place = {};  // these do not affect the kept weights
-  if (kept_ && kept_->first == drawn) put(graph::kept_weights, kept_->second);
+  attention::Dropout dropout_key = model.dropout;
+  dropout_key.rescale = true, dropout_key.place = {};  // these do not affect the kept weights
+  if (cached_dropout_ && cached_dropout_->first == dropout_key)
+    put(graph::kept_weights, cached_dropout_->second);
   std::vector<std::pair<Stage, Projection>> wanted;
   for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
                                     std::pair{graph::all_values, attention::Part::value}}) {
@@ -153,8 +155,9 @@ graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, S
     if ((projected_.size() + 1) * all.n_rows() * all.n_cols() <= max_kept)
       projected_.emplace_back(std::move(projection), all);
   }
-  if (!right_) right_ = made;
-  if (!made[graph::kept_weights].empty()) kept_.emplace(drawn, made[graph::kept_weights].front());
+  if (!reference_) reference_ = made;
+  if (!made[graph::kept_weights].empty())
+    cached_dropout_.emplace(dropout_key, made[graph::kept_weights].front());
   const arma::uvec rows = arma::conv_to<arma::uvec>::from(sample_.rows);
   for (const graph::Node& node : g.nodes)
     if (node.stage != graph::kept_weights && !made.partial[graph::index(node.stage)])
@@ -172,7 +175,7 @@ Precisions precisions_of(const Model& model) {
   return {g.precision, g.all<graph::Product>().front()->factors, g.all<graph::Softmax>().front()->precision};
 }
 
-Computed::Pass& Computed::pass(std::size_t sequence, Stage stage) const {
+LazyTrace::Pass& LazyTrace::pass(std::size_t sequence, Stage stage) const {
   auto at = passes_.find(sequence);
   if (at == passes_.end()) {
     attention::require(model_, sequence);
@@ -180,7 +183,7 @@ Computed::Pass& Computed::pass(std::size_t sequence, Stage stage) const {
     if (arithmetic_ != Arithmetic::of_model) {
       g.precision = Precision::float32;
       for (graph::Product* product : g.all<graph::Product>()) {
-        if (is_cut()) product->cuts = true, product->factors = Precision::float64;
+        if (is_truncated()) product->truncates = true, product->factors = Precision::float64;
         if (product->sums) product->sums = Precision::float32;
       }
     }
@@ -196,32 +199,32 @@ Computed::Pass& Computed::pass(std::size_t sequence, Stage stage) const {
     made.stages = graph::evaluate(made.graph, model_, sequence, {}, std::move(made.stages), stage);
     return made;
   }
-  graph::Evaluation more = sampler_->evaluate(made.graph, model_, stage, first_);
+  graph::Evaluation extra = sampler_->evaluate(made.graph, model_, stage, first_);
   for (std::size_t k = 0; k < graph::max_stages; ++k)  // others may be in use by reference
-    if (made.stages.stages[k].empty()) made.stages.stages[k] = std::move(more.stages[k]);
+    if (made.stages.stages[k].empty()) made.stages.stages[k] = std::move(extra.stages[k]);
   return made;
 }
 
-const arma::mat& Computed::matrix(Stage stage, std::size_t sequence, std::size_t head) const {
+const arma::mat& LazyTrace::matrix(Stage stage, std::size_t sequence, std::size_t head) const {
   static const arma::mat none;
   const auto& [g, stages, n_done] = pass(sequence, stage);
   const graph::Node* node = g.find(stage);
   return !node || stages[stage].empty() ? none : *stages[stage][nth_matrix(g, *node, head)];
 }
 
-const Computed& Computed::in_float32() const {
-  if (!float32_) float32_ = std::make_shared<Computed>(model_, sampler_, Arithmetic::float32);
+const LazyTrace& LazyTrace::in_float32() const {
+  if (!float32_) float32_ = std::make_shared<LazyTrace>(model_, sampler_, Arithmetic::float32);
   return *float32_;
 }
 
 /// Returns the mask, all 1 if there is none.
-arma::mat Computed::mask(std::size_t sequence) const {
+arma::mat LazyTrace::mask(std::size_t sequence) const {
   const arma::mat& known = matrix(Stage::mask, sequence, 0);
   return known.is_empty() ? arma::mat(model_.n_tokens(), model_.n_keys(), arma::fill::ones) : known;
 }
 
 /// Returns all heads concatenated; if they were split by a view, as before it.
-arma::mat Computed::joined(const Reading& reading, std::size_t sequence) const {
+arma::mat LazyTrace::joined(const Reading& reading, std::size_t sequence) const {
   auto& [g, stages, n_done] = pass(sequence, reading.stage);
   const auto* split = g.get<graph::SplitHeads>(reading.stage);
   if (split && split->inputs[0].layout == &graph::untransposed && model_.given.empty())
@@ -237,9 +240,9 @@ arma::mat Computed::joined(const Reading& reading, std::size_t sequence) const {
   return all;
 }
 
-arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size_t head) const {
+arma::mat LazyTrace::form(const Reading& reading, std::size_t sequence, std::size_t head) const {
   Reading known = reading;
-  known.stage = stage_for(model_, reading.stage).value_or(reading.stage);
+  known.stage = effective_stage(model_, reading.stage).value_or(reading.stage);
   if (reading.joined) return joined(known, sequence);
   const arma::mat& own = matrix(known.stage, sequence, head);
   if (reading.layout.is_masked) return masked(own, mask(sequence), -infinity);
@@ -249,14 +252,15 @@ arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size
   return sum / static_cast<double>(model_.n_heads);
 }
 
-std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t sequence, std::size_t head) const {
+std::vector<arma::mat> LazyTrace::forms(const Reading& reading, std::size_t sequence,
+                                        std::size_t head) const {
   std::vector<arma::mat> all{form(reading, sequence, head)};
   const arma::mat own = all.front();
   const auto add = [&](arma::mat other) { all.push_back(std::move(other)); };
   if (reading.stage == Stage::mask) {
     add(1 - own);
     add(masked(arma::mat(arma::size(own)), own, -infinity));
-  } else if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // including the mask
+  } else if (reading.stage == Stage::position_bias && model_.mask.masks_keys()) {  // including the mask
     add(masked(own, mask(sequence), -infinity));
     add(own % mask(sequence));
   } else if (reading.stage == Stage::dropout_mask) {
@@ -265,7 +269,7 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
     graph::Graph& g = pass(sequence, reading.stage).graph;
     const arma::mat seen = mask(sequence);
     Stage before = *g.find(Stage::masked_scores)->operation->inputs[0].stage();
-    const bool drops_before = graph::is_hidden(before);
+    const bool drops_before = graph::is_internal(before);
     if (drops_before) before = *g.find(before)->operation->inputs[0].stage();
     const arma::mat& scores = matrix(before, sequence, head);
     const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
@@ -273,23 +277,23 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
     if (fill && std::isfinite(fill->fill)) add(scores + fill->fill * (1 - seen));
     if (!model_.dropout.active()) return all;
     if (drops_before) add(fill ? masked(scores, seen, fill->fill) : scores);
-    if (graph::is_hidden(*g.all<graph::Softmax>().front()->inputs[0].stage()))  // dropout on scores
+    if (graph::is_internal(*g.all<graph::Softmax>().front()->inputs[0].stage()))  // dropout on scores
       add(own % matrix(Stage::dropout_mask, sequence, head));
   }
   return all;
 }
 
-double Computed::float32_error(const Reading& reading) const {
-  double most = 0;
+double LazyTrace::float32_error(const Reading& reading) const {
+  double maximum = 0;
   for (const Part& part : parts_of(reading, *this))
-    most = std::max(most, largest_finite(form(reading, part.sequence, part.head) -
-                                         in_float32().form(reading, part.sequence, part.head)));
-  return most;
+    maximum = std::max(maximum, max_abs_finite(form(reading, part.sequence, part.head) -
+                                               in_float32().form(reading, part.sequence, part.head)));
+  return maximum;
 }
 
-std::optional<Stage> stage_for(const Model& model, Stage stage) {
+std::optional<Stage> effective_stage(const Model& model, Stage stage) {
   using enum Stage;
-  const attention::StageSet shown = attention::shown_stages(model);
+  const attention::StageSet shown = attention::existing_stages(model);
   if (contains(shown, stage)) return stage;
   std::vector<Stage> steps;
   for (const ScoreStepInfo& step : score_steps) steps.push_back(step.stage);
@@ -300,19 +304,20 @@ std::optional<Stage> stage_for(const Model& model, Stage stage) {
   return std::nullopt;
 }
 
-std::vector<Part> parts_of(const Reading& r, const Computed& computed) {
+std::vector<Part> parts_of(const Reading& r, const LazyTrace& computed) {
   std::vector<Part> parts;
   for (std::size_t s = 0; s < r.n_sequences; ++s) {
     const std::size_t sequence = r.first_sequence + s;
     if (computed.sample() && sequence != computed.sample()->sequence) continue;
     for (std::size_t h = 0; h < r.n_heads; ++h)
       parts.push_back(
-          {s, h, sequence, r.of_groups ? head_of_matrix(computed.model(), r.stage, h) : r.first_head + h});
+          {s, h, sequence, r.has_kv_heads ? head_of_matrix(computed.model(), r.stage, h) : r.first_head + h});
   }
   return parts;
 }
 
-arma::mat numbers_of(const Observed& observed, const Reading& r, const Part& part, const Computed& computed) {
+arma::mat extract_matrix(const ObservedTensor& observed, const Reading& r, const Part& part,
+                         const LazyTrace& computed) {
   const Sample* sample = computed.sample();
   arma::mat numbers(sample ? sample->rows.size() : r.n_rows, r.n_columns, arma::fill::none);
   for (std::size_t a = 0; a < numbers.n_rows; ++a)
@@ -324,9 +329,9 @@ arma::mat numbers_of(const Observed& observed, const Reading& r, const Part& par
 namespace {
 
 /// Relative to 1 + magnitude: float32 errors are never larger.
-constexpr double beyond_float32 = 1e-2;
+constexpr double max_float32_error = 1e-2;
 /// An additive mask masks with this number and below.
-constexpr double as_low_as_hidden = -1e4;
+constexpr double max_additive_fill = -1e4;
 /// The float32 error of a sample may be this many times smaller than that of all rows.
 constexpr double float32_sample_slack = 8;
 
@@ -334,22 +339,23 @@ constexpr double float32_sample_slack = 8;
 Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, const Sample* sample,
                    Limits limits) {
   Agreement here;
-  here.magnitude = largest_finite(ours);
-  if (limits.tolerance.of_largest > 0) limits.more += limits.tolerance.of_largest * here.magnitude;
+  here.magnitude = max_abs_finite(ours);
+  if (limits.tolerance.relative_to_max > 0) limits.extra += limits.tolerance.relative_to_max * here.magnitude;
   for (std::size_t a = 0; a < observed.n_rows; ++a)
     for (std::size_t j = 0; j < observed.n_cols; ++j) {
       const double our = ours.at(a, j);
-      const bool hides = is_mask && our == -infinity && observed(a, j) <= as_low_as_hidden;
-      here.add(hides ? our : observed(a, j), our, limits, sample ? sample->rows[a] : a, j);
+      const bool masks_keys = is_mask && our == -infinity && observed(a, j) <= max_additive_fill;
+      here.add(masks_keys ? our : observed(a, j), our, limits, sample ? sample->rows[a] : a, j);
     }
   return here;
 }
 
-Agreement compared(const Observed& observed, const Reading& r, const Computed& ours, const Limits& limits) {
+Agreement compared(const ObservedTensor& observed, const Reading& r, const LazyTrace& ours,
+                   const Limits& limits) {
   Agreement worst;
   const bool is_mask = r.stage == Stage::mask;
   for (const Part& part : parts_of(r, ours)) {
-    const arma::mat numbers = numbers_of(observed, r, part, ours);
+    const arma::mat numbers = extract_matrix(observed, r, part, ours);
     std::optional<Agreement> best;
     for (const arma::mat& form : ours.forms(r, part.sequence, part.head)) {
       const Agreement here = compared(numbers, form, is_mask, ours.sample(), limits);
@@ -368,7 +374,7 @@ Agreement compared(const Observed& observed, const Reading& r, const Computed& o
 
 }  // namespace
 
-Agreement agreement(const Observed& observed, const Reading& reading, const Computed& ours,
+Agreement agreement(const ObservedTensor& observed, const Reading& reading, const LazyTrace& ours,
                     const Tolerance& tolerance) {
   Limits limits{tolerance, observed.rounding};
   Agreement result = compared(observed, reading, ours, limits);
@@ -376,16 +382,18 @@ Agreement agreement(const Observed& observed, const Reading& reading, const Comp
   if (result.within || is_exact(observed.rounding) || precisions_of(ours.model()).are_coarse()) return result;
   const double slack = ours.sample() ? float32_sample_slack : 1;
   const double stored = round_trip_error(observed.rounding, result.magnitude);
-  if (result.largest > slack * beyond_float32 * (1 + result.magnitude) + stored)
+  if (result.largest > slack * max_float32_error * (1 + result.magnitude) + stored)
     return result;  // beyond any float32 error
-  limits.more = slack * float32_sums * ours.float32_error(reading);
+  limits.extra = slack * max_float32_roundings * ours.float32_error(reading);
   return compared(observed, reading, ours, limits);
 }
 
-const Reading* agreeing(const Observed& observed, const Computed& ours, const Tolerance& tolerance) {
+const Reading* agreeing_reading(const ObservedTensor& observed, const LazyTrace& ours,
+                                const Tolerance& tolerance) {
   const auto& all = observed.readings;
   const auto found = std::find_if(all.begin(), all.end(), [&](const Reading& reading) {
-    return stage_for(ours.model(), reading.stage) && agreement(observed, reading, ours, tolerance).within;
+    return effective_stage(ours.model(), reading.stage) &&
+           agreement(observed, reading, ours, tolerance).within;
   });
   return found == all.end() ? nullptr : &*found;
 }

@@ -43,17 +43,17 @@ formats::Dtype rounding_of(const formats::Tensor& tensor);
 /// rounding error of their type.
 struct Tolerance {
   double relative = 1e-5, absolute = 1e-6;
-  double of_largest = 0;  ///< additional tolerance, times the largest |ours| of a matrix
+  double relative_to_max = 0;  ///< additional tolerance, times the largest |ours| of a matrix
 };
 
 /// Roundings of float32 allowed per stage, because sums round more than once.
-constexpr double float32_sums = 16;
+constexpr double max_float32_roundings = 16;
 
 /// Limits of the difference between two numbers.
 struct Limits {
   Tolerance tolerance;
   formats::Dtype dtype;  ///< type that observed numbers were rounded to
-  double more = 0;       ///< additional tolerance
+  double extra = 0;      ///< additional tolerance
   double sums = 0;       ///< roundings of |ours| + added that are allowed in float32 and in dtype
   double added = 0;
 };
@@ -61,10 +61,10 @@ struct Limits {
 /// Result of comparing observed numbers with ours one by one.
 struct Agreement {
   bool within = true;
-  bool is_plain = true;  ///< within even without the rounding error of their type
-  double largest = 0;    ///< |observed − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
-  bool of_nan = false;   ///< it is ∞ because only one of the two is NaN
-  double magnitude = 0;  ///< the largest finite |ours|
+  bool is_within_unrounded = true;  ///< within even without the rounding error of their type
+  double largest = 0;  ///< |observed − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
+  bool is_nan_mismatch = false;                             ///< it is ∞ because only one of the two is NaN
+  double magnitude = 0;                                     ///< the largest finite |ours|
   std::size_t sequence = 0, head = 0, row = 0, column = 0;  ///< where `largest` first occurs, row by row
   std::size_t n_far = 0;  ///< numbers of the worst matrix that are out of tolerance
 
@@ -83,7 +83,7 @@ struct Sample {
 class Sampler {
  public:
   /// Expects other models to differ from the right one only in some stages.
-  Sampler(Sample sample, const Model& right);
+  Sampler(Sample sample, const Model& reference);
 
   const Sample& sample() const { return sample_; }
 
@@ -103,9 +103,10 @@ class Sampler {
 
   Sample sample_;
   mutable std::vector<std::pair<Projection, attention::SharedMatrix>> projected_;  // shared between models
-  mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>> kept_;  // shared as well
-  mutable std::optional<graph::Evaluation> right_;  // with all rows where other stages need them
-  bool right_has_mistakes_;
+  mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>>
+      cached_dropout_;                                  // shared as well
+  mutable std::optional<graph::Evaluation> reference_;  // with all rows where other stages need them
+  bool reference_has_mistakes_;
 };
 
 /// Precisions of a model's arithmetic: its stages, the factors of its products, its softmax.
@@ -119,28 +120,28 @@ Precisions precisions_of(const Model& model);
 
 /// As in the model; float32 in every stage; or with product factors truncated to TF32 and summed in float32,
 /// as graphics cards do unless told to round first.
-enum class Arithmetic { of_model, float32, cut_to_tf32 };
+enum class Arithmetic { of_model, float32, truncate_to_tf32 };
 
 /// Stages of a model, in full or for a sample of rows, computed on demand.
-class Computed {
+class LazyTrace {
  public:
   /// Throws the errors of attend(), but only when stages are computed. The sampler must outlive it.
-  explicit Computed(Model model, const Sampler* sampler = nullptr,
-                    Arithmetic arithmetic = Arithmetic::of_model)
+  explicit LazyTrace(Model model, const Sampler* sampler = nullptr,
+                     Arithmetic arithmetic = Arithmetic::of_model)
       : model_(std::move(model)), sampler_(sampler), arithmetic_(arithmetic) {}
   /// Expects a model that differs from the sampler's right one in no stage before `first`.
-  Computed(Model model, const Sampler* sampler, Stage first)
+  LazyTrace(Model model, const Sampler* sampler, Stage first)
       : model_(std::move(model)), sampler_(sampler), first_(first) {}
 
   const Model& model() const { return model_; }
   /// Returns the sample, or nullptr when all rows are computed.
   const Sample* sample() const { return sampler_ ? &sampler_->sample() : nullptr; }
-  bool is_cut() const { return arithmetic_ == Arithmetic::cut_to_tf32; }
+  bool is_truncated() const { return arithmetic_ == Arithmetic::truncate_to_tf32; }
   /// Returns a stage of a head, empty if the model lacks it; row a is row a of the sample, if any.
   const arma::mat& matrix(Stage stage, std::size_t sequence, std::size_t head) const;
 
   /// Returns the same model with float32 in every stage, to measure the effect of its rounding.
-  const Computed& in_float32() const;
+  const LazyTrace& in_float32() const;
 
   /// Returns the matrices that a part of a reading can be: the stage, or its heads concatenated or averaged.
   ///
@@ -170,37 +171,39 @@ class Computed {
   Arithmetic arithmetic_ = Arithmetic::of_model;
   std::optional<Stage> first_ = {};
   mutable std::map<std::size_t, Pass> passes_;  // cached: stages are requested repeatedly
-  mutable std::shared_ptr<Computed> float32_;
+  mutable std::shared_ptr<LazyTrace> float32_;
 };
 
 /// Returns the stage that a tensor of `stage` is compared with: itself or, if the model omits it (as by a
 /// mistake), the nearest earlier stage; nullopt when there is none.
-std::optional<Stage> stage_for(const Model& model, Stage stage);
+std::optional<Stage> effective_stage(const Model& model, Stage stage);
 
 /// One matrix of a tensor: head h of its sequence s; in the model, `head` is the first head that has it.
 struct Part {
   std::size_t s, h, sequence, head;
 };
 /// Returns the parts of a reading that are computed.
-std::vector<Part> parts_of(const Reading& reading, const Computed& computed);
+std::vector<Part> parts_of(const Reading& reading, const LazyTrace& computed);
 /// Returns the numbers of a part, for the computed rows.
-arma::mat numbers_of(const Observed& observed, const Reading& reading, const Part& part,
-                     const Computed& computed);
+arma::mat extract_matrix(const ObservedTensor& observed, const Reading& reading, const Part& part,
+                         const LazyTrace& computed);
 
 /// Compares a tensor, read in one way, with a computed model.
-Agreement agreement(const Observed& observed, const Reading& reading, const Computed& ours,
+Agreement agreement(const ObservedTensor& observed, const Reading& reading, const LazyTrace& ours,
                     const Tolerance& tolerance);
 
 /// Returns the first reading that agrees, or nullptr.
-const Reading* agreeing(const Observed& observed, const Computed& ours, const Tolerance& tolerance);
+const Reading* agreeing_reading(const ObservedTensor& observed, const LazyTrace& ours,
+                                const Tolerance& tolerance);
 
 /// Comparison of tensors with the right model.
 struct Comparison {
-  const Computed& right;
-  const std::vector<Observed>& observed;
-  std::vector<const Reading*> agreeing;  ///< [tensor]: reading that agrees with the right model, or nullptr
+  const LazyTrace& reference;
+  const std::vector<ObservedTensor>& observed;
+  std::vector<const Reading*>
+      agreeing_reading;  ///< [tensor]: reading that agrees with the right model, or nullptr
   const Tolerance& tolerance;
-  const core::Token& token;  ///< of the search for causes
+  const core::StopToken& token;  ///< of the search for causes
 };
 
 }  // namespace core::check

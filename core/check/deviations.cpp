@@ -23,17 +23,17 @@ std::vector<Deviation> deviations(const Context& context) {
   constexpr std::array<std::string_view, 9> general{"bias_moved", "stage_factor",   "stage_factor_by_head", "input_factor", "heads_mixed",
                                                     "order_read_off", "vector_added",         "mask_cells",   "rotation_recovered"};
   std::ranges::stable_partition(table.rows, [&](const Deviation& row) { return std::ranges::find(general, row.name) == general.end(); });
-  std::erase_if(table.rows, [&](const Deviation& row) { return (row.acts & context.visited).none(); });
+  std::erase_if(table.rows, [&](const Deviation& row) { return (row.affected_stages & context.visited).none(); });
   return std::move(table.rows);
 }
 
-Deviation& Table::add(const char* name, Stages acts, std::string words, Change<> change) {
-  rows.push_back({name, acts, std::move(words), [change = std::move(change)](Recipe& m, const Numbers&) { change(m); }});
+Deviation& Table::add(const char* name, Stages affected_stages, std::string words, Change<> change) {
+  rows.push_back({name, affected_stages, std::move(words), [change = std::move(change)](Recipe& m, const Numbers&) { change(m); }});
   return rows.back();
 }
 
-Deviation& Table::add_then(const char* name, Stage stage, std::string words, Recipe::Then change) {
-  return add(name, {stage}, std::move(words), [=, change = std::move(change)](Recipe& m) { m.then(stage, change); });
+Deviation& Table::add_transform(const char* name, Stage stage, std::string words, Recipe::Transform change) {
+  return add(name, {stage}, std::move(words), [=, change = std::move(change)](Recipe& m) { m.transform(stage, change); });
 }
 
 Deviation& Table::add_sides(const char* name, const std::string& sides, std::string words, Change<Side> change, const std::array<Stage, 4>& stages) {
@@ -42,17 +42,17 @@ Deviation& Table::add_sides(const char* name, const std::string& sides, std::str
          }).of(sides);
 }
 
-Deviation& Table::fit(const char* name, Stages acts, Numbers start, std::function<std::string(const Numbers&)> says, Change<const Numbers&> change) {
-  rows.push_back({.name = name, .acts = acts, .words = "", .apply = std::move(change), .start = std::move(start), .says = std::move(says), .rank = 2});
+Deviation& Table::fit(const char* name, Stages affected_stages, Numbers start, std::function<std::string(const Numbers&)> describe_fit, Change<const Numbers&> change) {
+  rows.push_back({.name = name, .affected_stages = affected_stages, .words = "", .apply = std::move(change), .start = std::move(start), .describe_fit = std::move(describe_fit), .rank = 2});
   return rows.back();
 }
 
-Deviation& Table::fit_sides(const char* name, const std::string& sides, double start, std::function<std::string(double)> says, Change<Side, double> change,
+Deviation& Table::fit_sides(const char* name, const std::string& sides, double start, std::function<std::string(double)> describe_fit, Change<Side, double> change,
                             const std::array<Stage, 4>& stages) {
   const auto change_all = [=, change = std::move(change)](Recipe& m, const Numbers& x) {
     for (const char side : sides) change(m, side_of(side), x[0]);
   };
-  return fit(name, stages_of(sides, stages), {start}, [says = std::move(says)](const Numbers& x) { return says(x[0]); }, change_all).of(sides);
+  return fit(name, stages_of(sides, stages), {start}, [describe_fit = std::move(describe_fit)](const Numbers& x) { return describe_fit(x[0]); }, change_all).of(sides);
 }
 
 // Numbers in words.
@@ -67,14 +67,14 @@ std::string digits(double f, int n) {
 
 namespace {
 
-bool is_near(double a, double b, double close) {
-  return std::abs(a - b) <= close * std::max(std::abs(a), 1e-12);
+bool is_near(double a, double b, double relative_tolerance) {
+  return std::abs(a - b) <= relative_tolerance * std::max(std::abs(a), 1e-12);
 }
 
 /// Returns the name of a known number, or "".
 std::string known_number(double f, const Recipe& m) {
-  const double d = m.d, D = m.D, H = m.H, G = m.G, close = m.close;
-  const auto is = [&](double value) { return std::isfinite(value) && is_near(value, f, close); };
+  const double d = m.d, D = m.D, H = m.H, G = m.G, relative_tolerance = m.relative_tolerance;
+  const auto is = [&](double value) { return std::isfinite(value) && is_near(value, f, relative_tolerance); };
   const std::pair<double, const char*> known[] = {{0, "0"},
                                                   {1, "1"},
                                                   {-1, "−1"},
@@ -110,7 +110,7 @@ std::string known_number(double f, const Recipe& m) {
   if (m.cap != 0 && is(1 / m.cap)) return "1/softcap";
   for (const double a : {1.0, 0.707, 0.8})
     for (const double s : {2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0, 128.0}) {
-      if (a != 1 && (s == 2 || close >= 1e-3)) continue;
+      if (a != 1 && (s == 2 || relative_tolerance >= 1e-3)) continue;
       const double y = 0.1 * a * std::log(s) + 1;
       const std::string of = digits(s) + (a == 1 ? "" : " (" + digits(a) + ")");
       if (is(y)) return "YaRN's mscale of factor " + of;
@@ -128,7 +128,7 @@ std::string known_number(double f, const Recipe& m) {
     if (is(-n)) return "−" + std::to_string(n);
     if (is(1.0 / n)) return "1/" + std::to_string(n);
   }
-  for (int n = 2; close < 1e-3 && n < 1025; ++n) {
+  for (int n = 2; relative_tolerance < 1e-3 && n < 1025; ++n) {
     if (is(1 / std::sqrt(n))) return "1/√" + std::to_string(n);
     if (is(std::sqrt(n))) return "√" + std::to_string(n);
   }
@@ -144,13 +144,13 @@ std::string known_number(double f, const Recipe& m) {
 bool has_two_digits(double f, const Recipe& m) {
   char two[32];
   std::snprintf(two, sizeof two, "%.2g", f);
-  return std::abs(f - std::atof(two)) <= m.close * std::abs(f);
+  return std::abs(f - std::atof(two)) <= m.relative_tolerance * std::abs(f);
 }
 
 }  // namespace
 
 std::string number(double f, const Recipe& m, bool is_plain) {
-  if (std::abs(f) < m.close) f = 0;
+  if (std::abs(f) < m.relative_tolerance) f = 0;
   const std::string text = digits(f, m.digits);
   if (is_plain && has_two_digits(f, m)) return text;
   const std::string words = known_number(f, m);
@@ -162,26 +162,26 @@ int rank_of_factor(double f, const Recipe& m) {
   return has_name || has_two_digits(f, m) ? 1 : 2;
 }
 
-std::string listed(const Numbers& numbers, const Recipe& m, std::size_t most) {
+std::string listed(const Numbers& numbers, const Recipe& m, std::size_t maximum) {
   std::vector<std::string> words;
-  for (std::size_t k = 0; k < std::min(most, numbers.size()); ++k) words.push_back(digits(std::abs(numbers[k]) < m.close ? 0 : numbers[k], m.digits));
-  return "[" + text::joined(words, ", ") + (numbers.size() > most ? ", …]" : "]");
+  for (std::size_t k = 0; k < std::min(maximum, numbers.size()); ++k) words.push_back(digits(std::abs(numbers[k]) < m.relative_tolerance ? 0 : numbers[k], m.digits));
+  return "[" + text::joined(words, ", ") + (numbers.size() > maximum ? ", …]" : "]");
 }
 
-std::string listed(const std::vector<std::size_t>& numbers, std::size_t most) {
+std::string listed(const std::vector<std::size_t>& numbers, std::size_t maximum) {
   std::vector<std::string> words;
-  for (std::size_t k = 0; k < std::min(most, numbers.size()); ++k) words.push_back(std::to_string(numbers[k]));
-  return text::joined(words, ", ") + (numbers.size() > most ? ", …" : "");
+  for (std::size_t k = 0; k < std::min(maximum, numbers.size()); ++k) words.push_back(std::to_string(numbers[k]));
+  return text::joined(words, ", ") + (numbers.size() > maximum ? ", …" : "");
 }
 
-std::string times(double f, const std::string& what, const Recipe& m) {
-  if (std::abs(f) < m.close) return what + " is missing";
-  if (std::abs(f - 2) < m.close) return what + " is added twice";
-  if (std::abs(f + 1) < m.close) return what + " has the other sign";
+std::string factor_words(double f, const std::string& what, const Recipe& m) {
+  if (std::abs(f) < m.relative_tolerance) return what + " is missing";
+  if (std::abs(f - 2) < m.relative_tolerance) return what + " is added twice";
+  if (std::abs(f + 1) < m.relative_tolerance) return what + " has the other sign";
   return what + " counts " + number(f, m) + " times";
 }
 
-std::string behind(double n) {
+std::string shift_words(double n) {
   return digits(std::abs(n)) + (n < 0 ? " behind" : " ahead");
 }
 
@@ -200,7 +200,7 @@ std::string names_of(std::string_view sides) {
       sides, ", ", [](char side) { return name_of(side_stage[side_of(side)]); }, " and ");
 }
 
-std::vector<std::size_t> counted(std::size_t n) {
+std::vector<std::size_t> index_range(std::size_t n) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
@@ -222,7 +222,7 @@ std::vector<std::size_t> interleaved(std::size_t n, std::size_t k) {
 }  // namespace
 
 std::vector<std::vector<std::size_t>> usual_orders(std::size_t n) {
-  std::vector<std::vector<std::size_t>> all{counted(n)};
+  std::vector<std::vector<std::size_t>> all{index_range(n)};
   const auto add = [&](std::vector<std::size_t> order) {
     if (std::ranges::find(all, order) == all.end()) all.push_back(std::move(order));
   };
@@ -371,7 +371,7 @@ void add_inputs(Table& t) {
     return [=](const Recipe&, const Block& x) {
       std::vector<std::size_t> order(x.n[2]);
       for (long i = 0; i < static_cast<long>(order.size()); ++i) order[i] = place(i, static_cast<long>(order.size()));
-      return taken(x, 2, order);
+      return index_select(x, 2, order);
     };
   };
   const long S = m.S;
@@ -399,7 +399,7 @@ void add_inputs(Table& t) {
     for (const double epsilon : {1e-5, 1e-6, 0.0})
       for (const char* rule : {"layer", "rms"})
         add(sides, "went through " + std::string(*rule == 'l' ? "a LayerNorm" : "an RMSNorm") + " (without weights) once more",
-            [=](const Recipe&, const Block& x) { return normed(x, {.rule = rule, .w = Numbers(x.n[3], 1.0), .epsilon = epsilon}); });
+            [=](const Recipe&, const Block& x) { return apply_norm(x, {.rule = rule, .w = Numbers(x.n[3], 1.0), .epsilon = epsilon}); });
   if (m.cross && m.x[Q]->n == m.x[K]->n)
     for (const char* sides : {"kv", "k", "v", "q"})
       add(sides, "is the other side's (the key embeddings and the embeddings are confused)", [=](const Recipe& old, const Block&) { return *old.x[*sides == 'q' ? K : Q]; });
@@ -408,27 +408,27 @@ void add_inputs(Table& t) {
       t.fit_sides(
            "input_factor", sides, f, [&m, sides](double x) { return "the input of the " + names_of(sides) + " is multiplied by " + number(x, m); },
            [](Recipe& r, Side side, double x) { r.x[side] = share(scaled(*r.x[side], x)); })
-          .nearest_of(sides)
-          .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
+          .group_starts(sides)
+          .rank_fit = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
 }
 
 void add_factors(Table& t) {
   const Recipe& m = t.c.m;
-  const auto is_uneven = [&m](double f) { return std::abs(f - 1) > 2 * m.close; };
+  const auto is_uneven = [&m](double f) { return std::abs(f - 1) > 2 * m.relative_tolerance; };
   for (const Stage stage : {queries, keys, values, normed_queries, normed_keys, rotated_queries, rotated_keys, weights, contexts, output}) {
     if (!t.c.has(stage)) continue;
     const std::string what = (stage == output ? "the output is" : name_of(stage) + " are") + std::string(" multiplied by ");
     t.fit(
          "stage_factor", {stage}, {1.1}, [&m, what](const Numbers& x) { return what + number(x[0], m); },
-         [=](Recipe& r, const Numbers& x) { r.then(stage, [f = x[0]](const Block& v, Run&) { return scaled(v, f); }); })
-        .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
-    const std::size_t n = is_of_keys(stage) ? m.G : m.H;
+         [=](Recipe& r, const Numbers& x) { r.transform(stage, [f = x[0]](const Block& v, Run&) { return scaled(v, f); }); })
+        .rank_fit = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
+    const std::size_t n = has_key_rows(stage) ? m.G : m.H;
     if (stage == output || n < 2) continue;
     const auto few = [=](const Numbers& x) {  // heads that share one factor, while the others have none
       std::vector<std::size_t> heads;
       for (std::size_t h = 0; h < x.size(); ++h)
         if (is_uneven(x[h])) heads.push_back(h);
-      return heads.size() < x.size() && std::ranges::all_of(heads, [&](std::size_t h) { return std::abs(x[h] - x[heads[0]]) < 3 * m.close; }) ? heads : std::vector<std::size_t>();
+      return heads.size() < x.size() && std::ranges::all_of(heads, [&](std::size_t h) { return std::abs(x[h] - x[heads[0]]) < 3 * m.relative_tolerance; }) ? heads : std::vector<std::size_t>();
     };
     t.fit(
          "stage_factor_by_head", {stage}, Numbers(n, 1.1),
@@ -438,9 +438,9 @@ void add_factors(Table& t) {
            return name_of(stage) + (heads.size() > 1 ? " of heads " : " of head ") + listed(heads) + " are multiplied by " + number(x[heads[0]], m);
          },
          [=](Recipe& r, const Numbers& x) {
-           r.then(stage, [x](const Block& v, Run&) { return zipped(v, Block::of({1, x.size(), 1, 1}, [&](auto, auto h, auto, auto) { return x[h]; }), std::multiplies<>()); });
+           r.transform(stage, [x](const Block& v, Run&) { return zipped(v, Block::of({1, x.size(), 1, 1}, [&](auto, auto h, auto, auto) { return x[h]; }), std::multiplies<>()); });
          })
-        .ranks = [=](const Numbers& x) { return few(x).empty() ? 3 : 2; };
+        .rank_fit = [=](const Numbers& x) { return few(x).empty() ? 3 : 2; };
   }
 }
 
@@ -464,10 +464,10 @@ void add_projections(Table& t) {
   if (!with_bias.empty())
     for (const std::string& set : sets)
       for (const double f : std::set<double>{0, 2, -1, 3, 4, static_cast<double>(m.H)})
-        if (f != 1) t.add_sides("projection_bias", set, times(f, "the bias of " + projections_of(set), m), [=](Recipe& r, Side side) { multiply(r, side, f); });
+        if (f != 1) t.add_sides("projection_bias", set, factor_words(f, "the bias of " + projections_of(set), m), [=](Recipe& r, Side side) { multiply(r, side, f); });
   for (const char side : with_bias) {
     const std::string one(1, side);
-    t.fit_sides("projection_bias_factor", one, 1.1, [&m, one](double x) { return times(x, "the bias of " + projections_of(one), m); }, multiply);
+    t.fit_sides("projection_bias_factor", one, 1.1, [&m, one](double x) { return factor_words(x, "the bias of " + projections_of(one), m); }, multiply);
     for (const char to : std::string_view("qkvo"))
       if (to != side && m.width(side_of(to)) == m.b[side_of(side)]->n[3])
         t.add("bias_of_another", stages_of(std::string(1, to)), projections_of(std::string(1, to)) + " adds the bias of " + projections_of(one),
@@ -487,16 +487,16 @@ void add_projections(Table& t) {
     const std::string from{letters[code / 9], letters[code / 3 % 3], letters[code % 3]};
     bool fits = from != letters;
     std::vector<std::string> words;
-    StageSet acts;
+    StageSet affected_stages;
     for (std::size_t s = 0; s < 3; ++s) {
       const Side of = side_of(from[s]);
       fits = fits && m.W[s] && m.W[of] && m.W[s]->n == m.W[of]->n;
       if (from[s] == letters[s]) continue;
       words.push_back(names_of(letters.substr(s, 1)) + " come from " + projections_of(from.substr(s, 1)));
-      acts.set(index(side_stage[s]));
+      affected_stages.set(index(side_stage[s]));
     }
     if (fits)
-      t.add("projections_exchanged", acts, text::joined(words, "; "), [=](Recipe& r) {
+      t.add("projections_exchanged", affected_stages, text::joined(words, "; "), [=](Recipe& r) {
         const Recipe old = r;
         for (std::size_t s = 0; s < 3; ++s) r.W[s] = old.W[side_of(from[s])], r.b[s] = old.b[side_of(from[s])];
       });
@@ -505,7 +505,7 @@ void add_projections(Table& t) {
        {std::pair{"view", "by a view as [heads, tokens, d_head] without a transpose"}, {"interleaved", "interleaved, as [d_head, heads] instead of [heads, d_head]"}})
     for (const std::string set : usual_sides)
       if (m.H > 1 && (m.G > 1 || set == "q"))
-        t.add_sides("head_split", set, "the heads of the " + names_of(set) + " are cut " + words, [how = how](Recipe& r, Side side) { r.split[side] = how; }).whole();
+        t.add_sides("head_split", set, "the heads of the " + names_of(set) + " are cut " + words, [how = how](Recipe& r, Side side) { r.split[side] = how; }).needs_all_rows();
   add_fused(t);
   add_inputs(t);
   add_factors(t);
@@ -519,30 +519,30 @@ namespace {
 struct NormChange {
   int kind;
   std::string words;
-  std::function<void(NormOf&)> apply;
+  std::function<void(NormSpec&)> apply;
 };
 
 std::vector<NormChange> norm_changes(const Recipe& m) {
-  const NormOf& own = *m.norm[Q];
+  const NormSpec& own = *m.norm[Q];
   std::vector<NormChange> all;
   for (const auto& [rule, words] : {std::pair{"rms", "is an RMSNorm (no mean taken off)"},
                                     {"layer", "is a LayerNorm (mean taken off)"},
                                     {"l2", "divides by the length, without √d (L2 instead of RMS)"},
                                     {"layer, n - 1", "divides by the deviation with n − 1"},
                                     {"variance", "divides by the deviation without taking the mean off"}})
-    if (own.rule != rule) all.push_back({0, words, [rule = rule](NormOf& n) { n.rule = rule; }});
-  if (m.H > 1 && own.over == "all heads") all.push_back({1, "runs over each head instead of all heads at once", [](NormOf& n) { n.over = "head"; }});
-  if (m.H > 1 && own.over != "all heads") all.push_back({1, "runs over all heads at once instead of each head", [](NormOf& n) { n.over = "all heads"; }});
-  all.push_back({1, "runs over the tokens", [](NormOf& n) { n.over = "tokens"; }});
+    if (own.rule != rule) all.push_back({0, words, [rule = rule](NormSpec& n) { n.rule = rule; }});
+  if (m.H > 1 && own.over == "all heads") all.push_back({1, "runs over each head instead of all heads at once", [](NormSpec& n) { n.over = "head"; }});
+  if (m.H > 1 && own.over != "all heads") all.push_back({1, "runs over all heads at once instead of each head", [](NormSpec& n) { n.over = "all heads"; }});
+  all.push_back({1, "runs over the tokens", [](NormSpec& n) { n.over = "tokens"; }});
   for (const auto& [form, words] : {std::pair{"1 + w", "multiplies by 1 + w instead of w"},
                                     {"none", "has no weights"},
                                     {"before", "multiplies by the weights before it divides"},
                                     {"w - 1", "multiplies by w − 1"}})
-    all.push_back({2, words, [form = form](NormOf& n) { n.form = form; }});
-  for (const auto& [where, words] : {std::pair{"outside", "adds ε outside the root"}, {"none", "has no ε"}, {"at least", "takes ε as the least length"}})
-    all.push_back({3, words, [where = where](NormOf& n) { n.where = where; }});
+    all.push_back({2, words, [form = form](NormSpec& n) { n.form = form; }});
+  for (const auto& [epsilon_place, words] : {std::pair{"outside", "adds ε outside the root"}, {"none", "has no ε"}, {"at least", "takes ε as the least length"}})
+    all.push_back({3, words, [epsilon_place = epsilon_place](NormSpec& n) { n.epsilon_place = epsilon_place; }});
   for (const double e : {1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e-4, 1e-2})
-    if (e != own.epsilon) all.push_back({4, "has ε = " + digits(e) + " instead of " + digits(own.epsilon), [e](NormOf& n) { n.epsilon = e; }});
+    if (e != own.epsilon) all.push_back({4, "has ε = " + digits(e) + " instead of " + digits(own.epsilon), [e](NormSpec& n) { n.epsilon = e; }});
   return all;
 }
 
@@ -551,21 +551,21 @@ std::vector<NormChange> norm_changes(const Recipe& m) {
 void add_norms(Table& t) {
   const Recipe& m = t.c.m;
   for (const double epsilon : {m.norm[Q] ? m.norm[Q]->epsilon : 1e-6, 1e-5})
-    t.add_then("norm_on_values", values, "the values are normalized too", [=](const Block& v, Run&) { return normed(v, {.w = Numbers(v.n[3], 1.0), .epsilon = epsilon}); });
+    t.add_transform("norm_on_values", values, "the values are normalized too", [=](const Block& v, Run&) { return apply_norm(v, {.w = Numbers(v.n[3], 1.0), .epsilon = epsilon}); });
   if (!m.norm[Q] && !m.norm[K]) {
     for (const std::string sides : query_key_sides)
       for (const auto& [rule, words] : {std::pair{"rms", "RMSNorm"}, {"l2", "to length 1"}, {"layer", "LayerNorm"}})
         for (const double epsilon : {1e-6, 1e-5, 0.0, 1e-12})
           t.add_sides(
               "norm_added", sides, "the " + names_of(sides) + " are normalized (" + words + "), which the model does not do",
-              [=, rule = rule](Recipe& r, Side side) { r.norm[side] = NormOf{.rule = rule, .w = Numbers(r.d, 1.0), .epsilon = epsilon}; }, normed_stage);
+              [=, rule = rule](Recipe& r, Side side) { r.norm[side] = NormSpec{.rule = rule, .w = Numbers(r.d, 1.0), .epsilon = epsilon}; }, normed_stage);
     return;
   }
   if (!m.norm[Q] || !m.norm[K]) return;
   const std::vector<NormChange> changes = norm_changes(m);
   for (const std::string sides : query_key_sides) {
     const std::string the_norm = "the norm of the " + names_of(sides) + " ";
-    const auto add = [&](const std::string& words, std::function<void(NormOf&)> change) -> Deviation& {
+    const auto add = [&](const std::string& words, std::function<void(NormSpec&)> change) -> Deviation& {
       return t.add_sides("norm", sides, the_norm + words, [=](Recipe& r, Side side) { change(*r.norm[side]); }, normed_stage);
     };
     t.add_sides("norm", sides, the_norm + "is missing", [](Recipe& r, Side side) { r.omits_norm[side] = true; }, normed_stage);
@@ -573,7 +573,7 @@ void add_norms(Table& t) {
     for (std::size_t a = 0; a < changes.size(); ++a)
       for (std::size_t b = a + 1; b < changes.size() && changes[b].kind < 3; ++b)
         if (changes[a].kind != changes[b].kind)
-          add(changes[a].words + " and " + changes[b].words, [one = changes[a].apply, two = changes[b].apply](NormOf& n) { one(n), two(n); }).ranked(1).whole();
+          add(changes[a].words + " and " + changes[b].words, [one = changes[a].apply, two = changes[b].apply](NormSpec& n) { one(n), two(n); }).ranked(1).needs_all_rows();
     for (const double start : {std::log(1e-2), 0.0})
       t.fit_sides(
           "norm_epsilon", sides, start, [&m, the_norm](double x) { return the_norm + "has ε = " + digits(std::exp(x), m.digits) + " instead of " + digits(m.norm[Q]->epsilon); },
@@ -584,7 +584,7 @@ void add_norms(Table& t) {
     t.add_sides(
         "norm", sides, "the norm of the " + names_of(sides) + " has the weights of the " + names_of(others),
         [](Recipe& r, Side of) { r.norm[of]->w = r.norm[of == Q ? K : Q]->w; }, normed_stage);
-    if (t.c.theirs(normed_stage[side]))
+    if (t.c.observed(normed_stage[side]))
       t.fit(
            "norm_weights", stages_of(sides, normed_stage), m.norm[side]->w,
            [&m, sides](const Numbers& x) { return "the norm of the " + names_of(sides) + " has the weights " + listed(x, m); },
@@ -593,7 +593,7 @@ void add_norms(Table& t) {
   }
   t.add("norm_weights_swapped", {normed_queries, normed_keys}, "the norms of queries and keys have each other's weights", [](Recipe& r) { std::swap(r.norm[Q]->w, r.norm[K]->w); });
   t.add("norm_twice", {normed_queries, normed_keys}, "queries and keys are normalized twice", [](Recipe& r) {
-    for (const Side side : {Q, K}) r.then(normed_stage[side], [side](const Block& x, Run& run) { return normed(x, *run.m.norm[side]); });
+    for (const Side side : {Q, K}) r.transform(normed_stage[side], [side](const Block& x, Run& run) { return apply_norm(x, *run.m.norm[side]); });
   });
   if (m.rope[Q] && m.rope[K])
     t.add("norm_after_rotation", {normed_queries, normed_keys, rotated_queries, rotated_keys, scores}, "the norm comes after the rotation instead of before it",

@@ -79,7 +79,7 @@ void add_sinks(Table& t) {
 }
 
 /// Returns a stage of weights f(score) from the softmax input, 0 where masked (−∞).
-Recipe::Then of_scores(std::function<double(double)> f, bool normalizes) {
+Recipe::Transform of_scores(std::function<double(double)> f, bool normalizes) {
   return [=](const Block&, Run& run) {
     Block w = mapped(run.softmax_input(), [&](double s) { return std::isfinite(s) ? f(s) : 0; });
     return normalizes ? normalized(w) : w;
@@ -114,11 +114,11 @@ Block blockwise(const Block& s, std::size_t size, std::string_view how) {
     if (how == "own") continue;
     Numbers shares(sums.size(), 1.0);
     if (how != "online") {
-      const double most = *std::ranges::max_element(sums);
+      const double maximum = *std::ranges::max_element(sums);
       total = 0;
       for (std::size_t k = 0; k < sums.size(); ++k) total += shares[k] = how == "mean"       ? std::isfinite(sums[k])
-                                                                                  : how == "base 2" ? std::exp2(sums[k] - most)
-                                                                                                    : std::exp((sums[k] - most) / std::log(2.0));
+                                                                                  : how == "base 2" ? std::exp2(sums[k] - maximum)
+                                                                                                    : std::exp((sums[k] - maximum) / std::log(2.0));
     }
     for (std::size_t j = 0; j < n; ++j) to[j] = to[j] * (how == "online" ? 1 : shares[j / size]) / total;
   }
@@ -127,8 +127,8 @@ Block blockwise(const Block& s, std::size_t size, std::string_view how) {
 
 void add_forms(Table& t) {
   const Recipe& m = t.c.m;
-  const auto field = [&](const char* words, std::function<void(Recipe&)> change) { t.add("softmax_form", {weights}, words, std::move(change)).whole(); };
-  const auto form = [&](const char* words, Recipe::Then change) { t.add_then("softmax_form", weights, words, std::move(change)).whole(); };
+  const auto field = [&](const char* words, std::function<void(Recipe&)> change) { t.add("softmax_form", {weights}, words, std::move(change)).needs_all_rows(); };
+  const auto form = [&](const char* words, Recipe::Transform change) { t.add_transform("softmax_form", weights, words, std::move(change)).needs_all_rows(); };
   field("the softmax runs over the queries instead of the keys (axis)", [](Recipe& r) { r.axis = 2; });
   if (m.H > 1) field("the softmax runs over the heads", [](Recipe& r) { r.axis = 1; });
   field("the softmax is applied twice", [](Recipe& r) { r.twice = true; });
@@ -170,7 +170,7 @@ void add_forms(Table& t) {
   if (t.c.precision == Precision::float64)
     for (const Stage stage : {weights, scores, scaled_scores, queries, keys, values, rotated_queries, rotated_keys, contexts})
       for (const Precision type : {Precision::bfloat16, Precision::float16, Precision::float32})
-        t.add_then("stage_rounded", stage, "the " + name_of(stage) + " are rounded to " + attention::name_of(type), [type](const Block& x, Run&) { return rounded(x, type); })
+        t.add_transform("stage_rounded", stage, "the " + name_of(stage) + " are rounded to " + attention::name_of(type), [type](const Block& x, Run&) { return rounded(x, type); })
             .ranked(1)
             .alone();
   if (m.sink) return;
@@ -184,7 +184,7 @@ void add_forms(Table& t) {
                                    {"base e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^"}})
     for (const std::size_t size : sizes)
       if (size < m.S && (*how != 'l' || m.S % size != 0) && (size > 1 || how == std::string_view("online")))
-        t.add_then("softmax_blocks", weights, words + (" (blocks of " + std::to_string(size) + ")"),
+        t.add_transform("softmax_blocks", weights, words + (" (blocks of " + std::to_string(size) + ")"),
                    [=, how = how](const Block&, Run& run) { return blockwise(run.softmax_input(), size, how); });
 }
 
@@ -195,15 +195,15 @@ std::string dropout_words(double f, double share) {
   return "weights are dropped (" + percent(share) + ") and the others not rescaled" + (std::abs(f - 1) < 1e-9 ? "" : " but × " + digits(f));
 }
 
-Recipe::Then times_mask(Block mask, double f) {
+Recipe::Transform times_mask(Block mask, double f) {
   return [mask = share(std::move(mask)), f](const Block& w, Run&) { return zipped(w, *mask, [&](double x, double kept) { return x * kept * f; }); };
 }
 
 /// Adds dropout that is read off: some weights are zero, all others scaled by one factor.
-void add_seen_dropout(Table& t) {
+void add_observed_dropout(Table& t) {
   const Context& c = t.c;
   for (const Stage stage : {weights, dropped_weights}) {
-    const Block* y = c.theirs(stage);
+    const Block* y = c.observed(stage);
     if (!y || c.is_large) continue;
     const Block& x = c.run[stage];
     if (x.n != y->n) continue;
@@ -222,27 +222,27 @@ void add_seen_dropout(Table& t) {
     const double share = static_cast<double>(n_gone) / static_cast<double>(n_sure);
     const Block mask = mapped(*y, [](double w) { return w != 0 ? 1.0 : 0.0; });
     if (stage == weights && c.visited[index(weights)])
-      t.add_then("dropout_renormalized", weights,
+      t.add_transform("dropout_renormalized", weights,
                  "weights: " + percent(share) +
                      " of the unmasked cells are zero and the rest renormalized (a mask of no rule known here, or dropout before the weights are normalized)",
                  [kept = mask](const Block& w, Run&) { return normalized(zipped(w, kept, std::multiplies<>())); })
           .ranked(4)
-          .whole()
+          .needs_all_rows()
           .alone();
     std::ranges::nth_element(ratios, ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2));
     const double f = ratios[ratios.size() / 2];
-    const bool is_one = std::abs(f - 1) <= std::max(c.loose, c.m.close);
-    if (std::ranges::any_of(ratios, [&](double r) { return !(std::abs(r / f - 1) < c.loose); }) || share >= 0.97 || (is_one && 2 * n_seen_gone <= n_gone)) continue;
-    t.add_then("dropout_active", stage, dropout_words(is_one ? 1 : f, share), times_mask(mask, is_one ? 1 : f)).ranked(1).whole();
+    const bool is_one = std::abs(f - 1) <= std::max(c.estimate_tolerance, c.m.relative_tolerance);
+    if (std::ranges::any_of(ratios, [&](double r) { return !(std::abs(r / f - 1) < c.estimate_tolerance); }) || share >= 0.97 || (is_one && 2 * n_seen_gone <= n_gone)) continue;
+    t.add_transform("dropout_active", stage, dropout_words(is_one ? 1 : f, share), times_mask(mask, is_one ? 1 : f)).ranked(1).needs_all_rows();
   }
 }
 
 /// Adds dropout when only contexts or the output are given: solves for each weight, row by row, if there are
 /// enough numbers.
-void add_unseen_dropout(Table& t) {
+void add_inferred_dropout(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
-  const Block* y = c.theirs(c.target);
+  const Block* y = c.observed(c.target);
   if ((c.target != contexts && c.target != output) || !y || c.is_large || is_coarse(c.precision)) return;
   if (y->n != c.run[c.target].n || (c.target == output && m.merge != "concatenate")) return;
   const Block &w = c.run[weights], &V_all = c.run[values];
@@ -262,7 +262,7 @@ void add_unseen_dropout(Table& t) {
   for (std::size_t b = 0; b < m.B; ++b)
     for (std::size_t i = 0; i < n_rows; ++i)
       for (std::size_t first = 0; first < (c.target == contexts ? m.H : 1); ++first) {
-        System s{b, i, c.target == contexts ? std::vector{first} : counted(m.H), {}, {}, {}};
+        System s{b, i, c.target == contexts ? std::vector{first} : index_range(m.H), {}, {}, {}};
         for (const std::size_t h : s.heads)
           for (std::size_t j = 0; j < m.S; ++j)
             if (w(b, h, i, j) > 1e-9) s.cells.emplace_back(h, j);
@@ -302,9 +302,9 @@ void add_unseen_dropout(Table& t) {
   if (kept.size() >= 4 && kept.size() < all_z.size()) {
     std::ranges::sort(kept);
     const double f = kept[kept.size() / 2];
-    if (kept.back() - f > 1e4 * c.loose * f || f - kept.front() > 1e4 * c.loose * f || f < 0.999) return;
+    if (kept.back() - f > 1e4 * c.estimate_tolerance * f || f - kept.front() > 1e4 * c.estimate_tolerance * f || f < 0.999) return;
     for (const double z : all_z)
-      if (std::abs(z) <= 0.5 && std::abs(z) > 1e4 * c.loose) return;
+      if (std::abs(z) <= 0.5 && std::abs(z) > 1e4 * c.estimate_tolerance) return;
     factors = {f};
   } else {
     for (int p = 5; p < 95; p += 5) factors.push_back(1 / (1 - p / 100.0));
@@ -356,8 +356,8 @@ void add_unseen_dropout(Table& t) {
   const Block shown = *y;
   t.add("dropout_unseen", {dropped_weights, c.target}, words,
         [=, target = c.target, H = m.H, T = m.T](Recipe& r) {
-          r.then(dropped_weights, times_mask(mask, f));
-          r.then(target, [=](const Block& x, Run&) {
+          r.transform(dropped_weights, times_mask(mask, f));
+          r.transform(target, [=](const Block& x, Run&) {
             return Block::of(x.n, [&](auto b, auto h, auto i, auto j) {
               bool is = true;
               for (std::size_t head = 0; head < H; ++head) is = is && (solved[(b * H + head) * T + i] || (target == contexts && head != h));
@@ -366,7 +366,7 @@ void add_unseen_dropout(Table& t) {
           });
         })
       .ranked(is_weak ? 4 : 1)
-      .whole()
+      .needs_all_rows()
       .alone();
 }
 
@@ -376,18 +376,18 @@ void add_softmax(Table& t) {
   const Recipe& m = t.c.m;
   if (t.c.visits({weights})) {
     add_sinks(t);
-    const auto mass = [&](double scaled, double unscaled) {
+    const auto denominator_bias = [&](double scaled, double unscaled) {
       const double n = scaled + unscaled;
       std::string words = "the softmax adds " + digits(n) + " to its sum" + (unscaled != 0 ? ", not rescaled by the row's maximum" : "");
       if (n == 1) words += unscaled != 0 ? " (softmax off by one, softmax1: exp(x − max) / (1 + Σ exp(x − max)))" : " (softmax off by one, softmax1: exp(x) / (1 + Σ exp(x)))";
-      t.add("softmax_mass", {weights}, words, [=](Recipe& r) { r.mass = scaled, r.unscaled_mass = unscaled; });
+      t.add("softmax_mass", {weights}, words, [=](Recipe& r) { r.denominator_bias = scaled, r.unscaled_denominator_bias = unscaled; });
     };
-    for (const auto& [scaled, unscaled] : {std::pair{1.0, 0.0}, {0.0, 1.0}, {2.0, 0.0}, {0.0, 1e-3}, {0.0, 1e-6}, {0.0, 1e-2}}) mass(scaled, unscaled);
+    for (const auto& [scaled, unscaled] : {std::pair{1.0, 0.0}, {0.0, 1.0}, {2.0, 0.0}, {0.0, 1e-3}, {0.0, 1e-6}, {0.0, 1e-2}}) denominator_bias(scaled, unscaled);
     for (const bool is_scaled : {true, false})
       t.fit(
           "softmax_mass_fitted", {weights}, {0.5},
           [&m, is_scaled](const Numbers& x) { return "the softmax adds " + number(x[0], m) + " to its sum" + (is_scaled ? "" : ", not rescaled by the maximum"); },
-          [is_scaled](Recipe& r, const Numbers& x) { (is_scaled ? r.mass : r.unscaled_mass) = x[0]; });
+          [is_scaled](Recipe& r, const Numbers& x) { (is_scaled ? r.denominator_bias : r.unscaled_denominator_bias) = x[0]; });
     for (const auto& [name, place] :
          {std::pair{"its neighbor in pairs", 0}, {"the head half of the heads further", 1}, {"the next head (cyclic)", 2}, {"the head before (cyclic)", 3}})
       for (const double start : {0.5, 1.0})
@@ -398,15 +398,15 @@ void add_softmax(Table& t) {
                  return "weights of every head are less " + number(x[0], m) + " × those of " + name + " (as differential attention with λ = " + digits(x[0], m.digits) + ")";
                },
                [place = place](Recipe& r, const Numbers& x) {
-                 r.then(weights, [=, f = x[0]](const Block& w, Run&) {
+                 r.transform(weights, [=, f = x[0]](const Block& w, Run&) {
                    const std::size_t H = w.n[1];
                    std::vector<std::size_t> other(H);
                    for (std::size_t h = 0; h < H; ++h) other[h] = place == 0 ? h ^ 1 : (h + (place == 1 ? H / 2 : place == 2 ? 1 : H - 1)) % H;
-                   return zipped(w, taken(w, 1, other), [f](double a, double b) { return a - f * b; });
+                   return zipped(w, index_select(w, 1, other), [f](double a, double b) { return a - f * b; });
                  });
                })
-              .nearest_of(name)
-              .ranks = [](const Numbers& x) { return x[0] > 0 && x[0] < 2 ? 2 : 4; };
+              .group_starts(name)
+              .rank_fit = [](const Numbers& x) { return x[0] > 0 && x[0] < 2 ? 2 : 4; };
   }
   add_forms(t);
   if (m.drop) {
@@ -419,8 +419,8 @@ void add_softmax(Table& t) {
       t.add("dropout_form", {dropped_weights}, words, [form = form](Recipe& r) { r.drop_form = form; });
     t.add("dropout_inverted", {dropped_weights}, "the dropout mask is inverted", [](Recipe& r) { r.drop = share(mapped(*r.drop, [](double x) { return 1 - x; })); });
   }
-  add_seen_dropout(t);
-  add_unseen_dropout(t);
+  add_observed_dropout(t);
+  add_inferred_dropout(t);
 }
 
 // Contexts, combination of heads, output.
@@ -430,7 +430,7 @@ namespace {
 /// Computes attention between the heads of each token instead of between tokens.
 Block attention_over_heads(Run& run, const Block& v, bool causal) {
   const Recipe& m = run.m;
-  const Block &q = run.prepared(Q), &k = run.prepared(K);
+  const Block &q = run.score_input(Q), &k = run.score_input(K);
   Block made({q.n[0], m.H, m.T, m.dv});
   Numbers weights(m.H);
   for (std::size_t b = 0; b < made.n[0]; ++b)
@@ -455,12 +455,12 @@ void add_contexts(Table& t) {
   using Make = std::function<Block(Run&, const Block& w, const Block& v)>;
   const auto add = [&](bool fits, const std::string& words, Make make, bool by_rows = true) {
     if (!fits) return;
-    t.add_then("contexts_from", contexts, words, [=](const Block&, Run& run) { return make(run, run[dropped_weights], run[values]); }).by_rows = by_rows;
+    t.add_transform("contexts_from", contexts, words, [=](const Block&, Run& run) { return make(run, run[dropped_weights], run[values]); }).by_rows = by_rows;
   };
-  const auto spread = [](const Block& x, std::size_t n) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(n, 0)); };
+  const auto spread = [](const Block& x, std::size_t n) { return index_select(mean_of_heads(x), 1, std::vector<std::size_t>(n, 0)); };
   add(m.dv == m.d, "context vectors are sums of keys instead of values", [](Run& run, auto& w, auto&) { return run.sums(w, run[keys]); });
   add(m.dv == m.d && (m.rope[K] || m.norm[K]), "context vectors are sums of rotated (or normalized) keys instead of values",
-      [](Run& run, auto& w, auto&) { return run.sums(w, run.prepared(K)); });
+      [](Run& run, auto& w, auto&) { return run.sums(w, run.score_input(K)); });
   add(
       m.T == m.S, "context vectors are computed with the weights transposed", [](Run& run, auto& w, auto& v) { return run.sums(transposed(w), v); }, false);
   add(m.drop != nullptr, "context vectors are computed with the weights before dropout", [](Run& run, auto&, auto& v) { return run.sums(run[weights], v); });
@@ -483,8 +483,8 @@ void add_contexts(Table& t) {
       return Block::of(x.n, [&](auto b, auto h, auto i, auto j) { return is_zero(b, i) ? 0 : x(b, h, i, j); });
     }, false);
   };
-  if (m.T == m.S && std::ranges::count(m.hidden->v, 1.0) > 0)
-    without_rows("context vectors of padded queries are zero (masked by the padding mask of the keys)", [hidden = m.hidden](auto b, auto i) { return (*hidden)(b, 0, 0, i) != 0; });
+  if (m.T == m.S && std::ranges::count(m.masked->v, 1.0) > 0)
+    without_rows("context vectors of padded queries are zero (masked by the padding mask of the keys)", [masked = m.masked](auto b, auto i) { return (*masked)(b, 0, 0, i) != 0; });
   for (std::size_t n = 1; n < std::min<std::size_t>(m.T, 17); ++n)
     for (const bool are_last : {true, false})
       without_rows("context vectors of the " + std::string(are_last ? "last " : "first ") + (n > 1 ? std::to_string(n) + " queries" : "query") + " are zero",
@@ -501,7 +501,7 @@ void add_contexts(Table& t) {
 void add_mixtures(Table& t) {
   const Context& c = t.c;
   const Stage stage = c.target;
-  const Block* y = c.theirs(stage);
+  const Block* y = c.observed(stage);
   constexpr std::array of{queries, keys, values, normed_queries, normed_keys, rotated_queries, rotated_keys, scores, weights, contexts};
   if (!y || c.is_large || std::ranges::find(of, stage) == of.end()) return;
   const Block& x = c.run[stage];
@@ -521,21 +521,21 @@ void add_mixtures(Table& t) {
   if (!arma::solve(mix, A, Y, arma::solve_opts::no_approx)) return;
   mix = mix.t();  // [to][from]
   bool mixes = false;
-  std::size_t most = 0;
+  std::size_t maximum = 0;
   for (std::size_t h = 0; h < H; ++h) {
     std::size_t n = 0;
     for (std::size_t g = 0; g < H; ++g) {
       double& f = mix(h, g);
-      if (std::abs(f) < c.loose) f = 0;
+      if (std::abs(f) < c.estimate_tolerance) f = 0;
       if (const double near = std::round(f * 1e6) / 1e6; std::abs(near - f) < 1e-7) f = near;
-      mixes = mixes || (g != h && f != 0), n += std::abs(f) > 10 * c.loose;
+      mixes = mixes || (g != h && f != 0), n += std::abs(f) > 10 * c.estimate_tolerance;
     }
-    most = std::max(most, n);
+    maximum = std::max(maximum, n);
   }
-  if (!mixes || most > 3) return;  // any stage is a mixture of many heads
+  if (!mixes || maximum > 3) return;  // any stage is a mixture of many heads
   std::vector<std::size_t> order(H);
   bool is_order = true, are_single = true;
-  std::vector<std::string> said;
+  std::vector<std::string> phrases;
   for (std::size_t h = 0; h < H; ++h) {
     std::vector<std::string> sum;
     for (std::size_t g = 0; g < H; ++g)
@@ -544,9 +544,9 @@ void add_mixtures(Table& t) {
         sum.push_back(digits(mix(h, g), 5) + " × " + std::to_string(g));
       }
     are_single = are_single && sum.size() == 1, is_order = is_order && sum.size() == 1;
-    if (sum.size() != 1 || order[h] != h) said.push_back("head " + std::to_string(h) + " = " + text::joined(sum, " + "));
+    if (sum.size() != 1 || order[h] != h) phrases.push_back("head " + std::to_string(h) + " = " + text::joined(sum, " + "));
   }
-  std::string words = name_of(stage) + (is_order ? ": " + order_words(order, "head") : " are mixtures of heads: " + text::joined(said, "; "));
+  std::string words = name_of(stage) + (is_order ? ": " + order_words(order, "head") : " are mixtures of heads: " + text::joined(phrases, "; "));
   bool is_rule = is_order;
   for (std::size_t by = 1; by < H && !is_order; ++by)  // the same for all: the own head and one other
     for (const bool in_pairs : {true, false}) {
@@ -564,7 +564,7 @@ void add_mixtures(Table& t) {
       by = H, is_rule = true;
       break;
     }
-  t.add_then("heads_mixed", stage, words, [=](const Block& v, Run&) {
+  t.add_transform("heads_mixed", stage, words, [=](const Block& v, Run&) {
      return Block::of(v.n, [&](auto b, auto h, auto i, auto j) {
        double sum = 0;
        for (std::size_t g = 0; g < v.n[1]; ++g)
@@ -577,7 +577,7 @@ void add_mixtures(Table& t) {
 /// Adds an order of rows or columns of the target, read off by their similarity to ours.
 void add_read_orders(Table& t) {
   const Context& c = t.c;
-  const Block* y = c.theirs(c.target);
+  const Block* y = c.observed(c.target);
   if (!y || c.is_large || y->n != c.run[c.target].n) return;
   const Block& x = c.run[c.target];
   if (std::ranges::any_of(x.v, [](double f) { return !std::isfinite(f); }) || std::ranges::any_of(y->v, [](double f) { return !std::isfinite(f); })) return;
@@ -593,17 +593,17 @@ void add_read_orders(Table& t) {
       });
       return all;
     };
-    const arma::mat ours = lines(x), theirs = lines(*y);
+    const arma::mat ours = lines(x), observed = lines(*y);
     std::vector<std::size_t> order(n);
     for (std::size_t i = 0; i < n; ++i) {
       double least = infinity;
       for (std::size_t j = 0; j < n; ++j)
-        if (const double apart = arma::accu(arma::square(theirs.col(i) - ours.col(j))); apart < least) least = apart, order[i] = j;
+        if (const double apart = arma::accu(arma::square(observed.col(i) - ours.col(j))); apart < least) least = apart, order[i] = j;
     }
-    if (order == counted(n)) continue;
-    t.add_then("order_read_off", c.target, name_of(c.target) + ": " + order_words(order, axis == 2 ? "row" : "column"), [=](const Block& v, Run&) { return taken(v, axis, order); })
+    if (order == index_range(n)) continue;
+    t.add_transform("order_read_off", c.target, name_of(c.target) + ": " + order_words(order, axis == 2 ? "row" : "column"), [=](const Block& v, Run&) { return index_select(v, axis, order); })
         .ranked(2)
-        .whole();
+        .needs_all_rows();
   }
 }
 
@@ -615,7 +615,7 @@ void add_outputs(Table& t) {
   for (const auto& [how, words] : {std::pair{"reshape", "the heads are combined by a reshape without the transpose"},
                                    {"interleaved", "the heads are combined as [d_head, heads] (columns interleaved; or the output projection's rows are in that order)"},
                                    {"concatenate", "the heads are combined by concatenation"}})
-    if (m.H > 1 && how != m.merge) t.add("merge", {concatenated}, words, [how = how](Recipe& r) { r.merge = how; }).whole();
+    if (m.H > 1 && how != m.merge) t.add("merge", {concatenated}, words, [how = how](Recipe& r) { r.merge = how; }).needs_all_rows();
   if (m.H > 1 && m.W[O]) {
     const auto only = [&](const std::string& words, std::size_t first, std::size_t end) {
       t.add("heads_not_summed", {output}, words, [=](Recipe& r) {
@@ -635,27 +635,27 @@ void add_outputs(Table& t) {
         t.add_sides("column_order", sides,
                     "the columns of each head of the " + names_of(sides) + " are in the order of the other rotary pairs (" +
                         (to_neighbors ? "halves to neighbors" : "neighbors to halves") + "): a weight converted once too often or not at all",
-                    [=](Recipe& r, Side side) { r.then(side_stage[side], [=](const Block& x, Run&) { return taken(x, 3, order); }); })
+                    [=](Recipe& r, Side side) { r.transform(side_stage[side], [=](const Block& x, Run&) { return index_select(x, 3, order); }); })
             .ranked(1);
       }
-  if (m.cross && m.after.empty() && m.T != m.S && m.W[K] && m.W[K]->n[2] == m.D && !m.bias[2])
+  if (m.cross && m.transforms.empty() && m.T != m.S && m.W[K] && m.W[K]->n[2] == m.D && !m.bias[2])
     t.add("self_instead_of_cross", {keys, values}, "keys and values are projected from the embeddings instead of the key embeddings (self- instead of cross-attention)",
           [](Recipe& r) {
             r.x[K] = r.x[V] = r.x[Q], r.S = r.T;
-            r.hidden = share(Block({r.B, 1, 1, r.S}));
+            r.masked = share(Block({r.B, 1, 1, r.S}));
             r.pos[K] = r.pos[Q] = positions_from(r.pos[K]->v[0], r.S);
-            r.visible = share(visible_by_rules(r));
+            r.visible = share(mask_from_rules(r));
             if (r.bias[0]) r.bias[0] = share(alibi_bias(r, r.slopes));
             if (r.bias[1]) r.bias[1] = share(relative_bias(r, *r.relative));
           })
-        .whole();
+        .needs_all_rows();
   for (const Stage stage : {queries, keys, values, contexts})
-    for (const auto& order : usual_orders(is_of_keys(stage) ? m.G : m.H))
-      t.add_then("head_order", stage, name_of(stage) + ": " + order_words(order, "head"), [=](const Block& x, Run&) { return taken(x, 1, order); });
+    for (const auto& order : usual_orders(has_key_rows(stage) ? m.G : m.H))
+      t.add_transform("head_order", stage, name_of(stage) + ": " + order_words(order, "head"), [=](const Block& x, Run&) { return index_select(x, 1, order); });
   for (const Stage stage : {output, contexts, queries}) {
     if (!t.c.has(stage)) continue;
-    const std::string the = "the " + name_of(stage);
-    const auto move = [&](const std::string& words, Recipe::Then change) { t.add_then("rows_moved", stage, the + words, std::move(change)).whole(); };
+    const std::string the_stage = "the " + name_of(stage);
+    const auto move = [&](const std::string& words, Recipe::Transform change) { t.add_transform("rows_moved", stage, the_stage + words, std::move(change)).needs_all_rows(); };
     move(" are read in the other order (rows and columns exchanged by a reshape)", [](const Block& x, Run&) { return reshaped(transposed(x), x.n); });
     move(" are in reverse order of rows", [](const Block& x, Run&) { return reversed(x, 2); });
     for (const long by : {1, -1})
@@ -670,31 +670,31 @@ void add_outputs(Table& t) {
       return Block::of({y.n[0], 1, y.n[2], x.n[2]}, [&](auto b, auto, auto i, auto j) { return std::inner_product(y.row(b, 0, i), y.row(b, 0, i) + y.n[3], x.row(0, 0, j), 0.0); });
     };
     if (has_residual) {
-      t.add_then("residual", output, "the residual (the input of the layer) is already added", residual(1));
+      t.add_transform("residual", output, "the residual (the input of the layer) is already added", residual(1));
       t.fit(
           "residual_factor", {output}, {0.5}, [&m](const Numbers& x) { return number(x[0], m) + " × the embeddings are added to the output"; },
-          [=](Recipe& r, const Numbers& x) { r.then(output, residual(x[0])); });
+          [=](Recipe& r, const Numbers& x) { r.transform(output, residual(x[0])); });
     }
-    const auto form = [&](const char* words, Recipe::Then change) { t.add_then("output_form", output, words, std::move(change)); };
+    const auto form = [&](const char* words, Recipe::Transform change) { t.add_transform("output_form", output, words, std::move(change)); };
     form("the output projection is missing", [](const Block&, Run& run) { return run[concatenated]; });
     if (is_square) form("the output projection is applied twice", [=](const Block& y, Run& run) { return project(y, run.m); });
     if (is_square && m.b[O])
       form("the bias of the output is added before the projection",
            [=](const Block&, Run& run) { return project(zipped(run[concatenated], *run.m.b[O], std::plus<>()), run.m); });
     for (const double epsilon : {1e-5, 1e-6, 1e-12}) {
-      const auto norm = [=](const char* rule) { return [=](const Block& y, Run&) { return normed(y, {.rule = rule, .w = Numbers(y.n[3], 1.0), .epsilon = epsilon}); }; };
+      const auto norm = [=](const char* rule) { return [=](const Block& y, Run&) { return apply_norm(y, {.rule = rule, .w = Numbers(y.n[3], 1.0), .epsilon = epsilon}); }; };
       form("the output went through a LayerNorm (without weights)", norm("layer"));
       form("the output went through an RMSNorm (without weights)", norm("rms"));
       if (has_residual) form("the residual is added and a LayerNorm applied", [=](const Block& y, Run& run) { return norm("layer")(residual(1)(y, run), run); });
     }
   }
-  const Block* y = t.c.theirs(t.c.target);
+  const Block* y = t.c.observed(t.c.target);
   constexpr std::array with_vectors{queries, keys, values, normed_queries, normed_keys, output};
   if (y && !t.c.is_large && std::ranges::find(with_vectors, t.c.target) != with_vectors.end() && y->n == t.c.run[t.c.target].n && y->n[2] * y->n[0] > 2) {
     const Block& x = t.c.run[t.c.target];
     Block mean({1, x.n[1], 1, x.n[3]});
     each_cell(x.n, [&](auto b, auto h, auto i, auto j) { mean.row(0, h, 0)[j] += ((*y)(b, h, i, j) - x(b, h, i, j)) / static_cast<double>(x.n[0] * x.n[2]); });
-    t.add_then("vector_added", t.c.target,
+    t.add_transform("vector_added", t.c.target,
                "one and the same vector is added to every row of the " + name_of(t.c.target) + " (a bias that the model does not have): " + listed(mean.v, m, 6),
                [mean](const Block& v, Run&) { return zipped(v, mean, std::plus<>()); })
         .ranked(3);
@@ -709,25 +709,25 @@ void add_reports(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
   const Stage stage = c.target;
-  const Block* y = c.theirs(stage);
-  const std::string the = "the " + name_of(stage);
-  const auto add_named = [&](const char* name, const std::string& words, Recipe::Then change) -> Deviation& {
-    return t.add(name, {stage}, words, [=](Recipe& r) { r.reported.emplace_back(stage, change); }).whole().alone();
+  const Block* y = c.observed(stage);
+  const std::string the_stage = "the " + name_of(stage);
+  const auto add_named = [&](const char* name, const std::string& words, Recipe::Transform change) -> Deviation& {
+    return t.add(name, {stage}, words, [=](Recipe& r) { r.reported.emplace_back(stage, change); }).needs_all_rows().alone();
   };
-  const auto add = [&](const std::string& words, Recipe::Then change) { add_named("reported", words, std::move(change)); };
+  const auto add = [&](const std::string& words, Recipe::Transform change) { add_named("reported", words, std::move(change)); };
   constexpr std::array with_forms{weights, dropped_weights, scores, scaled_scores, masked_scores, contexts};
   if (y && std::ranges::find(with_forms, stage) != with_forms.end()) {
     const Shape x = c.run[stage].n, n = y->n;
     if (n == Shape{x[0], 1, x[2], x[3]} && x[1] > 1) {
-      add(the + " are given averaged over the heads", [](const Block& v, Run&) { return mean_of_heads(v); });
-      add(the + " are given summed over the heads", [](const Block& v, Run&) { return scaled(mean_of_heads(v), static_cast<double>(v.n[1])); });
+      add(the_stage + " are given averaged over the heads", [](const Block& v, Run&) { return mean_of_heads(v); });
+      add(the_stage + " are given summed over the heads", [](const Block& v, Run&) { return scaled(mean_of_heads(v), static_cast<double>(v.n[1])); });
       for (const bool is_most : {true, false})
-        add("of " + the + " the " + (is_most ? "largest" : "smallest") + " of all heads is given", [is_most](const Block& v, Run&) {
-          Block best = taken(v, 1, {0});
-          for (std::size_t h = 1; h < v.n[1]; ++h) best = zipped(best, taken(v, 1, {h}), [&](double a, double b) { return is_most ? std::max(a, b) : std::min(a, b); });
+        add("of " + the_stage + " the " + (is_most ? "largest" : "smallest") + " of all heads is given", [is_most](const Block& v, Run&) {
+          Block best = index_select(v, 1, {0});
+          for (std::size_t h = 1; h < v.n[1]; ++h) best = zipped(best, index_select(v, 1, {h}), [&](double a, double b) { return is_most ? std::max(a, b) : std::min(a, b); });
           return best;
         });
-      for (std::size_t h = 0; h < x[1]; ++h) add("of " + the + " head " + std::to_string(h) + " alone is given", [h](const Block& v, Run&) { return taken(v, 1, {h}); });
+      for (std::size_t h = 0; h < x[1]; ++h) add("of " + the_stage + " head " + std::to_string(h) + " alone is given", [h](const Block& v, Run&) { return index_select(v, 1, {h}); });
     }
     if (stage == weights && n == Shape{x[0], x[1], x[2], x[3] + 1})
       for (const bool is_last : {false, true})
@@ -739,34 +739,34 @@ void add_reports(Table& t) {
             return rest;
           });
         });
-    if (n != x && n == Shape{x[0], x[1], x[3], x[2]}) add(the + " are given transposed", [](const Block& v, Run&) { return transposed(v); });
+    if (n != x && n == Shape{x[0], x[1], x[3], x[2]}) add(the_stage + " are given transposed", [](const Block& v, Run&) { return transposed(v); });
     if (n != x && n == Shape{x[0], x[2], x[1], x[3]})
-      add(the + " are given with rows and heads exchanged", [](const Block& v, Run&) {
+      add(the_stage + " are given with rows and heads exchanged", [](const Block& v, Run&) {
         return Block::of({v.n[0], v.n[2], v.n[1], v.n[3]}, [&](auto b, auto h, auto i, auto j) { return v(b, i, h, j); });
       });
     if (n[3] < x[3] && n == Shape{x[0], x[1], x[2], n[3]})
       for (const bool is_last : {true, false}) {
-        std::vector<std::size_t> order = counted(n[3]);
+        std::vector<std::size_t> order = index_range(n[3]);
         if (!is_last)
           for (std::size_t& j : order) j += x[3] - n[3];
-        add(the + " are given without their " + (is_last ? "last " : "first ") + std::to_string(x[3] - n[3]) + " keys",
-            [order](const Block& v, Run&) { return taken(v, 3, order); });
+        add(the_stage + " are given without their " + (is_last ? "last " : "first ") + std::to_string(x[3] - n[3]) + " keys",
+            [order](const Block& v, Run&) { return index_select(v, 3, order); });
       }
   }
   for (const Stage other : run_stages())  // another stage under this name
     if (y && !c.is_large && other != stage && !(stage == output && other == concatenated) && (c.has(other) || is_score_step(other)) && c.run[other].n == y->n) {
-      double most = 0;
+      double maximum = 0;
       for (std::size_t k = 0; k < y->v.size(); ++k)
         if (const double a = c.run[other].v[k], b = y->v[k]; !(a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && b < -5000)))
-          most = std::max(most, std::isfinite(a - b) ? std::abs(a - b) : infinity);
-      if (most <= c.tolerance)
+          maximum = std::max(maximum, std::isfinite(a - b) ? std::abs(a - b) : infinity);
+      if (maximum <= c.tolerance)
         add_named("reported_as", "what is given as " + name_of(stage) + " are the " + name_of(other), [other](const Block&, Run& run) { return run[other]; }).ranked(1);
     }
   if (m.drop && stage == weights) add_named("reported_after_dropout", "the weights are given after dropout", [](const Block&, Run& run) { return run[dropped_weights]; });
-  const bool is_plain = m.after.empty() && !m.norm[Q] && !m.sink && !m.has_bias() && m.cap == 0 && (!m.rope[Q] || m.rope[Q]->dims == m.d) && m.scaling.rule == positions::ScalingRule::none;
+  const bool is_plain = m.transforms.empty() && !m.norm[Q] && !m.sink && !m.has_bias() && m.cap == 0 && (!m.rope[Q] || m.rope[Q]->dims == m.d) && m.scaling.rule == positions::ScalingRule::none;
   for (const std::size_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     const std::size_t width = m.H * m.d;
-    if (!is_plain || n == m.H || width % n != 0 || m.G * n % m.H != 0 || m.G * n / m.H == 0 || (m.rope[Q] && width / n % 2 != 0) || m.dv != m.d || !m.fixed.empty()) continue;
+    if (!is_plain || n == m.H || width % n != 0 || m.G * n % m.H != 0 || m.G * n / m.H == 0 || (m.rope[Q] && width / n % 2 != 0) || m.dv != m.d || !m.overrides.empty()) continue;
     t.add("heads_other", {queries, keys, values}, "there are " + std::to_string(n) + " heads instead of " + std::to_string(m.H),
           [=](Recipe& r) {
             const bool is_own = std::abs(r.plain_scale() - 1 / std::sqrt(static_cast<double>(r.d))) < 1e-12;
@@ -776,9 +776,9 @@ void add_reports(Table& t) {
             r.group[V] = r.group[K];
             if (is_own) r.set_scale(1 / std::sqrt(static_cast<double>(r.d)));
             for (auto& rope : r.rope)
-              if (rope) rope->dims = r.d, rope->inverse = frequencies_of(rope->base, r.d, static_cast<double>(r.d));
+              if (rope) rope->dims = r.d, rope->inverse_frequencies = frequencies_of(rope->base, r.d, static_cast<double>(r.d));
           })
-        .whole()
+        .needs_all_rows()
         .alone();
   }
 }

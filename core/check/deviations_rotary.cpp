@@ -40,7 +40,7 @@ struct RopeChange {
     };
     if (base || dims || over) {
       r.dims = dims.value_or(r.dims), r.base = base.value_or(r.base);
-      r.inverse = rescaled(r.base, r.dims, over.value_or(static_cast<double>(r.dims)), m.scaling);
+      r.inverse_frequencies = rescaled(r.base, r.dims, over.value_or(static_cast<double>(r.dims)), m.scaling);
     }
     if (pairs) r.pairs = pairs;
     if (form) r.form = form;
@@ -48,13 +48,13 @@ struct RopeChange {
     if (sign < 0) r.sign = sign;
     if (first_column) r.first_column = first_column;
     const double width = static_cast<double>(r.dims);
-    if (scaling) r.inverse = rescaled(r.base, r.dims, width, *scaling);
+    if (scaling) r.inverse_frequencies = rescaled(r.base, r.dims, width, *scaling);
     if (!frequencies) return;
     const std::string_view how = frequencies;
-    const std::vector<double> plain = frequencies_of(r.base, r.dims, width), own = r.inverse;
+    const std::vector<double> plain = frequencies_of(r.base, r.dims, width), own = r.inverse_frequencies;
     for (std::size_t p = 0; p < own.size(); ++p) {
       const double at = static_cast<double>(p);
-      r.inverse[p] = how == "reversed"          ? own[own.size() - 1 - p]
+      r.inverse_frequencies[p] = how == "reversed"          ? own[own.size() - 1 - p]
                      : how == "from the second" ? std::pow(r.base, -2 * (at + 1) / width)
                      : how == "to the base"     ? std::pow(r.base, own.size() > 1 ? -at / static_cast<double>(own.size() - 1) : 0)
                      : how == "of columns"      ? std::pow(r.base, -at / width)
@@ -89,8 +89,8 @@ std::string base_words(const Recipe& m, double base) {
 
 std::string rope_words(const Recipe& m, const RopeChange& p, std::string_view sides) {
   const Rope& r = *m.rope[side_of(sides[0])];
-  std::vector<std::string> said;
-  const auto add = [&](const std::string& words) { said.push_back(words); };
+  std::vector<std::string> phrases;
+  const auto add = [&](const std::string& words) { phrases.push_back(words); };
   const std::string_view pairs = p.pairs ? p.pairs : "", form = p.form ? p.form : "", f = p.frequencies ? p.frequencies : "";
   if (pairs == "halves") add("pairs are halves (p, p + d/2) instead of neighbors (2p, 2p + 1)");
   if (pairs == "neighbors") add("pairs are neighbors (2p, 2p + 1) instead of halves");
@@ -124,7 +124,7 @@ std::string rope_words(const Recipe& m, const RopeChange& p, std::string_view si
   if (f == "unscaled") add("the scaling of the frequencies is missing");
   if (f == "linear") add("all frequencies are divided by the scaling factor");
   if (f == "all equal") add("all pairs have one frequency");
-  return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + "rotary positions: " + text::joined(said, "; ");
+  return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + "rotary positions: " + text::joined(phrases, "; ");
 }
 
 /// Returns changes by kind; two of the first five kinds can be combined.
@@ -184,14 +184,14 @@ std::vector<std::vector<RopeChange>> rope_changes(const Recipe& m) {
   return all;
 }
 
-Shared positions_of(std::size_t n, const std::function<double(std::size_t)>& at) {
+SharedBlock positions_of(std::size_t n, const std::function<double(std::size_t)>& at) {
   return share(Block::of({1, 1, 1, n}, [&](auto, auto, auto, auto j) { return at(j); }));
 }
 
 /// Calls add(words, query positions or nullptr, key positions or nullptr) for all rules of positions.
-void each_position_rule(const Context& c, const std::function<void(const std::string&, Shared, Shared)>& add) {
+void each_position_rule(const Context& c, const std::function<void(const std::string&, SharedBlock, SharedBlock)>& add) {
   const Recipe& m = c.m;
-  const Shared q = m.pos[Q], k = m.pos[K], none;
+  const SharedBlock q = m.pos[Q], k = m.pos[K], none;
   const bool shows = c.target == rotated_queries || c.target == rotated_keys;  // elsewhere only distances matter
   const auto both = [&](const std::string& words, auto f, bool queries = true, bool keys = true) {
     add(words, queries ? share(mapped(*q, f)) : none, keys ? share(mapped(*k, f)) : none);
@@ -202,16 +202,16 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
     for (const int size : shifts)
       for (const int n : {-size, size})
         if (shows || sides == "q" || (sides == "k" && size <= 8))
-          both((sides == "qk" ? "all positions are " : "the positions of the " + names_of(sides) + " are ") + behind(n), [n](double p) { return p + n; }, sides != "k",
+          both((sides == "qk" ? "all positions are " : "the positions of the " + names_of(sides) + " are ") + shift_words(n), [n](double p) { return p + n; }, sides != "k",
                sides != "q");
   std::set<long> places{0, 1, 2, 3, 4, 5, 6, 7, 8};
   for (const long n : {m.S, m.T}) places.insert({n - 1, n});
   for (const long n : places) {
     const auto at = [n](double) { return static_cast<double>(n); };
-    const std::string stands = " is at position " + std::to_string(n);
-    both("every query" + stands, at, true, false);
-    if (n < 2 || shows) both("every key" + stands, at, false, true);
-    if (n == 0 || shows) both("every query and key" + stands, at);
+    const std::string at_position = " is at position " + std::to_string(n);
+    both("every query" + at_position, at, true, false);
+    if (n < 2 || shows) both("every key" + at_position, at, false, true);
+    if (n == 0 || shows) both("every query and key" + at_position, at);
   }
   const double first_q = q->v[0], first_k = k->v[0];
   const long ahead = m.offset();
@@ -227,22 +227,22 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
   }
   add("positions run backwards", m.T == m.S ? share(reversed(*q, 3)) : none, share(reversed(*k, 3)));
   if (!m.documents.empty() && m.T == m.S) {
-    const Shared anew =
+    const SharedBlock restarted =
         positions_of(m.S, [&](std::size_t j) { return static_cast<double>(j - static_cast<std::size_t>(std::ranges::find(m.documents, m.documents[j]) - m.documents.begin())); });
-    add("positions restart in each document", anew, anew);
+    add("positions restart in each document", restarted, restarted);
   }
-  if (m.T == m.S && std::ranges::count(m.hidden->v, 1.0) > 0)
+  if (m.T == m.S && std::ranges::count(m.masked->v, 1.0) > 0)
     for (const bool at_one : {false, true}) {
       Block count({m.B, 1, 1, m.S});
       for (std::size_t b = 0; b < m.B; ++b) {
         double seen = 0;
         for (std::size_t j = 0; j < m.S; ++j) {
-          const bool is_hidden = (*m.hidden)(b, 0, 0, j) != 0;
-          seen += !is_hidden;
-          count.row(b, 0, 0)[j] = at_one && is_hidden ? 1 : std::max(seen - 1, 0.0);
+          const bool is_padded = (*m.masked)(b, 0, 0, j) != 0;
+          seen += !is_padded;
+          count.row(b, 0, 0)[j] = at_one && is_padded ? 1 : std::max(seen - 1, 0.0);
         }
       }
-      const Shared counts = share(std::move(count));
+      const SharedBlock counts = share(std::move(count));
       add("positions are counted along the padding mask" + std::string(at_one ? ", padding at 1" : " (padding does not count)"), counts, counts);
     }
   for (const double f : {0.5, 2.0, 0.25, 4.0, 0.125, 8.0}) {
@@ -276,11 +276,11 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
         add(last + "and every query there are at position " + digits(n) + " (each generated token alone)", one.first, one.second);
         add(last + "are at position " + digits(n), two.first, two.second);
       }
-    const auto anew = from([s](long place, double) { return static_cast<double>(place - s); }, true);
-    add("positions restart at key " + std::to_string(s), anew.first, anew.second);
+    const auto restarted = from([s](long place, double) { return static_cast<double>(place - s); }, true);
+    add("positions restart at key " + std::to_string(s), restarted.first, restarted.second);
     for (const double n : {1.0, -1.0}) {
       const auto moved = from([n](long, double p) { return p + n; }, true);
-      add("positions are " + behind(n) + " from key " + std::to_string(s) + " on", moved.first, moved.second);
+      add("positions are " + shift_words(n) + " from key " + std::to_string(s) + " on", moved.first, moved.second);
     }
   }
 }
@@ -295,7 +295,7 @@ std::string list_words(const Block& found, const Block& own, const std::string& 
     if (i > 0 && now[i] - now[i - 1] != 1) jumps.push_back(i);
   }
   const auto all_same = [](const std::vector<double>& x) { return std::ranges::all_of(x, [&](double y) { return y == x[0]; }); };
-  if (all_same(behind_by)) return behind_by[0] == 0 ? "" : "the positions of the " + who + " are " + behind(behind_by[0]);
+  if (all_same(behind_by)) return behind_by[0] == 0 ? "" : "the positions of the " + who + " are " + shift_words(behind_by[0]);
   if (n > 1 && all_same(now)) return "all " + who + " are at position " + digits(now[0]);
   if (other.size() > 1 && std::ranges::all_of(other, [&](std::size_t i) { return now[i] == now[other[0]]; }))
     return who + " " + std::to_string(other.front()) + "–" + std::to_string(other.back()) + " are at position " + digits(now[other[0]]);
@@ -310,7 +310,7 @@ void add_recovered(Table& t) {
   const Recipe& m = c.m;
   std::array<const Block*, 2> from, to;
   for (const Side side : {Q, K}) {
-    to[side] = c.theirs(rotated_stage[side]);
+    to[side] = c.observed(rotated_stage[side]);
     if (!to[side] || !m.rope[side] || c.is_large) return;
     from[side] = c.run.shared(m.norm[side] ? normed_stage[side] : side_stage[side]).get();
     if (from[side]->n != to[side]->n) return;
@@ -319,7 +319,7 @@ void add_recovered(Table& t) {
     double miss = arma::datum::inf;
     const char* pairs = "";
     std::size_t dims = 0;
-    std::array<std::vector<Complex>, 2> turns;  // [sequence · rows + row][pair]
+    std::array<std::vector<Complex>, 2> rotations;  // [sequence · rows + row][pair]
   } best;
   const auto read = [&](const char* pairs, std::size_t dims) {
     const std::size_t n = dims / 2;
@@ -335,11 +335,11 @@ void add_recovered(Table& t) {
             return Complex(of(b, h, i, halves ? p : 2 * p), of(b, h, i, halves ? p + n : 2 * p + 1));
           };
           for (std::size_t p = 0; p < n; ++p) {
-            Complex turn = 0;
-            for (std::size_t h = 0; h < x.n[1]; ++h) turn += pair(y, h, p) * std::conj(pair(x, h, p));
-            turn /= std::max(std::abs(turn), 1e-300);
-            found.turns[side].push_back(turn);
-            for (std::size_t h = 0; h < x.n[1]; ++h) found.miss = std::max(found.miss, std::abs(pair(y, h, p) - pair(x, h, p) * turn) / size);
+            Complex rotation = 0;
+            for (std::size_t h = 0; h < x.n[1]; ++h) rotation += pair(y, h, p) * std::conj(pair(x, h, p));
+            rotation /= std::max(std::abs(rotation), 1e-300);
+            found.rotations[side].push_back(rotation);
+            for (std::size_t h = 0; h < x.n[1]; ++h) found.miss = std::max(found.miss, std::abs(pair(y, h, p) - pair(x, h, p) * rotation) / size);
           }
           for (std::size_t h = 0; h < x.n[1]; ++h)
             for (std::size_t j = dims; j < m.d; ++j) found.miss = std::max(found.miss, std::abs(x(b, h, i, j) - y(b, h, i, j)) / size);
@@ -349,7 +349,7 @@ void add_recovered(Table& t) {
   };
   const Rope& own = *m.rope[Q];
   const auto consider = [&](const char* pairs, std::size_t dims) {
-    if (best.miss < 3 * c.loose) return;
+    if (best.miss < 3 * c.estimate_tolerance) return;
     Found found = read(pairs, dims);
     if (found.miss < best.miss * 0.5 || best.dims == 0) best = std::move(found);
   };
@@ -358,69 +358,69 @@ void add_recovered(Table& t) {
     consider(pairs, own.dims);
     for (std::size_t n = m.d / 2 * 2; n >= 2; n -= 2) consider(pairs, n);
   }
-  if (best.miss > std::max(3 * c.loose, 1e-6)) return;
+  if (best.miss > std::max(3 * c.estimate_tolerance, 1e-6)) return;
   const std::size_t n = best.dims / 2;
   std::vector<Complex> steps(n);
   for (const Side side : {Q, K}) {
     const std::size_t rows = from[side]->n[2];
-    for (std::size_t at = 0; at < best.turns[side].size() / n; ++at)
+    for (std::size_t at = 0; at < best.rotations[side].size() / n; ++at)
       if (at % rows > 0)
-        for (std::size_t p = 0; p < n; ++p) steps[p] += best.turns[side][at * n + p] * std::conj(best.turns[side][(at - 1) * n + p]);
+        for (std::size_t p = 0; p < n; ++p) steps[p] += best.rotations[side][at * n + p] * std::conj(best.rotations[side][(at - 1) * n + p]);
   }
   std::vector<Numbers> rates;
-  if (best.dims == own.dims) rates.push_back(own.inverse);
+  if (best.dims == own.dims) rates.push_back(own.inverse_frequencies);
   Numbers measured(n);
   for (std::size_t p = 0; p < n; ++p) measured[p] = std::arg(steps[p]);
   if (m.T > 1 || m.S > 1) rates.push_back(measured);
   for (const Numbers& rate : rates) {
-    std::array<Shared, 2> places;
+    std::array<SharedBlock, 2> places;
     for (const Side side : {Q, K}) {
       Block found({from[side]->n[0], 1, 1, from[side]->n[2]});
       for (std::size_t at = 0; at < found.v.size(); ++at) {
         double least = arma::datum::inf;
         for (long place = -2 * static_cast<long>(m.S) - 8; place < 4 * static_cast<long>(m.S) + 72; ++place) {
           double off = 0;
-          for (std::size_t p = 0; p < n; ++p) off += std::abs(best.turns[side][at * n + p] - std::polar(1.0, static_cast<double>(place) * rate[p]));
+          for (std::size_t p = 0; p < n; ++p) off += std::abs(best.rotations[side][at * n + p] - std::polar(1.0, static_cast<double>(place) * rate[p]));
           if (off < least - 1e-12) least = off, found.v[at] = static_cast<double>(place);
         }
       }
       places[side] = share(std::move(found));
     }
-    std::vector<std::string> said;
-    if (best.pairs != own.pairs) said.push_back("pairs are " + std::string(best.pairs) + " instead of " + std::string(own.pairs));
-    if (best.dims != own.dims) said.push_back(std::to_string(best.dims) + " columns are rotated instead of " + std::to_string(own.dims));
-    const auto are_own = [&](const Numbers& of, double close) {
-      if (of.size() != own.inverse.size()) return false;
+    std::vector<std::string> phrases;
+    if (best.pairs != own.pairs) phrases.push_back("pairs are " + std::string(best.pairs) + " instead of " + std::string(own.pairs));
+    if (best.dims != own.dims) phrases.push_back(std::to_string(best.dims) + " columns are rotated instead of " + std::to_string(own.dims));
+    const auto are_own = [&](const Numbers& of, double relative_tolerance) {
+      if (of.size() != own.inverse_frequencies.size()) return false;
       for (std::size_t p = 0; p < of.size(); ++p)
-        if (std::abs(of[p] / own.inverse[p] - 1) > close) return false;
+        if (std::abs(of[p] / own.inverse_frequencies[p] - 1) > relative_tolerance) return false;
       return true;
     };
-    if (!are_own(rate, m.close)) {
-      Numbers turned = rate;
+    if (!are_own(rate, m.relative_tolerance)) {
+      Numbers forward_rate = rate;
       if (std::ranges::all_of(rate, [](double f) { return f < 0; })) {
-        said.push_back("angles are negated");
-        for (double& f : turned) f = -f;
+        phrases.push_back("angles are negated");
+        for (double& f : forward_rate) f = -f;
       }
-      const double factor = turned.size() == own.inverse.size() ? turned[0] / own.inverse[0] : 0;
-      Numbers unscaled = turned;
+      const double factor = forward_rate.size() == own.inverse_frequencies.size() ? forward_rate[0] / own.inverse_frequencies[0] : 0;
+      Numbers unscaled = forward_rate;
       for (double& f : unscaled) f /= factor;
-      if (factor > 0 && std::abs(factor - 1) > m.close && are_own(unscaled, 10 * m.close)) {
-        said.push_back("frequencies are multiplied by " + number(factor, m));
-      } else if (!are_own(turned, 10 * m.close)) {
-        bool is_straight = n > 1 && std::ranges::all_of(turned, [](double f) { return f > 0; });
-        const double slope = is_straight ? std::log(turned[n - 1] / turned[0]) / static_cast<double>(n - 1) * static_cast<double>(best.dims) / 2 : 0;
+      if (factor > 0 && std::abs(factor - 1) > m.relative_tolerance && are_own(unscaled, 10 * m.relative_tolerance)) {
+        phrases.push_back("frequencies are multiplied by " + number(factor, m));
+      } else if (!are_own(forward_rate, 10 * m.relative_tolerance)) {
+        bool is_straight = n > 1 && std::ranges::all_of(forward_rate, [](double f) { return f > 0; });
+        const double slope = is_straight ? std::log(forward_rate[n - 1] / forward_rate[0]) / static_cast<double>(n - 1) * static_cast<double>(best.dims) / 2 : 0;
         for (std::size_t p = 0; is_straight && p < n; ++p)
-          is_straight = std::abs(turned[0] * std::exp(slope * 2 * static_cast<double>(p) / static_cast<double>(best.dims)) / turned[p] - 1) < 10 * m.close;
-        if (!is_straight) said.push_back("inverse frequencies are " + listed(turned, m));
-        if (is_straight && std::abs(slope + std::log(own.base)) > m.close) said.push_back(base_words(m, std::exp(-slope)));
-        if (is_straight && std::abs(std::log(turned[0])) > m.close) said.push_back("frequencies are multiplied by " + number(turned[0], m));
+          is_straight = std::abs(forward_rate[0] * std::exp(slope * 2 * static_cast<double>(p) / static_cast<double>(best.dims)) / forward_rate[p] - 1) < 10 * m.relative_tolerance;
+        if (!is_straight) phrases.push_back("inverse frequencies are " + listed(forward_rate, m));
+        if (is_straight && std::abs(slope + std::log(own.base)) > m.relative_tolerance) phrases.push_back(base_words(m, std::exp(-slope)));
+        if (is_straight && std::abs(std::log(forward_rate[0])) > m.relative_tolerance) phrases.push_back("frequencies are multiplied by " + number(forward_rate[0], m));
       }
     }
     for (const Side side : {Q, K})
-      if (const std::string words = list_words(*places[side], *m.pos[side], side == Q ? "queries" : "keys", m); !words.empty()) said.push_back(words);
-    t.add("rotation_recovered", {rotated_queries, rotated_keys}, "rotary positions: " + text::joined(said, "; "), [places, rate, pairs = best.pairs, dims = best.dims](Recipe& r) {
+      if (const std::string words = list_words(*places[side], *m.pos[side], side == Q ? "queries" : "keys", m); !words.empty()) phrases.push_back(words);
+    t.add("rotation_recovered", {rotated_queries, rotated_keys}, "rotary positions: " + text::joined(phrases, "; "), [places, rate, pairs = best.pairs, dims = best.dims](Recipe& r) {
        for (const Side side : {Q, K}) {
-         r.rope[side]->pairs = pairs, r.rope[side]->dims = dims, r.rope[side]->inverse = rate;
+         r.rope[side]->pairs = pairs, r.rope[side]->dims = dims, r.rope[side]->inverse_frequencies = rate;
          r.pos[side] = places[side];
        }
      }).ranked(3);
@@ -439,15 +439,15 @@ void add_rotations(Table& t) {
           if (m.d % 2 == 0)
             t.add_sides(
                 "rotary_added", sides, "the " + names_of(sides) + " are rotated (base " + digits(base) + ", pairs of " + pairs + "), which the model does not do",
-                [=](Recipe& r, Side side) { r.rope[side] = Rope{.inverse = frequencies_of(base, r.d, static_cast<double>(r.d)), .pairs = pairs, .dims = r.d, .base = base}; },
+                [=](Recipe& r, Side side) { r.rope[side] = Rope{.inverse_frequencies = frequencies_of(base, r.d, static_cast<double>(r.d)), .pairs = pairs, .dims = r.d, .base = base}; },
                 rotated_stage);
     return;
   }
   for (const std::string sides : query_key_sides)
     t.add_sides("rotary_missing", sides, "the " + names_of(sides) + " are not rotated", [](Recipe& r, Side side) { r.omits_rotation[side] = true; }, rotated_stage);
   const auto changes = rope_changes(m);
-  const auto add = [&](const std::string& sides, const RopeChange& way) -> Deviation& {
-    return t.add_sides("rotary", sides, rope_words(m, way, sides), [=](Recipe& r, Side side) { way.apply(r, side); }, rotated_stage);
+  const auto add = [&](const std::string& sides, const RopeChange& rope_change) -> Deviation& {
+    return t.add_sides("rotary", sides, rope_words(m, rope_change, sides), [=](Recipe& r, Side side) { rope_change.apply(r, side); }, rotated_stage);
   };
   for (const std::string sides : query_key_sides)
     for (const auto& kind : changes)
@@ -472,10 +472,10 @@ void add_rotations(Table& t) {
         t.fit_sides(
              "rotary_base", sides, start * 1.001, [&m, sides](double x) { return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + base_words(m, std::exp(x)); },
              [](Recipe& r, Side side, double x) { RopeChange{.base = std::exp(x)}.apply(r, side); }, rotated_stage)
-            .nearest_of(sides)
-            .ranks = [](const Numbers& x) { return x[0] > 2 && x[0] < 19 ? 2 : 4; };
+            .group_starts(sides)
+            .rank_fit = [](const Numbers& x) { return x[0] > 2 && x[0] < 19 ? 2 : 4; };
       }
-  each_position_rule(t.c, [&](const std::string& words, Shared q, Shared k) {
+  each_position_rule(t.c, [&](const std::string& words, SharedBlock q, SharedBlock k) {
     const std::string sides = std::string(q ? "q" : "") + (k ? "k" : "");
     t.add("positions", stages_of(sides, rotated_stage), words, [q = std::move(q), k = std::move(k)](Recipe& r) {
        if (q) r.pos[Q] = q;
@@ -483,20 +483,20 @@ void add_rotations(Table& t) {
      }).of(sides);
   });
   for (const std::string sides : query_key_sides) {
-    const auto add_fit = [&](const char* name, double start, std::function<std::string(double)> says, auto change) {
+    const auto add_fit = [&](const char* name, double start, std::function<std::string(double)> describe_fit, auto change) {
       t.fit_sides(
-           name, sides, start, [what = "the positions of the " + names_of(sides) + " are ", says](double x) { return what + says(x); },
+           name, sides, start, [what = "the positions of the " + names_of(sides) + " are ", describe_fit](double x) { return what + describe_fit(x); },
            [=](Recipe& r, Side side, double x) { r.pos[side] = share(mapped(*r.pos[side], [&](double p) { return change(p, x); })); }, rotated_stage)
-          .nearest_of(sides);
+          .group_starts(sides);
     };
     for (int k = 0; k < 40; ++k) add_fit("position_factor", std::exp(-3 + 6 * k / 39.0), [&m](double x) { return "multiplied by " + number(x, m); }, std::multiplies<>());
-    for (int k = 0; sides != "qk" && k < 35; ++k) add_fit("position_shift", -8.25 + 0.5 * k, [](double x) { return behind(std::round(x * 1e6) / 1e6); }, std::plus<>());
+    for (int k = 0; sides != "qk" && k < 35; ++k) add_fit("position_shift", -8.25 + 0.5 * k, [](double x) { return shift_words(std::round(x * 1e6) / 1e6); }, std::plus<>());
     t.add_sides(
         "rotary_twice", sides, "the " + names_of(sides) + " are rotated twice",
-        [](Recipe& r, Side side) { r.then(rotated_stage[side], [side](const Block& x, Run& run) { return rotated(x, *run.m.rope[side], *run.m.pos[side]); }); }, rotated_stage);
+        [](Recipe& r, Side side) { r.transform(rotated_stage[side], [side](const Block& x, Run& run) { return apply_rope(x, *run.m.rope[side], *run.m.pos[side]); }); }, rotated_stage);
   }
   if (m.dv == m.d)
-    t.add_then("rotary_on_values", values, "the values are rotated too", [](const Block& x, Run& run) { return rotated(x, *run.m.rope[K], *run.m.pos[K]); });
+    t.add_transform("rotary_on_values", values, "the values are rotated too", [](const Block& x, Run& run) { return apply_rope(x, *run.m.rope[K], *run.m.pos[K]); });
   add_recovered(t);
 }
 

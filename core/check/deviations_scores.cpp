@@ -24,41 +24,41 @@ void add_sources(Table& t) {
   using Make = std::function<Block(Run&, const Block& q, const Block& k)>;
   const auto add = [&](bool fits, const char* words, Make make, bool by_rows = true) {
     if (!fits) return;
-    const auto change = [=](const Block&, Run& run) { return make(run, run.prepared(Q), run.prepared(K)); };
-    t.add_then("scores_from", scores, words, change).ranked(std::string_view(words).find("before norm") != std::string_view::npos).by_rows = by_rows;
+    const auto change = [=](const Block&, Run& run) { return make(run, run.score_input(Q), run.score_input(K)); };
+    t.add_transform("scores_from", scores, words, change).ranked(std::string_view(words).find("before norm") != std::string_view::npos).by_rows = by_rows;
   };
-  const auto own_heads = [](Run& run, const Block& x, const Block& y) { return run.products(x, y, false); };
-  if (is_square) t.add_then("scores_from", scores, "the scores are transposed (keys · queries)", [](const Block& s, Run&) { return transposed(s); }).whole();
-  add(norms && rotates, "the scores use the queries before norm and rotation", [](Run& run, auto&, auto& k) { return run.products(run[queries], k); });
-  add(norms && rotates, "the scores use the keys before norm and rotation", [](Run& run, auto& q, auto&) { return run.products(q, run[keys]); });
-  add(norms && rotates, "the scores use queries and keys before norm and rotation", [](Run& run, auto&, auto&) { return run.products(run[queries], run[keys]); });
+  const auto own_heads = [](Run& run, const Block& x, const Block& y) { return run.dot_products(x, y, false); };
+  if (is_square) t.add_transform("scores_from", scores, "the scores are transposed (keys · queries)", [](const Block& s, Run&) { return transposed(s); }).needs_all_rows();
+  add(norms && rotates, "the scores use the queries before norm and rotation", [](Run& run, auto&, auto& k) { return run.dot_products(run[queries], k); });
+  add(norms && rotates, "the scores use the keys before norm and rotation", [](Run& run, auto& q, auto&) { return run.dot_products(q, run[keys]); });
+  add(norms && rotates, "the scores use queries and keys before norm and rotation", [](Run& run, auto&, auto&) { return run.dot_products(run[queries], run[keys]); });
   add(
       is_square, "the scores are queries · queries", [=](Run& run, auto& q, auto&) { return own_heads(run, q, q); }, false);
   add(
       is_square, "the scores are keys · keys",
       [=](Run& run, auto&, auto& k) {
-        const Block all = taken(k, 1, run.m.group[K]);
+        const Block all = index_select(k, 1, run.m.group[K]);
         return own_heads(run, all, all);
       },
       false);
-  add(m.dv == m.d, "the scores are queries · values", [](Run& run, auto& q, auto&) { return run.products(q, run[values]); });
+  add(m.dv == m.d, "the scores are queries · values", [](Run& run, auto& q, auto&) { return run.dot_products(q, run[values]); });
   add(true, "queries and keys are divided by their lengths (cosine similarity)", [](Run& run, auto& q, auto& k) {
-    const auto unit = [](const Block& x) { return normed(x, {.rule = "l2", .w = Numbers(x.n[3], 1.0), .epsilon = 0}); };
-    return run.products(unit(q), unit(k));
+    const auto unit = [](const Block& x) { return apply_norm(x, {.rule = "l2", .w = Numbers(x.n[3], 1.0), .epsilon = 0}); };
+    return run.dot_products(unit(q), unit(k));
   });
   if (m.rope[Q] && m.rope[K] && m.rope[Q]->dims < m.d)
     for (const bool are_rotated : {true, false})
       add(true, are_rotated ? "only the rotated columns enter the scores" : "only the columns that are not rotated enter the scores",
           [first = are_rotated ? 0 : m.rope[Q]->dims, end = are_rotated ? m.rope[Q]->dims : m.d](Run& run, auto& q, auto& k) {
             const auto part = [&](const Block& x) { return Block::of(x.n, [&](auto b, auto h, auto i, auto j) { return j >= first && j < end ? x(b, h, i, j) : 0; }); };
-            return run.products(part(q), part(k));
+            return run.dot_products(part(q), part(k));
           });
-  add(norms && rotates, "the scores use normalized queries that are not rotated", [](Run& run, auto&, auto& k) { return run.products(run[normed_queries], k); });
-  add(norms && rotates, "the scores use normalized keys that are not rotated", [](Run& run, auto& q, auto&) { return run.products(q, run[normed_keys]); });
-  add(norms && rotates, "the scores use normalized queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.products(run[normed_queries], run[normed_keys]); });
+  add(norms && rotates, "the scores use normalized queries that are not rotated", [](Run& run, auto&, auto& k) { return run.dot_products(run[normed_queries], k); });
+  add(norms && rotates, "the scores use normalized keys that are not rotated", [](Run& run, auto& q, auto&) { return run.dot_products(q, run[normed_keys]); });
+  add(norms && rotates, "the scores use normalized queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.dot_products(run[normed_queries], run[normed_keys]); });
   add(true, "the scores are minus squared distances", [](Run& run, auto& q, auto& k) {
     const auto squares = [](const Block& x) { return by_row(x, [](const double* row, std::size_t n) { return std::inner_product(row, row + n, row, 0.0); }); };
-    const Block s = run.products(q, k), of_q = squares(q), of_k = taken(squares(k), 1, run.m.group[K]);
+    const Block s = run.dot_products(q, k), of_q = squares(q), of_k = index_select(squares(k), 1, run.m.group[K]);
     return Block::of(s.n, [&](auto b, auto h, auto i, auto j) { return 2 * s(b, h, i, j) - of_q(b, h, i, 0) - of_k(b, h, j, 0); });
   });
 }
@@ -93,7 +93,7 @@ std::string mapping_words(const std::string& rule, std::string_view sides) {
 /// Returns the closest KV head of each head if scores (K) or contexts (V) are the target; else empty.
 std::vector<std::size_t> matched_heads(const Context& c, Side side) {
   const Stage stage = side == K ? scores : contexts;
-  const Block* y = c.theirs(stage);
+  const Block* y = c.observed(stage);
   if (stage != c.target || !y || c.m.G < 2) return {};
   std::vector<std::size_t> best(c.m.H);
   Numbers least(c.m.H, infinity);
@@ -101,13 +101,13 @@ std::vector<std::size_t> matched_heads(const Context& c, Side side) {
     Recipe r = c.m;
     r.group[side].assign(r.H, g);
     const Run run(r);
-    const Block x = side == K ? run.products(c.run.prepared(Q), c.run.prepared(K)) : run.sums(c.run[dropped_weights], c.run[values]);
+    const Block x = side == K ? run.dot_products(c.run.score_input(Q), c.run.score_input(K)) : run.sums(c.run[dropped_weights], c.run[values]);
     if (x.n != y->n) return {};
     for (std::size_t h = 0; h < r.H; ++h) {
-      double most = 0;
+      double maximum = 0;
       for (std::size_t b = 0; b < x.n[0]; ++b)
-        for (std::size_t k = 0; k < x.n[2] * x.n[3]; ++k) most = std::max(most, std::abs(x.row(b, h, 0)[k] - y->row(b, h, 0)[k]));
-      if (most < least[h]) least[h] = most, best[h] = g;
+        for (std::size_t k = 0; k < x.n[2] * x.n[3]; ++k) maximum = std::max(maximum, std::abs(x.row(b, h, 0)[k] - y->row(b, h, 0)[k]));
+      if (maximum < least[h]) least[h] = maximum, best[h] = g;
     }
   }
   return best;
@@ -131,7 +131,7 @@ void add_kv_heads(Table& t) {
   // Keys and values given per head, not per KV head: which KV head is repeated where.
   constexpr std::array<std::array<Stage, 3>, 2> all{{{keys, normed_keys, rotated_keys}, {values, values, values}}};
   const bool are_wide =
-      std::ranges::any_of(all, [&](const auto& stages) { return std::ranges::any_of(stages, [&](Stage s) { return t.c.theirs(s) && t.c.theirs(s)->n[1] == m.H && m.G != m.H; }); });
+      std::ranges::any_of(all, [&](const auto& stages) { return std::ranges::any_of(stages, [&](Stage s) { return t.c.observed(s) && t.c.observed(s)->n[1] == m.H && m.G != m.H; }); });
   if (are_wide)
     each_mapping(m, [&](const std::string& words, std::vector<std::size_t> g) {
       for (const std::string sides : {"kv", "k", "v"})
@@ -140,7 +140,7 @@ void add_kv_heads(Table& t) {
                 for (const char side : sides) r.group[side_of(side)] = g;
                 for (const Side side : {K, V})
                   for (const Stage stage : all[side - 1])
-                    r.reported.emplace_back(stage, [side](const Block& x, Run& run) { return x.n[1] == run.m.H ? x : taken(x, 1, run.m.group[side]); });
+                    r.reported.emplace_back(stage, [side](const Block& x, Run& run) { return x.n[1] == run.m.H ? x : index_select(x, 1, run.m.group[side]); });
               })
             .alone()
             .of(sides);
@@ -148,7 +148,7 @@ void add_kv_heads(Table& t) {
   for (const std::string sides : {"kv", "k", "v"})
     if (m.G > 1)
       t.add_sides("kv_heads_averaged", sides, names_of(sides) + " are averaged over the KV heads",
-                  [](Recipe& r, Side side) { r.then(side_stage[side], [](const Block& x, Run&) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(x.n[1], 0)); }); });
+                  [](Recipe& r, Side side) { r.transform(side_stage[side], [](const Block& x, Run&) { return index_select(mean_of_heads(x), 1, std::vector<std::size_t>(x.n[1], 0)); }); });
 }
 
 std::string scale_words(double s, const Recipe& m) {
@@ -164,11 +164,11 @@ std::string scale_words(double s, const Recipe& m) {
 void add_scales(Table& t) {
   const Recipe& m = t.c.m;
   const double own = m.plain_scale(), d = m.d, D = m.D, H = m.H, G = m.G, S = m.S;
-  const auto then_times = [](Recipe& r, Stage stage, double f) { r.then(stage, [f](const Block& x, Run&) { return scaled(x, f); }); };
+  const auto scale_stage = [](Recipe& r, Stage stage, double f) { r.transform(stage, [f](const Block& x, Run&) { return scaled(x, f); }); };
   if (own != 0) {
     const auto rank = [&m](double s) {
       const double was = m.plain_scale();
-      if (std::abs(s - 1) < 1e-9 || std::abs(s / was - was) < 1e-9 || std::abs(s / was - std::log(2.0)) < m.close) return 0;
+      if (std::abs(s - 1) < 1e-9 || std::abs(s / was - was) < 1e-9 || std::abs(s / was - std::log(2.0)) < m.relative_tolerance) return 0;
       return std::min(rank_of_factor(s, m), rank_of_factor(s / was, m));
     };
     std::set<double> seen{own, 0};
@@ -203,7 +203,7 @@ void add_scales(Table& t) {
     for (const double f : {1.1, 0.6, 0.3, 0.1, 0.03, 2.0, 4.0, 10.0, -1.0})
       t.fit(
            "scale_value", {scaled_scores}, {own * f}, [&m](const Numbers& x) { return scale_words(x[0], m); }, [](Recipe& r, const Numbers& x) { r.set_scale(x[0]); })
-          .ranks = [rank](const Numbers& x) { return rank(x[0]); };
+          .rank_fit = [rank](const Numbers& x) { return rank(x[0]); };
     const auto of_shape = [](const Shape& shape, const Numbers& x) {
       Block block(shape);
       block.v = x;
@@ -216,7 +216,7 @@ void add_scales(Table& t) {
              r.scale = of_shape({1, x.size(), 1, 1}, x);
            })
           .ranked(3);
-    const auto n_given = std::ranges::count_if(t.c.given, [](const Shared& s) { return s != nullptr; });
+    const auto n_given = std::ranges::count_if(t.c.given, [](const SharedBlock& s) { return s != nullptr; });
     if (m.T > 1 && m.T <= 64 && n_given > 1)
       t.fit(
            "scale_by_row", {scaled_scores}, Numbers(m.T, 1.05), [&m](const Numbers& x) { return "the scale differs from query to query: × " + listed(x, m); },
@@ -226,7 +226,7 @@ void add_scales(Table& t) {
              r.scale = of_shape({1, 1, x.size(), 1}, all);
            })
           .ranked(3)
-          .whole();
+          .needs_all_rows();
     for (const int from : {1, 2})
       for (const double start : {1.0, 2.0, 4.0, 8.0})
         t.fit(
@@ -239,17 +239,17 @@ void add_scales(Table& t) {
                for (std::size_t i = 0; i < r.T; ++i) all[i] = own * std::log(static_cast<double>(static_cast<long>(i) + r.offset() + from)) / x[0];
                r.scale = of_shape({1, 1, r.T, 1}, all);
              })
-            .nearest_of(std::to_string(from))
-            .whole();
+            .group_starts(std::to_string(from))
+            .needs_all_rows();
     t.add("scale_early", {queries, scaled_scores}, "the scale is applied to the queries instead of the scores", [=](Recipe& r) {
-       then_times(r, queries, own), r.set_scale(1);
+       scale_stage(r, queries, own), r.set_scale(1);
      }).ranked(1);
     t.add("scale_early", {queries, scaled_scores}, "queries are multiplied by the scale and the scores again (before the scores)", [=](Recipe& r) {
-       then_times(r, queries, own);
+       scale_stage(r, queries, own);
      }).ranked(1);
-    t.add("scale_on_keys", {keys, scaled_scores}, "the scale is applied to the keys instead of the scores", [=](Recipe& r) { then_times(r, keys, own), r.set_scale(1); }).ranked(1);
+    t.add("scale_on_keys", {keys, scaled_scores}, "the scale is applied to the keys instead of the scores", [=](Recipe& r) { scale_stage(r, keys, own), r.set_scale(1); }).ranked(1);
     t.add("scale_halved", {queries, keys, scaled_scores}, "the root of the scale is applied to queries and to keys, instead of the scale to the scores", [=](Recipe& r) {
-       then_times(r, queries, std::sqrt(own)), then_times(r, keys, std::sqrt(own)), r.set_scale(1);
+       scale_stage(r, queries, std::sqrt(own)), scale_stage(r, keys, std::sqrt(own)), r.set_scale(1);
      }).ranked(1);
   }
   const auto cap_words = [&m](double c) {
@@ -281,13 +281,13 @@ void add_orders(Table& t) {
   };
   const auto used_of = [&](const std::array<ScoreStep, 4>& steps) {
     std::vector<ScoreStep> used;
-    std::ranges::copy_if(steps, std::back_inserter(used), [&](ScoreStep step) { return m.takes(step); });
+    std::ranges::copy_if(steps, std::back_inserter(used), [&](ScoreStep step) { return m.has_step(step); });
     if (used.back() == scale && used[used.size() - 2] == mask) std::swap(used.back(), used[used.size() - 2]);  // −∞ stays −∞
     return used;
   };
-  StageSet acts;
-  for (const ScoreStepInfo& step : score_steps) acts.set(index(step.stage));
-  std::set<std::vector<ScoreStep>> seen{used_of(m.chain)};
+  StageSet affected_stages;
+  for (const ScoreStepInfo& step : score_steps) affected_stages.set(index(step.stage));
+  std::set<std::vector<ScoreStep>> seen{used_of(m.step_order)};
   for (const Order& order : {Order{{softcap, scale, bias, mask}, "the softcap comes before the scale"},
                              {{bias, scale, softcap, mask}, "the bias is added before scale and softcap"},
                              {{scale, bias, softcap, mask}, "the bias is added before the softcap"},
@@ -304,7 +304,7 @@ void add_orders(Table& t) {
                         : used == std::vector{bias, scale, mask}    ? "the bias is added before the scale"
                         : used == std::vector{softcap, scale, mask} ? "the softcap comes before the scale (the cap comes before)"
                                                                     : order.words;
-    t.add("order", acts, std::move(words), [steps = order.steps](Recipe& r) { r.chain = steps, r.has_loose_names = true; });
+    t.add("order", affected_stages, std::move(words), [steps = order.steps](Recipe& r) { r.step_order = steps, r.has_reordered_steps = true; });
   }
 }
 
@@ -323,7 +323,7 @@ void add_scores(Table& t) {
 void add_bias_of_distances(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
-  const Block* y = c.theirs(c.target);
+  const Block* y = c.observed(c.target);
   const Block& x = c.run[c.target];
   if (!is_score_step(c.target) || m.has_bias() || c.is_large || !y || x.n != y->n) return;
   const std::size_t n = m.T + m.S - 1;
@@ -335,17 +335,17 @@ void add_bias_of_distances(Table& t) {
   };
   visit([&](double by, std::size_t h, std::size_t at) { sums.row(0, h, 0)[at] += by, ++counts.row(0, h, 0)[at]; });
   const Block means = zipped(sums, counts, [](double sum, double count) { return count > 0 ? sum / count : 0; });
-  bool depends_on_it_alone = true;
-  visit([&](double by, std::size_t h, std::size_t at) { depends_on_it_alone = depends_on_it_alone && std::abs(by - means(0, h, 0, at)) <= 3 * c.tolerance; });
+  bool is_distance_bias = true;
+  visit([&](double by, std::size_t h, std::size_t at) { is_distance_bias = is_distance_bias && std::abs(by - means(0, h, 0, at)) <= 3 * c.tolerance; });
   const std::size_t n_cells = static_cast<std::size_t>(std::accumulate(counts.v.begin(), counts.v.end(), 0.0));
-  if (!depends_on_it_alone || n_cells < 2 * static_cast<std::size_t>(std::ranges::count_if(counts.v, [](double count) { return count > 0; }))) return;
+  if (!is_distance_bias || n_cells < 2 * static_cast<std::size_t>(std::ranges::count_if(counts.v, [](double count) { return count > 0; }))) return;
   const std::size_t own = m.S - 1;
   Numbers first;  // of head 0, by distance from 0
   for (std::size_t k = 0; k <= std::min<std::size_t>(own, 11); ++k) first.push_back(means(0, 0, 0, own - k));
   t.add("distance_bias", {position_bias, stage_of(ScoreStep::bias)}, "a bias that depends on the distance alone is added, which the model does not have (relative positions; head 0, from distance 0: " + listed(first, m) + ")",
         [means](Recipe& r) { r.bias[2] = share(Block::of({1, r.H, r.T, r.S}, [&](auto, auto h, auto i, auto j) { return means(0, h, 0, j + r.T - 1 - i); })); })
       .ranked(2)
-      .whole();
+      .needs_all_rows();
 }
 
 void add_biases(Table& t) {
@@ -356,17 +356,17 @@ void add_biases(Table& t) {
   for (std::size_t which = 0; which < 3; ++which) {
     if (!m.bias[which]) continue;
     const std::string what = terms[which];
-    const Stages acts{which == 2 ? stage_of(ScoreStep::bias) : position_bias};
-    for (const double f : {0.0, 2.0, -1.0, 3.0}) t.add("bias_count", acts, times(f, what, m), [=](Recipe& r) { r.bias_count[which] = f; });
+    const Stages affected_stages{which == 2 ? stage_of(ScoreStep::bias) : position_bias};
+    for (const double f : {0.0, 2.0, -1.0, 3.0}) t.add("bias_count", affected_stages, factor_words(f, what, m), [=](Recipe& r) { r.bias_count[which] = f; });
     t.fit(
-        "bias_factor", acts, {1.2},
+        "bias_factor", affected_stages, {1.2},
         [&m, what](const Numbers& x) {
           if (std::abs(x[0] / m.plain_scale() - 1) < 1e-7) return what + " is multiplied by the scale too (" + digits(x[0]) + "): it is added before the scale";
-          return times(x[0], what, m);
+          return factor_words(x[0], what, m);
         },
         [=](Recipe& r, const Numbers& x) { r.bias_count[which] = x[0]; });
     const auto move = [&](const std::string& words, std::function<Block(const Block&)> change) {
-      t.add("bias_moved", acts, what + words, [=](Recipe& r) { r.bias[which] = share(change(*r.bias[which])); });
+      t.add("bias_moved", affected_stages, what + words, [=](Recipe& r) { r.bias[which] = share(change(*r.bias[which])); });
     };
     if (m.T == m.S) move(" is transposed", transposed);
     for (std::size_t by = 1; by < m.H; ++by)
@@ -375,20 +375,20 @@ void add_biases(Table& t) {
       move(" is in reverse order of heads", [](const Block& x) { return reversed(x, 1); });
       move(" is averaged over the heads", mean_of_heads);
       for (std::size_t h = 0; h < std::min<std::size_t>(m.H, 8); ++h)
-        move(" of head " + std::to_string(h) + " is used for all heads", [h](const Block& x) { return repeated(x, 1, h); });
+        move(" of head " + std::to_string(h) + " is used for all heads", [h](const Block& x) { return repeat_index(x, 1, h); });
     }
     for (const long by : {1, -1, 2, -2})
       for (const std::size_t axis : {2, 3})
         move(" is rolled by " + digits(by) + " along the " + (axis == 2 ? "queries" : "keys"), [=](const Block& x) { return rolled(x, axis, by); });
     for (const bool is_last : {true, false})
-      move(std::string(" of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& x) { return repeated(x, 2, is_last ? x.n[2] - 1 : 0); });
+      move(std::string(" of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& x) { return repeat_index(x, 2, is_last ? x.n[2] - 1 : 0); });
     move(" is added as its exponential", [](const Block& x) { return mapped(x, [](double y) { return std::exp(y); }); });
     move(" runs backwards along the keys", [](const Block& x) { return reversed(x, 3); });
   }
   if (m.has_bias())
     t.add("bias_after_softmax", {stage_of(ScoreStep::bias), weights}, "the bias is added after the softmax", [](Recipe& r) {
       r.omits_bias = true;
-      r.then(weights, [](const Block& w, Run& run) {
+      r.transform(weights, [](const Block& w, Run& run) {
         Block sum = w;
         for (std::size_t which = 0; which < 3; ++which)
           if (run.m.bias[which]) sum = zipped(sum, *run.m.bias[which], [&](double a, double bias) { return a + run.m.bias_count[which] * bias; });
@@ -453,7 +453,7 @@ void add_biases(Table& t) {
     std::set<long> shifts{1, -1, 2, -2, 3, -3, 4, -4};
     if (m.T != m.S) shifts.insert({m.offset(), -m.offset(), -5, -6, -7, -8});
     for (const long by : shifts)
-      t.add("alibi", {position_bias}, "the positions of the queries in ALiBi are " + behind(by), [by](Recipe& r) { r.bias[0] = share(alibi_bias(r, r.slopes, "abs", by)); });
+      t.add("alibi", {position_bias}, "the positions of the queries in ALiBi are " + shift_words(by), [by](Recipe& r) { r.bias[0] = share(alibi_bias(r, r.slopes, "abs", by)); });
     Numbers start = own;
     for (double& slope : start) slope *= 1.1;
     t.fit(
@@ -462,16 +462,16 @@ void add_biases(Table& t) {
         .ranked(3);
   }
   if (!m.relative) return;
-  const auto relative = [&](const std::string& words, std::function<void(Relative&)> change) {
+  const auto relative = [&](const std::string& words, std::function<void(RelativeBuckets&)> change) {
     t.add("relative", {position_bias}, "of the relative bias: " + words, [=](Recipe& r) {
       change(*r.relative);
       r.bias[1] = share(relative_bias(r, *r.relative));
     });
   };
-  const std::string sides = m.relative->both ? "one-sided" : "two-sided (bidirectional)";
-  relative("buckets are taken as " + sides, [](Relative& r) { r.both = !r.both; });
-  relative("buckets count query − key instead of key − query", [](Relative& r) { r.sign = -1; });
-  relative("buckets count query − key and are taken as " + sides, [](Relative& r) { r.sign = -1, r.both = !r.both; });
+  const std::string sides = m.relative->is_bidirectional ? "one-sided" : "two-sided (bidirectional)";
+  relative("buckets are taken as " + sides, [](RelativeBuckets& r) { r.is_bidirectional = !r.is_bidirectional; });
+  relative("buckets count query − key instead of key − query", [](RelativeBuckets& r) { r.sign = -1; });
+  relative("buckets count query − key and are taken as " + sides, [](RelativeBuckets& r) { r.sign = -1, r.is_bidirectional = !r.is_bidirectional; });
   const std::size_t n = m.relative->table->n[3];
   const double own = m.relative->max_distance;
   std::set<double> distances{128, 256, 512, 1024, 2.0 * static_cast<double>(n), own * 2, own * 4};
@@ -479,7 +479,7 @@ void add_biases(Table& t) {
   std::map<Numbers, Numbers> same;  // largest distances with the same buckets here
   for (const double k : distances)
     if (k != own && k > static_cast<double>(n / 4)) {
-      Relative other = *m.relative;
+      RelativeBuckets other = *m.relative;
       other.max_distance = k;
       same[relative_bias(m, other).v].push_back(k);
     }
@@ -489,38 +489,38 @@ void add_biases(Table& t) {
       if (std::ranges::find(ks, k) != ks.end()) likeliest = k;
     relative("the largest distance of the buckets is " + digits(likeliest) + " instead of " + digits(own) +
                  (ks.size() > 1 ? " (or any other of " + digits(ks.front()) + "–" + digits(ks.back()) + ", which come to the same here)" : ""),
-             [=](Relative& r) { r.max_distance = likeliest; });
+             [=](RelativeBuckets& r) { r.max_distance = likeliest; });
   }
   for (const std::size_t k : {n / 2, 2 * n, std::size_t{32}, std::size_t{16}})
-    if (k != n && k > 1) relative("distances are put into " + std::to_string(k) + " buckets instead of " + std::to_string(n), [k](Relative& r) { r.buckets = k; });
+    if (k != n && k > 1) relative("distances are put into " + std::to_string(k) + " buckets instead of " + std::to_string(n), [k](RelativeBuckets& r) { r.buckets = k; });
   std::set<long> shifts{1, -1, 2, -2};
   if (m.T != m.S) shifts.insert({m.offset(), 3, 4, 5, 6, 7, 8});
-  for (const long by : shifts) relative("relative positions are " + behind(by), [by](Relative& r) { r.shift = by; });
-  if (m.H == n) relative("the table of buckets is transposed", [](Relative& r) { r.table = share(transposed(*r.table)); });
+  for (const long by : shifts) relative("relative positions are " + shift_words(by), [by](RelativeBuckets& r) { r.shift = by; });
+  if (m.H == n) relative("the table of buckets is transposed", [](RelativeBuckets& r) { r.table = share(transposed(*r.table)); });
 }
 
 // Masks.
 
 namespace {
 
-std::string keys_words(const Block& hidden) {
+std::string keys_words(const Block& masked) {
   std::vector<std::size_t> all;
-  for (std::size_t j = 0; j < hidden.n[3]; ++j)
-    if (hidden.v[j] != 0) all.push_back(j);
+  for (std::size_t j = 0; j < masked.n[3]; ++j)
+    if (masked.v[j] != 0) all.push_back(j);
   if (all.empty()) return "none";
   if (all.size() > 1 && all.back() - all.front() + 1 == all.size()) return std::to_string(all.front()) + "–" + std::to_string(all.back());
   return listed(all);
 }
 
-Shared hidden_keys(const Recipe& m, const std::function<bool(std::size_t b, long j)>& is) {
+SharedBlock padding_mask(const Recipe& m, const std::function<bool(std::size_t b, long j)>& is) {
   return share(Block::of({m.B, 1, 1, m.S}, [&](auto b, auto, auto, auto j) { return is(b, static_cast<long>(j)) ? 1.0 : 0.0; }));
 }
 
-/// Returns the given masked scores or weights and their masked value `hidden`; nullptr if neither is given.
-const Block* hiding_stage(const Context& c, double& hidden) {
+/// Returns the given masked scores or weights and their masked value `masked`; nullptr if neither is given.
+const Block* find_masked_stage(const Context& c, double& masked) {
   for (const Stage stage : {masked_scores, weights})
-    if (const Block* y = c.theirs(stage); y && y->n == Shape{c.m.B, c.m.H, c.m.T, c.m.S}) {
-      hidden = stage == weights ? 0 : -infinity;
+    if (const Block* y = c.observed(stage); y && y->n == Shape{c.m.B, c.m.H, c.m.T, c.m.S}) {
+      masked = stage == weights ? 0 : -infinity;
       return y;
     }
   return nullptr;
@@ -534,11 +534,11 @@ std::set<std::pair<long, long>> window_hints(const Context& c) {
     const long i = static_cast<long>(c.differing_rows[0]) + m.offset();
     found.insert({{i - 1, 0}, {i - 1, -1}, {i, 0}, {i, -1}});
   }
-  double hidden = 0;
-  if (const Block* y = hiding_stage(c, hidden)) {
+  double masked = 0;
+  if (const Block* y = find_masked_stage(c, masked)) {
     long left = -1, right = -1;
     each_cell(y->n, [&](auto b, auto h, auto t, auto s) {
-      if (y->row(b, h, t)[s] == hidden) return;
+      if (y->row(b, h, t)[s] == masked) return;
       const long i = static_cast<long>(t) + (m.aligns_last ? m.offset() : 0), j = static_cast<long>(s);
       left = std::max(left, i - j), right = std::max(right, j - i);
     });
@@ -557,7 +557,7 @@ class Masks {
   void rule(const std::string& words, std::function<void(Recipe&)> change) {
     const auto make = [change = std::move(change)](Recipe r) {
       change(r);
-      return visible_by_rules(r);
+      return mask_from_rules(r);
     };
     add(words, [make](const Recipe& r) { return make(r); });
   }
@@ -570,7 +570,7 @@ class Masks {
     add(words, [change = std::move(change), is = std::move(is)](const Recipe& r) {
       Recipe other = r;
       change(other);
-      Block seen = visible_by_rules(other);
+      Block seen = mask_from_rules(other);
       const long first = r.aligns_last ? r.offset() : 0;
       return Block::of(seen.n, [&](auto b, auto h, auto i, auto j) { return seen(b, h, i, j) != 0 && is(static_cast<long>(i) + first, static_cast<long>(j), first) ? 1.0 : 0.0; });
     });
@@ -630,16 +630,16 @@ void add_windows(Masks& masks, const Context& c) {
     const auto name = names.find({a, b});
     masks.rule("the sliding window is " + text_of(a, b) + " instead of " + text_of(l, r) + (name == names.end() ? "" : ": " + name->second), [=](Recipe& o) { o.window = {a, b}; });
   };
-  const long most = c.is_large ? 0 : std::min(S, 64L);
-  for (long a = -1; a <= most; ++a) widths.insert(a);
+  const long maximum = c.is_large ? 0 : std::min(S, 64L);
+  for (long a = -1; a <= maximum; ++a) widths.insert(a);
   for (int k = 6; k < 14; ++k) widths.insert({(1L << k) - 1, 1L << k});
   widths.insert({l - 1, l + 1, l / 2, 2 * l});
   for (const long a : widths)
     if (a >= -1 && (!c.is_large || a <= S)) window(a, r);
   for (const auto& [shape, name] : names) window(shape.first, shape.second);
   if (!m.causal || r != 0)
-    for (long a = -1; a <= std::min(most, 32L); ++a)
-      for (long b = -1; b <= std::min(most, 32L); ++b) window(a, b);
+    for (long a = -1; a <= std::min(maximum, 32L); ++a)
+      for (long b = -1; b <= std::min(maximum, 32L); ++b) window(a, b);
   for (const auto& [a, b] : hints) window(a, b);
   const auto none = [](Recipe& o) { o.window.reset(); };
   if (l > 0)
@@ -665,43 +665,43 @@ void add_cache(Masks& masks, const Recipe& m) {
   for (long n = 1; n < std::min(static_cast<long>(m.S), 9L); ++n)
     for (const bool is_last : {true, false})
       masks.rule("the " + std::string(is_last ? "last " : "first ") + std::to_string(n) + (n > 1 ? " keys are" : " key is") + " masked (or missing from the cache)",
-                 [=](Recipe& r) { r.hidden = hidden_keys(r, [&](std::size_t, long j) { return is_last ? j >= static_cast<long>(r.S) - n : j < n; }); });
+                 [=](Recipe& r) { r.masked = padding_mask(r, [&](std::size_t, long j) { return is_last ? j >= static_cast<long>(r.S) - n : j < n; }); });
 }
 
 void add_padding(Masks& masks, const Recipe& m) {
-  const Block h = *m.hidden;
+  const Block h = *m.masked;
   const long S = m.S;
-  const auto is_hidden = [h](std::size_t b, long j) { return j >= 0 && j < static_cast<long>(h.n[3]) && h(b, 0, 0, static_cast<std::size_t>(j)) != 0; };
+  const auto is_padded = [h](std::size_t b, long j) { return j >= 0 && j < static_cast<long>(h.n[3]) && h(b, 0, 0, static_cast<std::size_t>(j)) != 0; };
   const auto keys = [&](const std::string& words, const std::function<bool(std::size_t, long)>& is, bool says_keys = true) {
-    const Shared moved = hidden_keys(m, is);
+    const SharedBlock moved = padding_mask(m, is);
     masks.rule("the padding mask " + words + (says_keys ? " (keys " + keys_words(*moved) + " are masked instead of " + keys_words(h) + ")" : ""),
-               [moved](Recipe& r) { r.hidden = moved; });
+               [moved](Recipe& r) { r.masked = moved; });
   };
-  masks.rule("the padding mask is missing", [](Recipe& r) { r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
+  masks.rule("the padding mask is missing", [](Recipe& r) { r.masked = padding_mask(r, [](auto, auto) { return false; }); });
   for (const long n : {1, -1, 2, -2, 3, -3}) {
     if (std::abs(n) >= S) continue;
-    keys("is shifted by " + std::to_string(std::abs(n)) + " to the " + (n > 0 ? "right" : "left"), [&](std::size_t b, long j) { return is_hidden(b, j - n); });
-    if (n < 0) keys("begins " + std::to_string(-n) + " early", [&](std::size_t b, long j) { return is_hidden(b, j - n) || is_hidden(b, j); });
-    keys("is rolled by " + digits(n), [&](std::size_t b, long j) { return is_hidden(b, ((j - n) % S + S) % S); });
+    keys("is shifted by " + std::to_string(std::abs(n)) + " to the " + (n > 0 ? "right" : "left"), [&](std::size_t b, long j) { return is_padded(b, j - n); });
+    if (n < 0) keys("begins " + std::to_string(-n) + " early", [&](std::size_t b, long j) { return is_padded(b, j - n) || is_padded(b, j); });
+    keys("is rolled by " + digits(n), [&](std::size_t b, long j) { return is_padded(b, ((j - n) % S + S) % S); });
   }
   keys(
-      "is inverted (the real keys are masked)", [&](std::size_t b, long j) { return !is_hidden(b, j); }, false);
-  keys("is at the other end", [&](std::size_t b, long j) { return is_hidden(b, S - 1 - j); });
+      "is inverted (the real keys are masked)", [&](std::size_t b, long j) { return !is_padded(b, j); }, false);
+  keys("is at the other end", [&](std::size_t b, long j) { return is_padded(b, S - 1 - j); });
   if (m.T == m.S) {
     masks.rule("the padding mask hides the padded rows (queries) instead of the keys",
-               [](Recipe& r) { r.hidden_rows = r.hidden, r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
-    masks.rule("the padding mask hides the padded rows (queries) too", [](Recipe& r) { r.hidden_rows = r.hidden; });
+               [](Recipe& r) { r.masked_queries = r.masked, r.masked = padding_mask(r, [](auto, auto) { return false; }); });
+    masks.rule("the padding mask hides the padded rows (queries) too", [](Recipe& r) { r.masked_queries = r.masked; });
   }
   if (m.B > 1) {
     for (std::size_t by = 1; by < m.B; ++by)
       masks.rule("every sequence has the padding mask of the sequence " + std::to_string(by) + " further (cyclic)",
-                 [by](Recipe& r) { r.hidden = share(rolled(*r.hidden, 0, -static_cast<long>(by))); });
-    masks.rule("all sequences have the padding mask of sequence 0", [](Recipe& r) { r.hidden = share(repeated(*r.hidden, 0, 0)); });
+                 [by](Recipe& r) { r.masked = share(rolled(*r.masked, 0, -static_cast<long>(by))); });
+    masks.rule("all sequences have the padding mask of sequence 0", [](Recipe& r) { r.masked = share(repeat_index(*r.masked, 0, 0)); });
     keys(
         "of any sequence is that of all",
         [&](std::size_t, long j) {
           for (std::size_t b = 0; b < m.B; ++b)
-            if (is_hidden(b, j)) return true;
+            if (is_padded(b, j)) return true;
           return false;
         },
         false);
@@ -719,7 +719,7 @@ void add_masks(Table& t) {
   const Recipe& m = c.m;
   if (!c.visits({masked_scores})) return;
   Masks masks(t);
-  const bool is_square = m.T == m.S, pads = std::ranges::count(m.hidden->v, 1.0) > 0;
+  const bool is_square = m.T == m.S, pads = std::ranges::count(m.masked->v, 1.0) > 0;
   const std::string other_end = m.aligns_last ? "first" : "last";
   const auto align = [](Recipe& r) { r.aligns_last = !r.aligns_last; };
   if (!is_square && (m.causal || m.window)) masks.rule("the mask puts the queries at the " + other_end + " keys (aligned " + other_end + ")", align);
@@ -798,10 +798,10 @@ void add_masks(Table& t) {
     for (const std::size_t axis : {3, 2})
       masks.cells("the mask is rolled by " + digits(n) + " along the " + (axis == 3 ? "keys" : "queries"), [=](const Block& v) { return rolled(v, axis, n); });
   for (const bool is_last : {true, false})
-    masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& v) { return repeated(v, 2, is_last ? v.n[2] - 1 : 0); });
-  double hidden = 0;
-  if (const Block* y = hiding_stage(c, hidden); y && !c.is_large) {  // the mask read off, if no rule gives it
-    Block seen = mapped(*y, [&](double x) { return x != hidden ? 1.0 : 0.0; });
+    masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& v) { return repeat_index(v, 2, is_last ? v.n[2] - 1 : 0); });
+  double masked = 0;
+  if (const Block* y = find_masked_stage(c, masked); y && !c.is_large) {  // the mask read off, if no rule gives it
+    Block seen = mapped(*y, [&](double x) { return x != masked ? 1.0 : 0.0; });
     std::vector<std::pair<std::size_t, std::size_t>> more, less;
     each_cell(seen.n, [&](auto b, auto h, auto i, auto j) {
       const double own = (*m.visible)(b, h, i, j);
@@ -828,7 +828,7 @@ void add_masks(Table& t) {
                                    {"-inf", "masked scores become −∞ before the softmax"}}) {
     const std::string_view method = how;
     if (method != "plus" && (method == m.method || !hides)) continue;
-    if (method == "renormalize" && m.sink && !c.theirs(masked_scores)) continue;
+    if (method == "renormalize" && m.sink && !c.observed(masked_scores)) continue;
     t.add("mask_method", {masked_scores, weights}, words, [method](Recipe& r) { r.method = method; });
   }
   if (!hides) return;
@@ -843,7 +843,7 @@ void add_masks(Table& t) {
       t.fit(
            "mask_value_fitted", {masked_scores}, {start}, [words](const Numbers& x) { return words(x[0]); },
            [how](Recipe& r, const Numbers& x) { r.method = how, r.mask_value = x[0]; })
-          .nearest_of(how);
+          .group_starts(how);
   }
 }
 

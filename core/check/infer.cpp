@@ -22,23 +22,24 @@ struct Hit {
   const char* name;
   std::string words, sides;
   int rank;
-  StageSet acts;
+  StageSet affected_stages;
   bool by_rows;
   SharedRecipe m;
   double score = 0, worst = 0;
 };
 using Hits = std::vector<Hit>;
 
-Hit hit_of(const Scene& scene, const Deviation& row, const Numbers& x, double score) {
+Hit make_hit(const Scene& scene, const Deviation& row, const Numbers& x, double score) {
   Recipe changed = *scene.m;
   row.apply(changed, x);
   int rank = row.rank_of(x);
-  if (std::string_view(row.name).starts_with("stage_factor") && !row.acts[index(scene.target)]) ++rank;
+  if (std::string_view(row.name).starts_with("stage_factor") && !row.affected_stages[index(scene.target)])
+    ++rank;
   return {row.name,
           row.words_of(x),
           row.sides,
           rank,
-          row.acts,
+          row.affected_stages,
           row.by_rows,
           std::make_shared<const Recipe>(std::move(changed)),
           score};
@@ -50,7 +51,7 @@ bool is_implausible(const Scene& scene, const Deviation& row, const Numbers& x) 
   if (std::ranges::any_of(x, [](double f) { return !(std::abs(f) <= 1e5); })) return true;
   const bool adds_sinks = std::string_view(row.name) == "sink_values" && !scene.m->sink;
   if (adds_sinks && std::ranges::any_of(x, [](double f) { return std::abs(f) > 15; })) return true;
-  return x.size() > 1 && is_coarse(scene.of.precision) && !row.acts[index(scene.target)];
+  return x.size() > 1 && is_coarse(scene.of.precision) && !row.affected_stages[index(scene.target)];
 }
 
 /// Whether all numbers of a list are equal; another row has that case with one number.
@@ -59,13 +60,13 @@ bool are_all_equal(const Recipe& m, const Deviation& row, const Numbers& x) {
   if (x.size() < 2 ||
       !(name.ends_with("by_head") || name.ends_with("by_row") || (name == "sink_values" && !m.sink)))
     return false;
-  const auto [least, most] = std::ranges::minmax(x);
-  return most - least <= 1e-5 * std::max(std::abs(least), std::abs(most));
+  const auto [least, maximum] = std::ranges::minmax(x);
+  return maximum - least <= 1e-5 * std::max(std::abs(least), std::abs(maximum));
 }
 
 class Search {
  public:
-  Search(const Case& of, const core::Token& token, double seconds)
+  Search(const Case& of, const core::StopToken& token, double seconds)
       : c_(of), token_(token), begin_(std::clock()), seconds_(seconds) {}
 
   Inference run();
@@ -73,74 +74,76 @@ class Search {
  private:
   /// Returns CPU seconds, so that results do not depend on other load of the machine.
   double now() const { return static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC; }
-  bool goes_on(double deadline) const { return token_.goes_on() && now() < deadline; }
+  bool should_continue(double deadline) const { return token_.should_continue() && now() < deadline; }
 
   struct Difference {
     std::optional<Stage> stage;
-    std::array<double, attention::n_stages> far{};
+    std::array<double, attention::n_stages> stage_distance{};
   };
-  /// Returns the first given stage that a recipe does not match, and all distances; `followed` are accepted.
-  Difference first_difference(const Recipe& m, StageSet followed = {}) const;
-  bool confirm(Hit& hit, StageSet followed = {}) const;
+  /// Returns the first given stage that a recipe does not match, and all distances; `accepted` are accepted.
+  Difference first_difference(const Recipe& m, StageSet accepted = {}) const;
+  bool confirm(Hit& hit, StageSet accepted = {}) const;
   std::vector<Deviation> candidates(const Scene& scene, double deadline) const;
   struct Found {
     Hits hits, partial;  ///< match the target; make some of its rows agree
   };
   Found hits_at(const Scene& scene, std::vector<Deviation> rows, double deadline, double slack) const;
-  std::vector<Hits> search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
+  std::vector<Hits> search(const SharedRecipe& m, const Hits& applied, StageSet accepted, int depth,
                            double deadline) const;
-  std::vector<Hits> pairs_at(Stage target, double deadline) const;
-  std::vector<Hits> two_fitted(const Scene& scene, double deadline) const;
-  std::vector<Hits> computed_coarser(Stage target, double deadline, std::string& note);
-  std::vector<Hits> chosen(std::vector<Hits> found) const;
+  std::vector<Hits> find_pairs(Stage target, double deadline) const;
+  std::vector<Hits> fit_pairs(const Scene& scene, double deadline) const;
+  std::vector<Hits> explain_coarser_inputs(Stage target, double deadline, std::string& note);
+  std::vector<Hits> choose_likeliest(std::vector<Hits> found) const;
   std::vector<Hits> distinct(std::vector<Hits> all) const;
   void describe(Stage first, double deadline, Inference& result) const;
 
   Case c_;
-  const core::Token& token_;
+  const core::StopToken& token_;
   std::clock_t begin_;
   double seconds_;
 };
 
-Search::Difference Search::first_difference(const Recipe& m, StageSet followed) const {
+Search::Difference Search::first_difference(const Recipe& m, StageSet accepted) const {
   const Recipe coarse = c_.coarse(m);
   Run run(m), rounded(coarse);
-  if (&m == c_.m.get() && followed.none()) run.made = c_.base->made;
+  if (&m == c_.m.get() && accepted.none()) run.made = c_.base->made;
   for (const Stage stage : c_.order)
-    if (followed[index(stage)])
-      run.made[index(stage)] = c_.theirs[index(stage)], rounded.made[index(stage)] = c_.moved[index(stage)];
+    if (accepted[index(stage)])
+      run.made[index(stage)] = c_.observed[index(stage)],
+      rounded.made[index(stage)] = c_.perturbed[index(stage)];
   Difference result;
   for (const Stage stage : c_.order) {
-    if (followed[index(stage)]) continue;
-    const double far = result.far[index(stage)] = c_.far(run, stage, c_.allowed(stage, run, rounded));
-    if (far > 1 && !result.stage) result.stage = stage;
-    if (far > 1 && c_.is_large && &m != c_.m.get()) break;
+    if (accepted[index(stage)]) continue;
+    const double stage_distance = result.stage_distance[index(stage)] =
+        c_.stage_distance(run, stage, c_.allowed(stage, run, rounded));
+    if (stage_distance > 1 && !result.stage) result.stage = stage;
+    if (stage_distance > 1 && c_.is_large && &m != c_.m.get()) break;
   }
   return result;
 }
 
 /// Whether all given stages agree: computed from the start and, in low precision, also each from the given
 /// stages before it.
-bool Search::confirm(Hit& hit, StageSet followed) const {
+bool Search::confirm(Hit& hit, StageSet accepted) const {
   token_.count(1);
   const Recipe& m = *hit.m;
-  const Difference difference = first_difference(m, followed);
+  const Difference difference = first_difference(m, accepted);
   if (difference.stage) return false;
   if (c_.is_exact()) return true;
   if (c_.order.size() == 1) {
-    hit.worst = difference.far[index(c_.order[0])];
+    hit.worst = difference.stage_distance[index(c_.order[0])];
     return true;
   }
   const Recipe coarse = c_.coarse(m);
-  std::array<Shared, attention::n_stages> known, moved;
+  std::array<SharedBlock, attention::n_stages> known, perturbed;
   for (const Stage stage : c_.order) {
-    if (!(m.has_loose_names && is_score_step(stage))) {
+    if (!(m.has_reordered_steps && is_score_step(stage))) {
       Run run(m), rounded(coarse);
-      run.made = known, rounded.made = moved;
-      hit.worst = std::max(hit.worst, c_.far(run, stage, c_.allowed(stage, run, rounded)));
+      run.made = known, rounded.made = perturbed;
+      hit.worst = std::max(hit.worst, c_.stage_distance(run, stage, c_.allowed(stage, run, rounded)));
     }
     if (c_.given(stage).n != c_.shapes[index(stage)]) continue;
-    known[index(stage)] = c_.theirs[index(stage)], moved[index(stage)] = c_.moved[index(stage)];
+    known[index(stage)] = c_.observed[index(stage)], perturbed[index(stage)] = c_.perturbed[index(stage)];
   }
   return hit.worst <= 1;
 }
@@ -152,15 +155,15 @@ std::vector<Deviation> Search::candidates(const Scene& scene, double deadline) c
     if (!row.start.empty()) ++n_starts[row.name];
   // Of many starts only the closest three are fitted.
   std::map<std::pair<std::string_view, std::string>, std::vector<std::pair<double, std::size_t>>> costs;
-  for (std::size_t k = 0; k < rows.size() && goes_on(deadline); ++k) {
+  for (std::size_t k = 0; k < rows.size() && should_continue(deadline); ++k) {
     if (rows[k].start.empty() || n_starts[rows[k].name] <= 3) continue;
     const Block ours = canonical(scene.target, *changed_value(scene, rows[k], rows[k].start));
-    const Block& theirs = scene.theirs(rows[k].by_rows);
+    const Block& observed = scene.observed(rows[k].by_rows);
     double cost = infinity;
-    if (ours.n == theirs.n) {
+    if (ours.n == observed.n) {
       cost = 0;
       for (std::size_t i = 0; i < ours.v.size(); ++i)
-        if (const double d = ours.v[i] - theirs.v[i]; std::isfinite(d)) cost += d * d;
+        if (const double d = ours.v[i] - observed.v[i]; std::isfinite(d)) cost += d * d;
     }
     costs[{rows[k].name, rows[k].key}].emplace_back(cost, k);
   }
@@ -179,27 +182,28 @@ Search::Found Search::hits_at(const Scene& scene, std::vector<Deviation> rows, d
                               double slack) const {
   Found found;
   std::vector<std::tuple<double, int, Hit>> partial;
-  const double base = scene.agreeing_rows(*scene.value);
-  bool is_told = false;
+  const double base = scene.count_agreeing_rows(*scene.value);
+  bool is_deadline_reduced = false;
   for (const Deviation& row : rows) {
-    if (!goes_on(deadline)) break;
+    if (!should_continue(deadline)) break;
     token_.count(1);
-    if (scene.is_large() && !is_told && !found.hits.empty() && found.hits.back().rank <= 1)
-      is_told = true, deadline = std::min(deadline, now() + 1);  // a little longer, for equivalent deviations
+    if (scene.is_large() && !is_deadline_reduced && !found.hits.empty() && found.hits.back().rank <= 1)
+      is_deadline_reduced = true,
+      deadline = std::min(deadline, now() + 1);  // a little longer, for equivalent deviations
     Numbers x = row.start;
     if (!x.empty()) {
-      const auto fit = fitted(scene, {&row}, {x});
+      const auto fit = fit_numbers(scene, {&row}, {x});
       if (!fit) continue;
       x = fit->numbers[0];
       if (are_all_equal(*scene.m, row, x) || is_implausible(scene, row, x)) continue;
     }
-    const Shared value = changed_value(scene, row, x);
+    const SharedBlock value = changed_value(scene, row, x);
     const double score = scene.distance(*value, row.by_rows);
     if (score <= slack) {
-      found.hits.push_back(hit_of(scene, row, x, score));
+      found.hits.push_back(make_hit(scene, row, x, score));
     } else if (x.empty() && partial.size() < 400 && !scene.is_large()) {
-      if (const double more = scene.agreeing_rows(*value); more > base)
-        partial.emplace_back(-more, row.rank, hit_of(scene, row, x, score));
+      if (const double more = scene.count_agreeing_rows(*value); more > base)
+        partial.emplace_back(-more, row.rank, make_hit(scene, row, x, score));
     }
   }
   std::ranges::stable_sort(found.hits, {}, &Hit::rank);
@@ -216,9 +220,9 @@ Hits with(Hits all, Hit hit) {
 }
 
 /// Returns explanations: lists of hits with which all given stages agree.
-std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
+std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, StageSet accepted, int depth,
                                  double deadline) const {
-  const auto target = first_difference(*m, followed).stage;
+  const auto target = first_difference(*m, accepted).stage;
   if (!target) return std::vector<Hits>(applied.empty() ? 0 : 1, applied);
   const double slack = c_.is_exact() ? 1 : 3;
   const Scene scene(c_, m, *target);
@@ -228,7 +232,7 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
   } else {  // row by row first: early rows if they differ, then others; then the rest
     const auto is_whole = [](const Deviation& row) { return !row.by_rows; };
     for (const int pass : {0, 1, 2}) {
-      if (pass == 1 && scene.few->n_keys == 0) continue;
+      if (pass == 1 && scene.selection->n_keys == 0) continue;
       const std::optional<Scene> other =
           pass == 0 ? std::nullopt : std::optional<Scene>(std::in_place, c_, m, *target, false);
       const Scene& at = other ? *other : scene;
@@ -239,26 +243,27 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
     }
   }
   if (found.hits.empty() && depth > 0 && !scene.is_large()) {  // a second cause at the same stage
-    std::vector<Shared> tried;
+    std::vector<SharedBlock> tried;
     const double until = std::min(deadline, now() + 0.5 * (deadline - now()));
     for (const Hit& hit : found.partial) {
-      if (!goes_on(until) || tried.size() >= 10) break;
-      const Shared value = scene.computed(*hit.m, hit.acts, hit.by_rows);
-      if (std::ranges::any_of(tried, [&](const Shared& other) { return other->v == value->v; })) continue;
+      if (!should_continue(until) || tried.size() >= 10) break;
+      const SharedBlock value = scene.computed(*hit.m, hit.affected_stages, hit.by_rows);
+      if (std::ranges::any_of(tried, [&](const SharedBlock& other) { return other->v == value->v; }))
+        continue;
       tried.push_back(value);
-      auto explained = search(hit.m, with(applied, hit), followed, depth < 2 ? depth - 1 : 1, deadline);
+      auto explained = search(hit.m, with(applied, hit), accepted, depth < 2 ? depth - 1 : 1, deadline);
       if (!explained.empty()) return explained;
     }
   }
   std::vector<Hits> done;
   Hits open;
   int best = 9;
-  std::set<std::string> said;
+  std::set<std::string> already_listed;
   for (Hit& hit : found.hits) {
-    if (!said.insert(hit.words).second) continue;
+    if (!already_listed.insert(hit.words).second) continue;
     if (scene.is_large() && done.size() >= 2) break;
     if (hit.rank > best && c_.is_exact()) break;  // a simpler cause explains everything
-    if (confirm(hit, followed))
+    if (confirm(hit, accepted))
       best = std::min(best, hit.rank), done.push_back(with(applied, hit));
     else
       open.push_back(std::move(hit));
@@ -269,14 +274,14 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
   const auto place = [&](Stage stage) { return std::ranges::find(c_.order, stage) - c_.order.begin(); };
   for (const Hit& hit : open)
     if (hit.score <= 1)
-      if (const auto next = first_difference(*hit.m, followed).stage; next && place(*next) > place(*target))
+      if (const auto next = first_difference(*hit.m, accepted).stage; next && place(*next) > place(*target))
         ahead.emplace_back(-place(*next), hit.rank, &hit);
   std::ranges::stable_sort(ahead, [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
-  for (std::size_t k = 0; k < std::min<std::size_t>(ahead.size(), 12) && goes_on(deadline); ++k) {
+  for (std::size_t k = 0; k < std::min<std::size_t>(ahead.size(), 12) && should_continue(deadline); ++k) {
     const Hit& hit = *std::get<2>(ahead[k]);
-    for (Hits& explained : search(hit.m, with(applied, hit), followed, depth - 1, deadline))
+    for (Hits& explained : search(hit.m, with(applied, hit), accepted, depth - 1, deadline))
       done.push_back(std::move(explained));
     if (std::ranges::any_of(done, [&](const Hits& e) {
           return e.size() == applied.size() + 2 &&
@@ -291,33 +296,34 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
 ///
 /// The effect of every single change on the stage is known; pairs are tried in the order of how close the sum
 /// of their effects comes to the difference, then the likeliest changes with fitted ones.
-std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
-  constexpr std::size_t most_of_a_kind = 80, most_cells = 800, most_tried = 8000;
+std::vector<Hits> Search::find_pairs(Stage target, double deadline) const {
+  constexpr std::size_t max_per_name = 80, max_cells = 800, max_tried = 8000;
   const Scene scene(c_, c_.m, target);
-  const Block& theirs = scene.theirs(true);
+  const Block& observed = scene.observed(true);
   if (c_.given(target).n != scene.value->n) return {};
   const double begin = now();
   const auto plain = [&](const Block& block) {
-    const std::size_t step = std::max<std::size_t>(1, block.v.size() / most_cells);
+    const std::size_t step = std::max<std::size_t>(1, block.v.size() / max_cells);
     Numbers numbers;
     for (std::size_t k = 0; k < block.v.size(); k += step)
       numbers.push_back(std::isfinite(block.v[k]) ? block.v[k] : 0);
     return arma::vec(numbers);
   };
-  const arma::vec base = plain(scene.few ? *cut(target, scene.value, *scene.few) : *scene.value),
-                  want = plain(theirs) - base;
+  const arma::vec base = plain(scene.selection ? *select_rows(target, scene.value, *scene.selection)
+                                               : *scene.value),
+                  want = plain(observed) - base;
   const std::vector<Deviation> rows = candidates(scene, deadline);
   std::vector<const Deviation*> live;
   std::vector<arma::vec> added;
   std::map<std::string_view, std::size_t> counts;
   for (const Deviation& row : rows) {
-    if (!row.start.empty() || !row.in_pairs || row.rank > 1 || counts[row.name]++ >= most_of_a_kind ||
+    if (!row.start.empty() || !row.in_pairs || row.rank > 1 || counts[row.name]++ >= max_per_name ||
         now() > begin + 0.4 * (deadline - begin))
       continue;
-    const Shared value = changed_value(scene, row, {});
-    if (value->n != theirs.n) continue;
+    const SharedBlock value = changed_value(scene, row, {});
+    if (value->n != observed.n) continue;
     arma::vec add = plain(*value) - base;
-    if (!add.is_finite() || arma::abs(add).max() <= scene.allowed.most) continue;
+    if (!add.is_finite() || arma::abs(add).max() <= scene.allowed.maximum) continue;
     live.push_back(&row);
     added.push_back(std::move(add));
   }
@@ -335,7 +341,7 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
       if (std::string_view(live[i]->name) != live[j]->name)
         order.push_back(
             {steps(gram(i, i) + gram(j, j) + 2 * gram(i, j) - 2 * (toward[i] + toward[j])), {i, j}});
-  const std::size_t n_tried = std::min(order.size(), most_tried);
+  const std::size_t n_tried = std::min(order.size(), max_tried);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried), order.end());
   std::vector<Hits> found;
   const double half = now() + 0.5 * (deadline - now());
@@ -345,15 +351,16 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
     Recipe second = first;
     two.apply(second, {});
     const bool by_rows = one.by_rows && two.by_rows;
-    if (scene.distance(*scene.computed(second, one.acts | two.acts, by_rows), by_rows) > 1)
+    if (scene.distance(*scene.computed(second, one.affected_stages | two.affected_stages, by_rows), by_rows) >
+        1)
       return std::nullopt;
-    Hit a = hit_of(scene, one, {}, 0), b = hit_of(scene, two, {}, 0);
+    Hit a = make_hit(scene, one, {}, 0), b = make_hit(scene, two, {}, 0);
     b.m = std::make_shared<const Recipe>(std::move(second));
     if (!confirm(b)) return std::nullopt;
     a.worst = b.worst;
     return Hits{a, b};
   };
-  for (std::size_t k = 0; k < n_tried && goes_on(half); ++k) {
+  for (std::size_t k = 0; k < n_tried && should_continue(half); ++k) {
     const auto [i, j] = order[k].second;
     auto pair = both(*live[i], *live[j]);
     if (!pair) pair = both(*live[j], *live[i]);
@@ -365,9 +372,9 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   for (std::size_t k = 0; k < live.size(); ++k) likely.emplace_back(steps(gram(k, k) - 2 * toward[k]), k);
   std::ranges::sort(likely);
   const double until = now() + 0.6 * (deadline - now());
-  for (const auto& [left, k] : likely) {
-    if (!goes_on(until)) break;
-    const Hit first = hit_of(scene, *live[k], {}, 0);
+  for (const auto& [residual_squares, k] : likely) {
+    if (!should_continue(until)) break;
+    const Hit first = make_hit(scene, *live[k], {}, 0);
     const Scene next(c_, first.m, target);
     std::vector<Deviation> fits = candidates(next, until);
     std::erase_if(fits, [](const Deviation& row) { return row.start.empty(); });
@@ -375,39 +382,40 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
       if (confirm(hit)) found.push_back({first, hit}), found.back()[0].worst = hit.worst;
     if (!found.empty()) return found;
   }
-  return two_fitted(scene, deadline);
+  return fit_pairs(scene, deadline);
 }
 
 /// Fits two deviations together, those that come closest alone.
-std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const {
-  struct Alone {
-    double left;
+std::vector<Hits> Search::fit_pairs(const Scene& scene, double deadline) const {
+  struct SingleFit {
+    double residual_squares;
     std::size_t row;
     Numbers x;
   };
   const std::vector<Deviation> rows = candidates(scene, deadline);
-  std::vector<Alone> alone;
+  std::vector<SingleFit> alone;
   for (std::size_t k = 0; k < rows.size(); ++k) {
     if (rows[k].start.empty() || !rows[k].in_pairs) continue;
-    if (!goes_on(deadline)) return {};
-    if (const auto fit = fitted(scene, {&rows[k]}, {rows[k].start}, 10); fit && std::isfinite(fit->left))
-      alone.push_back({fit->left, k, fit->numbers[0]});
+    if (!should_continue(deadline)) return {};
+    if (const auto fit = fit_numbers(scene, {&rows[k]}, {rows[k].start}, 10);
+        fit && std::isfinite(fit->residual_squares))
+      alone.push_back({fit->residual_squares, k, fit->numbers[0]});
   }
-  std::ranges::stable_sort(alone, {}, &Alone::left);
+  std::ranges::stable_sort(alone, {}, &SingleFit::residual_squares);
   if (alone.size() > 24) alone.resize(24);
   std::vector<std::tuple<double, std::size_t, std::size_t>> order;
   for (std::size_t i = 0; i < alone.size(); ++i)
     for (std::size_t j = i + 1; j < alone.size(); ++j)
       if (std::string_view(rows[alone[i].row].name) != rows[alone[j].row].name)
-        order.emplace_back(alone[i].left + alone[j].left, i, j);
+        order.emplace_back(alone[i].residual_squares + alone[j].residual_squares, i, j);
   std::ranges::sort(order);
   // Many fits are equivalent; the likeliest is chosen from the first few.
   std::vector<Hits> found;
-  for (const auto& [left, i, j] : order) {
+  for (const auto& [residual_squares, i, j] : order) {
     const Deviation &one = rows[alone[i].row], &two = rows[alone[j].row];
     for (const Numbers& start : {alone[i].x, one.start}) {
-      if (!goes_on(deadline) || found.size() >= 4) return found;
-      const auto fit = fitted(scene, {&one, &two}, {start, two.start});
+      if (!should_continue(deadline) || found.size() >= 4) return found;
+      const auto fit = fit_numbers(scene, {&one, &two}, {start, two.start});
       if (!fit) continue;
       const Numbers &x = fit->numbers[0], &y = fit->numbers[1];
       if (are_all_equal(*scene.m, one, x) || are_all_equal(*scene.m, two, y) ||
@@ -416,8 +424,10 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
       Recipe both = *scene.m;
       one.apply(both, x), two.apply(both, y);
       const bool by_rows = one.by_rows && two.by_rows;
-      if (scene.distance(*scene.computed(both, one.acts | two.acts, by_rows), by_rows) > 1) continue;
-      Hit a = hit_of(scene, one, x, 0), b = hit_of(scene, two, y, 0);
+      if (scene.distance(*scene.computed(both, one.affected_stages | two.affected_stages, by_rows), by_rows) >
+          1)
+        continue;
+      Hit a = make_hit(scene, one, x, 0), b = make_hit(scene, two, y, 0);
       b.m = std::make_shared<const Recipe>(std::move(both));
       if (!confirm(b)) continue;
       a.worst = b.worst;
@@ -432,20 +442,20 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
 
 /// Returns the numbers of every stage of a recipe, to recognize equivalent causes.
 Numbers signature(const Recipe& recipe) {
-  constexpr std::size_t most = 4000;
+  constexpr std::size_t maximum = 4000;
   const bool is_large = recipe.B * recipe.H * recipe.T * std::max(recipe.S, recipe.D) > many_numbers &&
-                        recipe.after.empty() && recipe.T > 8;
-  Cut to;
+                        recipe.transforms.empty() && recipe.T > 8;
+  RowSelection to;
   for (std::size_t k = 0; k < 8; ++k) to.rows.push_back(k * (recipe.T - 1) / 7);
-  const Recipe thin = is_large ? thinned(recipe, to) : Recipe();
+  const Recipe thin = is_large ? select_queries(recipe, to) : Recipe();
   Run run(is_large ? thin : recipe);
   Numbers all;
   for (const Stage stage : run_stages()) {
-    const Shared value = run.seen(stage);
+    const SharedBlock value = run.seen(stage);
     double size = 0;
     for (const double x : value->v)
       if (std::isfinite(x)) size = std::max(size, std::abs(x));
-    for (std::size_t k = 0; k < std::min(most, value->v.size()); ++k)
+    for (std::size_t k = 0; k < std::min(maximum, value->v.size()); ++k)
       all.push_back(std::isfinite(value->v[k]) && size > 0 ? value->v[k] / size : 0);
   }
   return all;
@@ -483,7 +493,7 @@ std::vector<Hits> Search::distinct(std::vector<Hits> all) const {
 }
 
 /// Returns the simplest distinct explanations; in low precision those that fit about as well as the best.
-std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
+std::vector<Hits> Search::choose_likeliest(std::vector<Hits> found) const {
   if (found.empty()) return found;
   if (!c_.is_exact()) {
     const double best = worst_of(std::ranges::min(found, {}, worst_of));
@@ -494,7 +504,7 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
   found = distinct(std::move(found));
   const int lowest = rank_of(std::ranges::min(found, {}, rank_of));
   std::vector<Hits> out;
-  std::map<std::string, int> said;
+  std::map<std::string, int> already_listed;
   for (Hits& e : found) {
     std::string family, key;
     bool has_sides = true;
@@ -509,13 +519,14 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
           words.erase(at, part.size());
       key += words + ";";
     }
-    if (rank_of(e) > lowest || (has_sides && said[key] > 0) || said[family] >= 2) continue;
-    ++said[key], ++said[family];
+    if (rank_of(e) > lowest || (has_sides && already_listed[key] > 0) || already_listed[family] >= 2)
+      continue;
+    ++already_listed[key], ++already_listed[family];
     std::set<Side> blind;  // named sides that no given stage depends on
     for (const Hit& hit : e)
       for (const char side : hit.sides)
         if (std::ranges::none_of(c_.order,
-                                 [&](Stage s) { return below(side_stage[side_of(side)])[index(s)]; }))
+                                 [&](Stage s) { return downstream(side_stage[side_of(side)])[index(s)]; }))
           blind.insert(side_of(side));
     if (!blind.empty())
       e.back().words += " (" +
@@ -537,79 +548,80 @@ std::string shape_words(const Shape& shape) {
 
 /// Describes the pattern of a difference that nothing explains.
 std::string described(const Scene& scene) {
-  const Block ours = canonical(scene.target, *scene.value), &theirs = scene.of.given(scene.target);
+  const Block ours = canonical(scene.target, *scene.value), &observed = scene.of.given(scene.target);
   const std::string name = name_of(scene.target);
-  if (ours.n != theirs.n)
-    return name + " have the shape " + shape_words(theirs.n) + ", ours " + shape_words(ours.n);
-  std::size_t n_off = 0, n_more = 0, n_less = 0;
-  double most = 0;
+  if (ours.n != observed.n)
+    return name + " have the shape " + shape_words(observed.n) + ", ours " + shape_words(ours.n);
+  std::size_t n_differing = 0, n_more = 0, n_less = 0;
+  double maximum = 0;
   for (std::size_t k = 0; k < ours.v.size(); ++k) {
-    const double x = ours.v[k], y = theirs.v[k], apart = abs_difference(x, y);
+    const double x = ours.v[k], y = observed.v[k], difference_size = abs_difference(x, y);
     n_more += std::isinf(y) && !std::isinf(x), n_less += std::isinf(x) && !std::isinf(y);
-    if (apart <= scene.allowed.most) continue;
-    ++n_off;
-    if (std::isfinite(apart)) most = std::max(most, apart);
+    if (difference_size <= scene.allowed.maximum) continue;
+    ++n_differing;
+    if (std::isfinite(difference_size)) maximum = std::max(maximum, difference_size);
   }
-  const std::vector<std::size_t> sequences = scene.differing(0);
+  const std::vector<std::size_t> sequences = scene.differing_indices(0);
   std::vector<HeadDifference> heads;
   for (const std::size_t b : sequences)
     for (std::size_t h = 0; h < ours.n[1]; ++h)
-      heads.push_back({h, matrix_of(theirs, b, h), matrix_of(ours, b, h)});
+      heads.push_back({h, matrix_of(observed, b, h), matrix_of(ours, b, h)});
   std::vector<std::string> words;
   if (sequences.size() < ours.n[0])
     words.push_back("only sequences " + listed(sequences) + " of " + std::to_string(ours.n[0]));
   const bool are_keys = attention::info(scene.target).columns == attention::Columns::tokens;
-  const PatternOf stage{ours.n[1], are_keys, [&](double) { return scene.allowed.most; }};
-  if (!heads.empty()) words.push_back(pattern_of(heads, stage));
+  const PatternOptions stage{ours.n[1], are_keys, [&](double) { return scene.allowed.maximum; }};
+  if (!heads.empty()) words.push_back(describe_pattern(heads, stage));
   std::erase(words, "");
   if (n_more + n_less > 0)
     words.push_back(std::to_string(n_more) + " cells masked that are not in the model, " +
                     std::to_string(n_less) + " seen that we hide");
   if (scene.target == Stage::weights) {
     const Block rows =
-        by_row(theirs, [](const double* x, std::size_t n) { return std::accumulate(x, x + n, 0.0); });
+        by_row(observed, [](const double* x, std::size_t n) { return std::accumulate(x, x + n, 0.0); });
     const auto [low, high] = std::ranges::minmax(rows.v);
     if (std::isfinite(low) && std::isfinite(high) && (std::abs(low - 1) > 1e-3 || std::abs(high - 1) > 1e-3))
       words.push_back("rows sum to " + digits(low, 4) + " … " + digits(high, 4));
   }
   if (words.empty())
     words.push_back(
-        digits(std::round(100.0 * static_cast<double>(n_off) / static_cast<double>(ours.v.size()))) +
-        " % of the cells, the largest difference " + digits(most, 4));
+        digits(std::round(100.0 * static_cast<double>(n_differing) / static_cast<double>(ours.v.size()))) +
+        " % of the cells, the largest difference " + digits(maximum, 4));
   return name + ": " + text::joined(words, "; ") + ", by nothing known here";
 }
 
 /// Explains tensors given in a finer format than the computation before them used: the difference must
 /// correlate with that of rounding, not only be as large.
-std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::string& note) {
+std::vector<Hits> Search::explain_coarser_inputs(Stage target, double deadline, std::string& note) {
   const Case own = c_;
   std::vector<Stage> before;
   for (const Stage stage : run_stages()) {
     if (stage == target) break;
-    if (!c_.theirs[index(stage)]) before.push_back(stage);
+    if (!c_.observed[index(stage)]) before.push_back(stage);
   }
   const auto same_rounding = [&](const Recipe& m) {
     Recipe coarse = m;
-    coarse.precision = c_.held;
+    coarse.precision = c_.precisions;
     Run exact(m), rounded(coarse);
-    const Shared a = exact.seen(target), b = rounded.seen(target);
-    const Block& theirs = c_.given(target);
-    if (a->n != theirs.n) return false;
+    const SharedBlock a = exact.seen(target), b = rounded.seen(target);
+    const Block& observed = c_.given(target);
+    if (a->n != observed.n) return false;
     double xy = 0, xx = 0, yy = 0;
-    for (std::size_t k = 0; k < theirs.v.size(); ++k) {
-      const double x = theirs.v[k] - a->v[k], y = b->v[k] - a->v[k];
+    for (std::size_t k = 0; k < observed.v.size(); ++k) {
+      const double x = observed.v[k] - a->v[k], y = b->v[k] - a->v[k];
       if (std::isfinite(x) && std::isfinite(y)) xy += x * y, xx += x * x, yy += y * y;
     }
     return xy > 0.7 * std::sqrt(xx * yy) && xy > 0;
   };
   for (const Precision coarse : {Precision::bfloat16, Precision::float16}) {
-    if (std::ranges::none_of(before, [&](Stage s) { return unit_of(coarse) > unit_of(own.held[index(s)]); }))
+    if (std::ranges::none_of(
+            before, [&](Stage s) { return unit_roundoff(coarse) > unit_roundoff(own.precisions[index(s)]); }))
       continue;
     c_ = own;
     for (const Stage s : before)
-      if (unit_of(coarse) > unit_of(c_.held[index(s)])) c_.held[index(s)] = coarse;
+      if (unit_roundoff(coarse) > unit_roundoff(c_.precisions[index(s)])) c_.precisions[index(s)] = coarse;
     c_.precision = coarse;
-    c_.m = known_in(coarse, *own.m);
+    c_.m = with_known_digits(coarse, *own.m);
     const std::string words = "what comes before the " + name_of(target) + " was computed in " +
                               attention::name_of(coarse) + ", though they are given in " +
                               attention::name_of(own.precision);
@@ -630,12 +642,13 @@ std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::s
 
 /// Describes a difference that nothing explains, accepts it as given and examines later stages.
 void Search::describe(Stage first, double deadline, Inference& result) const {
-  StageSet followed;
+  StageSet accepted;
   SharedRecipe current = c_.m;
-  while (const auto target = first_difference(*current, followed).stage) {
+  while (const auto target = first_difference(*current, accepted).stage) {
     if (target != first || !result.partly.empty()) {
-      auto rest = goes_on(deadline) ? search(current, {}, followed, 1, deadline) : std::vector<Hits>();
-      if (rest = chosen(std::move(rest)); !rest.empty()) {
+      auto rest =
+          should_continue(deadline) ? search(current, {}, accepted, 1, deadline) : std::vector<Hits>();
+      if (rest = choose_likeliest(std::move(rest)); !rest.empty()) {
         for (const Hit& hit : rest[0]) result.partly.push_back(hit.words);
         return;
       }
@@ -643,18 +656,18 @@ void Search::describe(Stage first, double deadline, Inference& result) const {
     const Scene scene(c_, current, *target);
     const Hit* best = nullptr;
     const Found found =
-        goes_on(deadline) ? hits_at(scene, candidates(scene, deadline), deadline, 1) : Found();
+        should_continue(deadline) ? hits_at(scene, candidates(scene, deadline), deadline, 1) : Found();
     for (const Hit& hit : found.hits)
       if (!best && hit.score <= 1 && hit.rank <= 2) best = &hit;
     if (best)
-      if (const auto next = first_difference(*best->m, followed).stage; next && next != target) {
+      if (const auto next = first_difference(*best->m, accepted).stage; next && next != target) {
         result.partly.push_back(best->words);
         current = best->m;
         continue;
       }
     result.described.push_back(described(scene));
     if (c_.given(*target).n != scene.value->n) return;
-    followed.set(index(*target));
+    accepted.set(index(*target));
   }
 }
 
@@ -668,11 +681,11 @@ Inference Search::run() {
   }
   const Stage target = *difference.stage;
   for (auto stage = std::ranges::find(c_.order, target); stage != c_.order.end(); ++stage)
-    if (difference.far[index(*stage)] <= 1) result.agreeing_after.push_back(*stage);
+    if (difference.stage_distance[index(*stage)] <= 1) result.agreeing_after.push_back(*stage);
   result.is_harmless = !result.agreeing_after.empty() && result.agreeing_after.back() == c_.order.back();
   auto found = search(c_.m, {}, {}, 2, 0.45 * seconds_);
   if (found.empty()) {
-    found = computed_coarser(target, now() + 0.15 * seconds_, result.note);
+    found = explain_coarser_inputs(target, now() + 0.15 * seconds_, result.note);
     if (found.empty() && !result.note.empty()) {
       result.agrees = true;
       return result;
@@ -684,11 +697,11 @@ Inference Search::run() {
   std::vector<Hits> tables;
   if (std::ranges::all_of(found, is_table)) {
     tables = std::move(found);
-    found = token_.goes_on() ? pairs_at(target, std::max(0.85 * seconds_, now() + 0.3 * seconds_))
-                             : std::vector<Hits>();
+    found = token_.should_continue() ? find_pairs(target, std::max(0.85 * seconds_, now() + 0.3 * seconds_))
+                                     : std::vector<Hits>();
     if (!found.empty() && is_coarse(c_.precision) &&
         c_.order.size() == 1) {  // rounding makes pairs in one tensor uncertain
-      for (const Hits& e : chosen(std::move(found)))
+      for (const Hits& e : choose_likeliest(std::move(found)))
         if (result.partly.empty())
           result.partly = {"perhaps " + text::joined(e, "; and ", &Hit::words) +
                            " (bfloat16 or float16 leave room for others)"};
@@ -705,7 +718,7 @@ Inference Search::run() {
     describe(target, std::max(seconds_, now() + 0.1 * seconds_), result);
     return result;
   }
-  for (const Hits& e : chosen(std::move(found))) {
+  for (const Hits& e : choose_likeliest(std::move(found))) {
     Cause cause{{}, {}, *e.back().m, rank_of(e)};
     for (const Hit& hit : e) {
       cause.names.push_back(hit.name), cause.sentences.push_back(hit.words);
@@ -718,28 +731,28 @@ Inference Search::run() {
 
 }  // namespace
 
-Inference infer(const Recipe& model, const Given& given, const core::Token& token, double seconds) {
+Inference infer(const Recipe& model, const Given& given, const core::StopToken& token, double seconds) {
   return Search(Case(model, given), token, seconds).run();
 }
 
-attention::Model model_like(attention::Model model, const Recipe& recipe) {
-  const auto right = recipe_of(model);
-  if (!right) return model;
-  Run ours(*right), theirs(recipe);
+attention::Model override_stages(attention::Model model, const Recipe& recipe) {
+  const auto reference = recipe_of(model);
+  if (!reference) return model;
+  Run ours(*reference), observed(recipe);
   for (const Stage stage : run_stages()) {
-    if (!attention::can_be_given(stage) || !right->has(stage) || !attention::info(stage).present(model))
+    if (!attention::can_be_given(stage) || !reference->has(stage) || !attention::info(stage).present(model))
       continue;
-    const Shared a = ours.shared(stage), b = theirs.shared(stage);
-    double apart = 0, size = 0;
+    const SharedBlock a = ours.shared(stage), b = observed.shared(stage);
+    double difference_size = 0, size = 0;
     for (std::size_t k = 0; a->n == b->n && k < a->v.size(); ++k)
-      apart = std::max(apart, abs_difference(a->v[k], b->v[k])),
+      difference_size = std::max(difference_size, abs_difference(a->v[k], b->v[k])),
       size = std::max(size, std::isfinite(a->v[k]) ? std::abs(a->v[k]) : 0);
-    if (apart <= 1e-9 * size) continue;
+    if (difference_size <= 1e-9 * size) continue;
     ours.made[index(stage)] = b;
     attention::GivenStage given{stage, {}};
     for (std::size_t s = 0; s < b->n[0]; ++s)
       for (std::size_t h = 0; h < b->n[1]; ++h) given.matrices.emplace_back(matrix_of(*b, s, h));
-    give(model, std::move(given));
+    set_given_stage(model, std::move(given));
   }
   if (!model.projections || !model.projections->output || !recipe.W[O]) return model;
   if (recipe.merge == "reshape") model.merge = attention::CombineRule::reshape_without_transpose;

@@ -32,9 +32,9 @@ using Given = std::vector<std::pair<Stage, Block>>;
 
 /// Searches for deviations that explain the given stages. `seconds` is roughly the limit when nothing
 /// explains them; when the token stops, returns the causes found so far.
-Inference infer(const Recipe& model, const Given& given, const core::Token& token, double seconds);
+Inference infer(const Recipe& model, const Given& given, const core::StopToken& token, double seconds);
 
 /// Returns the model with overrides for the stages that a recipe changes, so that it has its numbers.
-attention::Model model_like(attention::Model model, const Recipe& recipe);
+attention::Model override_stages(attention::Model model, const Recipe& recipe);
 
 }  // namespace core::check::inference

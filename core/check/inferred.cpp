@@ -42,7 +42,7 @@ Block block_of(const Model& model, const attention::StageInfo& stage,
 }
 
 /// Returns a tensor in its own shape, where that is not the model's.
-Block raw_block(const Observed& observed, std::size_t n_sequences) {
+Block raw_block(const ObservedTensor& observed, std::size_t n_sequences) {
   std::vector<std::size_t> shape = observed.tensor.shape;
   while (shape.size() > 4 && shape[0] == 1) shape.erase(shape.begin());
   if (shape.size() == 3)
@@ -54,11 +54,11 @@ Block raw_block(const Observed& observed, std::size_t n_sequences) {
   return block;
 }
 
-inference::Given given_of(const Model& model, const Matched& matched, const Report& report) {
+inference::Given collect_given(const Model& model, const MatchResult& matched, const Report& report) {
   Report plain;
   inference::Given given;
   for (std::size_t k = 0; k < matched.observed.size(); ++k) {
-    const Observed& observed = matched.observed[k];
+    const ObservedTensor& observed = matched.observed[k];
     const Reading* reading = report.readings[k];
     plain.readings.push_back(reading && !reading->layout.is_masked ? reading : nullptr);
     const bool is_odd = reading ? reading->layout.is_mean : !observed.tensor.numbers.empty();
@@ -79,19 +79,19 @@ inference::Given given_of(const Model& model, const Matched& matched, const Repo
 }
 
 /// Tokens that are enough for inference if no query attends to a later key.
-constexpr std::size_t enough_tokens = 256;
+constexpr std::size_t max_inference_tokens = 256;
 /// Numbers of a stage above which the search would need too much memory.
-constexpr std::size_t too_many_numbers = std::size_t{1} << 24;
+constexpr std::size_t max_stage_numbers = std::size_t{1} << 24;
 
 /// Returns the model of the first tokens alone, or nullopt if they depend on others.
-std::optional<Model> of_first_tokens(const Model& model) {
-  const std::size_t n = enough_tokens;
+std::optional<Model> truncate_model(const Model& model) {
+  const std::size_t n = max_inference_tokens;
   if (2 * model.n_tokens() < 3 * n || model.n_tokens() != model.n_keys() || model.has_key_embeddings() ||
       !model.given.empty() || model.dropout.active() || model.mask.prefix > n)
     return std::nullopt;
   for (std::size_t s = 0; s < model.sequences.size(); ++s)
-    if (arma::any(
-            arma::vectorise(attention::visible_cells(model, s).submat(0, n, n - 1, model.n_keys() - 1)) != 0))
+    if (arma::any(arma::vectorise(
+                      attention::visibility_matrix(model, s).submat(0, n, n - 1, model.n_keys() - 1)) != 0))
       return std::nullopt;
   Model first = model;
   for (attention::Sequence& sequence : first.sequences) {
@@ -109,25 +109,25 @@ std::optional<Model> of_first_tokens(const Model& model) {
   return attention::check(first) ? std::nullopt : std::optional(std::move(first));
 }
 
-inference::Given first_of(inference::Given given) {
+inference::Given truncate_given(inference::Given given) {
   for (auto& [stage, block] : given)
     for (const std::size_t axis : {2, 3})
       if ((axis == 2 || attention::info(stage).columns == attention::Columns::tokens) &&
-          block.n[axis] > enough_tokens)
-        block = taken(block, axis, inference::counted(enough_tokens));
+          block.n[axis] > max_inference_tokens)
+        block = index_select(block, axis, inference::index_range(max_inference_tokens));
   return given;
 }
 
 /// Whether a model with mistakes matches a recipe in every stage that both have.
-bool gives_same(const Model& model, const inference::Recipe& recipe) {
+bool matches_recipe(const Model& model, const inference::Recipe& recipe) {
   if (attention::check(model) || model.n_heads != recipe.H) return false;
-  const Computed computed(model);
+  const LazyTrace computed(model);
   Run run(recipe);
   for (const Stage stage : inference::run_stages()) {
     const arma::mat& first = computed.matrix(stage, 0, 0);
     if (first.is_empty() || !recipe.has(stage)) continue;
     const Block& other = run[stage];
-    double size = 0, apart = 0;
+    double size = 0, difference_size = 0;
     for (std::size_t h = 0; h < attention::info(stage).count(recipe.H); ++h) {
       const arma::mat& ours = computed.matrix(stage, 0, h);
       const std::size_t nth = other.n[1] == recipe.H ? h
@@ -138,15 +138,16 @@ bool gives_same(const Model& model, const inference::Recipe& recipe) {
         for (std::size_t j = 0; j < other.n[3]; ++j) {
           const double a = ours(i, j), b = other(0, nth, i, j);
           if (is_score_step(stage) && (a < -5000 || b < -5000)) continue;
-          size = std::max(size, std::abs(b)), apart = std::max(apart, abs_difference(a, b));
+          size = std::max(size, std::abs(b)),
+          difference_size = std::max(difference_size, abs_difference(a, b));
         }
     }
-    if (apart > 1e-7 * size) return false;
+    if (difference_size > 1e-7 * size) return false;
   }
   return true;
 }
 
-bool rounds(const Explanation& explanation) {
+bool is_rounding_cause(const Explanation& explanation) {
   return std::ranges::any_of(explanation.causes, [](const std::string& cause) {
     return cause.ends_with("_precision") || cause.ends_with("_sums");
   });
@@ -154,27 +155,28 @@ bool rounds(const Explanation& explanation) {
 
 }  // namespace
 
-std::vector<Explanation> infer_causes(const Comparison& c, const Matched& matched, Report& report) {
-  const Model& model = c.right.model();
-  const core::Token& token = c.token;
-  const auto is_rounding = [](const Explanation& e) { return e.causes.size() == 1 && rounds(e); };
-  if (!token.goes_on() || std::ranges::any_of(report.explanations, is_rounding)) return {};
+std::vector<Explanation> infer_causes(const Comparison& c, const MatchResult& matched, Report& report) {
+  const Model& model = c.reference.model();
+  const core::StopToken& token = c.token;
+  const auto is_rounding = [](const Explanation& e) { return e.causes.size() == 1 && is_rounding_cause(e); };
+  if (!token.should_continue() || std::ranges::any_of(report.explanations, is_rounding)) return {};
   const std::size_t n_numbers = model.sequences.size() * model.n_heads * model.n_tokens() * model.n_keys();
   const bool are_many = n_numbers > many_numbers;
   std::optional<inference::Inference> inferred;
   std::string of_what;
   inference::Given given;
-  if (const auto first = of_first_tokens(model)) {
+  if (const auto first = truncate_model(model)) {
     const auto recipe = inference::recipe_of(*first);
-    given = given_of(model, matched, report);
-    if (recipe && !given.empty()) inferred = inference::infer(*recipe, first_of(given), token, many_seconds);
-    of_what = " (inferred from the first " + std::to_string(enough_tokens) + " tokens)";
+    given = collect_given(model, matched, report);
+    if (recipe && !given.empty())
+      inferred = inference::infer(*recipe, truncate_given(given), token, many_seconds);
+    of_what = " (inferred from the first " + std::to_string(max_inference_tokens) + " tokens)";
   }
   if (!inferred || inferred->agrees) {
-    if (n_numbers > too_many_numbers) return {};
+    if (n_numbers > max_stage_numbers) return {};
     const auto recipe = inference::recipe_of(model);
     if (!recipe) return {};
-    given = given_of(model, matched, report), of_what.clear();
+    given = collect_given(model, matched, report), of_what.clear();
     if (given.empty()) return {};
     inferred = inference::infer(*recipe, given, token, are_many ? many_seconds : few_seconds);
   }
@@ -183,13 +185,13 @@ std::vector<Explanation> infer_causes(const Comparison& c, const Matched& matche
   report.is_harmless = found.is_harmless;
   if (!found.note.empty()) report.notes.push_back("Inferred: " + found.note);
   report.partly = found.partly, report.described = found.described;
-  const auto is_on_grid = [&](const Observed& observed) {
+  const auto is_on_grid = [&](const ObservedTensor& observed) {
     return coarsest_type(observed.tensor.numbers) != formats::Dtype::f32 &&
            !is_exact(coarsest_type(observed.tensor.numbers));
   };
   bool are_on_grid = found.agrees && inference::is_coarse(found.precision);
   for (std::size_t k = 0; k < matched.observed.size(); ++k)
-    are_on_grid = are_on_grid && (c.agreeing[k] || is_on_grid(matched.observed[k]));
+    are_on_grid = are_on_grid && (c.agreeing_reading[k] || is_on_grid(matched.observed[k]));
   if (are_on_grid) report.rounding = attention::name_of(found.precision);
   std::vector<Explanation> all;
   for (const inference::Cause& cause : found.causes) {
@@ -202,27 +204,28 @@ std::vector<Explanation> infer_causes(const Comparison& c, const Matched& matche
   return all;
 }
 
-Model made(const Explanation& explanation) {
+Model injected(const Explanation& explanation) {
   const bool is_inferred = explanation.inferred && explanation.mistakes.empty();
-  return is_inferred ? inference::model_like(explanation.model, explanation.inferred->recipe)
+  return is_inferred ? inference::override_stages(explanation.model, explanation.inferred->recipe)
                      : explanation.model;
 }
 
 void add_inferred(std::vector<Explanation> inferred, Report& report) {
   std::vector<Explanation> all, old = std::move(report.explanations);
-  std::size_t most_causes = old.size() + 9;
-  if (!inferred.empty()) most_causes = inferred.front().inferred->names.size();
-  if (std::ranges::any_of(old, rounds)) {  // recognized by its errors, and a cause of its own
+  std::size_t max_causes = old.size() + 9;
+  if (!inferred.empty()) max_causes = inferred.front().inferred->names.size();
+  if (std::ranges::any_of(old, is_rounding_cause)) {  // recognized by its errors, and a cause of its own
     for (Explanation& e : old)
-      if (!inferred.empty() && e.causes.size() == most_causes + 1) e.sentences = inferred.front().sentences;
-    const bool is_told = std::ranges::any_of(old, [](const Explanation& e) { return !e.sentences.empty(); });
-    if (is_told) inferred.clear();
-    most_causes = old.size() + 9;
+      if (!inferred.empty() && e.causes.size() == max_causes + 1) e.sentences = inferred.front().sentences;
+    const bool has_sentences =
+        std::ranges::any_of(old, [](const Explanation& e) { return !e.sentences.empty(); });
+    if (has_sentences) inferred.clear();
+    max_causes = old.size() + 9;
   }
   for (Explanation& one : inferred) {
     const inference::Cause& cause = *one.inferred;
-    const auto same =
-        std::ranges::find_if(old, [&](const Explanation& e) { return gives_same(e.model, cause.recipe); });
+    const auto same = std::ranges::find_if(
+        old, [&](const Explanation& e) { return matches_recipe(e.model, cause.recipe); });
     const bool is_simpler = same != old.end() && cause.rank == 0 && same->causes.size() > cause.names.size();
     if (same != old.end() && !is_simpler)
       same->sentences = one.sentences, all.push_back(*same);
@@ -231,7 +234,7 @@ void add_inferred(std::vector<Explanation> inferred, Report& report) {
     if (same != old.end()) old.erase(same);
   }
   for (Explanation& e : old)  // not inferred; pairs are dropped if one cause is enough
-    if (e.causes.size() <= most_causes) all.push_back(std::move(e));
+    if (e.causes.size() <= max_causes) all.push_back(std::move(e));
   report.explanations = std::move(all);
   if (!report.explanations.empty()) report.partly.clear(), report.described.clear();
 }

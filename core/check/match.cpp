@@ -31,7 +31,7 @@ using enum Stage;
 struct Known {
   const char* names;  ///< separated by spaces
   std::vector<Stage> stages;
-  Held held = Held::nothing;
+  ModelTensor model_tensor = ModelTensor::nothing;
 };
 /// Returns the scores after any of the steps, which share names; the given ones come first.
 std::vector<Stage> any_scores(std::vector<Stage> likeliest) {
@@ -48,13 +48,13 @@ std::vector<Known> with_steps(std::vector<Known> rows) {
 
 const std::vector<Known> table = with_steps({
     Known{"x input inputs embedding emb input_embeddings", {embeddings}},
-    Known{"hidden_states", {embeddings}, Held::entering},
+    Known{"hidden_states", {embeddings}, ModelTensor::entering},
     Known{"hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input",
           {},
-          Held::entering},
-    Known{"resid_post hook_resid_post layer_output block_output", {}, Held::leaving},
-    Known{"last_hidden_state last_hidden_states ln_final.hook_normalized", {}, Held::normed},
-    Known{"lm_logits prediction_logits", {}, Held::logits},
+          ModelTensor::entering},
+    Known{"resid_post hook_resid_post layer_output block_output", {}, ModelTensor::leaving},
+    Known{"last_hidden_state last_hidden_states ln_final.hook_normalized", {}, ModelTensor::normed},
+    Known{"lm_logits prediction_logits", {}, ModelTensor::logits},
     Known{"memory encoder_hidden_states encoder_output encoder_outputs key_input", {key_embeddings}},
     Known{"q qs query query_states hook_q xq", {queries, rotated_queries, normed_queries}},
     Known{"k ks key key_states hook_k xk", {keys, rotated_keys, normed_keys}},
@@ -72,7 +72,7 @@ const std::vector<Known> table = with_steps({
         "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot",
         {rotated_keys}},
     Known{"score raw_scores qk qkt qk_t dots dot_products", {scores}},
-    Known{"logits", any_scores({scores, scaled_scores, masked_scores}), Held::logits},
+    Known{"logits", any_scores({scores, scaled_scores, masked_scores}), ModelTensor::logits},
     Known{"attn_scores attention_scores attn_logits attention_logits",
           any_scores({scores, scaled_scores, masked_scores})},
     Known{"bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
@@ -119,110 +119,110 @@ Meaning find(std::string_view name) {
 }
 
 /// Normalizes a name to the spelling of the table.
-std::string as_known(std::string_view base) {
+std::string normalize_name(std::string_view base) {
   std::string name = text::lower(base);
   std::ranges::replace_if(
       name, [](char c) { return c == '-' || c == ' '; }, '_');
   return name;
 }
 
-bool is_joint(char c) {
+bool is_separator(char c) {
   return std::string_view("./_-").find(c) != std::string_view::npos;
 }
 
 /// Removes a word for layers before a number: "attn_layer" of "attn_layer3" becomes "attn".
-bool cut_word_and_joints(std::string& name) {
+bool strip_layer_word(std::string& name) {
   const std::size_t before = name.size();
-  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  while (!name.empty() && is_separator(name.back())) name.pop_back();
   for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
     if (!name.ends_with(word)) continue;
     name.erase(name.rfind(word));
     break;
   }
-  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  while (!name.empty() && is_separator(name.back())) name.pop_back();
   return name.size() < before;
 }
 
 /// Returns a name up to its first number that is separate or follows a word for layers, else all of it:
 /// "model.layers.3" of "model.layers.3.self_attn".
-std::string up_to_number(const std::string& name) {
+std::string layer_prefix(const std::string& name) {
   for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
     end = begin;
-    while (end < name.size() && !is_joint(name[end])) ++end;
+    while (end < name.size() && !is_separator(name[end])) ++end;
     std::string part = text::lower(name.substr(begin, end - begin));
     const std::size_t digits = part.find_first_of("0123456789");
     if (digits == part.npos || part.find_first_not_of("0123456789", digits) != part.npos) continue;
     part.resize(digits);
-    if (part.empty() || cut_word_and_joints(part)) return name.substr(0, end);
+    if (part.empty() || strip_layer_word(part)) return name.substr(0, end);
   }
   return name;
 }
 
 /// Whether a name is that of a parameter: "c_attn.weight", or "projections.…" in attnscope's exports.
-bool is_learned(std::string_view name) {
+bool is_parameter(std::string_view name) {
   const std::string_view end = name.substr(name.find_last_of("./") + 1);
   return end == "weight" || end == "bias" || name.starts_with("projections.");
 }
 
 /// Removes "head12" and the separators before it from the end of a name; returns the number.
-std::optional<std::size_t> cut_number(std::string& name, std::string_view word) {
+std::optional<std::size_t> strip_number(std::string& name, std::string_view word) {
   const std::size_t at = name.rfind(word);
   if (at == std::string::npos || at == 0) return std::nullopt;
-  const auto number = text::parse_whole_number(std::string_view(name).substr(at + word.size()));
+  const auto number = text::parse_unsigned(std::string_view(name).substr(at + word.size()));
   if (!number) return std::nullopt;
   name.resize(at);
-  while (!name.empty() && (is_joint(name.back()) || name.back() == ' ')) name.pop_back();
+  while (!name.empty() && (is_separator(name.back()) || name.back() == ' ')) name.pop_back();
   return number;
 }
 
 }  // namespace
 
-Name split_name(std::string_view name) {
-  Name result{std::string(name), {}, {}};
+NameParts split_name(std::string_view name) {
+  NameParts result{std::string(name), {}, {}};
   constexpr std::string_view sequence = "sequence";
   if (name.starts_with(sequence)) {
     std::string_view rest = name.substr(sequence.size());
-    const auto number = text::take_whole_number(rest);
+    const auto number = text::consume_unsigned(rest);
     if (number && rest.starts_with('/')) {
       result.sequence = *number;
       result.base = rest.substr(1);
     }
   }
-  result.head = cut_number(result.base, "head");
+  result.head = strip_number(result.base, "head");
   return result;
 }
 
 Meaning meaning_of(std::string_view base) {
-  const std::string name = as_known(base);
+  const std::string name = normalize_name(base);
   if (Meaning whole = find(name); !whole.stages.empty()) return whole;
   const std::size_t last = name.find_last_of("./");
-  return last == name.npos || is_learned(name) ? Meaning() : find(std::string_view(name).substr(last + 1));
+  return last == name.npos || is_parameter(name) ? Meaning() : find(std::string_view(name).substr(last + 1));
 }
 
-Held held_by(std::string_view base) {
-  const std::string name = as_known(base);
-  if (const Known* known = row_named(name)) return known->held;
+ModelTensor model_tensor_of(std::string_view base) {
+  const std::string name = normalize_name(base);
+  if (const Known* known = row_named(name)) return known->model_tensor;
   std::string_view word = std::string_view(name).substr(name.find_last_of("./") + 1);
-  if (const Known* known = row_named(word)) return known->held;
+  if (const Known* known = row_named(word)) return known->model_tensor;
   // "my_hidden_states"; a single word, as in "my_hidden", is too vague
   for (std::size_t joint = word.find('_'); joint != word.npos; joint = word.find('_')) {
     word.remove_prefix(joint + 1);
     if (word.find('_') == word.npos) break;
-    if (const Known* known = row_named(word)) return known->held;
+    if (const Known* known = row_named(word)) return known->model_tensor;
   }
-  return Held::nothing;
+  return ModelTensor::nothing;
 }
 
-std::vector<WithoutNumber> without_numbers(const std::string& name) {
-  std::vector<WithoutNumber> all;
+std::vector<NumberedName> split_numbers(const std::string& name) {
+  std::vector<NumberedName> all;
   for (std::size_t begin = 0, end = 0; begin < name.size(); begin = std::max(begin + 1, end)) {
     if (!text::is_digit(name[begin])) continue;
     end = begin;
     while (end < name.size() && text::is_digit(name[end])) ++end;
     std::string before = name.substr(0, begin);
-    const bool parted_before = cut_word_and_joints(before);
+    const bool parted_before = strip_layer_word(before);
     std::size_t next = end;
-    while (next < name.size() && is_joint(name[next])) ++next;
+    while (next < name.size() && is_separator(name[next])) ++next;
     const std::string rest = name.substr(next);
     all.push_back({before.empty() || rest.empty() ? before + rest : before + "_" + rest,
                    name.substr(begin, end - begin), parted_before || (before.empty() && next > end), rest});
@@ -232,23 +232,23 @@ std::vector<WithoutNumber> without_numbers(const std::string& name) {
 
 ParsedName parse_name(std::string_view name) {
   constexpr std::size_t shortest = 3;  // "x2" is another x, not that of layer 2
-  const Name parts = split_name(name);
-  ParsedName said{parts, meaning_of(parts.base), "", parts.base};
+  const NameParts parts = split_name(name);
+  ParsedName parsed{parts, meaning_of(parts.base), "", parts.base};
   const std::size_t last = parts.base.find_last_of("./");
-  if (!said.meaning.stages.empty()) {
+  if (!parsed.meaning.stages.empty()) {
     if (last != std::string::npos)
-      said.layer = up_to_number(parts.base.substr(0, last)), said.own = parts.base.substr(last + 1);
-    return said;
+      parsed.layer = layer_prefix(parts.base.substr(0, last)), parsed.own = parts.base.substr(last + 1);
+    return parsed;
   }
-  if (is_learned(text::lower(parts.base))) return said;
-  for (const auto& [base, number, is_parted, behind] : without_numbers(parts.base)) {
-    if (!is_parted && base.size() < shortest) continue;
-    said.meaning = meaning_of(base);
-    if (said.meaning.stages.empty()) continue;
-    said.layer = number, said.own = base;
+  if (is_parameter(text::lower(parts.base))) return parsed;
+  for (const auto& [base, number, is_separate, suffix] : split_numbers(parts.base)) {
+    if (!is_separate && base.size() < shortest) continue;
+    parsed.meaning = meaning_of(base);
+    if (parsed.meaning.stages.empty()) continue;
+    parsed.layer = number, parsed.own = base;
     break;
   }
-  return said;
+  return parsed;
 }
 
 namespace {
@@ -256,9 +256,9 @@ namespace {
 // Layouts of a stage in a tensor.
 
 constexpr std::array layout_table{
-    Layout{"bhtd", "shrc", "heads before tokens"}, Layout{"bthd", "srhc", "heads after tokens"},
-    Layout{"btd", "srj", "heads side by side"},    Layout{"htd", "hrc", "heads before tokens"},
-    Layout{"thd", "rhc", "heads after tokens"},    Layout{"td", "rj", "heads side by side"},
+    TensorLayout{"bhtd", "shrc", "heads before tokens"}, TensorLayout{"bthd", "srhc", "heads after tokens"},
+    TensorLayout{"btd", "srj", "heads side by side"},    TensorLayout{"htd", "hrc", "heads before tokens"},
+    TensorLayout{"thd", "rhc", "heads after tokens"},    TensorLayout{"td", "rj", "heads side by side"},
 };
 
 bool has_features_of_heads(const StageInfo& stage) {
@@ -287,26 +287,26 @@ Lengths lengths_of(const Model& model, Stage stage) {
 }
 
 /// Whether heads share the matrices of a stage, so that a tensor may have one per KV head or per head.
-bool is_of_groups(const Model& model, Stage stage) {
+bool shares_kv_heads(const Model& model, Stage stage) {
   return attention::info(stage).per_head && n_matrices(model, stage) < model.n_heads;
 }
 
 /// Returns the possible layouts of a stage with n_heads heads, as in Layout::letters; '1' is an axis of
 /// length 1, 'q' the heads of all sequences in a row.
-std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::size_t n_heads,
-                                         bool one_head) {
+std::vector<std::string_view> possible_axes(const Model& model, Stage stage, std::size_t n_heads,
+                                            bool one_head) {
   const StageInfo& row = attention::info(stage);
   const bool is_batch = model.sequences.size() > 1, has_heads = n_heads > 1;
-  using Letters = std::vector<std::string_view>;
-  Letters all;
-  const auto add = [&](const Letters& more) { all.insert(all.end(), more.begin(), more.end()); };
+  using AxisOrders = std::vector<std::string_view>;
+  AxisOrders all;
+  const auto add = [&](const AxisOrders& more) { all.insert(all.end(), more.begin(), more.end()); };
   if (one_head) {
     add({"rc", "src"});
   } else if (row.per_head) {
     add({"shrc", "hrc"});
     if (!has_heads) add({"src", "rc"});
     if (has_features_of_heads(row)) add({"srhc", "rhc", "rshc"});
-    if (has_features_of_heads(row)) add(has_heads ? Letters{"srj", "rj", "rsj"} : Letters{"rsc"});
+    if (has_features_of_heads(row)) add(has_heads ? AxisOrders{"srj", "rj", "rsj"} : AxisOrders{"rsc"});
     if (is_batch && has_heads) add({"qrc"});
   } else {
     add({"src", "rc", "s1rc"});
@@ -321,12 +321,12 @@ std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::s
 }
 
 /// Whether the heads of a model without KV heads repeat their keys, or values, in groups.
-bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
-  if (group < 2 || model.n_heads % group != 0 || is_of_groups(model, stage)) return false;
+bool heads_repeat(const Model& model, Stage stage, std::size_t group_size) {
+  if (group_size < 2 || model.n_heads % group_size != 0 || shares_kv_heads(model, stage)) return false;
   if (stage == Stage::normed_keys || stage == Stage::rotated_keys)
-    return !model.given.find(stage) && heads_repeat(model, Stage::keys, group);
+    return !model.given.find(stage) && heads_repeat(model, Stage::keys, group_size);
   if (stage != Stage::keys && stage != Stage::values) return false;
-  const auto first_of = [&](std::size_t head) { return head - head % group; };
+  const auto first_of = [&](std::size_t head) { return head - head % group_size; };
   if (const attention::GivenStage* given = model.given.find(stage)) {
     const auto& all = given->matrices;
     for (std::size_t k = 0; k < all.size(); ++k)
@@ -350,15 +350,16 @@ bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
 }
 
 /// Meaning of the heads of a tensor.
-struct HeadsOf {
-  std::size_t group = 1;      ///< heads of the model per head of the tensor
-  bool of_groups = false;     ///< they are the model's KV heads
-  bool are_repeated = false;  ///< each head has its own copy of a shared matrix
+struct HeadMapping {
+  std::size_t group_size = 1;  ///< heads of the model per head of the tensor
+  bool has_kv_heads = false;   ///< they are the model's KV heads
+  bool are_repeated = false;   ///< each head has its own copy of a shared matrix
 };
 
 /// Returns "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
-std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group, bool are_repeated) {
-  const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
+std::string words_of(const StageInfo& stage, std::string_view axes, std::size_t group_size,
+                     bool are_repeated) {
+  const std::string heads = group_size > 1 ? "H/" + std::to_string(group_size) : "H";
   const auto axis = [&](char letter) -> std::string {
     const char* own = stage.columns == Columns::tokens ? "T" : stage.per_head ? "d" : "D";
     return letter == 's'   ? "B"
@@ -369,24 +370,24 @@ std::string words_of(const StageInfo& stage, std::string_view letters, std::size
            : letter == 'q' ? "B·" + heads
                            : "1";
   };
-  return "[" + text::joined(letters, ", ", axis) + "]" +
-         (group > 1      ? ", groups of " + std::to_string(group) + " heads"
+  return "[" + text::joined(axes, ", ", axis) + "]" +
+         (group_size > 1 ? ", groups of " + std::to_string(group_size) + " heads"
           : are_repeated ? ", repeated for each head"
                          : "");
 }
 
-std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view letters,
-                              const Shape& shape, const HeadsOf& of) {
-  if (letters.size() != shape.size()) return std::nullopt;
-  const Lengths own{l.sequences, l.heads / of.group, l.rows, l.columns};  // lengths of the tensor
+std::optional<Reading> match_layout(const StageInfo& stage, const Lengths& l, std::string_view axes,
+                                    const Shape& shape, const HeadMapping& of) {
+  if (axes.size() != shape.size()) return std::nullopt;
+  const Lengths own{l.sequences, l.heads / of.group_size, l.rows, l.columns};  // lengths of the tensor
   Reading r;
   r.stage = stage.stage;
   r.n_rows = l.rows, r.n_columns = l.columns;
-  r.group = of.group, r.of_groups = of.of_groups;
-  if (of.group > 1) r.n_heads = l.heads;
+  r.group_size = of.group_size, r.has_kv_heads = of.has_kv_heads;
+  if (of.group_size > 1) r.n_heads = l.heads;
   std::size_t stride = 1;
-  for (std::size_t k = letters.size(); k-- > 0; stride *= shape[k]) {
-    const char letter = letters[k];
+  for (std::size_t k = axes.size(); k-- > 0; stride *= shape[k]) {
+    const char letter = axes[k];
     if (shape[k] != own.of(letter)) return std::nullopt;
     if (letter == 's') r.n_sequences = l.sequences, r.per_sequence = stride;
     if (letter == 'q') r.n_sequences = l.sequences, r.per_sequence = stride * own.heads;
@@ -394,7 +395,7 @@ std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::str
     if (letter == 'r') r.per_row = stride;
     if (letter == 'c' || letter == 'j') r.per_column = stride;
     if (letter != 'j') continue;
-    if (of.group > 1 || of.are_repeated)
+    if (of.group_size > 1 || of.are_repeated)
       r.n_heads = l.heads, r.per_head = stride * l.columns;
     else
       r.joined = true, r.n_columns = l.columns * l.heads;
@@ -414,74 +415,76 @@ bool same_numbers(const Reading& a, const Reading& b) {
   const auto same = [](std::size_t count, std::size_t one, std::size_t other) {
     return count == 1 || one == other;
   };
-  return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined && a.group == b.group &&
-         a.layout.is_mean == b.layout.is_mean && a.of_groups == b.of_groups &&
-         same(a.n_sequences, a.per_sequence, b.per_sequence) && same(a.n_heads, a.per_head, b.per_head) &&
-         same(a.n_rows, a.per_row, b.per_row) && same(a.n_columns, a.per_column, b.per_column);
+  return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined &&
+         a.group_size == b.group_size && a.layout.is_mean == b.layout.is_mean &&
+         a.has_kv_heads == b.has_kv_heads && same(a.n_sequences, a.per_sequence, b.per_sequence) &&
+         same(a.n_heads, a.per_head, b.per_head) && same(a.n_rows, a.per_row, b.per_row) &&
+         same(a.n_columns, a.per_column, b.per_column);
 }
 
 }  // namespace
 
-std::span<const Layout> layouts() {
+std::span<const TensorLayout> layouts() {
   return layout_table;
 }
 
-const Layout* find_layout(std::string_view name) {
-  return find_by(layout_table, name, &Layout::name);
+const TensorLayout* find_layout(std::string_view name) {
+  return find_by(layout_table, name, &TensorLayout::name);
 }
 
-void mark_masked(Observed& observed) {
+void mark_masked(ObservedTensor& observed) {
   const std::vector<double>& numbers = observed.tensor.numbers;
   const bool is_masked = std::ranges::find(numbers, -arma::datum::inf) != numbers.end();
   for (Reading& reading : observed.readings) {
     if (!is_masked || reading.stage != Stage::scores || reading.layout.is_masked) continue;
-    reading.layout.words = reading.layout.is_plain ? "masked before the scale"
-                                                   : reading.layout.words + ", masked before the scale";
-    reading.layout.is_plain = false, reading.layout.is_masked = true;
+    reading.layout.words = reading.layout.is_default ? "masked before the scale"
+                                                     : reading.layout.words + ", masked before the scale";
+    reading.layout.is_default = false, reading.layout.is_masked = true;
   }
 }
 
-std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
-                                 std::size_t sequence, std::optional<std::size_t> head,
-                                 const Layout* layout) {
+std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::Shape& shape,
+                                       std::size_t sequence, std::optional<std::size_t> head,
+                                       const TensorLayout* layout) {
   const StageInfo& row = attention::info(stage);
   Lengths l = lengths_of(model, stage);
   const bool one_head = head.has_value();
   if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // each may have its own copy
-  const bool has_groups = is_of_groups(model, stage);
+  const bool has_groups = shares_kv_heads(model, stage);
   if (one_head && has_groups) l.heads = model.n_heads;  // any of them can be given
   if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
-  const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;
+  const bool is_requested = layout && has_features_of_heads(row) && !one_head;
   std::vector<Reading> readings;
   formats::Shape rest = shape;
-  const auto add = [&](std::string_view letters, const HeadsOf& of) {
-    auto reading = fitted(row, l, letters, rest, of);
+  const auto add = [&](std::string_view axes, const HeadMapping& of) {
+    auto reading = match_layout(row, l, axes, rest, of);
     if (!reading) return;
     if (reading->n_sequences == 1) reading->first_sequence = sequence;
     if (head) reading->first_head = *head;
-    const std::size_t group = of.of_groups ? model.n_heads / model.kv_heads() : of.group;
-    reading->layout.words = words_of(row, letters, group, of.are_repeated);
-    reading->layout.is_plain =
-        of.group == 1 && !of.are_repeated &&
-        (letters == "shrc" || letters == "hrc" || letters == "src" || letters == "rc" || letters == "s1rc");
+    const std::size_t group_size = of.has_kv_heads ? model.n_heads / model.kv_heads() : of.group_size;
+    reading->layout.words = words_of(row, axes, group_size, of.are_repeated);
+    reading->layout.is_default =
+        of.group_size == 1 && !of.are_repeated &&
+        (axes == "shrc" || axes == "hrc" || axes == "src" || axes == "rc" || axes == "s1rc");
     const bool known =
         std::ranges::any_of(readings, [&](const Reading& other) { return same_numbers(other, *reading); });
     if (!known) readings.push_back(*reading);
   };
-  const auto add_all = [&](const HeadsOf& of) {
-    if (is_asked_for) {
-      const std::string_view letters = layout->letters;
-      add(letters, of);
-      if (rest.size() < shape.size() && letters.front() == 's') add(letters.substr(1), of);
+  const auto add_all = [&](const HeadMapping& of) {
+    if (is_requested) {
+      const std::string_view axes = layout->axes;
+      add(axes, of);
+      if (rest.size() < shape.size() && axes.front() == 's') add(axes.substr(1), of);
       return;
     }
-    for (const std::string_view letters : letters_of(model, stage, l.heads, one_head)) add(letters, of);
-    if (of.group > 1 && of.group == l.heads)  // a single head needs no axis of its own
-      for (const std::string_view letters : {"src", "rc"}) add(letters, of);
+    for (const std::string_view axes : possible_axes(model, stage, l.heads, one_head)) add(axes, of);
+    if (of.group_size > 1 && of.group_size == l.heads)  // a single head needs no axis of its own
+      for (const std::string_view axes : {"src", "rc"}) add(axes, of);
   };
   while (true) {
-    for (std::size_t group = 1; group <= (one_head ? 1 : model.n_heads); ++group)
-      if (group == 1 || heads_repeat(model, stage, group)) add_all({group, has_groups && !one_head, false});
+    for (std::size_t group_size = 1; group_size <= (one_head ? 1 : model.n_heads); ++group_size)
+      if (group_size == 1 || heads_repeat(model, stage, group_size))
+        add_all({group_size, has_groups && !one_head, false});
     if (has_groups && !one_head) {
       const std::size_t kv_heads = std::exchange(l.heads, model.n_heads);
       add_all({1, false, true});
@@ -492,8 +495,8 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
   }
   if (!readings.empty() || one_head || !are_weights(stage) || l.heads < 2) return readings;
   // nn.MultiheadAttention averages weights unless average_attn_weights=False.
-  for (const std::string_view letters : {"src", "rc"})
-    if (auto mean = fitted(row, {l.sequences, 1, l.rows, l.columns}, letters, shape, {})) {
+  for (const std::string_view axes : {"src", "rc"})
+    if (auto mean = match_layout(row, {l.sequences, 1, l.rows, l.columns}, axes, shape, {})) {
       if (mean->n_sequences == 1) mean->first_sequence = sequence;
       mean->layout = {"the mean of " + std::to_string(l.heads) + " heads", false, true};
       readings.push_back(*std::move(mean));
@@ -501,13 +504,15 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
   return readings;
 }
 
-std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage, const Shape& shape) {
-  const Name parts = split_name(name);
+std::vector<Reading> readings_by_name(const Model& other, std::string_view name, Stage stage,
+                                      const Shape& shape) {
+  const NameParts parts = split_name(name);
   std::vector<Stage> stages = meaning_of(parts.base).stages;
   if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // set by hand
   std::vector<Reading> all;
   for (const Stage each : stages)
-    for (const Reading& reading : readings_of(other, each, shape, parts.sequence.value_or(0), parts.head))
+    for (const Reading& reading :
+         possible_readings(other, each, shape, parts.sequence.value_or(0), parts.head))
       all.push_back(reading);
   return all;
 }
@@ -516,7 +521,7 @@ namespace {
 
 // Messages for a shape that fits no possible stage.
 
-Shape own_shape(const Model& model, Stage stage, bool one_head) {
+Shape expected_shape(const Model& model, Stage stage, bool one_head) {
   const Lengths l = lengths_of(model, stage);
   Shape shape;
   if (l.sequences > 1) shape.push_back(l.sequences);
@@ -525,56 +530,57 @@ Shape own_shape(const Model& model, Stage stage, bool one_head) {
   return shape;
 }
 
-Shape without_ones(const Shape& shape) {
+Shape squeeze_leading(const Shape& shape) {
   return {std::ranges::find_if(shape, [](std::size_t n) { return n != 1; }), shape.end()};
 }
 
 /// Suggests another layout than the chosen one.
-std::string other_layout(const Model& model, Stage stage, const Shape& shape) {
-  for (const Layout& layout : layouts())
-    if (!readings_of(model, stage, shape, 0, {}, &layout).empty())
+std::string suggest_layout(const Model& model, Stage stage, const Shape& shape) {
+  for (const TensorLayout& layout : layouts())
+    if (!possible_readings(model, stage, shape, 0, {}, &layout).empty())
       return std::string(layout.about) + "? transpose, or say --layout " + layout.name;
-  return readings_of(model, stage, shape, 0, {}).empty() ? "" : "it fits without --layout";
+  return possible_readings(model, stage, shape, 0, {}).empty() ? "" : "it fits without --layout";
 }
 
 /// Suggests a transpose: heads of scores after the queries, or rows and columns swapped.
-std::string other_order(const Shape& expected, const Shape& shape) {
-  const Shape got = without_ones(shape), wanted = without_ones(expected);
+std::string suggest_transpose(const Shape& expected, const Shape& shape) {
+  const Shape got = squeeze_leading(shape), wanted = squeeze_leading(expected);
   if (got == wanted || !std::ranges::is_permutation(got, wanted) || got.size() < 2) return "";
-  Shape turned = wanted;
-  std::swap(turned.end()[-1], turned.end()[-2]);
-  if (got == turned) return "rows and columns swapped? transpose the last two axes";
+  Shape swapped = wanted;
+  std::swap(swapped.end()[-1], swapped.end()[-2]);
+  if (got == swapped) return "rows and columns swapped? transpose the last two axes";
   if (got.size() > 2) {
-    turned = wanted;
-    std::swap(turned.end()[-2], turned.end()[-3]);
-    if (got == turned) return "heads after tokens? transpose to " + formats::shape_text(wanted);
+    swapped = wanted;
+    std::swap(swapped.end()[-2], swapped.end()[-3]);
+    if (got == swapped) return "heads after tokens? transpose to " + formats::shape_text(wanted);
   }
   return "axes in another order? transpose to " + formats::shape_text(wanted);
 }
 
 /// Suggests stages of the model with this shape.
-std::string other_stages(const Model& model, const Shape& shape, bool one_head) {
-  constexpr std::size_t most = 6;
+std::string suggest_stages(const Model& model, const Shape& shape, bool one_head) {
+  constexpr std::size_t maximum = 6;
   std::vector<const char*> names;
   for (const StageInfo& stage : attention::stages())
     if (stage.present(model) && stage.stage != Stage::mask &&  // heads can only have copies of it
-        !readings_of(model, stage.stage, shape, 0, one_head ? std::optional<std::size_t>(0) : std::nullopt)
+        !possible_readings(model, stage.stage, shape, 0,
+                           one_head ? std::optional<std::size_t>(0) : std::nullopt)
              .empty())
       names.push_back(stage.name);
-  if (names.empty() || names.size() > most) return "";
+  if (names.empty() || names.size() > maximum) return "";
   return "the shape of " + text::joined(names, ", ", {}, " or ") + "; --map says which stage it is";
 }
 
 /// Names the only length that differs from the model's: tokens, heads, columns or sequences.
-std::string other_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
+std::string explain_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
   const StageInfo& row = attention::info(stage);
   const Lengths l = lengths_of(model, stage);
-  const std::size_t n_heads = is_of_groups(model, stage) ? l.heads : model.n_heads;
-  for (const std::string_view letters : letters_of(model, stage, n_heads, one_head)) {
-    if (letters.size() != shape.size()) continue;
+  const std::size_t n_heads = shares_kv_heads(model, stage) ? l.heads : model.n_heads;
+  for (const std::string_view axes : possible_axes(model, stage, n_heads, one_head)) {
+    if (axes.size() != shape.size()) continue;
     std::set<std::pair<char, std::size_t>> wrong;
-    for (std::size_t k = 0; k < letters.size(); ++k) {
-      char letter = letters[k];
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      char letter = axes[k];
       if (letter == 'c' && row.columns == attention::Columns::tokens && l.rows == l.columns) letter = 'r';
       if (shape[k] != l.of(letter)) wrong.emplace(letter, shape[k]);
     }
@@ -586,7 +592,7 @@ std::string other_length(const Model& model, Stage stage, const Shape& shape, bo
                                          : "column";
     if (letter == '1' || letter == 'q') continue;
     return text::counted(got, things) + " instead of " + std::to_string(l.of(letter)) +
-           (letter == 'h' && is_of_groups(model, stage)
+           (letter == 'h' && shares_kv_heads(model, stage)
                 ? ", one for each group, or " + std::to_string(model.n_heads)
                 : "");
   }
@@ -594,39 +600,39 @@ std::string other_length(const Model& model, Stage stage, const Shape& shape, bo
 }
 
 /// Explains keys or values of fewer heads than the model's, whose heads do not repeat in such groups.
-std::string other_groups(const Model& model, Stage stage, const Shape& shape) {
+std::string explain_kv_heads(const Model& model, Stage stage, const Shape& shape) {
   if (stage != Stage::keys && stage != Stage::values) return "";
-  if (is_of_groups(model, stage)) return "";
+  if (shares_kv_heads(model, stage)) return "";
   const Lengths l = lengths_of(model, stage);
-  const Shape got = without_ones(shape);
+  const Shape got = squeeze_leading(shape);
   const std::size_t n = got.size() < 3 ? 1 : got[got.size() - 3] == l.rows ? got.end()[-2] : got.end()[-3];
   Shape heads{n, l.rows, l.columns};
-  if (n == 0 || n >= l.heads || l.heads % n != 0 || !std::ranges::is_permutation(got, without_ones(heads)))
+  if (n == 0 || n >= l.heads || l.heads % n != 0 || !std::ranges::is_permutation(got, squeeze_leading(heads)))
     return "";
   return text::counted(n, "head") + " instead of " + std::to_string(l.heads) +
          ": grouped? the model's heads do not repeat in groups of " + std::to_string(l.heads / n);
 }
 
-std::string guess(const Model& model, const std::vector<Stage>& stages, const Shape& shape, bool one_head,
-                  const Layout* layout) {
+std::string suggest_fix(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
+                        bool one_head, const TensorLayout* layout) {
   const Stage stage = stages.front();
-  const Shape expected = own_shape(model, stage, one_head);
+  const Shape expected = expected_shape(model, stage, one_head);
   std::string words;
   if (layout && !one_head)
     for (const Stage one : stages)
-      if (words = other_layout(model, one, shape); !words.empty()) return words;
-  if (words = other_order(expected, shape); !words.empty()) return words;
-  if (words = other_groups(model, stage, shape); !one_head && !words.empty()) return words;
-  if (words = other_stages(model, shape, one_head); !words.empty()) return words;
+      if (words = suggest_layout(model, one, shape); !words.empty()) return words;
+  if (words = suggest_transpose(expected, shape); !words.empty()) return words;
+  if (words = explain_kv_heads(model, stage, shape); !one_head && !words.empty()) return words;
+  if (words = suggest_stages(model, shape, one_head); !words.empty()) return words;
   for (const Stage one : stages)
-    if (words = other_length(model, one, shape, one_head); !words.empty()) return words;
+    if (words = explain_length(model, one, shape, one_head); !words.empty()) return words;
   const auto count = formats::count_of(shape);
   if (count == std::uint64_t{0}) return "it holds no numbers";
   return count == formats::count_of(expected) ? "as many numbers: reshape it" : "";
 }
 
 std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
-                                 const Name& name, const Layout* layout) {
+                                 const NameParts& name, const TensorLayout* layout) {
   const Stage stage = stages.front();
   const bool one_head = name.head.has_value();
   if (name.sequence.value_or(0) >= model.sequences.size())
@@ -636,8 +642,8 @@ std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& s
   if (name.head.value_or(0) >= n_heads)
     return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
            " of this stage";
-  const std::string words = guess(model, stages, shape, one_head, layout);
-  return "expected " + formats::shape_text(own_shape(model, stage, one_head)) + ", got " +
+  const std::string words = suggest_fix(model, stages, shape, one_head, layout);
+  return "expected " + formats::shape_text(expected_shape(model, stage, one_head)) + ", got " +
          formats::shape_text(shape) + (words.empty() ? "" : ": " + words);
 }
 
@@ -650,15 +656,15 @@ std::vector<std::string> layers_of(const std::vector<ParsedName>& names) {
   std::set<std::string_view> seen;
   std::map<Key, std::string> known;
   bool are_several = false;
-  for (const ParsedName& said : names) {
-    if (said.meaning.stages.empty()) continue;
-    if (seen.insert(said.layer).second) layers.push_back(said.layer);
+  for (const ParsedName& parsed : names) {
+    if (parsed.meaning.stages.empty()) continue;
+    if (seen.insert(parsed.layer).second) layers.push_back(parsed.layer);
     const auto [first, is_new] =
-        known.try_emplace({said.own, said.parts.sequence, said.parts.head}, said.layer);
-    are_several = are_several || (!is_new && first->second != said.layer);
+        known.try_emplace({parsed.own, parsed.parts.sequence, parsed.parts.head}, parsed.layer);
+    are_several = are_several || (!is_new && first->second != parsed.layer);
   }
   if (!are_several) return {};
-  std::ranges::sort(layers, text::comes_before);
+  std::ranges::sort(layers, text::natural_less);
   if (layers.size() > 2) std::erase(layers, "");
   return layers;
 }
@@ -666,19 +672,20 @@ std::vector<std::string> layers_of(const std::vector<ParsedName>& names) {
 /// A tensor of a file and its possible stages.
 struct Candidate {
   const TensorInfo* info;
-  ParsedName said;
+  ParsedName parsed;
   std::vector<Stage> stages = {};  ///< only those of the model
   bool by_hand = false;
 
-  std::optional<std::size_t> head() const { return said.parts.head; }
+  std::optional<std::size_t> head() const { return parsed.parts.head; }
 };
 
 std::vector<Reading> readings_as(const Model& model, const Candidate& c, const Shape& shape,
                                  const MatchOptions& options) {
   std::vector<Reading> all;
   for (const Stage stage : c.stages)
-    for (Reading& reading : readings_of(model, stage, shape, c.said.parts.sequence.value_or(options.sequence),
-                                        c.head(), options.layout))
+    for (Reading& reading :
+         possible_readings(model, stage, shape, c.parsed.parts.sequence.value_or(options.sequence), c.head(),
+                           options.layout))
       all.push_back(std::move(reading));
   return all;
 }
@@ -688,11 +695,11 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen,
                          const std::vector<std::string>& layers) {
   if (chosen.empty()) return 0;
   const auto number_of = [](const std::string& name) {
-    return text::parse_whole_number(std::string_view(name).substr(name.find_last_not_of("0123456789") + 1));
+    return text::parse_unsigned(std::string_view(name).substr(name.find_last_not_of("0123456789") + 1));
   };
   const bool numbered =
       std::ranges::all_of(layers, [&](const auto& name) { return number_of(name).has_value(); });
-  const auto number = text::parse_whole_number(chosen);
+  const auto number = text::parse_unsigned(chosen);
   for (std::size_t k = 0; k < layers.size(); ++k)
     if (number ? (numbered ? number_of(layers[k]) == number : k == *number) : layers[k].starts_with(chosen))
       return k;
@@ -705,7 +712,8 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen,
 /// Returns the length of a first axis of layers, in a tensor whose whole shape fits no stage, or 0.
 ///
 /// Stages with heads need four dimensions, as when such a file is opened, others five; two if is_sure.
-std::size_t layers_within(const Model& model, const Candidate& c, const MatchOptions& options, bool is_sure) {
+std::size_t count_stacked_layers(const Model& model, const Candidate& c, const MatchOptions& options,
+                                 bool is_sure) {
   const Shape& shape = c.info->shape;
   const bool of_heads =
       std::ranges::any_of(c.stages, [](Stage stage) { return attention::info(stage).per_head; });
@@ -715,11 +723,12 @@ std::size_t layers_within(const Model& model, const Candidate& c, const MatchOpt
 }
 
 /// Reads a tensor for the comparison; of a first axis of layers only that layer.
-Observed taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
-               std::size_t n_layers, std::size_t layer, const core::Token& progress) {
+ObservedTensor read_observed(const Model& model, const TensorFile& file, const Candidate& c,
+                             const MatchOptions& options, std::size_t n_layers, std::size_t layer,
+                             const core::StopToken& progress) {
   progress.add(0);
   const Shape& shape = c.info->shape;
-  Observed observed;
+  ObservedTensor observed;
   observed.name = c.info->name;
   observed.stage = c.stages.front();
   observed.readings = readings_as(model, c, shape, options);
@@ -729,16 +738,16 @@ Observed taken(const Model& model, const TensorFile& file, const Candidate& c, c
     leading = {layer};
   }
   const auto is_read_in = [&](const Hypothesis& other) {
-    return !readings_in(other.made(model), observed.name, observed.stage, shape).empty();
+    return !readings_by_name(other.injected(model), observed.name, observed.stage, shape).empty();
   };
   // Small tensors with only some heads, their sum, or fewer keys are read, as that can be inferred.
-  constexpr std::uint64_t most_numbers = std::uint64_t{1} << 22;
+  constexpr std::uint64_t max_inferred_numbers = std::uint64_t{1} << 22;
   const auto is_square = [](Stage stage) { return attention::info(stage).columns == Columns::tokens; };
   const bool may_be_inferred = n_layers == 0 && shape.size() > 1 && shape.size() < 5 &&
                                std::ranges::any_of(c.stages, is_square) &&
-                               formats::count_of(shape).value_or(most_numbers) < most_numbers;
+                               formats::count_of(shape).value_or(max_inferred_numbers) < max_inferred_numbers;
   const bool fits = !observed.readings.empty();
-  if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.said.parts, options.layout);
+  if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.parsed.parts, options.layout);
   if (fits || may_be_inferred ||
       (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
     observed.tensor = file.read(observed.name, fits ? leading : Shape(), progress);
@@ -760,7 +769,7 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
 /// Returns the tensors that are stages of the model; adds the others, with reasons, to left_out.
 std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
                                   const std::map<std::string, std::string>& by_hand,
-                                  std::vector<LeftOut>& left_out, const core::Token& progress) {
+                                  std::vector<IgnoredTensors>& left_out, const core::StopToken& progress) {
   std::vector<Candidate> all;
   std::vector<std::string> nameless;
   for (const TensorInfo& info : file.tensors()) {
@@ -769,17 +778,17 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
     const auto hand = by_hand.find(info.name);
     if (hand != by_hand.end()) {
       c.by_hand = true;
-      c.said.meaning = {mapped_stages(info.name, hand->second), true};
+      c.parsed.meaning = {mapped_stages(info.name, hand->second), true};
       if (hand->second.empty()) {
         left_out.push_back({info.name, "ignored by --map"});
         continue;
       }
     }
-    for (const Stage stage : c.said.meaning.stages)
+    for (const Stage stage : c.parsed.meaning.stages)
       if (c.by_hand || attention::info(stage).present(model)) c.stages.push_back(stage);
     if (info.dtype == formats::Dtype::text)
       left_out.push_back({info.name, "it holds text"});
-    else if (c.said.meaning.stages.empty())
+    else if (c.parsed.meaning.stages.empty())
       nameless.push_back(info.name);
     else if (c.stages.empty())
       left_out.push_back({info.name, "the model does not have this stage"});
@@ -793,31 +802,32 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
 
 /// Keeps the tensors of one layer, if names distinguish layers.
 void choose_by_name(const TensorFile& file, const MatchOptions& options, std::vector<Candidate>& all,
-                    Matched& matched) {
+                    MatchResult& matched) {
   std::vector<ParsedName> names;
-  for (const Candidate& c : all) names.push_back(c.said);
+  for (const Candidate& c : all) names.push_back(c.parsed);
   matched.layers = layers_of(names);
   if (matched.layers.empty()) return;
   matched.layer = chosen_layer(file, options.layer, matched.layers);
   const std::set<std::string_view> layers(matched.layers.begin(), matched.layers.end());
   std::erase_if(all, [&](const Candidate& c) {
-    if (c.by_hand || c.said.layer == matched.layers[matched.layer]) return false;
+    if (c.by_hand || c.parsed.layer == matched.layers[matched.layer]) return false;
     matched.left_out.push_back(
-        {c.info->name, layers.contains(c.said.layer) ? "of another layer" : "its name says no layer"});
+        {c.info->name, layers.contains(c.parsed.layer) ? "of another layer" : "its name says no layer"});
     return true;
   });
 }
 
 /// Also reads masked scores under a common name as unscaled scores, if weights are given that would reveal a
 /// missing scale.
-void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matched) {
-  const auto has_weights = [](const Observed& observed) {
+void read_masked_before_scale(const std::vector<Candidate>& all, MatchResult& matched) {
+  const auto has_weights = [](const ObservedTensor& observed) {
     return std::ranges::any_of(observed.readings, are_weights, &Reading::stage);
   };
   if (std::ranges::none_of(matched.observed, has_weights)) return;
   for (std::size_t k = 0; k < all.size(); ++k) {
     std::vector<Reading>& readings = matched.observed[k].readings;
-    if (all[k].said.meaning.certain || readings.size() != 1 || readings.front().stage != Stage::masked_scores)
+    if (all[k].parsed.meaning.certain || readings.size() != 1 ||
+        readings.front().stage != Stage::masked_scores)
       continue;
     Reading reading = readings.front();
     reading.stage = Stage::scores;
@@ -828,7 +838,7 @@ void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matche
 }
 
 /// Whether numbers clearly differ from the model's embeddings.
-bool is_far_from_embeddings(const Model& model, const Observed& observed) {
+bool is_far_from_embeddings(const Model& model, const ObservedTensor& observed) {
   constexpr double far_off = 1e-2;
   const Reading& r = observed.readings.front();
   for (std::size_t s = 0; s < r.n_sequences; ++s) {
@@ -845,11 +855,11 @@ bool is_far_from_embeddings(const Model& model, const Observed& observed) {
 
 /// Ignores hidden states of several layers that are not the input of attention: libraries return them before
 /// the norm of the layer, which is no stage of attention.
-void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, Matched& matched) {
+void ignore_residuals(const Model& model, const std::vector<Candidate>& all, MatchResult& matched) {
   const auto is_residual = [&](std::size_t k) {
     const Candidate& c = all[k];
-    const Observed& observed = matched.observed[k];
-    if (c.by_hand || held_by(c.said.own) != Held::entering) return false;
+    const ObservedTensor& observed = matched.observed[k];
+    if (c.by_hand || model_tensor_of(c.parsed.own) != ModelTensor::entering) return false;
     const formats::Shape& shape = observed.tensor.shape;
     // One more than the layers: includes the output of the last one.
     if (observed.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
@@ -860,7 +870,8 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
     if (is_residual(k)) names.push_back(all[k].info->name);
   if (names.size() == all.size()) return;  // there are no other tensors
   const std::set<std::string_view> gone(names.begin(), names.end());
-  std::erase_if(matched.observed, [&](const Observed& observed) { return gone.contains(observed.name); });
+  std::erase_if(matched.observed,
+                [&](const ObservedTensor& observed) { return gone.contains(observed.name); });
   for (const std::string& name : names)
     matched.left_out.push_back({name, "not what enters attention, as hidden states before a norm; --map \"" +
                                           name + "=embeddings\" compares it"});
@@ -868,24 +879,25 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
 
 }  // namespace
 
-Matched match(const Model& model, const TensorFile& file, const std::map<std::string, std::string>& by_hand,
-              const MatchOptions& options, const core::Token& progress) {
+MatchResult match(const Model& model, const TensorFile& file,
+                  const std::map<std::string, std::string>& by_hand, const MatchOptions& options,
+                  const core::StopToken& progress) {
   for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws if it does not exist
-  Matched matched;
+  MatchResult matched;
   std::vector<Candidate> all = candidates(model, file, by_hand, matched.left_out, progress);
   choose_by_name(file, options, all, matched);
   std::size_t n_layers = 0;  // as a first axis
   if (matched.layers.empty()) {
     for (const Candidate& c : all)
-      if (n_layers == 0) n_layers = layers_within(model, c, options, !options.layer.empty());
+      if (n_layers == 0) n_layers = count_stacked_layers(model, c, options, !options.layer.empty());
     matched.layers.assign(n_layers, "");
-    matched.is_first_of_axis = n_layers > 0 && options.layer.empty();
+    matched.used_first_by_default = n_layers > 0 && options.layer.empty();
     if (n_layers > 0) matched.layer = chosen_layer(file, options.layer, matched.layers);
   }
   for (const Candidate& c : all)
-    matched.observed.push_back(taken(model, file, c, options, n_layers, matched.layer, progress));
+    matched.observed.push_back(read_observed(model, file, c, options, n_layers, matched.layer, progress));
   read_masked_before_scale(all, matched);
-  if (matched.layers.size() > 1) leave_residuals_out(model, all, matched);
+  if (matched.layers.size() > 1) ignore_residuals(model, all, matched);
   if (matched.observed.empty())
     throw Error(
         file.place() +
@@ -893,7 +905,7 @@ Matched match(const Model& model, const TensorFile& file, const std::map<std::st
   return matched;
 }
 
-std::string layer_words(const Matched& matched) {
+std::string layer_words(const MatchResult& matched) {
   if (matched.layers.size() < 2) return "";
   const std::string& name = matched.layers[matched.layer];
   return "layer " + (name.empty() ? std::to_string(matched.layer) : "\"" + name + "\"") + " of " +

@@ -18,22 +18,22 @@ using attention::Model;
 using attention::Stage;
 
 /// Order of the axes of a tensor with features of heads.
-struct Layout {
-  const char* name;     ///< "bthd"
-  const char* letters;  ///< one per axis: s sequence, h head, r row, c column, j columns of all heads
-  const char* about;    ///< "heads after tokens"
+struct TensorLayout {
+  const char* name;   ///< "bthd"
+  const char* axes;   ///< one per axis: s sequence, h head, r row, c column, j columns of all heads
+  const char* about;  ///< "heads after tokens"
 };
 
 /// Returns the layouts a user can choose; queries, keys, values and contexts are then read in that one only.
-std::span<const Layout> layouts();
+std::span<const TensorLayout> layouts();
 
 /// Returns the layout of that name, or nullptr.
-const Layout* find_layout(std::string_view name);
+const TensorLayout* find_layout(std::string_view name);
 
 /// Description of a tensor's layout.
-struct ReadingWords {
+struct LayoutDescription {
   std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
-  bool is_plain = true;    ///< attnscope's own layout, which needs no description
+  bool is_default = true;  ///< attnscope's own layout, which needs no description
   bool is_mean = false;    ///< one matrix, the mean over all heads
   bool is_masked = false;  ///< its scores were masked before scaling
 };
@@ -43,18 +43,18 @@ struct Reading {
   Stage stage = Stage::weights;
   std::size_t first_sequence = 0, n_sequences = 1, first_head = 0, n_heads = 1, n_rows = 0, n_columns = 0;
   std::size_t per_sequence = 0, per_head = 0, per_row = 0, per_column = 0;  ///< strides, in numbers
-  bool joined = false;     ///< the features of all heads in one matrix, as a projection outputs them
-  std::size_t group = 1;   ///< heads of the model per head of the tensor
-  bool of_groups = false;  ///< its heads are the KV heads of a model with grouped queries
-  ReadingWords layout = {};
+  bool joined = false;         ///< the features of all heads in one matrix, as a projection outputs them
+  std::size_t group_size = 1;  ///< heads of the model per head of the tensor
+  bool has_kv_heads = false;   ///< its heads are the KV heads of a model with grouped queries
+  LayoutDescription layout = {};
 
   std::size_t at(std::size_t sequence, std::size_t head, std::size_t row, std::size_t column) const {
-    return sequence * per_sequence + head / group * per_head + row * per_row + column * per_column;
+    return sequence * per_sequence + head / group_size * per_head + row * per_row + column * per_column;
   }
 };
 
 /// A tensor that belongs to a stage of the model.
-struct Observed {
+struct ObservedTensor {
   std::string name;  ///< as in the file
   formats::Tensor tensor;
   formats::Dtype rounding = formats::Dtype::f64;  ///< precision of its numbers, by its type or their values
@@ -69,25 +69,25 @@ struct Observed {
 /// values of KV heads have one matrix per KV head or per head; in a model without KV heads they may have
 /// fewer heads if its own repeat. `layout` restricts features of heads. Weights without heads that fit in no
 /// other way are read as the mean over heads.
-std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
-                                 std::size_t sequence, std::optional<std::size_t> head,
-                                 const Layout* layout = nullptr);
+std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::Shape& shape,
+                                       std::size_t sequence, std::optional<std::size_t> head,
+                                       const TensorLayout* layout = nullptr);
 
 /// Reads scores that contain −∞ as masked before scaling, which gives the same weights; classes that scale
 /// inside the softmax call do so.
-void mark_masked(Observed& observed);
+void mark_masked(ObservedTensor& observed);
 
 /// Returns the possible readings of a tensor as a stage of another model, by name and shape; `stage` is the
 /// stage assigned to it.
-std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage,
-                                 const formats::Shape& shape);
+std::vector<Reading> readings_by_name(const Model& other, std::string_view name, Stage stage,
+                                      const formats::Shape& shape);
 
 /// Parts of a tensor's name: "sequence1/weights.head0" is "weights", of sequence 1, head 0.
-struct Name {
+struct NameParts {
   std::string base;
   std::optional<std::size_t> sequence, head;
 };
-Name split_name(std::string_view name);
+NameParts split_name(std::string_view name);
 
 /// Possible stages of a name.
 struct Meaning {
@@ -100,22 +100,22 @@ Meaning meaning_of(std::string_view base);
 
 /// Other tensors of a whole model that a name can denote: a layer's input or output, the output of the last
 /// layer after the final norm, or logits.
-enum class Held { nothing, entering, leaving, normed, logits };
+enum class ModelTensor { nothing, entering, leaving, normed, logits };
 /// Reads "hidden_states", "model.my_hidden_states", "hook_resid_post", "logits", ignoring case.
-Held held_by(std::string_view base);
+ModelTensor model_tensor_of(std::string_view base);
 
 /// A name without one of its numbers, as of a layer: "attn_weights.3", "layer3_attn", "attn_layer_3".
-struct WithoutNumber {
+struct NumberedName {
   std::string base, number;
-  bool is_parted = false;  ///< set apart by a separator or a word, unlike "x2"
-  std::string behind;      ///< text after the number: "attn" of "layer3_attn"
+  bool is_separate = false;  ///< set apart by a separator or a word, unlike "x2"
+  std::string suffix;        ///< text after the number: "attn" of "layer3_attn"
 };
 /// Returns one entry for each number in a name, from left to right.
-std::vector<WithoutNumber> without_numbers(const std::string& name);
+std::vector<NumberedName> split_numbers(const std::string& name);
 
 /// Everything that a tensor's name says.
 struct ParsedName {
-  Name parts;
+  NameParts parts;
   Meaning meaning;    ///< without stages if unknown
   std::string layer;  ///< "model.layers.3", "3", or ""
   std::string own;    ///< the rest of the name: "q"
@@ -124,24 +124,25 @@ ParsedName parse_name(std::string_view name);
 
 /// Options for reading a file of tensors.
 struct MatchOptions {
-  std::size_t sequence = 0;        ///< sequence of tensors without a sequence axis
-  const Layout* layout = nullptr;  ///< of the features of heads; nullptr for any that fits
-  std::string layer = {};          ///< by number from 0 or by name; empty is the first
+  std::size_t sequence = 0;              ///< sequence of tensors without a sequence axis
+  const TensorLayout* layout = nullptr;  ///< of the features of heads; nullptr for any that fits
+  std::string layer = {};                ///< by number from 0 or by name; empty is the first
 };
 
 /// Tensors that were not compared, and why.
-struct LeftOut {
+struct IgnoredTensors {
   std::string tensors, why;
   std::string words() const { return tensors + ": " + why; }
 };
 
 /// Tensors of a file assigned to stages.
-struct Matched {
-  std::vector<Observed> observed;  ///< no readings, and numbers only for inference, if the shape does not fit
-  std::vector<LeftOut> left_out;   ///< unknown names, or of another layer
+struct MatchResult {
+  std::vector<ObservedTensor>
+      observed;  ///< no readings, and numbers only for inference, if the shape does not fit
+  std::vector<IgnoredTensors> left_out;  ///< unknown names, or of another layer
   std::vector<std::string> layers;  ///< names of the file's layers, or as many ""; empty for fewer than two
   std::size_t layer = 0;            ///< index of the layer used
-  bool is_first_of_axis = false;    ///< the layers are a first axis, and the first was used by default
+  bool used_first_by_default = false;  ///< the layers are a first axis, and the first was used by default
 };
 
 /// Matches tensors to stages of a model by their names and shapes.
@@ -149,11 +150,11 @@ struct Matched {
 /// by_hand gives the stage of a name; "" ignores the tensor. Of several layers, distinguished by name or as a
 /// first axis, one is used. Throws core::Error when no tensor has the name of a stage, by_hand names a tensor
 /// that does not exist, there is no such layer, or the file cannot be read; Stopped when requested.
-Matched match(const Model& model, const formats::TensorFile& file,
-              const std::map<std::string, std::string>& by_hand, const MatchOptions& options = {},
-              const core::Token& progress = core::Token());
+MatchResult match(const Model& model, const formats::TensorFile& file,
+                  const std::map<std::string, std::string>& by_hand, const MatchOptions& options = {},
+                  const core::StopToken& progress = core::StopToken());
 
 /// Returns which of a file's layers was used, "layer 3 of 12", or "" if there is only one.
-std::string layer_words(const Matched& matched);
+std::string layer_words(const MatchResult& matched);
 
 }  // namespace core::check

@@ -20,7 +20,7 @@ arma::mat view(const Block& a, std::size_t b, std::size_t h) {
   return {const_cast<double*>(a.row(b, h, 0)), a.n[3], a.n[2], false, true};
 }
 
-Shared shared(const arma::mat& numbers) {
+SharedBlock shared(const arma::mat& numbers) {
   return share(Block::of({1, 1, numbers.n_rows, numbers.n_cols},
                          [&](auto, auto, auto i, auto j) { return numbers(i, j); }));
 }
@@ -41,7 +41,7 @@ Block split_heads(const Block& y, std::size_t n, std::string_view how) {
 
 }  // namespace
 
-Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& order) {
+Block index_select(const Block& a, std::size_t axis, const std::vector<std::size_t>& order) {
   Shape shape = a.n;
   shape[axis] = order.size();
   return Block::of(shape, [&](auto b, auto h, auto i, auto j) {
@@ -56,17 +56,17 @@ Block rolled(const Block& a, std::size_t axis, long by) {
   const long n = static_cast<long>(order.size());
   for (long k = 0; k < n; ++k)
     order[static_cast<std::size_t>(k)] = static_cast<std::size_t>(((k - by) % n + n) % n);
-  return taken(a, axis, order);
+  return index_select(a, axis, order);
 }
 
 Block reversed(const Block& a, std::size_t axis) {
-  std::vector<std::size_t> order = counted(a.n[axis]);
+  std::vector<std::size_t> order = index_range(a.n[axis]);
   std::ranges::reverse(order);
-  return taken(a, axis, order);
+  return index_select(a, axis, order);
 }
 
-Block repeated(const Block& a, std::size_t axis, std::size_t place) {
-  return taken(a, axis, std::vector<std::size_t>(a.n[axis], place));
+Block repeat_index(const Block& a, std::size_t axis, std::size_t place) {
+  return index_select(a, axis, std::vector<std::size_t>(a.n[axis], place));
 }
 
 Block scaled(Block a, double factor) {
@@ -112,10 +112,10 @@ Block normalized(const Block& a) {
 }
 
 std::vector<double> frequencies_of(double base, std::size_t dims, double over) {
-  std::vector<double> inverse(dims / 2);
-  for (std::size_t p = 0; p < inverse.size(); ++p)
-    inverse[p] = std::pow(base, -2.0 * static_cast<double>(p) / over);
-  return inverse;
+  std::vector<double> inverse_frequencies(dims / 2);
+  for (std::size_t p = 0; p < inverse_frequencies.size(); ++p)
+    inverse_frequencies[p] = std::pow(base, -2.0 * static_cast<double>(p) / over);
+  return inverse_frequencies;
 }
 
 bool Recipe::has(Stage stage) const {
@@ -131,11 +131,11 @@ bool Recipe::has(Stage stage) const {
     case output:
       return W[O] != nullptr;
     default:
-      return !is_score_step(stage) || takes(step_of(stage));
+      return !is_score_step(stage) || has_step(step_of(stage));
   }
 }
 
-Block visible_by_rules(const Recipe& m) {
+Block mask_from_rules(const Recipe& m) {
   const long first = m.aligns_last ? m.offset() : 0;
   const auto document = [&](long place) {
     return m.documents[static_cast<std::size_t>(
@@ -152,18 +152,18 @@ Block visible_by_rules(const Recipe& m) {
       }
       is = is || s < m.prefix;
       if (!m.documents.empty()) is = is && document(i) == document(j);
-      for (std::size_t b = 0; b < m.B; ++b) seen.v[seen.at(b, 0, t, s)] = is && (*m.hidden)(b, 0, 0, s) == 0;
+      for (std::size_t b = 0; b < m.B; ++b) seen.v[seen.at(b, 0, t, s)] = is && (*m.masked)(b, 0, 0, s) == 0;
     }
   for (const attention::MaskCell& cell : m.cells)
     for (std::size_t b = 0; b < m.B; ++b) seen.v[seen.at(b, 0, cell.row, cell.column)] = cell.visible;
-  if (m.hidden_rows)
+  if (m.masked_queries)
     for (std::size_t b = 0; b < m.B; ++b)
       for (std::size_t t = 0; t < m.T; ++t)
-        if ((*m.hidden_rows)(b, 0, 0, t) != 0) std::fill_n(seen.row(b, 0, t), m.S, 0.0);
+        if ((*m.masked_queries)(b, 0, 0, t) != 0) std::fill_n(seen.row(b, 0, t), m.S, 0.0);
   return seen;
 }
 
-Shared positions_from(double first, std::size_t n) {
+SharedBlock positions_from(double first, std::size_t n) {
   return share(
       Block::of({1, 1, 1, n}, [&](auto, auto, auto, auto j) { return first + static_cast<double>(j); }));
 }
@@ -184,13 +184,13 @@ Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string
   });
 }
 
-Block relative_bias(const Recipe& m, const Relative& r) {
+Block relative_bias(const Recipe& m, const RelativeBuckets& r) {
   const Block& table = *r.table;
-  const long all = static_cast<long>(r.buckets ? r.buckets : table.n[3]), n = r.both ? all / 2 : all,
-             exact = std::max(n / 2, 1L);
+  const long all = static_cast<long>(r.buckets ? r.buckets : table.n[3]),
+             n = r.is_bidirectional ? all / 2 : all, exact = std::max(n / 2, 1L);
   return Block::of({1, m.H, m.T, m.S}, [&](auto, auto h, auto t, auto s) {
     long delta = r.sign * (static_cast<long>(s) - static_cast<long>(t) - m.offset()) + r.shift, at = 0;
-    if (r.both)
+    if (r.is_bidirectional)
       at = delta > 0 ? n : 0, delta = std::abs(delta);
     else
       delta = std::max(-delta, 0L);
@@ -209,7 +209,7 @@ Block relative_bias(const Recipe& m, const Relative& r) {
   });
 }
 
-Block rotated(const Block& x, const Rope& rope, const Block& positions) {
+Block apply_rope(const Block& x, const Rope& rope, const Block& positions) {
   const std::size_t n = rope.dims / 2, first = rope.first_column, half = x.n[3] / 2;
   const auto coarse = [&](std::string_view what, double number) {
     return rope.coarse && rope.coarse->first == what ? attention::rounded(rope.coarse->second, number)
@@ -223,10 +223,10 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
       for (std::size_t t = 0; t < x.n[2]; ++t) {
         const double place = rope.form == "heads" ? static_cast<double>(h) : positions(b, 0, 0, t);
         for (std::size_t p = 0; p < n; ++p) {
-          const double angle =
-              coarse("angles", coarse("positions", place) * coarse("frequencies", rope.inverse[p]));
-          cosines[p] = coarse("cosines and sines", std::cos(angle) * rope.magnitude);
-          sines[p] = coarse("cosines and sines", std::sin(angle) * rope.magnitude * rope.sign);
+          const double angle = coarse(
+              "angles", coarse("positions", place) * coarse("frequencies", rope.inverse_frequencies[p]));
+          cosines[p] = coarse("cosines and sines", std::cos(angle) * rope.attention_factor);
+          sines[p] = coarse("cosines and sines", std::sin(angle) * rope.attention_factor * rope.sign);
           if (rope.form == "exchanged") std::swap(cosines[p], sines[p]);
         }
         const double* in = x.row(b, h, t);
@@ -250,7 +250,7 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
   return out;
 }
 
-Block normed(const Block& in, const NormOf& norm) {
+Block apply_norm(const Block& in, const NormSpec& norm) {
   Block x = in;
   const std::size_t columns = x.n[3];
   const bool has_own = norm.w.size() == columns * x.n[1];  // separate weights for each head
@@ -281,12 +281,12 @@ Block normed(const Block& in, const NormOf& norm) {
   const double divisor = norm.rule == "l2"             ? 1
                          : norm.rule == "layer, n - 1" ? std::max(count - 1, 1.0)
                                                        : count;
-  const double epsilon = norm.where == "none" ? 0 : norm.epsilon;
+  const double epsilon = norm.epsilon_place == "none" ? 0 : norm.epsilon;
   for (double& square : squares) {
     const double power = square / divisor;
-    square = norm.where == "outside"    ? std::sqrt(power) + epsilon
-             : norm.where == "at least" ? std::max(std::sqrt(power), epsilon)
-                                        : std::sqrt(power + epsilon);
+    square = norm.epsilon_place == "outside"    ? std::sqrt(power) + epsilon
+             : norm.epsilon_place == "at least" ? std::max(std::sqrt(power), epsilon)
+                                                : std::sqrt(power + epsilon);
   }
   visit([&](double& number, std::size_t g, double w) {
     number = number / squares[g] *
@@ -307,11 +307,11 @@ void add_positions(Recipe& m, const attention::Model& model) {
   if (added.normalise)
     for (const Side side : {Q, K}) {
       const attention::SharedMatrix& w = side == Q ? added.normalise->query : added.normalise->key;
-      const bool is_over_all = added.normalise->over == attention::NormOver::all_heads;
-      m.norm[side] = NormOf{.rule = added.normalise->rule == attention::NormRule::rms ? "rms" : "layer",
-                            .over = is_over_all ? "all heads" : "head",
-                            .w = w.n_cols() ? listed(w) : std::vector<double>(m.d, 1.0),
-                            .epsilon = added.normalise->epsilon};
+      const bool is_over_all = added.normalise->over == attention::NormScope::all_heads;
+      m.norm[side] = NormSpec{.rule = added.normalise->rule == attention::NormRule::rms ? "rms" : "layer",
+                              .over = is_over_all ? "all heads" : "head",
+                              .w = w.n_cols() ? listed(w) : std::vector<double>(m.d, 1.0),
+                              .epsilon = added.normalise->epsilon};
     }
   double first = 0;
   if (const auto rotary = rotary_of(model)) {
@@ -320,22 +320,22 @@ void add_positions(Recipe& m, const attention::Model& model) {
     rope.pairs = rotary->pairs == positions::Pairs::halves ? "halves" : "neighbors";
     rope.base = rotary->base;
     rope.is_listed = rotary->inverse_frequencies.has_value();
-    rope.inverse = positions::frequencies(*rotary, m.d);
+    rope.inverse_frequencies = positions::frequencies(*rotary, m.d);
     if (rotary->scaling.rule == positions::ScalingRule::linear)
-      for (double& f : rope.inverse) f = positions::angle_at(*rotary, 1, f);
-    rope.magnitude = positions::magnitude(*rotary);
+      for (double& f : rope.inverse_frequencies) f = positions::angle_at(*rotary, 1, f);
+    rope.attention_factor = positions::attention_factor(*rotary);
     m.rope = {rope, rope};
     m.scaling = rotary->scaling;
     first = static_cast<double>(rotary->first);
   }
   m.pos = {positions_from(first + static_cast<double>(m.offset()), m.T), positions_from(first, m.S)};
   if (added.positions.alibi) {
-    for (std::size_t h = 0; h < m.H; ++h) m.slopes.push_back(slope_of(*added.positions.alibi, h, m.H));
+    for (std::size_t h = 0; h < m.H; ++h) m.slopes.push_back(alibi_slope(*added.positions.alibi, h, m.H));
     m.bias[0] = share(alibi_bias(m, m.slopes));
   }
   if (const auto& relative = added.positions.relative) {
-    m.relative = Relative{shared(relative->table), static_cast<double>(relative->max_distance),
-                          relative->bidirectional};
+    m.relative = RelativeBuckets{shared(relative->table), static_cast<double>(relative->max_distance),
+                                 relative->bidirectional};
     m.bias[1] = share(relative_bias(m, *m.relative));
   }
   if (!added.score_bias.empty())
@@ -348,7 +348,7 @@ void add_positions(Recipe& m, const attention::Model& model) {
 
 void add_mask(Recipe& m, const attention::Model& model) {
   const attention::Mask& mask = model.mask;
-  m.hidden = share(Block::of({m.B, 1, 1, m.S}, [&](auto b, auto, auto, auto j) {
+  m.masked = share(Block::of({m.B, 1, 1, m.S}, [&](auto b, auto, auto, auto j) {
     return !mask.hidden_keys.empty() && std::ranges::binary_search(mask.hidden_keys[b], j) ? 1.0 : 0.0;
   }));
   m.causal = mask.causal, m.aligns_last = mask.align == attention::MaskAlignment::last;
@@ -366,7 +366,7 @@ void add_mask(Recipe& m, const attention::Model& model) {
   m.visible = share(Block::of({m.B, 1, m.T, m.S}, [](auto...) { return 1.0; }));
   Block seen({m.B, 1, m.T, m.S});
   for (std::size_t b = 0; b < m.B; ++b) {
-    const arma::mat cells = attention::visible_cells(model, b);
+    const arma::mat cells = attention::visibility_matrix(model, b);
     for (std::size_t i = 0; i < m.T; ++i)
       for (std::size_t j = 0; j < m.S; ++j) seen.v[seen.at(b, 0, i, j)] = cells(i, j);
   }
@@ -426,7 +426,7 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
   for (const attention::GivenStage& given : model.given.stages) {
     if (std::ranges::find(run_stages(), given.stage) == run_stages().end()) continue;
     const std::size_t n = given.matrices.size() / m.B;
-    m.fixed.emplace_back(
+    m.overrides.emplace_back(
         given.stage,
         share(Block::of({m.B, n, given.matrices[0].n_rows(), given.matrices[0].n_cols()},
                         [&](auto b, auto h, auto i, auto j) { return given.matrices[b * n + h].at(i, j); })));
@@ -483,7 +483,7 @@ StageSet inputs_of(Stage stage) {
   }
 }
 
-const StageSet& below(Stage stage) {
+const StageSet& downstream(Stage stage) {
   static const auto all = [] {
     std::array<StageSet, attention::n_stages> sets;
     for (const Stage from : run_stages()) {
@@ -500,31 +500,31 @@ const StageSet& below(Stage stage) {
   return all[index(stage)];
 }
 
-StageSet below(StageSet stages) {
+StageSet downstream(StageSet stages) {
   StageSet all;
   for (const Stage s : run_stages())
-    if (stages[index(s)]) all |= below(s);
+    if (stages[index(s)]) all |= downstream(s);
   return all;
 }
 
-Shared Run::shared(Stage stage) {
-  Shared& known = made[index(stage)];
+SharedBlock Run::shared(Stage stage) {
+  SharedBlock& known = made[index(stage)];
   if (known) return known;
-  const auto fixed = std::ranges::find(m.fixed, stage, &std::pair<Stage, Shared>::first);
-  Block value = fixed != m.fixed.end() ? *fixed->second : node(stage);
-  for (const auto& [at, change] : m.after)
+  const auto overrides = std::ranges::find(m.overrides, stage, &std::pair<Stage, SharedBlock>::first);
+  Block value = overrides != m.overrides.end() ? *overrides->second : node(stage);
+  for (const auto& [at, change] : m.transforms)
     if (at == stage) value = change(value, *this);
   return made[index(stage)] = share(rounded(std::move(value), m.precision[index(stage)]));
 }
 
-Shared Run::seen(Stage stage) {
-  const Shared value = shared(stage);
+SharedBlock Run::seen(Stage stage) {
+  const SharedBlock value = shared(stage);
   for (const auto& [at, change] : m.reported)
     if (at == stage) return share(change(*value, *this));
   return value;
 }
 
-const Block& Run::prepared(Side side) {
+const Block& Run::score_input(Side side) {
   return (*this)[m.norms_last ? normed_stage[side] : rotated_stage[side]];
 }
 
@@ -537,16 +537,16 @@ Block Run::node(Stage stage) {
     case values:
       return projected(V);
     case normed_queries:
-      return prepared_by(true, Q);
+      return norm_or_rotate(true, Q);
     case normed_keys:
-      return prepared_by(true, K);
+      return norm_or_rotate(true, K);
     case rotated_queries:
-      return prepared_by(false, Q);
+      return norm_or_rotate(false, Q);
     case rotated_keys:
-      return prepared_by(false, K);
+      return norm_or_rotate(false, K);
     case scores: {
       if (m.uniform) return Block({m.B, m.H, m.T, m.S});
-      return products(prepared(Q), prepared(K));
+      return dot_products(score_input(Q), score_input(K));
     }
     case position_bias: {
       Block sum({m.B, m.H, 1, 1});
@@ -573,7 +573,7 @@ Block Run::node(Stage stage) {
     case contexts:
       return sums((*this)[dropped_weights], (*this)[values]);
     case concatenated:
-      return merged();
+      return combine_heads();
     case output: {
       const Block& c = (*this)[concatenated];
       if (!m.W[O]) return c;
@@ -601,11 +601,11 @@ Block Run::projected(Side side) {
   return split_heads(x, side == Q ? m.H : m.G, m.split[side]);
 }
 
-Block Run::prepared_by(bool norms, Side side) {
+Block Run::norm_or_rotate(bool norms, Side side) {
   const Stage other = norms ? rotated_stage[side] : normed_stage[side];
   const Block& from = (*this)[norms == m.norms_last ? other : side_stage[side]];
-  if (norms) return m.norm[side] && !m.omits_norm[side] ? normed(from, *m.norm[side]) : from;
-  return m.rope[side] && !m.omits_rotation[side] ? rotated(from, *m.rope[side], *m.pos[side]) : from;
+  if (norms) return m.norm[side] && !m.omits_norm[side] ? apply_norm(from, *m.norm[side]) : from;
+  return m.rope[side] && !m.omits_rotation[side] ? apply_rope(from, *m.rope[side], *m.pos[side]) : from;
 }
 
 namespace {
@@ -619,9 +619,9 @@ bool fits(const Block& heads, const std::vector<std::size_t>& of, const Block& o
 
 }  // namespace
 
-Block Run::products(const Block& queries, const Block& keys, bool are_grouped) const {
+Block Run::dot_products(const Block& queries, const Block& keys, bool are_grouped) const {
   Block s({queries.n[0], queries.n[1], queries.n[2], keys.n[2]});
-  const std::vector<std::size_t> of = are_grouped ? m.group[K] : counted(keys.n[1]);
+  const std::vector<std::size_t> of = are_grouped ? m.group[K] : index_range(keys.n[1]);
   if (queries.n[3] != keys.n[3] || !fits(s, of, keys)) return s;
   for (std::size_t b = 0; b < s.n[0]; ++b)
     for (std::size_t h = 0; h < s.n[1]; ++h) view(s, b, h) = view(keys, b, of[h]).t() * view(queries, b, h);
@@ -640,9 +640,9 @@ Block Run::sums(const Block& weights, const Block& values) const {
 }
 
 Block Run::step(ScoreStep step) {
-  const auto at = std::ranges::find(m.chain, step) - m.chain.begin();
-  const Block& s = (*this)[at > 0 ? stage_of(m.chain[static_cast<std::size_t>(at - 1)]) : scores];
-  if (!m.takes(step)) return s;
+  const auto at = std::ranges::find(m.step_order, step) - m.step_order.begin();
+  const Block& s = (*this)[at > 0 ? stage_of(m.step_order[static_cast<std::size_t>(at - 1)]) : scores];
+  if (!m.has_step(step)) return s;
   if (step == ScoreStep::scale) return zipped(s, *m.scale, std::multiplies<>());
   if (step == ScoreStep::softcap) {
     const double c = m.cap;
@@ -694,7 +694,8 @@ Block Run::softmax() {
   });
   const bool has_sink = m.sink && m.sink_form != "missing";
   const auto extra_of = [&](std::size_t h, double top) {
-    double sum = (m.mass != 0 ? m.mass * std::exp(-top) : 0) + m.unscaled_mass;
+    double sum =
+        (m.denominator_bias != 0 ? m.denominator_bias * std::exp(-top) : 0) + m.unscaled_denominator_bias;
     if (!has_sink) return sum;
     const double sink = (*m.sink)[h];
     const std::string_view form = m.sink_form;
@@ -730,7 +731,7 @@ Block Run::softmax() {
   return w;
 }
 
-Block Run::merged() {
+Block Run::combine_heads() {
   Block c = (*this)[contexts];
   for (const std::size_t h : m.heads_off)
     for (std::size_t b = 0; b < c.n[0]; ++b) std::fill_n(c.row(b, h, 0), c.n[2] * c.n[3], 0.0);

@@ -64,9 +64,9 @@ struct Block {
   double* row(std::size_t b, std::size_t h, std::size_t i) { return v.data() + at(b, h, i, 0); }
   const double* row(std::size_t b, std::size_t h, std::size_t i) const { return v.data() + at(b, h, i, 0); }
 };
-using Shared = std::shared_ptr<const Block>;
+using SharedBlock = std::shared_ptr<const Block>;
 
-inline Shared share(Block block) {
+inline SharedBlock share(Block block) {
   return std::make_shared<const Block>(std::move(block));
 }
 template <class F>
@@ -98,14 +98,14 @@ Block by_row(const Block& a, F f) {
   return made;
 }
 /// Returns 0, 1, …, n − 1.
-std::vector<std::size_t> counted(std::size_t n);
+std::vector<std::size_t> index_range(std::size_t n);
 /// Returns the block with an axis reordered: index k holds the former index order[k].
-Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& order);
+Block index_select(const Block& a, std::size_t axis, const std::vector<std::size_t>& order);
 /// Rolls an axis, as numpy.roll.
 Block rolled(const Block& a, std::size_t axis, long by);
 /// Reverses an axis; copies the values at one index to the whole axis.
 Block reversed(const Block& a, std::size_t axis);
-Block repeated(const Block& a, std::size_t axis, std::size_t place);
+Block repeat_index(const Block& a, std::size_t axis, std::size_t place);
 Block scaled(Block a, double factor);
 /// Returns the same numbers in storage order with another shape.
 Block reshaped(Block a, Shape shape);
@@ -129,28 +129,28 @@ inline constexpr std::array rotated_stage{Stage::rotated_queries, Stage::rotated
                                           Stage::output};
 
 struct Rope {
-  std::vector<double> inverse;  ///< radians per position, for each pair
+  std::vector<double> inverse_frequencies;  ///< radians per position, for each pair
   std::string_view pairs = "halves";
   std::size_t dims = 0;
   double base = 10000, sign = 1;
   std::string_view form = "right";
   std::optional<std::pair<std::string_view, Precision>> coarse = {};  ///< rounded part of the angles
   std::size_t first_column = 0;
-  bool is_listed = false;  ///< the frequencies are listed, not derived from the base
-  double magnitude = 1;    ///< of cosines and sines
+  bool is_listed = false;       ///< the frequencies are listed, not derived from the base
+  double attention_factor = 1;  ///< of cosines and sines
 };
 std::vector<double> frequencies_of(double base, std::size_t dims, double over);
 
-struct NormOf {
-  std::string_view rule = "rms", over = "head", form = "w", where = "inside";
+struct NormSpec {
+  std::string_view rule = "rms", over = "head", form = "w", epsilon_place = "inside";
   std::vector<double> w;
   double epsilon = 1e-6;
 };
 
-struct Relative {
-  Shared table;
+struct RelativeBuckets {
+  SharedBlock table;
   double max_distance = 128;
-  bool both = true;
+  bool is_bidirectional = true;
   int sign = 1;
   long shift = 0;
   std::size_t buckets = 0;  ///< 0: the size of the table
@@ -160,60 +160,62 @@ class Run;
 struct Recipe {
   std::size_t B = 1, T = 0, S = 0, D = 0, H = 1, G = 1, d = 0, dv = 0;
   bool cross = false, uniform = false;
-  std::array<Shared, 3> x;  ///< inputs of the query, key and value projections
-  std::array<Shared, 4> W, b;
+  std::array<SharedBlock, 3> x;  ///< inputs of the query, key and value projections
+  std::array<SharedBlock, 4> W, b;
   std::array<std::string_view, 3> split{"bands", "bands", "bands"};
-  Shared scale;
-  std::array<std::optional<NormOf>, 2> norm;
+  SharedBlock scale;
+  std::array<std::optional<NormSpec>, 2> norm;
   std::array<std::optional<Rope>, 2> rope;
   positions::Scaling scaling;
-  std::array<Shared, 2> pos;  ///< [sequence or 1][1][1][token]
+  std::array<SharedBlock, 2> pos;  ///< [sequence or 1][1][1][token]
   bool norms_last = false;
   std::array<bool, 2> omits_norm{}, omits_rotation{};
   bool omits_bias = false;
-  std::array<ScoreStep, 4> chain{ScoreStep::scale, ScoreStep::softcap, ScoreStep::bias, ScoreStep::mask};
+  std::array<ScoreStep, 4> step_order{ScoreStep::scale, ScoreStep::softcap, ScoreStep::bias, ScoreStep::mask};
   std::array<std::vector<std::size_t>, 3> group;  ///< of keys and values: the KV head of each head
   double cap = 0;                                 ///< 0: none
   std::string_view cap_form = "right";
   std::vector<double> slopes;  ///< of ALiBi; none without it
-  std::optional<Relative> relative;
-  std::array<Shared, 3> bias;  ///< ALiBi, relative, additive attn_mask
+  std::optional<RelativeBuckets> relative;
+  std::array<SharedBlock, 3> bias;  ///< ALiBi, relative, additive attn_mask
   std::array<double, 3> bias_count{1, 1, 1};
-  Shared hidden, hidden_rows;  ///< [sequence][1][1][key or query]: 1 if masked by padding
+  SharedBlock masked, masked_queries;  ///< [sequence][1][1][key or query]: 1 if masked by padding
   bool causal = true, aligns_last = true;
   std::optional<std::pair<long, long>> window;  ///< −1: no limit
   std::size_t prefix = 0;
   std::vector<std::size_t> documents;
   std::vector<attention::MaskCell> cells;
-  long shift = 0;  ///< of the causal edge
-  Shared visible;  ///< [sequence][1 or head][query][key]
+  long shift = 0;       ///< of the causal edge
+  SharedBlock visible;  ///< [sequence][1 or head][query][key]
   std::string_view method = "-inf", empty = "nan";
   double mask_value = 0;  ///< for the methods "value" and "plus value"
   std::optional<std::vector<double>> sink;
   std::string_view sink_form = "right";
-  double mass = 0, unscaled_mass = 0;  ///< added to the softmax denominator, with and without exp(−max)
-  std::size_t axis = 3;                ///< axis of the softmax
+  double denominator_bias = 0,
+         unscaled_denominator_bias = 0;  ///< added to the softmax denominator, with and without exp(−max)
+  std::size_t axis = 3;                  ///< axis of the softmax
   bool twice = false;
   double rate = 0;
-  Shared drop;  ///< of 0 and 1
+  SharedBlock drop;  ///< of 0 and 1
   std::string_view drop_form = "right", merge = "concatenate";
   std::vector<std::size_t> heads_off;
-  using Then = std::function<Block(const Block&, Run&)>;
-  std::vector<std::pair<Stage, Then>> after, reported;  ///< applied to a stage; to its reported value only
-  std::vector<std::pair<Stage, Shared>> fixed;          ///< overridden in the model instead of computed
+  using Transform = std::function<Block(const Block&, Run&)>;
+  std::vector<std::pair<Stage, Transform>> transforms,
+      reported;                                          ///< applied to a stage; to its reported value only
+  std::vector<std::pair<Stage, SharedBlock>> overrides;  ///< overridden in the model instead of computed
   std::array<Precision, attention::n_stages> precision{};
-  bool has_loose_names = false;  ///< score steps are reordered, so that their stage names are ambiguous
-  double close = 1e-7;           ///< relative accuracy of fitted numbers
+  bool has_reordered_steps = false;  ///< score steps are reordered, so that their stage names are ambiguous
+  double relative_tolerance = 1e-7;  ///< relative accuracy of fitted numbers
   int digits = 6;
 
-  void then(Stage stage, Then change) { after.emplace_back(stage, std::move(change)); }
+  void transform(Stage stage, Transform change) { transforms.emplace_back(stage, std::move(change)); }
   bool has_bias() const { return bias[0] || bias[1] || bias[2]; }
   double plain_scale() const { return scale->v.size() == 1 ? scale->v[0] : 0; }
   void set_scale(double factor) { scale = share(Block({1, 1, 1, 1}, factor)); }
   long offset() const { return static_cast<long>(S) - static_cast<long>(T); }
   std::size_t width(Side side) const { return W[side] ? W[side]->n[3] : 0; }
   bool has(Stage stage) const;
-  bool takes(ScoreStep step) const {
+  bool has_step(ScoreStep step) const {
     return (step != ScoreStep::softcap || cap != 0) && (step != ScoreStep::bias || has_bias());
   }
 };
@@ -222,40 +224,40 @@ struct Recipe {
 std::optional<Recipe> recipe_of(const attention::Model& model);
 
 /// Computes the mask from a recipe's rules, 1 where unmasked: [sequence][1][query][key].
-Block visible_by_rules(const Recipe& m);
+Block mask_from_rules(const Recipe& m);
 /// Returns n consecutive positions of tokens, starting at `first`.
-Shared positions_from(double first, std::size_t n);
+SharedBlock positions_from(double first, std::size_t n);
 Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string_view distance = "abs",
                  long shift = 0);
-Block relative_bias(const Recipe& m, const Relative& relative);
-Block rotated(const Block& x, const Rope& rope, const Block& positions);
-Block normed(const Block& x, const NormOf& norm);
+Block relative_bias(const Recipe& m, const RelativeBuckets& relative);
+Block apply_rope(const Block& x, const Rope& rope, const Block& positions);
+Block apply_norm(const Block& x, const NormSpec& norm);
 
 /// Stages of a recipe, computed on demand.
 class Run {
  public:
   explicit Run(const Recipe& recipe) : m(recipe) {}
   const Recipe& m;
-  std::array<Shared, attention::n_stages> made;  ///< known or computed
+  std::array<SharedBlock, attention::n_stages> made;  ///< known or computed
 
   const Block& operator[](Stage stage) { return *shared(stage); }
-  Shared shared(Stage stage);
+  SharedBlock shared(Stage stage);
   /// Returns the stage as it would be reported, which may differ from the value used in the computation.
-  Shared seen(Stage stage);
+  SharedBlock seen(Stage stage);
   /// Returns queries or keys as used in the scores, after norm and rotation.
-  const Block& prepared(Side side);
+  const Block& score_input(Side side);
   /// Returns the scores that the softmax receives.
-  const Block& softmax_input() { return (*this)[stage_of(m.chain.back())]; }
-  Block products(const Block& queries, const Block& keys, bool are_grouped = true) const;
+  const Block& softmax_input() { return (*this)[stage_of(m.step_order.back())]; }
+  Block dot_products(const Block& queries, const Block& keys, bool are_grouped = true) const;
   Block sums(const Block& weights, const Block& values) const;
 
  private:
   Block node(Stage stage);
   Block projected(Side side);
-  Block prepared_by(bool norms, Side side);
+  Block norm_or_rotate(bool norms, Side side);
   Block step(ScoreStep step);
   Block softmax();
-  Block merged();
+  Block combine_heads();
 };
 
 constexpr std::size_t index(Stage stage) {
@@ -267,9 +269,9 @@ std::span<const Stage> run_stages();
 /// Returns the inputs of a stage for any order of norm and rotation and of the score steps.
 StageSet inputs_of(Stage stage);
 /// Returns all stages that depend on these, including themselves.
-StageSet below(StageSet stages);
-const StageSet& below(Stage stage);
-inline bool is_of_keys(Stage stage) {
+StageSet downstream(StageSet stages);
+const StageSet& downstream(Stage stage);
+inline bool has_key_rows(Stage stage) {
   return attention::info(stage).rows == attention::Rows::keys;
 }
 

@@ -22,14 +22,14 @@ struct Cell {
 
 /// Visits all numbers of a reading in the exact model, with those of the other models, if any.
 template <class Visit>
-void for_each_cell(const Observed& observed, const Reading& r, const Computed& exact, const Computed* coarse,
-                   Visit visit, const Computed* third = nullptr) {
+void for_each_cell(const ObservedTensor& observed, const Reading& r, const LazyTrace& exact,
+                   const LazyTrace* coarse, Visit visit, const LazyTrace* third = nullptr) {
   const std::vector<Part> parts = parts_of(r, exact);
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    const auto form_in = [&](const Computed* model) {
+    const auto form_in = [&](const LazyTrace* model) {
       return model ? model->form(r, parts[k].sequence, parts[k].head) : arma::mat();
     };
-    const arma::mat numbers = numbers_of(observed, r, parts[k], exact), e = form_in(&exact),
+    const arma::mat numbers = extract_matrix(observed, r, parts[k], exact), e = form_in(&exact),
                     c = form_in(coarse), t = form_in(third);
     for (std::size_t a = 0; a < numbers.n_rows; ++a)
       for (std::size_t j = 0; j < numbers.n_cols; ++j)
@@ -37,7 +37,7 @@ void for_each_cell(const Observed& observed, const Reading& r, const Computed& e
   }
 }
 
-ErrorSum error_sum(const Observed& observed, const Reading& reading, const Computed& exact) {
+ErrorSum error_sum(const ObservedTensor& observed, const Reading& reading, const LazyTrace& exact) {
   ErrorSum sum;
   for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
     const double error = abs_difference(c.observed, c.exact);
@@ -47,11 +47,11 @@ ErrorSum error_sum(const Observed& observed, const Reading& reading, const Compu
   return sum;
 }
 
-const Reading* nearest_reading(const Observed& observed, const Computed& exact) {
+const Reading* nearest_reading(const ObservedTensor& observed, const LazyTrace& exact) {
   const Reading* nearest = nullptr;
   double least = 0;
   for (const Reading& reading : observed.readings) {
-    if (!stage_for(exact.model(), reading.stage)) continue;
+    if (!effective_stage(exact.model(), reading.stage)) continue;
     const double squares = observed.readings.size() == 1 ? 0 : error_sum(observed, reading, exact).squares;
     if (!nearest || squares < least) nearest = &reading, least = squares;
   }
@@ -60,38 +60,38 @@ const Reading* nearest_reading(const Observed& observed, const Computed& exact) 
 
 /// Similarity of a tensor to the coarse version of an exact model.
 struct Similarity {
-  bool tells = false;       ///< it differs from the exact stage
-  bool on_grid = false;     ///< all numbers that differ from the exact stage are numbers of the coarse type
-  bool grid_tells = false;  ///< this is unlikely by chance for numbers of its own type
-  double value = 0;         ///< correlation of its errors with those of our coarse stage, −1 … 1
-  double error = 0;         ///< sum of its squared errors
+  bool is_informative = false;  ///< it differs from the exact stage
+  bool on_grid = false;  ///< all numbers that differ from the exact stage are numbers of the coarse type
+  bool is_grid_evidence = false;  ///< this is unlikely by chance for numbers of its own type
+  double value = 0;               ///< correlation of its errors with those of our coarse stage, −1 … 1
+  double error = 0;               ///< sum of its squared errors
 };
 
 // Largest ratio of observed errors to ours: root mean square over a tensor or head, over a row or column, and
 // maximum. For NumPy's float16 and bfloat16, where each operation of a softmax rounds, the ratios are below
 // 2, 2.7 and 2.4 when many numbers are averaged.
-constexpr double most_times_usual = 2.5, most_times_line = 3, most_times_largest = 4;
+constexpr double max_error_ratio = 2.5, max_line_error_ratio = 3, max_peak_error_ratio = 4;
 /// Numbers with almost no error, or none, where ours have some: so many are no coincidence.
-constexpr double enough_to_be_small = 8;
-constexpr std::size_t enough_to_be_exact = 6;
+constexpr double min_small_errors = 8;
+constexpr std::size_t min_exact_numbers = 6;
 /// Our errors must exceed the tolerance by this factor before their absence in a tensor counts.
-constexpr double plainly_beyond = 3;
+constexpr double min_excess_ratio = 3;
 /// If this share of numbers is within a quarter of its error from ours, no line may be further from ours than
 /// this many times the expected error; some roundings flip.
-constexpr double nearly_ours = 0.75, quarter = 0.25, most_times_apart = 3;
+constexpr double min_share_near_ours = 0.75, quarter = 0.25, max_distance_ratio = 3;
 /// Limits on n numbers are widened by the factor 1 + few / √n.
 constexpr double few = 4;
 /// Common factor allowed in all errors: so many roundings of shared factors, and so many standard errors.
 constexpr double common_roundings = 3, standard_errors = 5;
 /// Smallest correlation of errors of the same origin, without other evidence.
-constexpr double alike = 0.5, hardly_alike = 0.3;
+constexpr double min_off_grid_correlation = 0.5, min_error_correlation = 0.3;
 /// Widens limits for a sample, whose errors may be smaller or different.
 constexpr double sample_slack = 4;
 /// Numbers on a coarse grid that are evidence: by chance, one in 8 float16 numbers is a bfloat16 number, and
 /// one in 8192 float32 numbers is a float16 number.
-constexpr std::size_t enough_of_float16 = 8, enough_of_finer = 2;
+constexpr std::size_t min_float16_numbers = 8, min_finer_numbers = 2;
 /// Errors, in units of a coarse type, too large to try it; softmax amplifies errors.
-constexpr double hopeless = 512;
+constexpr double max_error_units = 512;
 
 bool is_softmax(Stage stage) {
   return stage == Stage::unmasked_weights || stage == Stage::weights;
@@ -105,7 +105,7 @@ Precision grid_of(const Precisions& types, Stage stage) {
 
 /// Whether only the errors are evidence: results of coarse factors or a coarse softmax can be any float32 or
 /// float64 numbers.
-bool needs_alike(const Precisions& types) {
+bool needs_similar_errors(const Precisions& types) {
   return types.factors != Precision::float64 || types.softmax != Precision::float64;
 }
 
@@ -117,74 +117,76 @@ double exponent(Stage stage, double number) {
 }
 
 /// Sums of squared errors of a line, head or tensor, and of the expected errors.
-struct Energy {
+struct ErrorStats {
   double error = 0, coarse = 0, expected = 0, expected_squares = 0, slack = 0;
-  double apart = 0;                          // squared differences between observed numbers and ours
-  double flips = 0;                          // the same if each rounds to its other neighbor
-  double follows = 0, size = 0, spread = 0;  // for the regression of errors on exact numbers
-  std::size_t n = 0, n_off = 0, n_ours_off = 0;
+  double distance_squares = 0;                  // squared differences between observed numbers and ours
+  double flips = 0;                             // the same if each rounds to its other neighbor
+  double covariance = 0, size = 0, spread = 0;  // for the regression of errors on exact numbers
+  std::size_t n = 0, n_differing = 0, n_ours_differing = 0;
 
   /// unit is the relative rounding error of a number; bias is the systematic part of the error.
   void add(const Cell& c, double unit, double allowed, double bias) {
     const double e = c.observed - c.exact, ours = c.coarse - c.exact;
-    ++n, n_off += std::abs(e) > allowed, n_ours_off += std::abs(ours) > plainly_beyond * allowed;
+    ++n, n_differing += std::abs(e) > allowed,
+        n_ours_differing += std::abs(ours) > min_excess_ratio * allowed;
     const double own = ours == 0 ? 0 : unit * c.exact;
     const double square = ours * ours + own * own / 3;  // uniform between −own and own
-    apart += (e - ours) * (e - ours), flips += 4 * own * own;
+    distance_squares += (e - ours) * (e - ours), flips += 4 * own * own;
     error += e * e, coarse += ours * ours, slack += allowed * allowed;
     expected += square, expected_squares += square * square;
-    follows += (e - bias) * c.exact, size += c.exact * c.exact;
+    covariance += (e - bias) * c.exact, size += c.exact * c.exact;
     spread += (square + allowed * allowed) * c.exact * c.exact;
   }
   /// Returns the effective count of the expected errors.
   double count() const { return expected_squares > 0 ? expected * expected / expected_squares : 0; }
   /// Whether the errors are about as large as ours. With few numbers ours may be exact by chance, so that at
   /// least mean_square, that of all numbers, is expected.
-  bool is_usual(double times, double mean_square = 0) const {
-    const double most = times * (1 + few / std::sqrt(std::max(1.0, count())));
-    const double least = count() < enough_to_be_small ? mean_square * static_cast<double>(n) : 0;
-    if (error > most * most * std::max(expected, least) + slack) return false;
-    if (n_ours_off >= enough_to_be_exact && n_off == 0) return false;
-    return count() < enough_to_be_small || most * most * error + slack >= coarse;
+  bool has_expected_size(double times, double mean_square = 0) const {
+    const double maximum = times * (1 + few / std::sqrt(std::max(1.0, count())));
+    const double least = count() < min_small_errors ? mean_square * static_cast<double>(n) : 0;
+    if (error > maximum * maximum * std::max(expected, least) + slack) return false;
+    if (n_ours_differing >= min_exact_numbers && n_differing == 0) return false;
+    return count() < min_small_errors || maximum * maximum * error + slack >= coarse;
   }
   bool is_ours(double mean_square) const {
-    const double most = most_times_apart * most_times_apart;
-    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flips;
+    const double maximum = max_distance_ratio * max_distance_ratio;
+    return distance_squares <=
+           maximum * std::max(expected, mean_square * static_cast<double>(n)) + slack + flips;
   }
   /// Whether the errors contain no multiple of the exact numbers beyond a few roundings.
   bool is_unbiased(double unit) const {
     if (size == 0) return true;
     const double common = expected > 0 ? common_roundings * unit : 0;
-    return std::abs(follows) <= common * size + standard_errors * std::sqrt(spread);
+    return std::abs(covariance) <= common * size + standard_errors * std::sqrt(spread);
   }
 };
 
-struct EnergyLines {
-  std::vector<Energy> all;
-  Energy& operator[](std::size_t k) {
+struct ErrorStatsByLine {
+  std::vector<ErrorStats> all;
+  ErrorStats& operator[](std::size_t k) {
     if (k >= all.size()) all.resize(k + 1);
     return all[k];
   }
 };
 
 /// Whether a tensor is too far from the exact stage for the type; needs no coarse stage.
-bool is_hopeless(const Observed& observed, const Reading& reading, const Computed& exact, double unit) {
+bool is_too_far(const ObservedTensor& observed, const Reading& reading, const LazyTrace& exact, double unit) {
   double error = 0, size = 0;
   for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
     if (!std::isfinite(c.observed) || !std::isfinite(c.exact)) return;
     error += (c.observed - c.exact) * (c.observed - c.exact), size += c.exact * c.exact;
   });
-  const double most = std::min(0.5, hopeless * unit);
-  return error > most * most * size;
+  const double maximum = std::min(0.5, max_error_units * unit);
+  return error > maximum * maximum * size;
 }
 
 /// Whether some numbers differ from the exact stage and all of these are on the coarse grid, the only
 /// evidence of the arithmetic; needs no coarse stage.
-bool may_show(const Observed& observed, const Computed& exact, const Model& coarse,
-              const Tolerance& tolerance) {
+bool may_be_evidence(const ObservedTensor& observed, const LazyTrace& exact, const Model& coarse,
+                     const Tolerance& tolerance) {
   const Precisions types = precisions_of(coarse);
   return std::ranges::any_of(observed.readings, [&](const Reading& reading) {
-    if (!stage_for(exact.model(), reading.stage)) return false;
+    if (!effective_stage(exact.model(), reading.stage)) return false;
     const Precision grid = grid_of(types, reading.stage);
     bool differs = false, lies_on_grid = true;
     for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
@@ -204,11 +206,12 @@ bool may_show(const Observed& observed, const Computed& exact, const Model& coar
 /// Libraries round in different places, so bits are not compared. Errors must be about as large as those of
 /// our own coarse stage, in total and in each head, row and column; the largest must not stand out, and they
 /// must not be proportional to the numbers. For samples only the total is checked, with wider limits.
-std::optional<Similarity> judged(const Observed& observed, const Reading& reading, const Computed& exact,
-                                 const Computed& coarse, const Tolerance& tolerance) {
+std::optional<Similarity> judge_similarity(const ObservedTensor& observed, const Reading& reading,
+                                           const LazyTrace& exact, const LazyTrace& coarse,
+                                           const Tolerance& tolerance) {
   const Precisions types = precisions_of(coarse.model());
   const double unit = attention::rounding_error(types.coarsest(), 1);
-  if (is_hopeless(observed, reading, exact, unit)) return std::nullopt;
+  if (is_too_far(observed, reading, exact, unit)) return std::nullopt;
   const bool is_ours = agreement(observed, reading, coarse, tolerance).within,
              is_exact = is_ours && agreement(observed, reading, exact, tolerance).within;
   const auto slack = [&](double number) {
@@ -221,49 +224,51 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
   const Precision coarser = grid == Precision::float16 ? Precision::bfloat16 : Precision::float16;
   const bool has_coarser = grid != Precision::bfloat16;
   bool possible = true;
-  Energy all;
-  EnergyLines parts, rows, columns;
+  ErrorStats all;
+  ErrorStatsByLine parts, rows, columns;
   double largest = 0, farthest = 0, products = 0;
-  std::size_t n = 0, n_off = 0, n_on_grid = 0, n_on_coarser = 0;
+  std::size_t n = 0, n_differing = 0, n_on_grid = 0, n_on_coarser = 0;
   for_each_cell(observed, reading, exact, &coarse, [&](const Cell& c) {
     if (!std::isfinite(c.observed) || !std::isfinite(c.exact) || !std::isfinite(c.coarse)) {
-      possible = possible && (are_same(c.observed, c.coarse) || are_same(c.observed, c.exact));
+      possible =
+          possible && (equal_or_both_nan(c.observed, c.coarse) || equal_or_both_nan(c.observed, c.exact));
       return;
     }
     const double d = std::abs(c.observed - c.exact), allowed = slack(c.exact);
-    for (Energy* energy : {&all, &parts[c.part], &rows[c.part * reading.n_rows + c.row],
-                           &columns[c.part * reading.n_columns + c.column]})
-      energy->add(c, own_unit * exponent(reading.stage, c.exact), allowed,
-                  coarse.is_cut() ? c.coarse - c.exact : 0);
+    for (ErrorStats* stats : {&all, &parts[c.part], &rows[c.part * reading.n_rows + c.row],
+                              &columns[c.part * reading.n_columns + c.column]})
+      stats->add(c, own_unit * exponent(reading.stage, c.exact), allowed,
+                 coarse.is_truncated() ? c.coarse - c.exact : 0);
     ++n;
     largest = std::max(largest, std::abs(c.coarse - c.exact));
     farthest = std::max(farthest, d - allowed);
     products += (c.observed - c.exact) * (c.coarse - c.exact);
     if (d <= allowed) return;
-    ++n_off;
+    ++n_differing;
     n_on_grid += attention::rounded(grid, c.observed) == c.observed;
     n_on_coarser += attention::rounded(coarser, c.observed) == c.observed;
   });
-  const std::size_t enough = grid == Precision::float16 ? enough_of_float16 : enough_of_finer;
+  const std::size_t enough = grid == Precision::float16 ? min_float16_numbers : min_finer_numbers;
   const bool is_finer = round_trip_error(observed.rounding, 1) < own_unit;
-  const bool grid_tells = n_off >= enough && n_on_grid == n_off && is_finer;
-  if (is_ours) return Similarity{!is_exact, true, grid_tells, 1, all.error};
+  const bool is_grid_evidence = n_differing >= enough && n_on_grid == n_differing && is_finer;
+  if (is_ours) return Similarity{!is_exact, true, is_grid_evidence, 1, all.error};
   if (!possible || n == 0) return std::nullopt;
-  Similarity result{n_off > 0, n_on_grid == n_off, grid_tells, 0, all.error};
+  Similarity result{n_differing > 0, n_on_grid == n_differing, is_grid_evidence, 0, all.error};
   if (all.error > 0 && all.coarse > 0) result.value = products / std::sqrt(all.error * all.coarse);
   const double more = 1 + few / std::sqrt(static_cast<double>(n));
   if (exact.sample()) {
-    const double most = sample_slack * more * most_times_usual;
-    const bool far = farthest > 2 * sample_slack * most_times_largest * largest ||
-                     all.error > most * most * all.coarse + all.slack;
+    const double maximum = sample_slack * more * max_error_ratio;
+    const bool far = farthest > 2 * sample_slack * max_peak_error_ratio * largest ||
+                     all.error > maximum * maximum * all.coarse + all.slack;
     return far ? std::nullopt : std::optional(result);
   }
-  if (farthest > more * most_times_largest * largest) return std::nullopt;
-  const double most = more * most_times_usual;  // compared with our actual errors, not the expected ones
-  if (all.error > most * most * all.coarse + all.slack || most * most * all.error + all.slack < all.coarse)
+  if (farthest > more * max_peak_error_ratio * largest) return std::nullopt;
+  const double maximum = more * max_error_ratio;  // compared with our actual errors, not the expected ones
+  if (all.error > maximum * maximum * all.coarse + all.slack ||
+      maximum * maximum * all.error + all.slack < all.coarse)
     return std::nullopt;
-  for (const Energy& part : parts.all)
-    if (!part.is_usual(most_times_usual) || !part.is_unbiased(unit)) return std::nullopt;
+  for (const ErrorStats& part : parts.all)
+    if (!part.has_expected_size(max_error_ratio) || !part.is_unbiased(unit)) return std::nullopt;
   const double mean_square = all.coarse / static_cast<double>(n);
   std::size_t n_ours = 0, n_seen = 0;
   for_each_cell(observed, reading, exact, &coarse, [&](const Cell& c) {
@@ -272,26 +277,28 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     ++n_seen, n_ours += std::abs(c.observed - c.coarse) <= slack(c.exact) + quarter * error;
   });
   const bool are_ours =
-      n_seen > 0 && static_cast<double>(n_ours) >= nearly_ours * static_cast<double>(n_seen);
-  for (const EnergyLines* lines : {&rows, &columns})
-    for (const Energy& line : lines->all)
-      if (!line.is_usual(most_times_line, mean_square) || (are_ours && !line.is_ours(mean_square)))
+      n_seen > 0 && static_cast<double>(n_ours) >= min_share_near_ours * static_cast<double>(n_seen);
+  for (const ErrorStatsByLine* lines : {&rows, &columns})
+    for (const ErrorStats& line : lines->all)
+      if (!line.has_expected_size(max_line_error_ratio, mean_square) ||
+          (are_ours && !line.is_ours(mean_square)))
         return std::nullopt;
-  if (n_off >= enough && has_coarser && n_on_coarser == n_off) return std::nullopt;
+  if (n_differing >= enough && has_coarser && n_on_coarser == n_differing) return std::nullopt;
   return result;
 }
 
 /// Whether the similarity of a tensor alone is evidence of that arithmetic.
-bool shows(const Similarity& similarity, const Precisions& types) {
-  if (!similarity.tells || !similarity.on_grid) return false;
-  return !needs_alike(types) || similarity.grid_tells || similarity.value >= hardly_alike;
+bool is_evidence(const Similarity& similarity, const Precisions& types) {
+  if (!similarity.is_informative || !similarity.on_grid) return false;
+  return !needs_similar_errors(types) || similarity.is_grid_evidence ||
+         similarity.value >= min_error_correlation;
 }
 
-std::optional<Similarity> similarity_of(const Observed& observed, const Computed& exact,
-                                        const Computed& coarse, const Tolerance& tolerance) {
+std::optional<Similarity> similarity_of(const ObservedTensor& observed, const LazyTrace& exact,
+                                        const LazyTrace& coarse, const Tolerance& tolerance) {
   for (const Reading& reading : observed.readings) {
-    if (!stage_for(coarse.model(), reading.stage)) continue;
-    if (auto similarity = judged(observed, reading, exact, coarse, tolerance)) return similarity;
+    if (!effective_stage(coarse.model(), reading.stage)) continue;
+    if (auto similarity = judge_similarity(observed, reading, exact, coarse, tolerance)) return similarity;
   }
   return std::nullopt;
 }
@@ -299,29 +306,31 @@ std::optional<Similarity> similarity_of(const Observed& observed, const Computed
 /// Returns the mean similarity and the summed errors of all tensors; nullopt if one of them is not a coarse
 /// version of the exact model, or none is evidence of this arithmetic. For samples the similarity is 0 if
 /// possible.
-std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, const Computed& exact,
-                                        const Computed& coarse, const Tolerance& tolerance) {
-  const auto may_tell = [&](const Observed& tensor) {
-    return may_show(tensor, exact, coarse.model(), tolerance);
+std::optional<Similarity> similarity_of(const std::vector<ObservedTensor>& observed, const LazyTrace& exact,
+                                        const LazyTrace& coarse, const Tolerance& tolerance) {
+  const auto may_tell = [&](const ObservedTensor& tensor) {
+    return may_be_evidence(tensor, exact, coarse.model(), tolerance);
   };
   if (!exact.sample() && std::ranges::none_of(observed, may_tell)) return std::nullopt;
   double sum = 0, n = 0, error = 0;
-  bool on_grid = false, grid_tells = false, off_grid_alike = true;
-  for (const Observed& tensor : observed) {
+  bool on_grid = false, is_grid_evidence = false, off_grid_alike = true;
+  for (const ObservedTensor& tensor : observed) {
     const auto similarity = similarity_of(tensor, exact, coarse, tolerance);
     if (!similarity) return std::nullopt;
     error += similarity->error;
-    if (!similarity->tells) continue;
+    if (!similarity->is_informative) continue;
     sum += similarity->value, ++n;
     on_grid = on_grid || similarity->on_grid;
-    grid_tells = grid_tells || similarity->grid_tells;
-    off_grid_alike = off_grid_alike && (similarity->on_grid || similarity->value >= alike);
+    is_grid_evidence = is_grid_evidence || similarity->is_grid_evidence;
+    off_grid_alike = off_grid_alike && (similarity->on_grid || similarity->value >= min_off_grid_correlation);
   }
   if (exact.sample()) return Similarity{};  // evidence requires all rows
   if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
   const double mean = sum / n;
-  if (needs_alike(precisions_of(coarse.model())) && !grid_tells && mean < hardly_alike) return std::nullopt;
-  return Similarity{true, true, grid_tells, mean, error};
+  if (needs_similar_errors(precisions_of(coarse.model())) && !is_grid_evidence &&
+      mean < min_error_correlation)
+    return std::nullopt;
+  return Similarity{true, true, is_grid_evidence, mean, error};
 }
 
 /// Errors are smaller if below this share, and by more than so many mean squares, beyond chance.
@@ -333,13 +342,13 @@ constexpr double scale_roundings = 3, scale_errors = 6;
 
 /// Whether errors that look like coarse arithmetic are those of another scale of the scores, beyond a few
 /// roundings of it and chance.
-bool are_of_another_scale(const std::vector<Observed>& observed, const Computed& exact,
-                          const Computed& coarse) {
+bool match_other_scale(const std::vector<ObservedTensor>& observed, const LazyTrace& exact,
+                       const LazyTrace& coarse) {
   const double factor = attention::scale_factor(exact.model()) * (1 + scale_step);
-  const Computed moved(mistakes::with_scale(exact.model(), {attention::ScaleRule::factor, factor}));
+  const LazyTrace moved(mistakes::with_scale(exact.model(), {attention::ScaleRule::factor, factor}));
   if (moved.model() == exact.model()) return false;
   double along = 0, size = 0;
-  for (const Observed& tensor : observed) {
+  for (const ObservedTensor& tensor : observed) {
     const Reading* reading = nearest_reading(tensor, exact);
     if (!reading || reading->stage < Stage::scaled_scores || tensor.tensor.numbers.empty()) continue;
     double products = 0, squares = 0, noise = 0, n = 0;
@@ -347,7 +356,7 @@ bool are_of_another_scale(const std::vector<Observed>& observed, const Computed&
       for (const double number : {c.observed, c.exact, c.coarse, c.third})
         if (!std::isfinite(number)) return;
       const double slope = (c.third - c.exact) / scale_step,
-                   error = c.observed - (coarse.is_cut() ? c.coarse : c.exact);
+                   error = c.observed - (coarse.is_truncated() ? c.coarse : c.exact);
       products += error * slope, squares += slope * slope;
       noise += (c.coarse - c.exact) * (c.coarse - c.exact), ++n;
     };
@@ -361,7 +370,7 @@ bool are_of_another_scale(const std::vector<Observed>& observed, const Computed&
 }
 
 /// Similarities that differ by less are equivalent.
-constexpr double about = 0.1;
+constexpr double similarity_margin = 0.1;
 /// Models whose errors agree to this relative difference cannot be told apart by the tensors.
 constexpr double same = 1e-6;
 /// Smallest similarity of a special kind of float16, and its lead over plain float16, which few numbers
@@ -378,7 +387,7 @@ bool is_special(const RoundedModel& found) {
 
 /// Erases each model for which goes(model, other) holds for any other.
 template <class Goes>
-void erase_beside(std::vector<RoundedModel>& all, Goes goes) {
+void erase_dominated(std::vector<RoundedModel>& all, Goes goes) {
   std::erase_if(all, [&, before = all](const RoundedModel& found) {
     return std::ranges::any_of(before, [&](const RoundedModel& other) { return goes(found, other); });
   });
@@ -386,20 +395,23 @@ void erase_beside(std::vector<RoundedModel>& all, Goes goes) {
 
 /// Returns the models about as likely as the best, and equivalent ones of the same cause.
 std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
-  erase_beside(all, [](const RoundedModel& found, const RoundedModel& other) {
+  erase_dominated(all, [](const RoundedModel& found, const RoundedModel& other) {
     return is_special(found) && other.exact == found.exact && cause_of(other) == "half_precision" &&
            (found.similarity < evident || other.similarity > found.similarity - plainly);
   });
-  erase_beside(all, [](const RoundedModel& found, const RoundedModel& other) {  // products are cut or rounded
-    return other.exact == found.exact && cause_of(other) == cause_of(found) &&
-           other.rounding.arithmetic != found.rounding.arithmetic && other.similarity > found.similarity;
-  });
+  erase_dominated(
+      all, [](const RoundedModel& found, const RoundedModel& other) {  // products are cut or rounded
+        return other.exact == found.exact && cause_of(other) == cause_of(found) &&
+               other.rounding.arithmetic != found.rounding.arithmetic && other.similarity > found.similarity;
+      });
   if (all.empty()) return all;
   const double best = std::ranges::max_element(all, {}, &RoundedModel::similarity)->similarity;
   std::vector<RoundedModel> likely = all;
-  std::erase_if(likely, [&](const RoundedModel& found) { return found.similarity < best - about; });
+  std::erase_if(likely,
+                [&](const RoundedModel& found) { return found.similarity < best - similarity_margin; });
   std::erase_if(all, [&](const RoundedModel& found) {
-    return found.similarity < best - about && std::ranges::none_of(likely, [&](const RoundedModel& other) {
+    return found.similarity < best - similarity_margin &&
+           std::ranges::none_of(likely, [&](const RoundedModel& other) {
              return cause_of(other) == cause_of(found) &&
                     std::abs(other.error - found.error) <= same * other.error;
            });
@@ -409,16 +421,16 @@ std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
 
 }  // namespace
 
-std::vector<ErrorSum> error_sums(const std::vector<Observed>& observed, const Computed& exact) {
+std::vector<ErrorSum> error_sums(const std::vector<ObservedTensor>& observed, const LazyTrace& exact) {
   std::vector<ErrorSum> sums;
-  for (const Observed& tensor : observed) {
+  for (const ObservedTensor& tensor : observed) {
     const Reading* reading = nearest_reading(tensor, exact);
     sums.push_back(reading ? error_sum(tensor, *reading, exact) : ErrorSum{arma::datum::inf, 0});
   }
   return sums;
 }
 
-bool errs_less(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second) {
+bool has_smaller_errors(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second) {
   bool plainly = false;
   for (std::size_t k = 0; k < first.size(); ++k) {
     const double a = first[k].squares, b = second[k].squares;
@@ -431,59 +443,62 @@ bool errs_less(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& 
 
 std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
                                          const std::vector<Hypothesis>& roundings, const Sampler* sampler,
-                                         const Tolerance& tolerance, const core::Token& token) {
+                                         const Tolerance& tolerance, const core::StopToken& token) {
   std::vector<RoundedModel> all;
   for (const ExactModel& model : models) {
-    std::optional<Computed> few;
+    std::optional<LazyTrace> few;
     if (sampler) few.emplace(model.model, sampler);
-    const Computed exact(model.model);
+    const LazyTrace exact(model.model);
     for (const Hypothesis& rounding : roundings) {
-      if (!token.goes_on()) return likeliest(std::move(all));
+      if (!token.should_continue()) return likeliest(std::move(all));
       token.count(1);
-      Model coarse = rounding.made(model.model);
+      Model coarse = rounding.injected(model.model);
       if (coarse == model.model || attention::check(coarse)) continue;
-      if (few && !similarity_of(*model.observed, *few, Computed(coarse, sampler), tolerance)) continue;
-      const Computed ours(coarse, nullptr, rounding.arithmetic);
+      if (few && !similarity_of(*model.observed, *few, LazyTrace(coarse, sampler), tolerance)) continue;
+      const LazyTrace ours(coarse, nullptr, rounding.arithmetic);
       const auto similarity = similarity_of(*model.observed, exact, ours, tolerance);
-      if (similarity && !are_of_another_scale(*model.observed, exact, ours))
+      if (similarity && !match_other_scale(*model.observed, exact, ours))
         all.push_back({model.hypothesis, rounding, std::move(coarse), similarity->value, similarity->error});
     }
   }
   return likeliest(std::move(all));
 }
 
-std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Explanation>& explanations) {
+std::vector<std::string> types_of_rounding(const Comparison& c,
+                                           const std::vector<Explanation>& explanations) {
   std::vector<std::string> best(c.observed.size());
   std::vector<const mistakes::Mistake*> possible;  // if causes are known
   if (!explanations.empty()) possible = explanations.front().mistakes;
   if (possible.size() == 1) return best;
   std::optional<Sampler> sampler;
-  if (auto sample = sample_of(c)) sampler.emplace(std::move(*sample), c.right.model());
-  std::optional<Computed> few_right;
-  if (sampler) few_right.emplace(c.right.model(), &*sampler);
-  std::size_t most = 0;
+  if (auto sample = sample_of(c)) sampler.emplace(std::move(*sample), c.reference.model());
+  std::optional<LazyTrace> sampled_reference;
+  if (sampler) sampled_reference.emplace(c.reference.model(), &*sampler);
+  std::size_t maximum = 0;
   double largest = 0;
-  for (const Hypothesis& rounding : rounding_hypotheses(c.right.model())) {
-    if (!c.token.goes_on()) break;
+  for (const Hypothesis& rounding : rounding_hypotheses(c.reference.model())) {
+    if (!c.token.should_continue()) break;
     if (!possible.empty() && std::ranges::find(possible, rounding.mistakes.front()) == possible.end())
       continue;
-    const Model model = rounding.made(c.right.model());
-    std::optional<Computed> few;
+    const Model model = rounding.injected(c.reference.model());
+    std::optional<LazyTrace> few;
     if (sampler) few.emplace(model, &*sampler);
-    const Computed coarse(model, nullptr, rounding.arithmetic);
+    const LazyTrace coarse(model, nullptr, rounding.arithmetic);
     const Precisions precisions = precisions_of(model);
     std::vector<std::string> types(c.observed.size());
     std::size_t n = 0;
     double sum = 0;
     for (std::size_t k = 0; k < types.size(); ++k) {
-      if (c.agreeing[k] || !may_show(c.observed[k], few ? *few_right : c.right, model, c.tolerance)) continue;
-      if (few && !similarity_of(c.observed[k], *few_right, *few, c.tolerance)) continue;
-      const auto similarity = similarity_of(c.observed[k], c.right, coarse, c.tolerance);
-      if (!similarity || !shows(*similarity, precisions)) continue;
+      if (c.agreeing_reading[k] ||
+          !may_be_evidence(c.observed[k], few ? *sampled_reference : c.reference, model, c.tolerance))
+        continue;
+      if (few && !similarity_of(c.observed[k], *sampled_reference, *few, c.tolerance)) continue;
+      const auto similarity = similarity_of(c.observed[k], c.reference, coarse, c.tolerance);
+      if (!similarity || !is_evidence(*similarity, precisions)) continue;
       types[k] = attention::name_of(precisions.coarsest());
       ++n, sum += similarity->value;
     }
-    if (n > most || (n == most && sum > largest)) best = std::move(types), most = n, largest = sum;
+    if (n > maximum || (n == maximum && sum > largest)) best = std::move(types), maximum = n, largest = sum;
   }
   return best;
 }

@@ -36,15 +36,15 @@ bool is_square(Stage stage) {
 
 }  // namespace
 
-double unit_of(Precision precision) {
+double unit_roundoff(Precision precision) {
   return attention::rounding_error(precision, 1) > 0 ? attention::rounding_error(precision, 1) : 0x1p-53;
 }
 
-SharedRecipe known_in(Precision precision, Recipe recipe) {
-  recipe.close = precision == Precision::float64   ? 1e-7
-                 : precision == Precision::float32 ? 1e-5
-                 : precision == Precision::float16 ? 2e-3
-                                                   : 1.5e-2;
+SharedRecipe with_known_digits(Precision precision, Recipe recipe) {
+  recipe.relative_tolerance = precision == Precision::float64   ? 1e-7
+                              : precision == Precision::float32 ? 1e-5
+                              : precision == Precision::float16 ? 2e-3
+                                                                : 1.5e-2;
   recipe.digits = precision == Precision::float64 ? 6 : precision == Precision::float32 ? 5 : 3;
   return std::make_shared<const Recipe>(std::move(recipe));
 }
@@ -54,10 +54,10 @@ Block canonical(Stage stage, Block block) {
   const std::size_t n = block.n[3];
   for (std::size_t row = 0; n > 0 && row < block.v.size() / n; ++row) {
     double* x = block.v.data() + row * n;
-    const auto hidden = std::count_if(x, x + n, [](double s) { return s < as_hidden; });
-    if (hidden > 0 && hidden < static_cast<std::ptrdiff_t>(n))
+    const auto n_masked = std::count_if(x, x + n, [](double s) { return s < masked_threshold; });
+    if (n_masked > 0 && n_masked < static_cast<std::ptrdiff_t>(n))
       for (std::size_t j = 0; j < n; ++j)
-        if (x[j] < as_hidden) x[j] = -infinity;
+        if (x[j] < masked_threshold) x[j] = -infinity;
   }
   return block;
 }
@@ -69,13 +69,13 @@ Case::Case(const Recipe& model, const Given& given) {
       if (of == stage && model.has(stage)) {
         order.push_back(stage);
         own[index(stage)] = precision_of(block);
-        theirs[index(stage)] = share(canonical(stage, block));
+        observed[index(stage)] = share(canonical(stage, block));
       }
-  moved = theirs;
+  perturbed = observed;
   for (const Stage stage : order)
     if (own[index(stage)] == Precision::float32) {
       std::size_t k = 0;
-      moved[index(stage)] = share(mapped(*theirs[index(stage)], [&](double x) {
+      perturbed[index(stage)] = share(mapped(*observed[index(stage)], [&](double x) {
         const std::size_t mixed = ++k * 0x9E3779B97F4A7C15u;  // pseudo-random sign
         return x + (mixed >> 63 ? 0.5 : -0.5) * attention::rounding_error(Precision::float32, x);
       }));
@@ -84,17 +84,17 @@ Case::Case(const Recipe& model, const Given& given) {
   std::optional<Precision> next;
   for (auto stage = run_stages().rbegin(); stage != run_stages().rend(); ++stage) {
     if (own[index(*stage)]) next = own[index(*stage)];
-    held[index(*stage)] = next.value_or(Precision::float64);
+    precisions[index(*stage)] = next.value_or(Precision::float64);
   }
   for (const Stage stage : run_stages()) {
     if (own[index(stage)]) next = own[index(stage)];
     const bool is_behind = std::none_of(std::ranges::find(run_stages(), stage), run_stages().end(),
                                         [&](Stage s) { return own[index(s)].has_value(); });
-    if (is_behind && next) held[index(stage)] = *next;
+    if (is_behind && next) precisions[index(stage)] = *next;
     for (const Precision p : {Precision::bfloat16, Precision::float16, Precision::float32})
-      if (own[index(stage)] == p && unit_of(p) > unit_of(precision)) precision = p;
+      if (own[index(stage)] == p && unit_roundoff(p) > unit_roundoff(precision)) precision = p;
   }
-  m = known_in(precision, model);
+  m = with_known_digits(precision, model);
   base = std::make_shared<Run>(*m);
   is_large = m->B * m->H * m->T * std::max(m->S, m->D) > many_numbers && m->T > 24;
   for (const Stage stage : order) shapes[index(stage)] = base->shared(stage)->n;
@@ -102,44 +102,45 @@ Case::Case(const Recipe& model, const Given& given) {
 
 Recipe Case::coarse(const Recipe& recipe) const {
   Recipe rounded = recipe;
-  rounded.precision = held;
+  rounded.precision = precisions;
   return rounded;
 }
 
-Allowed Case::allowed(Stage stage, Run& exact, Run& rounded) const {
+DifferenceLimits Case::allowed(Stage stage, Run& exact, Run& rounded) const {
   if (is_exact()) {
     double size = 0;
     bool has = false;
     for (const double x : given(stage).v)
-      if (std::isfinite(x) && x > as_hidden) size = std::max(size, std::abs(x)), has = true;
+      if (std::isfinite(x) && x > masked_threshold) size = std::max(size, std::abs(x)), has = true;
     return {1e-9 * (has ? size : 1) + 1e-13, infinity};
   }
   const bool is_kept = is_large && !is_coarse(precision);  // float32 errors hardly depend on the recipe
   if (is_kept && noise[index(stage)]) return *noise[index(stage)];
-  const Shared a = exact.seen(stage), b = rounded.seen(stage);
-  double most = 0, squares = 0, size = 0, sizes = 0;
+  const SharedBlock a = exact.seen(stage), b = rounded.seen(stage);
+  double maximum = 0, squares = 0, size = 0, sizes = 0;
   std::size_t n = 0;
   for (std::size_t k = 0; k < a->v.size(); ++k) {
     if (!std::isfinite(a->v[k]) || !std::isfinite(b->v[k])) continue;
     const double d = std::abs(a->v[k] - b->v[k]);
-    most = std::max(most, d), squares += d * d, size = std::max(size, std::abs(a->v[k])),
+    maximum = std::max(maximum, d), squares += d * d, size = std::max(size, std::abs(a->v[k])),
     sizes += a->v[k] * a->v[k], ++n;
   }
   if (n == 0) size = 1, sizes = 1, n = 1;
-  const double unit = unit_of(held[index(stage)]), floor = 1e-9 * size + 1e-13,
+  const double unit = unit_roundoff(precisions[index(stage)]), floor = 1e-9 * size + 1e-13,
                count = static_cast<double>(n);
-  const Allowed made{6 * most + 4 * unit * size + floor,
-                     3 * std::sqrt(squares / count) + unit * std::sqrt(sizes / count) + floor};
+  const DifferenceLimits made{6 * maximum + 4 * unit * size + floor,
+                              3 * std::sqrt(squares / count) + unit * std::sqrt(sizes / count) + floor};
   if (is_kept) noise[index(stage)] = made;
   return made;
 }
 
-double Case::distance(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const {
+double Case::distance(Stage stage, const Block& ours, const DifferenceLimits& allowed,
+                      const Block& other) const {
   if (ours.n != other.n) return infinity;
   const Block own = is_score_step(stage) ? canonical(stage, ours) : Block();
   const std::vector<double>& x = is_score_step(stage) ? own.v : ours.v;
   const bool are_weights = stage == Stage::weights || stage == Stage::dropped_weights;
-  double most = 0, squares = 0;
+  double maximum = 0, squares = 0;
   std::size_t n = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
     const double a = x[k], b = other.v[k];
@@ -150,46 +151,47 @@ double Case::distance(Stage stage, const Block& ours, const Allowed& allowed, co
       if (a == b || (std::isnan(a) && std::isnan(b))) continue;
       return infinity;
     }
-    if (is_score_step(stage) && std::abs(b) > -as_hidden) d *= 1e-6;
-    most = std::max(most, d), squares += d * d, ++n;
+    if (is_score_step(stage) && std::abs(b) > -masked_threshold) d *= 1e-6;
+    maximum = std::max(maximum, d), squares += d * d, ++n;
   }
   if (n == 0) return 0;
-  return allowed.mean == infinity
-             ? most / allowed.most
-             : std::max(most / allowed.most, std::sqrt(squares / static_cast<double>(n)) / allowed.mean);
+  return allowed.max_rms == infinity
+             ? maximum / allowed.maximum
+             : std::max(maximum / allowed.maximum,
+                        std::sqrt(squares / static_cast<double>(n)) / allowed.max_rms);
 }
 
-double Case::far(Run& run, Stage stage, const Allowed& allowed) const {
+double Case::stage_distance(Run& run, Stage stage, const DifferenceLimits& allowed) const {
   double score = distance(stage, *run.seen(stage), allowed, given(stage));
-  if (score > 1 && run.m.has_loose_names && is_score_step(stage))
-    for (const ScoreStep step : run.m.chain)
+  if (score > 1 && run.m.has_reordered_steps && is_score_step(stage))
+    for (const ScoreStep step : run.m.step_order)
       score = std::min(score, distance(stage, *run.seen(stage_of(step)), allowed, given(stage)));
   return score;
 }
 
 // Sampling of rows of large stages.
 
-Shared cut(Stage stage, const Shared& block, const Cut& to) {
+SharedBlock select_rows(Stage stage, const SharedBlock& block, const RowSelection& to) {
   if (!block) return block;
   Block made = *block;
-  const std::vector<std::size_t> keys = counted(to.n_keys);
-  if (is_of_keys(stage)) return to.n_keys ? share(taken(made, 2, keys)) : block;
-  if (made.n[2] > 1 || to.rows.back() == 0) made = taken(made, 2, to.rows);
-  if (to.n_keys && is_square(stage) && made.n[3] > 1) made = taken(made, 3, keys);
+  const std::vector<std::size_t> keys = index_range(to.n_keys);
+  if (has_key_rows(stage)) return to.n_keys ? share(index_select(made, 2, keys)) : block;
+  if (made.n[2] > 1 || to.rows.back() == 0) made = index_select(made, 2, to.rows);
+  if (to.n_keys && is_square(stage) && made.n[3] > 1) made = index_select(made, 3, keys);
   return share(std::move(made));
 }
 
-Recipe thinned(Recipe m, const Cut& to) {
+Recipe select_queries(Recipe m, const RowSelection& to) {
   const std::size_t T = m.T;
-  const auto square = [&](Shared& block) { block = cut(Stage::weights, block, to); };
+  const auto square = [&](SharedBlock& block) { block = select_rows(Stage::weights, block, to); };
   square(m.visible), square(m.drop);
-  for (Shared& bias : m.bias) square(bias);
-  m.x[Q] = cut(Stage::output, m.x[Q], to);
-  for (const Side side : {K, V}) m.x[side] = cut(Stage::keys, m.x[side], to);
-  m.pos[Q] = share(taken(*m.pos[Q], 3, to.rows));
-  if (to.n_keys) m.pos[K] = share(taken(*m.pos[K], 3, counted(to.n_keys))), m.S = to.n_keys;
-  if (m.scale->n[2] == T && T > 1) m.scale = cut(Stage::output, m.scale, to);
-  for (auto& [stage, block] : m.fixed) block = cut(stage, block, to);
+  for (SharedBlock& bias : m.bias) square(bias);
+  m.x[Q] = select_rows(Stage::output, m.x[Q], to);
+  for (const Side side : {K, V}) m.x[side] = select_rows(Stage::keys, m.x[side], to);
+  m.pos[Q] = share(index_select(*m.pos[Q], 3, to.rows));
+  if (to.n_keys) m.pos[K] = share(index_select(*m.pos[K], 3, index_range(to.n_keys))), m.S = to.n_keys;
+  if (m.scale->n[2] == T && T > 1) m.scale = select_rows(Stage::output, m.scale, to);
+  for (auto& [stage, block] : m.overrides) block = select_rows(stage, block, to);
   m.T = to.rows.size();
   return m;
 }
@@ -200,7 +202,7 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   for (const Stage stage : c.order) {
     if (stage == target) break;
     if (c.given(stage).n == c.shapes[index(stage)])
-      known[index(stage)] = c.theirs[index(stage)], has_known = true;
+      known[index(stage)] = c.observed[index(stage)], has_known = true;
   }
   run.made = known;
   if (m == c.m && !has_known) run.made = c.base->made;
@@ -209,24 +211,25 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   Run rounded(coarse);
   rounded.made = known;
   for (std::size_t k = 0; k < known.size(); ++k)
-    if (known[k]) rounded.made[k] = c.moved[k];
+    if (known[k]) rounded.made[k] = c.perturbed[k];
   allowed = c.allowed(target, run, rounded);
   const Recipe& r = *m;
-  if (!c.is_large || is_of_keys(target) || value->n != c.given(target).n) return;
-  Cut to;
-  to.rows = counted(4);
+  if (!c.is_large || has_key_rows(target) || value->n != c.given(target).n) return;
+  RowSelection to;
+  to.rows = index_range(4);
   for (std::size_t k = 0; k < 6; ++k) to.rows.push_back(4 + k * (r.T - 5) / 5);
   std::sort(to.rows.begin(), to.rows.end());
   to.rows.erase(std::unique(to.rows.begin(), to.rows.end()), to.rows.end());
-  if (const Cut early{counted(20), 20};
+  if (const RowSelection early{index_range(20), 20};
       is_early && r.T == r.S && !sees_beyond(early.n_keys, *r.visible, early.rows)) {
-    if (c.distance(target, *cut(target, value, early), allowed,
-                   *cut(target, c.theirs[index(target)], early)) > 1)
+    if (c.distance(target, *select_rows(target, value, early), allowed,
+                   *select_rows(target, c.observed[index(target)], early)) > 1)
       to = early;
   }
-  few = to;
-  theirs_few_ = cut(target, c.theirs[index(target)], to);
-  for (const Stage stage : run_stages()) made_few_[index(stage)] = cut(stage, run.made[index(stage)], to);
+  selection = to;
+  selected_observed_ = select_rows(target, c.observed[index(target)], to);
+  for (const Stage stage : run_stages())
+    selected_values_[index(stage)] = select_rows(stage, run.made[index(stage)], to);
 }
 
 /// Returns the target and its inputs, back to the known stages.
@@ -242,12 +245,12 @@ StageSet Scene::visited() const {
   return all;
 }
 
-std::vector<std::size_t> Scene::differing(std::size_t axis) const {
+std::vector<std::size_t> Scene::differing_indices(std::size_t axis) const {
   const Block ours = canonical(target, *value), &other = of.given(target);
   if (ours.n != other.n) return {};
   std::vector<bool> differ(ours.n[axis]);
   each_cell(ours.n, [&](auto b, auto h, auto i, auto j) {
-    if (abs_difference(ours(b, h, i, j), other(b, h, i, j)) <= allowed.most) return;
+    if (abs_difference(ours(b, h, i, j), other(b, h, i, j)) <= allowed.maximum) return;
     differ[std::array{b, h, i, j}[axis]] = true;
   });
   std::vector<std::size_t> lines;
@@ -258,41 +261,44 @@ std::vector<std::size_t> Scene::differing(std::size_t axis) const {
 
 std::vector<Deviation> Scene::rows() const {
   Run own = run;
-  const double loose = of.is_exact()                        ? 1e-7
-                       : of.precision == Precision::float32 ? 1e-4
-                       : of.precision == Precision::float16 ? 1e-2
-                                                            : 3e-2;
-  const auto differing_rows = is_of_keys(target) ? std::vector<std::size_t>() : differing(2);
-  return deviations(
-      {*m, target, of.theirs, own, visited(), allowed.most, loose, of.precision, is_large(), differing_rows});
+  const double estimate_tolerance = of.is_exact()                        ? 1e-7
+                                    : of.precision == Precision::float32 ? 1e-4
+                                    : of.precision == Precision::float16 ? 1e-2
+                                                                         : 3e-2;
+  const auto differing_rows = has_key_rows(target) ? std::vector<std::size_t>() : differing_indices(2);
+  return deviations({*m, target, of.observed, own, visited(), allowed.maximum, estimate_tolerance,
+                     of.precision, is_large(), differing_rows});
 }
 
-Shared Scene::computed(const Recipe& changed, StageSet acts, bool by_rows) const {
-  const StageSet stale = below(acts);
-  const bool cuts = by_rows && few;
-  const bool all_keys = cuts && few->n_keys &&
-                        (changed.S != changed.T || sees_beyond(few->n_keys, *changed.visible, few->rows));
-  Cut to = cuts ? *few : Cut();
+SharedBlock Scene::computed(const Recipe& changed, StageSet affected_stages, bool by_rows) const {
+  const StageSet stale = downstream(affected_stages);
+  const bool is_selected = by_rows && selection;
+  const bool all_keys =
+      is_selected && selection->n_keys &&
+      (changed.S != changed.T || sees_beyond(selection->n_keys, *changed.visible, selection->rows));
+  RowSelection to = is_selected ? *selection : RowSelection();
   if (all_keys) to.n_keys = 0;
-  const Recipe thin = cuts ? thinned(changed, to) : Recipe();
-  Run other(cuts ? thin : changed);
+  const Recipe thin = is_selected ? select_queries(changed, to) : Recipe();
+  Run other(is_selected ? thin : changed);
   for (const Stage stage : run_stages()) {
     const std::size_t k = index(stage);
     if (!known[k] && (!run.made[k] || stale[k])) continue;
-    other.made[k] = !cuts ? run.made[k] : all_keys ? cut(stage, run.made[k], to) : made_few_[k];
+    other.made[k] = !is_selected ? run.made[k]
+                    : all_keys   ? select_rows(stage, run.made[k], to)
+                                 : selected_values_[k];
   }
-  Shared made = other.seen(target);
-  if (all_keys && is_square(target)) made = share(taken(*made, 3, counted(few->n_keys)));
-  if (changed.has_loose_names && is_score_step(target) && distance(*made, by_rows) > 1)
-    for (const ScoreStep step : changed.chain) {
-      Shared another = other.seen(stage_of(step));
-      if (all_keys) another = share(taken(*another, 3, counted(few->n_keys)));
+  SharedBlock made = other.seen(target);
+  if (all_keys && is_square(target)) made = share(index_select(*made, 3, index_range(selection->n_keys)));
+  if (changed.has_reordered_steps && is_score_step(target) && distance(*made, by_rows) > 1)
+    for (const ScoreStep step : changed.step_order) {
+      SharedBlock another = other.seen(stage_of(step));
+      if (all_keys) another = share(index_select(*another, 3, index_range(selection->n_keys)));
       if (distance(*another, by_rows) < distance(*made, by_rows)) made = another;
     }
   return made;
 }
 
-double Scene::agreeing_rows(const Block& ours) const {
+double Scene::count_agreeing_rows(const Block& ours) const {
   const Block& other = of.given(target);
   const std::size_t n = ours.n[3];
   if (ours.n != other.n || n < 3) return 0;
@@ -301,7 +307,7 @@ double Scene::agreeing_rows(const Block& ours) const {
     bool agree = true, same_zeros = true;
     for (std::size_t j = 0; j < n; ++j) {
       const double a = ours.v[row * n + j], b = other.v[row * n + j];
-      agree = agree && (a == b || std::abs(a - b) <= allowed.most),
+      agree = agree && (a == b || std::abs(a - b) <= allowed.maximum),
       same_zeros = same_zeros && (a == 0) == (b == 0);
     }
     rows += agree + (target == Stage::weights && same_zeros ? 0.5 : 0);
@@ -311,24 +317,24 @@ double Scene::agreeing_rows(const Block& ours) const {
 
 // Fitting.
 
-Shared changed_value(const Scene& scene, const Deviation& row, const Numbers& x) {
+SharedBlock changed_value(const Scene& scene, const Deviation& row, const Numbers& x) {
   Recipe changed = *scene.m;
   row.apply(changed, x);
-  return scene.computed(changed, row.acts, row.by_rows);
+  return scene.computed(changed, row.affected_stages, row.by_rows);
 }
 
-std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*>& rows,
-                          const std::vector<Numbers>& starts, std::size_t n_steps) {
+std::optional<Fit> fit_numbers(const Scene& scene, const std::vector<const Deviation*>& rows,
+                               const std::vector<Numbers>& starts, std::size_t n_steps) {
   bool by_rows = true;
-  StageSet acts;
+  StageSet affected_stages;
   Numbers x;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    by_rows = by_rows && rows[k]->by_rows, acts |= rows[k]->acts;
+    by_rows = by_rows && rows[k]->by_rows, affected_stages |= rows[k]->affected_stages;
     x.insert(x.end(), starts[k].begin(), starts[k].end());
   }
-  const Block& theirs = scene.theirs(by_rows);
-  if (theirs.v.size() < 4 * x.size()) return std::nullopt;
-  const auto parted = [&](const Numbers& all) {
+  const Block& observed = scene.observed(by_rows);
+  if (observed.v.size() < 4 * x.size()) return std::nullopt;
+  const auto split = [&](const Numbers& all) {
     std::vector<Numbers> parts;
     auto at = all.begin();
     for (const Numbers& start : starts)
@@ -338,15 +344,15 @@ std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*
   };
   const auto residual = [&](const Numbers& all) -> std::optional<arma::vec> {
     Recipe changed = *scene.m;
-    const std::vector<Numbers> parts = parted(all);
+    const std::vector<Numbers> parts = split(all);
     for (std::size_t k = 0; k < rows.size(); ++k) rows[k]->apply(changed, parts[k]);
-    const Block ours = canonical(scene.target, *scene.computed(changed, acts, by_rows));
-    if (ours.n != theirs.n) return std::nullopt;
+    const Block ours = canonical(scene.target, *scene.computed(changed, affected_stages, by_rows));
+    if (ours.n != observed.n) return std::nullopt;
     std::vector<double> r;
     r.reserve(ours.v.size());
     for (std::size_t k = 0; k < ours.v.size(); ++k) {
-      if (std::isfinite(ours.v[k]) != std::isfinite(theirs.v[k])) return std::nullopt;
-      if (std::isfinite(ours.v[k])) r.push_back(ours.v[k] - theirs.v[k]);
+      if (std::isfinite(ours.v[k]) != std::isfinite(observed.v[k])) return std::nullopt;
+      if (std::isfinite(ours.v[k])) r.push_back(ours.v[k] - observed.v[k]);
     }
     if (r.empty()) return std::nullopt;
     return arma::vec(r);
@@ -358,11 +364,11 @@ std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*
   for (std::size_t step = 0; step < n_steps; ++step) {
     arma::mat J(r->n_elem, x.size());
     for (std::size_t k = 0; k < x.size(); ++k) {
-      Numbers moved = x;
+      Numbers perturbed = x;
       const double h = 1e-6 * (1 + std::abs(x[k]));
-      moved[k] += h;
-      const auto s = residual(moved);
-      if (!s || s->n_elem != r->n_elem) return Fit{parted(x), cost};
+      perturbed[k] += h;
+      const auto s = residual(perturbed);
+      if (!s || s->n_elem != r->n_elem) return Fit{split(x), cost};
       J.col(k) = (*s - *r) / h;
     }
     const arma::mat A = J.t() * J;
@@ -381,11 +387,11 @@ std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*
       }
       damping *= 8;
     }
-    if (cost > 0.9999 * before || arma::abs(*r).max() < 0.02 * scene.allowed.most ||
+    if (cost > 0.9999 * before || arma::abs(*r).max() < 0.02 * scene.allowed.maximum ||
         (step == 8 && cost > 0.5 * first))
       break;
   }
-  return Fit{parted(x), cost};
+  return Fit{split(x), cost};
 }
 
 }  // namespace core::check::inference

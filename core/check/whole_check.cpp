@@ -22,13 +22,13 @@ using formats::TensorInfo;
 
 std::optional<std::size_t> last_number(const std::string& text) {
   const std::size_t from = text.find_last_not_of("0123456789") + 1;
-  const auto number = text::parse_whole_number(std::string_view(text).substr(from));
+  const auto number = text::parse_unsigned(std::string_view(text).substr(from));
   return number ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
 }
 
 /// Returns the layer number in a name without a known stage: 3 of "my.3.thing".
 std::optional<std::size_t> first_number(const std::string& name) {
-  const auto numbers = without_numbers(name);
+  const auto numbers = split_numbers(name);
   return numbers.empty() ? std::nullopt : last_number(numbers.front().number);
 }
 
@@ -44,15 +44,15 @@ class Sorter {
     if (hand != by_hand_.end() && hand->second.empty()) return ignore(info, "ignored by --map");
     if (hand != by_hand_.end()) return take_stage(info, first_number(info.name));
     if (take_hidden(info)) return;
-    const ParsedName said = parse_name(info.name);
-    if (said.meaning.stages.empty()) return nameless_.push_back(info.name);
-    take_stage(info, last_number(said.layer));
+    const ParsedName parsed = parse_name(info.name);
+    if (parsed.meaning.stages.empty()) return unknown_names_.push_back(info.name);
+    take_stage(info, last_number(parsed.layer));
   }
 
-  Dump taken() {
-    if (!nameless_.empty())
-      dump_.left_out.push_back(text::joined(nameless_, ", ") + ": " +
-                               (nameless_.size() == 1 ? "its name says" : "their names say") +
+  Dump finish() {
+    if (!unknown_names_.empty())
+      dump_.left_out.push_back(text::joined(unknown_names_, ", ") + ": " +
+                               (unknown_names_.size() == 1 ? "its name says" : "their names say") +
                                " nothing of a pass");
     return std::move(dump_);
   }
@@ -84,12 +84,14 @@ class Sorter {
   }
 
   /// Adds the hidden states of all layers in one tensor, with or without the last output.
-  void take_stack(const TensorInfo& info, Held held) {
+  void take_stack(const TensorInfo& info, ModelTensor model_tensor) {
     const std::size_t count = info.shape.empty() ? 0 : info.shape.front();
-    const bool fits = info.shape.size() > 2 &&
-                      (count == sizes_.n_layers || (held == Held::entering && count == sizes_.n_layers + 1));
+    const bool fits =
+        info.shape.size() > 2 &&
+        (count == sizes_.n_layers || (model_tensor == ModelTensor::entering && count == sizes_.n_layers + 1));
     if (!fits) return ignore(info, "its name says no layer, and its first axis counts none");
-    for (std::size_t k = 0; k < count; ++k) put(k + (held == Held::leaving ? 1 : 0), {info.name, k});
+    for (std::size_t k = 0; k < count; ++k)
+      put(k + (model_tensor == ModelTensor::leaving ? 1 : 0), {info.name, k});
   }
 
   /// Adds a tensor that occurs once, after the last layer.
@@ -100,15 +102,15 @@ class Sorter {
 
   /// Adds a tensor whose name has its layer, set apart (`parted`) or as in "hidden3".
   bool take_of_layer(const TensorInfo& info, bool parted) {
-    for (const WithoutNumber& each : without_numbers(text::lower(info.name))) {
-      const bool is_end = each.behind.empty();
+    for (const NumberedName& each : split_numbers(text::lower(info.name))) {
+      const bool is_end = each.suffix.empty();
       // "layers.1.mlp.hidden" is inside the layer.
-      if (each.is_parted != parted || (!is_end && each.behind.find_first_of("./") != std::string::npos))
+      if (each.is_separate != parted || (!is_end && each.suffix.find_first_of("./") != std::string::npos))
         continue;
-      const Held held = held_by(is_end ? each.base : each.behind);
+      const ModelTensor model_tensor = model_tensor_of(is_end ? each.base : each.suffix);
       const auto layer = last_number(each.number);
-      if (!layer || (held != Held::entering && held != Held::leaving)) continue;
-      put(*layer + (held == Held::leaving ? 1 : 0), {info.name});
+      if (!layer || (model_tensor != ModelTensor::entering && model_tensor != ModelTensor::leaving)) continue;
+      put(*layer + (model_tensor == ModelTensor::leaving ? 1 : 0), {info.name});
       return true;
     }
     return false;
@@ -116,34 +118,34 @@ class Sorter {
 
   bool take_hidden(const TensorInfo& info) {
     if (take_of_layer(info, true)) return true;
-    const auto numbers = without_numbers(info.name);
-    const bool is_of_layer = std::ranges::any_of(numbers, &WithoutNumber::is_parted);
-    const Held held = is_of_layer ? Held::nothing : held_by(info.name);
-    if (held == Held::nothing) return take_of_layer(info, false);
-    if (held == Held::normed || held == Held::logits)
-      take_end(info, held == Held::normed ? dump_.normed : dump_.logits);
+    const auto numbers = split_numbers(info.name);
+    const bool is_of_layer = std::ranges::any_of(numbers, &NumberedName::is_separate);
+    const ModelTensor model_tensor = is_of_layer ? ModelTensor::nothing : model_tensor_of(info.name);
+    if (model_tensor == ModelTensor::nothing) return take_of_layer(info, false);
+    if (model_tensor == ModelTensor::normed || model_tensor == ModelTensor::logits)
+      take_end(info, model_tensor == ModelTensor::normed ? dump_.normed : dump_.logits);
     else
-      take_stack(info, held);
+      take_stack(info, model_tensor);
     return true;
   }
 
   const transformer::Sizes& sizes_;
   const std::map<std::string, std::string>& by_hand_;
   Dump dump_;
-  std::vector<std::string> nameless_;
+  std::vector<std::string> unknown_names_;
 };
 
 }  // namespace
 
-Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
-             const std::map<std::string, std::string>& by_hand) {
+Dump find_dump(const formats::TensorFile& file, const transformer::Sizes& sizes,
+               const std::map<std::string, std::string>& by_hand) {
   for (const auto& [name, stage] : by_hand) file.info(name);  // throws if it does not exist
   Sorter sorter(sizes, by_hand);
   for (const TensorInfo& info : file.tensors()) sorter.take(info);
-  return sorter.taken();
+  return sorter.finish();
 }
 
-arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor) {
+arma::mat read_matrix(const formats::TensorFile& file, const DumpTensor& tensor) {
   std::vector<std::size_t> leading;
   if (tensor.index) leading.push_back(*tensor.index);
   formats::Tensor read = file.read(tensor.name, leading);
@@ -157,7 +159,7 @@ arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor) {
 namespace {
 
 using formats::TensorFile;
-using transformer::Means;
+using transformer::CallContext;
 using transformer::Transformer;
 
 /// Returns the largest |number| of each row of an update.
@@ -166,30 +168,30 @@ arma::vec largest_of_rows(const arma::fmat& added) {
 }
 
 /// Comparison of one run of the model with a file.
-class Comparing {
+class WholeComparison {
  public:
-  Comparing(const Transformer& model, const std::vector<std::string>& tokens, const TensorFile& file,
-            const WholeOptions& options, const Means& means, const Token& search)
-      : model_(model), tokens_(tokens), file_(file), options_(options), means_(means), search_(search) {}
+  WholeComparison(const Transformer& model, const std::vector<std::string>& tokens, const TensorFile& file,
+                  const WholeOptions& options, const CallContext& context, const StopToken& search)
+      : model_(model), tokens_(tokens), file_(file), options_(options), context_(context), search_(search) {}
 
   WholeReport report(const std::vector<std::size_t>& ids) {
     read_dump();
     transformer::require_tokens(model_.description(), ids);
-    arma::fmat rows = model_.embedded(ids, 0, means_).view().matrix();
-    arma::vec steps = largest_of_rows(rows);
+    arma::fmat rows = model_.embed(ids, 0, context_).view().matrix();
+    arma::vec update_sizes = largest_of_rows(rows);
     const std::size_t n_layers = model_.architecture().sizes.n_layers;
     for (std::size_t l = 0; l < n_layers; ++l) {
-      means_.progress.add(1);
+      context_.progress.add(1);
       LayerResult result;
-      result.entering = entering(l, rows, steps);
+      result.entering = entering(l, rows, update_sizes);
       const transformer::Rows residual(rows);
-      result.attention = attention(l, model_.attention_input(l, residual, means_).view().matrix());
-      arma::fmat next = model_.after_layer(l, residual, means_).view().matrix();
-      steps = largest_of_rows(next - rows);
+      result.attention = attention(l, model_.attention_input(l, residual, context_).view().matrix());
+      arma::fmat next = model_.run_layer(l, residual, context_).view().matrix();
+      update_sizes = largest_of_rows(next - rows);
       rows = std::move(next);
       report_.layers.push_back(std::move(result));
     }
-    compare_end(rows, steps);
+    compare_end(rows, update_sizes);
     add_left_out();
     require_comparison();
     return std::move(report_);
@@ -197,7 +199,7 @@ class Comparing {
 
  private:
   void read_dump() {
-    dump_ = dump_in(file_, model_.architecture().sizes, options_.by_hand);
+    dump_ = find_dump(file_, model_.architecture().sizes, options_.by_hand);
     report_.left_out = dump_.left_out;
     const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
                           dump_.stacked.empty();
@@ -210,7 +212,7 @@ class Comparing {
 
   /// Compares rows; steps[i] is the largest number last added to row i, which bounds the rounding of its
   /// sums. Sets `observed` to the file's rows if their shape fits.
-  TensorResult compared(const DumpTensor& tensor, const arma::fmat& in_float32, const arma::vec& steps,
+  TensorResult compared(const DumpTensor& tensor, const arma::fmat& in_float32, const arma::vec& update_sizes,
                         arma::mat* observed = nullptr) const {
     const formats::TensorInfo& info = file_.info(tensor.name);
     TensorResult result{tensor.words(), formats::shape_text(info.shape), formats::dtype_name(info.dtype)};
@@ -228,26 +230,28 @@ class Comparing {
             ": " + text::counted(shape[0], "token") + ", the text has " + std::to_string(ours.n_rows);
       return result;
     }
-    arma::mat theirs = rows_of(file_, tensor);
+    arma::mat theirs = read_matrix(file_, tensor);
     // Programs often store half-precision results as float32.
     Limits limits{options_.tolerance, coarsest_type({theirs.memptr(), theirs.n_elem})};
-    limits.sums = float32_sums;
-    if (limits.tolerance.of_largest > 0) limits.more = limits.tolerance.of_largest * largest_finite(ours);
+    limits.sums = max_float32_roundings;
+    if (limits.tolerance.relative_to_max > 0)
+      limits.extra = limits.tolerance.relative_to_max * max_abs_finite(ours);
     for (std::size_t i = 0; i < ours.n_rows; ++i) {
-      limits.added = steps(i);
+      limits.added = update_sizes(i);
       for (std::size_t k = 0; k < ours.n_cols; ++k) agreement.add(theirs(i, k), ours(i, k), limits, i, k);
     }
-    if (agreement.within && !agreement.is_plain) result.rounding = rounding_words(limits.dtype);
+    if (agreement.within && !agreement.is_within_unrounded) result.rounding = rounding_words(limits.dtype);
     if (observed) *observed = std::move(theirs);
     return result;
   }
 
   /// Compares a layer's input, and continues with the file's rows if it has them.
-  std::optional<TensorResult> entering(std::size_t layer, arma::fmat& rows, const arma::vec& steps) const {
+  std::optional<TensorResult> entering(std::size_t layer, arma::fmat& rows,
+                                       const arma::vec& update_sizes) const {
     const auto tensor = dump_.hidden.find(layer);
     if (tensor == dump_.hidden.end()) return std::nullopt;
     arma::mat observed;
-    TensorResult result = compared(tensor->second, rows, steps, &observed);
+    TensorResult result = compared(tensor->second, rows, update_sizes, &observed);
     if (!observed.is_empty() && observed.is_finite()) rows = arma::conv_to<arma::fmat>::from(observed);
     return result;
   }
@@ -282,7 +286,7 @@ class Comparing {
     }
     MatchOptions how{.layout = options_.layout};
     if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
-    Matched matched = match(of_layer, file_, hands, how);
+    MatchResult matched = match(of_layer, file_, hands, how);
     for (const auto& [name, why] : matched.left_out)  // tensors of other layers are expected here
       if (is_of(layer, name)) leave_out(layer, name, why);
     matched.left_out.clear();
@@ -321,25 +325,25 @@ class Comparing {
                 "expected tensors that can be compared, got none: " + text::joined(report_.left_out, "; "));
   }
 
-  void compare_end(const arma::fmat& rows, const arma::vec& steps) {
+  void compare_end(const arma::fmat& rows, const arma::vec& update_sizes) {
     arma::fmat last = rows;
-    const auto of_normed = [&](const DumpTensor& tensor) {
-      const arma::fmat normed = model_.before_prediction(last, means_);
+    const auto compare_normed = [&](const DumpTensor& tensor) {
+      const arma::fmat normed = model_.apply_final_norm(last, context_);
       return compared(tensor, normed, largest_of_rows(normed));
     };
     if (const auto tensor = dump_.hidden.find(report_.layers.size()); tensor != dump_.hidden.end()) {
-      report_.leaving = entering(report_.layers.size(), last, steps);
+      report_.leaving = entering(report_.layers.size(), last, update_sizes);
       const Agreement plain = report_.leaving->agreement;
       if (!plain.within && report_.leaving->obstacle.empty()) {
         last = rows;
-        TensorResult after = of_normed(tensor->second);  // transformers returns it after the final norm
+        TensorResult after = compare_normed(tensor->second);  // transformers returns it after the final norm
         after.reading = "after the last norm";
         if (after.agreement.within || after.agreement.largest < plain.largest) report_.leaving = after;
       }
     }
-    if (dump_.normed) report_.normed = of_normed(*dump_.normed);
+    if (dump_.normed) report_.normed = compare_normed(*dump_.normed);
     if (!dump_.logits) return;
-    const arma::fmat logits = model_.logits_of(last, means_);
+    const arma::fmat logits = model_.compute_logits(last, context_);
     report_.logits = compared(*dump_.logits, logits, largest_of_rows(logits));
   }
 
@@ -347,8 +351,8 @@ class Comparing {
   const std::vector<std::string>& tokens_;
   const TensorFile& file_;
   const WholeOptions& options_;
-  const Means& means_;
-  const Token& search_;
+  const CallContext& context_;
+  const StopToken& search_;
   Dump dump_;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>
       left_out_;  ///< [tensor, reason]: layers
@@ -368,8 +372,8 @@ bool WholeReport::agrees() const {
 
 WholeReport check_whole(const Transformer& model, const std::vector<std::size_t>& ids,
                         const std::vector<std::string>& tokens, const TensorFile& file,
-                        const WholeOptions& options, const Means& means, const Token& search) {
-  return Comparing(model, tokens, file, options, means, search).report(ids);
+                        const WholeOptions& options, const CallContext& context, const StopToken& search) {
+  return WholeComparison(model, tokens, file, options, context, search).report(ids);
 }
 
 namespace {
@@ -396,21 +400,21 @@ bool differs(const std::optional<Report>& report) {
 }
 
 /// Place of the first difference: a layer, or the end of the model, and a stage there.
-struct Place {
+struct LayerStage {
   std::size_t layer = 0;
   std::string stage;  ///< "hidden_states", a stage of attention, "normed" or "logits"
 };
-std::optional<Place> first_place(const WholeReport& report) {
+std::optional<LayerStage> find_first_difference(const WholeReport& report) {
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
-    if (differs(report.layers[l].entering)) return Place{l, "hidden_states"};
+    if (differs(report.layers[l].entering)) return LayerStage{l, "hidden_states"};
     if (const auto& attention = report.layers[l].attention; differs(attention)) {
       const StageResult* first = attention->first_difference();
-      return Place{l, first ? attention::info(first->stage).name : "attention"};
+      return LayerStage{l, first ? attention::info(first->stage).name : "attention"};
     }
   }
-  if (differs(report.leaving)) return Place{report.layers.size(), "hidden_states"};
-  if (differs(report.normed)) return Place{report.layers.size(), "normed"};
-  if (differs(report.logits)) return Place{report.layers.size(), "logits"};
+  if (differs(report.leaving)) return LayerStage{report.layers.size(), "hidden_states"};
+  if (differs(report.normed)) return LayerStage{report.layers.size(), "normed"};
+  if (differs(report.logits)) return LayerStage{report.layers.size(), "logits"};
   return std::nullopt;
 }
 
@@ -477,7 +481,7 @@ std::string words_of_missing(const WholeReport& report) {
 }
 
 std::string verdict(const WholeReport& report) {
-  const auto place = first_place(report);
+  const auto place = find_first_difference(report);
   if (!place) return "Everything agrees that was given.\n";
   if (place->stage == "hidden_states") return words_of_hidden(report, place->layer);
   if (place->stage == "normed")
@@ -529,7 +533,7 @@ std::string whole_report_text(const WholeReport& report) {
   add_row("", "the last norm", report.normed, rows);
   add_row("", "scores of tokens", report.logits, rows);
   if (std::ranges::any_of(rows, [](const auto& row) { return !row[5].empty(); })) rows.front()[5] = "read as";
-  std::string text = text::in_columns(rows);
+  std::string text = text::aligned_table(rows);
   for (const std::string& name : report.left_out) text += "ignored: " + name + "\n";
   for (std::size_t l = 0; l < report.layers.size(); ++l)
     if (report.layers[l].attention)
@@ -540,7 +544,7 @@ std::string whole_report_text(const WholeReport& report) {
 }
 
 std::string whole_report_json(const WholeReport& report) {
-  const auto place = first_place(report);
+  const auto place = find_first_difference(report);
   return "{\"agrees\": " + std::string(report.agrees() ? "true" : "false") + ", \"first_difference\": " +
          (place ? "{\"layer\": " + to_string(place->layer) + ", \"stage\": " + json_quoted(place->stage) + "}"
                 : "null") +

@@ -40,13 +40,13 @@ struct Dump {
 ///
 /// by_hand maps tensor names, whose number is the layer, to stages of attention; "" ignores the tensor.
 /// Throws core::Error when by_hand names a tensor that does not exist.
-Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
-             const std::map<std::string, std::string>& by_hand);
+Dump find_dump(const formats::TensorFile& file, const transformer::Sizes& sizes,
+               const std::map<std::string, std::string>& by_hand);
 
 /// Reads a tensor as a matrix; axes before the last two must have length 1.
 ///
 /// Throws core::Error, "FILE: TENSOR: …", when it has other axes or cannot be read.
-arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor);
+arma::mat read_matrix(const formats::TensorFile& file, const DumpTensor& tensor);
 
 /// Comparison of one layer.
 struct LayerResult {
@@ -65,7 +65,7 @@ struct WholeReport {
 /// Options for reading and comparing a file.
 struct WholeOptions {
   Tolerance tolerance = {};
-  const Layout* layout = nullptr;                   ///< of the features of heads; nullptr for any that fits
+  const TensorLayout* layout = nullptr;             ///< of the features of heads; nullptr for any that fits
   std::map<std::string, std::string> by_hand = {};  ///< stage by tensor; "" ignores the tensor
 };
 
@@ -78,7 +78,8 @@ struct WholeOptions {
 /// means.progress requests it.
 WholeReport check_whole(const transformer::Transformer& model, const std::vector<std::size_t>& ids,
                         const std::vector<std::string>& tokens, const formats::TensorFile& file,
-                        const WholeOptions& options, const transformer::Means& means, const Token& search);
+                        const WholeOptions& options, const transformer::CallContext& context,
+                        const StopToken& search);
 
 /// Returns the report as text: a table, ignored tensors, then the first difference and its explanation.
 std::string whole_report_text(const WholeReport& report);

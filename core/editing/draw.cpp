@@ -19,25 +19,25 @@ arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_
   return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), columns, rows)).t();
 }
 
-Linear initial_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
+Linear sample_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
   Linear linear;
   linear.weight = arma::mat(filled(g.linear_weight(d_in, d_out), d_out, d_in).t());
   if (bias) linear.bias = filled(g.linear_bias(d_in, d_out), 1, d_out);
   return linear;
 }
 
-Projections initial_projections(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias,
-                                LayerOrder order) {
+Projections sample_projections(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias,
+                               LayerOrder order) {
   Projections p;
   const bool query_first = order == LayerOrder::query_key_value;
-  (query_first ? p.query : p.key) = initial_linear(g, d_in, d_out, bias);
-  (query_first ? p.key : p.query) = initial_linear(g, d_in, d_out, bias);
-  p.value = initial_linear(g, d_in, d_out, bias);
+  (query_first ? p.query : p.key) = sample_linear(g, d_in, d_out, bias);
+  (query_first ? p.key : p.query) = sample_linear(g, d_in, d_out, bias);
+  p.value = sample_linear(g, d_in, d_out, bias);
   return p;
 }
 
-std::vector<Sequence> initial_batch(random::Generator& g, std::size_t n_sequences, std::size_t n_tokens,
-                                    std::size_t d_model) {
+std::vector<Sequence> sample_batch(random::Generator& g, std::size_t n_sequences, std::size_t n_tokens,
+                                   std::size_t d_model) {
   const arma::mat all = filled(g.normal(n_sequences * n_tokens * d_model), n_sequences * n_tokens, d_model);
   std::vector<Sequence> batch;
   for (std::size_t s = 0; s < n_sequences; ++s)
@@ -55,13 +55,13 @@ Sequence your_journey() {
 namespace {
 
 using attention::Model;
-using random::Block;
-using random::DrawKind;
-using random::DrawOp;
 using random::Generator;
+using random::RandomOp;
+using random::RandomOpKind;
+using random::SampledMatrix;
 
-bool is_uniform(EmbeddingsDraw draw) {
-  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::rand_last;
+bool is_uniform(EmbeddingsInit draw) {
+  return draw == EmbeddingsInit::rand_first || draw == EmbeddingsInit::rand_last;
 }
 
 /// Returns the index of a layer: 0 for queries … 3 for the output.
@@ -70,89 +70,89 @@ std::size_t part_index(InitializedPart layer) {
 }
 
 /// Order and form in which a notebook samples a model.
-struct Layout {
-  std::vector<DrawOp> before = {};
-  EmbeddingsDraw embeddings = EmbeddingsDraw::none;
+struct SamplingScheme {
+  std::vector<RandomOp> before = {};
+  EmbeddingsInit embeddings = EmbeddingsInit::none;
   bool repeated = false;  // all sequences have the same embeddings
   LayerOrder order = LayerOrder::query_key_value;
-  DrawKind kind = DrawKind::linear;
+  RandomOpKind kind = RandomOpKind::linear;
   bool by_head = false, has_layers = true, has_output = false;
   std::array<bool, 4> bias = {};  // of query, key, value and output
 };
 
 /// Returns the op that samples a layer: nn.Linear, or a plain tensor.
-DrawOp layer_op(DrawKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
-  DrawOp op;
+RandomOp layer_op(RandomOpKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
+  RandomOp op;
   op.kind = kind;
-  op.bias = kind == DrawKind::linear && bias;
+  op.bias = kind == RandomOpKind::linear && bias;
   op.shape = {d_in, d_out};
-  if (kind == DrawKind::linear) std::swap(op.shape[0], op.shape[1]);
+  if (kind == RandomOpKind::linear) std::swap(op.shape[0], op.shape[1]);
   return op;
 }
 
 /// Returns the draws of a layout, in order, in the shapes of a model.
-std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
+std::vector<RecipeDraw> draws_of(const Model& model, const SamplingScheme& scheme) {
   std::vector<RecipeDraw> draws;
-  for (const DrawOp& op : layout.before) draws.push_back({op});
-  const RecipeDraw embeddings{embeddings_op(model, layout.embeddings, layout.repeated),
+  for (const RandomOp& op : scheme.before) draws.push_back({op});
+  const RecipeDraw embeddings{embeddings_op(model, scheme.embeddings, scheme.repeated),
                               InitializedPart::embeddings,
                               {},
-                              layout.repeated};
-  if (comes_first(layout.embeddings)) draws.push_back(embeddings);
-  const std::size_t heads = layout.by_head ? model.n_heads : 1,
-                    of_groups = model.d_out() / model.n_heads * model.kv_heads();
+                              scheme.repeated};
+  if (is_sampled_first(scheme.embeddings)) draws.push_back(embeddings);
+  const std::size_t heads = scheme.by_head ? model.n_heads : 1,
+                    kv_width = model.d_out() / model.n_heads * model.kv_heads();
   std::array parts{InitializedPart::query, InitializedPart::key, InitializedPart::value};
-  if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
-  for (std::size_t h = 0; h < heads && layout.has_layers; ++h)
+  if (scheme.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
+  for (std::size_t h = 0; h < heads && scheme.has_layers; ++h)
     for (const InitializedPart part : parts) {
       const bool is_query = part == InitializedPart::query;
-      RecipeDraw draw{layer_op(layout.kind, is_query ? model.d_model() : model.d_source(),
-                               (is_query ? model.d_out() : of_groups) / heads, layout.bias[part_index(part)]),
+      RecipeDraw draw{layer_op(scheme.kind, is_query ? model.d_model() : model.d_source(),
+                               (is_query ? model.d_out() : kv_width) / heads, scheme.bias[part_index(part)]),
                       part};
-      if (layout.by_head) draw.head = h;
+      if (scheme.by_head) draw.head = h;
       draws.push_back(draw);
     }
-  if (layout.has_output) {
+  if (scheme.has_output) {
     const bool has_one = model.projections && model.projections->output;
     draws.push_back(
-        {layer_op(layout.kind, model.d_out(), has_one ? model.d_output() : model.d_out(), layout.bias[3]),
+        {layer_op(scheme.kind, model.d_out(), has_one ? model.d_output() : model.d_out(), scheme.bias[3]),
          InitializedPart::output});
   }
-  if (comes_last(layout.embeddings)) draws.push_back(embeddings);
+  if (is_sampled_last(scheme.embeddings)) draws.push_back(embeddings);
   return draws;
 }
 
-Layout layout_of(const ModelDraw& draw) {
-  Layout layout{draw.before, draw.embeddings, false, draw.order};
-  layout.has_output = draw.output != OutputLayer::none;
-  layout.bias = {draw.bias, draw.bias, draw.bias, draw.output == OutputLayer::with_bias};
-  return layout;
+SamplingScheme scheme_of(const ModelInit& draw) {
+  SamplingScheme scheme{draw.before, draw.embeddings, false, draw.order};
+  scheme.has_output = draw.output != OutputLayer::none;
+  scheme.bias = {draw.bias, draw.bias, draw.bias, draw.output == OutputLayer::with_bias};
+  return scheme;
 }
 
-arma::mat matrix_of(const Block& block) {
+arma::mat matrix_of(const SampledMatrix& block) {
   return filled(std::get<std::vector<float>>(block.numbers), block.rows, block.columns);
 }
 
 }  // namespace
 
-bool comes_first(EmbeddingsDraw draw) {
-  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::randn_first;
+bool is_sampled_first(EmbeddingsInit draw) {
+  return draw == EmbeddingsInit::rand_first || draw == EmbeddingsInit::randn_first;
 }
 
-bool comes_last(EmbeddingsDraw draw) {
-  return draw == EmbeddingsDraw::rand_last || draw == EmbeddingsDraw::randn_last;
+bool is_sampled_last(EmbeddingsInit draw) {
+  return draw == EmbeddingsInit::rand_last || draw == EmbeddingsInit::randn_last;
 }
 
-DrawOp embeddings_op(const Model& model, EmbeddingsDraw draw, bool repeated) {
-  DrawOp op;
-  op.kind = is_uniform(draw) ? DrawKind::rand : DrawKind::randn;
+RandomOp embeddings_op(const Model& model, EmbeddingsInit draw, bool repeated) {
+  RandomOp op;
+  op.kind = is_uniform(draw) ? RandomOpKind::rand : RandomOpKind::randn;
   if (model.sequences.size() > 1 && !repeated) op.shape.push_back(model.sequences.size());
   op.shape.insert(op.shape.end(), {model.n_tokens(), model.d_model()});
   return op;
 }
 
-ModelDraw draw_like(const Model& model) {
-  ModelDraw draw;
+ModelInit matching_init(const Model& model) {
+  ModelInit draw;
   if (!model.projections) return draw;
   const auto& p = *model.projections;
   draw.bias = p.query.bias || p.key.bias || p.value.bias;
@@ -160,35 +160,35 @@ ModelDraw draw_like(const Model& model) {
   return draw;
 }
 
-Model initialized_model(const Model& model, const ModelDraw& draw) {
-  Model drawn = model;
-  drawn.projections.emplace();
-  if (draw.output != OutputLayer::none) drawn.projections->output.emplace();
+Model initialized_model(const Model& model, const ModelInit& draw) {
+  Model sampled = model;
+  sampled.projections.emplace();
+  if (draw.output != OutputLayer::none) sampled.projections->output.emplace();
   Generator generator(draw.seed);
-  for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
-    const std::vector<Block> blocks = random::run(generator, op);
+  for (const auto& [op, part, head, repeated] : draws_of(model, scheme_of(draw))) {
+    const std::vector<SampledMatrix> blocks = random::run(generator, op);
     if (part == InitializedPart::nothing) continue;
     const arma::mat numbers = matrix_of(blocks.front());
     if (part == InitializedPart::embeddings) {
       const std::size_t n = model.n_tokens();
       for (std::size_t s = 0; s < model.sequences.size(); ++s)
-        drawn.sequences[s].embeddings = arma::mat(numbers.rows(s * n, (s + 1) * n - 1));
+        sampled.sequences[s].embeddings = arma::mat(numbers.rows(s * n, (s + 1) * n - 1));
       continue;
     }
-    Linear& layer = *find_linear(drawn, attention::all_parts[part_index(part)]);
+    Linear& layer = *find_linear(sampled, attention::all_parts[part_index(part)]);
     layer.weight = arma::mat(numbers.t());
     if (op.bias) layer.bias = matrix_of(blocks[1]);
   }
-  return drawn;
+  return sampled;
 }
 
-std::string torch_lines(const Model& model, const ModelDraw& draw) {
+std::string torch_lines(const Model& model, const ModelInit& draw) {
   std::string lines =
       "import torch\nfrom torch import nn\n\ntorch.manual_seed(" + std::to_string(draw.seed) + ")\n";
-  for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
+  for (const auto& [op, part, head, repeated] : draws_of(model, scheme_of(draw))) {
     if (part == InitializedPart::embeddings) lines += "x = ";
     if (part > InitializedPart::embeddings) lines += std::string("W_") + "qkvo"[part_index(part)] + " = ";
-    lines += random::torch_words(op) + "\n";
+    lines += random::torch_line(op) + "\n";
   }
   return lines;
 }
@@ -203,12 +203,12 @@ std::size_t layer_input(const attention::Model& model, MatrixName bias) {
 
 }  // namespace
 
-arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& fill) {
+arma::mat filled(const attention::Model& model, MatrixRef place, const Fill& fill) {
   const arma::mat& old = **find_matrix(model, place);
   const std::size_t rows = old.n_rows, columns = old.n_cols;
   random::Generator generator(fill.seed);
   if (fill.draws())
-    for (const random::DrawOp& op : fill.before) random::run(generator, op);
+    for (const random::RandomOp& op : fill.before) random::run(generator, op);
   switch (fill.rule) {
     case FillRule::zeros:
       break;
@@ -223,8 +223,8 @@ arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& f
       return filled(generator.normal(rows * columns), rows, columns);
     case FillRule::linear: {
       if (is_bias(place.name))
-        return *initial_linear(generator, layer_input(model, place.name), columns, true).bias;
-      return initial_linear(generator, rows, columns).weight;
+        return *sample_linear(generator, layer_input(model, place.name), columns, true).bias;
+      return sample_linear(generator, rows, columns).weight;
     }
   }
   return arma::mat(rows, columns, arma::fill::zeros);
@@ -266,7 +266,7 @@ bool joins(char32_t before, char32_t mark, char32_t after) {
   return joiner && is_letter(before) && is_letter(after);
 }
 
-std::string sign_of(const CodePoint& c, std::string_view text) {
+std::string character_token(const CodePoint& c, std::string_view text) {
   if (c.value == '\t') return "⇥";
   if ((c.value >= 0x0A && c.value <= 0x0D) || c.value == 0x85 || c.value == 0x2028 || c.value == 0x2029)
     return "↵";
@@ -295,7 +295,7 @@ std::vector<std::string> words(std::string_view text) {
 
 std::vector<std::string> characters(std::string_view text) {
   std::vector<std::string> found;
-  for (const CodePoint& c : checked_points(text)) found.push_back(sign_of(c, text));
+  for (const CodePoint& c : checked_points(text)) found.push_back(character_token(c, text));
   return checked_tokens(std::move(found));
 }
 
@@ -322,7 +322,7 @@ attention::Model with_sentence(const attention::Model& base, const std::vector<s
   attention::Model model = base;
   model.sequences = {{tokens, embeddings}};
   model.dropout.given.clear();
-  attention::fit_mask(model);
+  attention::trim_mask(model);
   attention::require_within_limits(model);
   return model;
 }
@@ -334,9 +334,9 @@ namespace core::editing {
 namespace {
 
 /// Largest draw without a match that is sampled to test later ones.
-constexpr std::size_t many = 1 << 16;
+constexpr std::size_t max_skipped_draw = 1 << 16;
 
-double number(const Block& block, std::size_t row, std::size_t column) {
+double number(const SampledMatrix& block, std::size_t row, std::size_t column) {
   return std::visit([&](const auto& all) { return static_cast<double>(all[row * block.columns + column]); },
                     block.numbers);
 }
@@ -344,15 +344,15 @@ double number(const Block& block, std::size_t row, std::size_t column) {
 /// Number of sampled numbers that equal the model's.
 struct Agreement {
   std::size_t equal = 0, all = 0;
-  void count(double drawn, double own) { equal += drawn == own, ++all; }
+  void count(double sampled, double own) { equal += sampled == own, ++all; }
   bool is_whole() const { return equal == all; }
 };
 
 /// Compares the first rows of a draw with the part of the model that it gives.
-Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<Block>& drawn,
+Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<SampledMatrix>& sampled,
                     std::size_t rows) {
   Agreement result;
-  const Block& block = drawn.front();
+  const SampledMatrix& block = sampled.front();
   if (draw.part == InitializedPart::embeddings) {
     const std::size_t n = model.n_tokens();
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
@@ -364,7 +364,7 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
     return result;
   }
   const Linear& layer = *find_linear(model, attention::all_parts[part_index(draw.part)]);
-  const bool transposed = draw.op.kind == DrawKind::linear;
+  const bool transposed = draw.op.kind == RandomOpKind::linear;
   const std::size_t columns = transposed ? draw.op.shape[0] : draw.op.shape[1],
                     first = draw.head.value_or(0) * columns;
   for (std::size_t row = 0; row < rows; ++row)
@@ -372,112 +372,113 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
       const std::size_t in = transposed ? column : row, out = transposed ? row : column;
       result.count(number(block, row, column), (*layer.weight)(in, first + out));
     }
-  if (drawn.size() > 1)
+  if (sampled.size() > 1)
     for (std::size_t k = 0; k < columns; ++k)
-      result.count(number(drawn[1], 0, k), (**layer.bias)(0, first + k));
+      result.count(number(sampled[1], 0, k), (**layer.bias)(0, first + k));
   return result;
 }
 
 /// Returns whether any number in the first row of a draw equals the model's; the row does not depend on the
 /// number of rows.
-bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
-  constexpr std::size_t enough = 64;  // at this size normal numbers are sampled as in a longer draw
+bool first_row_matches(const Model& model, RecipeDraw draw, Generator generator) {
+  constexpr std::size_t max_compared = 64;  // at this size normal numbers are sampled as in a longer draw
   draw.op.bias = false;
   const std::size_t columns = draw.op.shape.back(), rows = draw.op.size() / columns;
-  draw.op.shape = {std::min(rows, enough / columns + 1), columns};
+  draw.op.shape = {std::min(rows, max_compared / columns + 1), columns};
   return agreement(model, draw, run(generator, draw.op), 1).equal > 0;
 }
 
 /// Returns the draws of a layout up to the last that gives a part; stops at a layer unlike the model's.
-RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t seed,
-                      const std::vector<InitializedPart>& wanted) {
-  RecipePassage passage{seed, {}};
+SeededDraws matching_draws(const Model& model, const SamplingScheme& scheme, std::uint64_t seed,
+                           const std::vector<InitializedPart>& wanted) {
+  SeededDraws seeded_draws{seed, {}};
   Generator generator(seed);
   std::size_t useful = 0;
-  for (RecipeDraw draw : draws_of(model, layout)) {
+  for (RecipeDraw draw : draws_of(model, scheme)) {
     const bool layer = draw.part > InitializedPart::embeddings;
-    const bool alike = draw.part != InitializedPart::nothing && begins_alike(model, draw, generator);
-    if (!alike && (layer || draw.op.size() > many)) break;
-    const std::vector<Block> drawn = run(generator, draw.op);
+    const bool is_match = draw.part != InitializedPart::nothing && first_row_matches(model, draw, generator);
+    if (!is_match && (layer || draw.op.size() > max_skipped_draw)) break;
+    const std::vector<SampledMatrix> sampled = run(generator, draw.op);
     const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
-    const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
-    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole())
+    const std::size_t rows = draw.op.kind == RandomOpKind::randint ? 0 : sampled.front().rows;
+    if (!is_wanted || !is_match || !agreement(model, draw, sampled, rows).is_whole())
       draw.part = InitializedPart::nothing;
-    passage.draws.push_back(draw);
-    if (draw.part != InitializedPart::nothing) useful = passage.draws.size();
+    seeded_draws.draws.push_back(draw);
+    if (draw.part != InitializedPart::nothing) useful = seeded_draws.draws.size();
   }
-  passage.draws.resize(useful);
-  if (!layout.by_head) return passage;
+  seeded_draws.draws.resize(useful);
+  if (!scheme.by_head) return seeded_draws;
   // A part must match in all its heads.
   for (const InitializedPart part : {InitializedPart::query, InitializedPart::key, InitializedPart::value}) {
     const auto of_part = [part](const RecipeDraw& d) { return d.part == part; };
-    if (std::ranges::count_if(passage.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads)) continue;
-    for (RecipeDraw& draw : passage.draws)
+    if (std::ranges::count_if(seeded_draws.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads))
+      continue;
+    for (RecipeDraw& draw : seeded_draws.draws)
       if (of_part(draw)) draw.part = InitializedPart::nothing, draw.head.reset();
   }
-  while (!passage.draws.empty() && passage.draws.back().part == InitializedPart::nothing)
-    passage.draws.pop_back();
-  return passage;
+  while (!seeded_draws.draws.empty() && seeded_draws.draws.back().part == InitializedPart::nothing)
+    seeded_draws.draws.pop_back();
+  return seeded_draws;
 }
 
-std::vector<Layout> layouts(const Model& model) {
-  using enum EmbeddingsDraw;
-  Layout layout;
-  layout.has_layers = model.projections.has_value();
-  layout.has_output = layout.has_layers && model.projections->output;
+std::vector<SamplingScheme> candidate_schemes(const Model& model) {
+  using enum EmbeddingsInit;
+  SamplingScheme scheme;
+  scheme.has_layers = model.projections.has_value();
+  scheme.has_output = scheme.has_layers && model.projections->output;
   for (const attention::Part part : attention::all_parts)
     if (const Linear* linear = find_linear(model, part))
-      layout.bias[static_cast<std::size_t>(part)] = linear->bias.has_value();
-  std::vector<Layout> all;
+      scheme.bias[static_cast<std::size_t>(part)] = linear->bias.has_value();
+  std::vector<SamplingScheme> all;
   for (const bool starts_before : {false, true}) {
     // Notebook 002 samples six tokens first.
-    if (starts_before) layout.before = random::parse_draw_ops("randint(0,10,6)");
-    for (const EmbeddingsDraw e : {none, rand_first, randn_first, rand_last, randn_last})
+    if (starts_before) scheme.before = random::parse_random_ops("randint(0,10,6)");
+    for (const EmbeddingsInit e : {none, rand_first, randn_first, rand_last, randn_last})
       for (const bool repeated : {false, true}) {
         if (repeated && (e == none || model.sequences.size() == 1)) continue;
-        layout.embeddings = e, layout.repeated = repeated;
+        scheme.embeddings = e, scheme.repeated = repeated;
         if (!model.projections) {
-          all.push_back(layout);
+          all.push_back(scheme);
           continue;
         }
-        for (const DrawKind kind : {DrawKind::linear, DrawKind::rand, DrawKind::randn})
+        for (const RandomOpKind kind : {RandomOpKind::linear, RandomOpKind::rand, RandomOpKind::randn})
           for (const LayerOrder order : {LayerOrder::query_key_value, LayerOrder::key_query_value})
             for (const bool by_head : {false, true}) {
               if (by_head && (model.n_heads == 1 || model.n_kv_heads)) continue;
-              layout.kind = kind, layout.order = order, layout.by_head = by_head;
-              all.push_back(layout);
+              scheme.kind = kind, scheme.order = order, scheme.by_head = by_head;
+              all.push_back(scheme);
             }
       }
   }
   return all;
 }
 
-std::size_t parts_given(const RecipePassage& passage) {
+std::size_t count_parts(const SeededDraws& seeded_draws) {
   std::size_t count = 0;
   for (const InitializedPart part : {InitializedPart::embeddings, InitializedPart::query,
                                      InitializedPart::key, InitializedPart::value, InitializedPart::output})
-    count += passage.gives(part);
+    count += seeded_draws.initializes(part);
   return count;
 }
 
 /// Returns the passage that gives the most wanted parts; of equal ones, the shortest.
-RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>& seeds,
-                           const std::vector<InitializedPart>& wanted) {
-  RecipePassage best;
-  for (const Layout& layout : layouts(model))
+SeededDraws best_draws(const Model& model, const std::vector<std::uint64_t>& seeds,
+                       const std::vector<InitializedPart>& wanted) {
+  SeededDraws best;
+  for (const SamplingScheme& scheme : candidate_schemes(model))
     for (const std::uint64_t seed : seeds) {
-      RecipePassage passage = matched(model, layout, seed, wanted);
-      const std::size_t more = parts_given(passage), most = parts_given(best);
-      if (more > most || (more == most && more > 0 && passage.draws.size() < best.draws.size()))
-        best = std::move(passage);
-      if (parts_given(best) == wanted.size()) return best;
+      SeededDraws seeded_draws = matching_draws(model, scheme, seed, wanted);
+      const std::size_t more = count_parts(seeded_draws), most = count_parts(best);
+      if (more > most || (more == most && more > 0 && seeded_draws.draws.size() < best.draws.size()))
+        best = std::move(seeded_draws);
+      if (count_parts(best) == wanted.size()) return best;
     }
   return best;
 }
 
 }  // namespace
 
-bool RecipePassage::gives(InitializedPart part) const {
+bool SeededDraws::initializes(InitializedPart part) const {
   return std::ranges::any_of(draws, [part](const RecipeDraw& draw) { return draw.part == part; });
 }
 
@@ -485,17 +486,17 @@ std::vector<std::uint64_t> usual_seeds() {
   return {123, 42, 1337, 789, 0, 1, 2, 3, 7, 2024};
 }
 
-std::vector<RecipePassage> find_recipe(const Model& model, const std::vector<std::uint64_t>& seeds) {
+std::vector<SeededDraws> find_recipe(const Model& model, const std::vector<std::uint64_t>& seeds) {
   std::vector<InitializedPart> wanted{InitializedPart::embeddings};
   if (model.projections)
     wanted.insert(wanted.end(), {InitializedPart::query, InitializedPart::key, InitializedPart::value});
   if (model.projections && model.projections->output) wanted.push_back(InitializedPart::output);
-  std::vector<RecipePassage> recipe;
+  std::vector<SeededDraws> recipe;
   while (!wanted.empty()) {
-    RecipePassage passage = best_passage(model, seeds, wanted);
-    if (passage.draws.empty()) break;
-    std::erase_if(wanted, [&](InitializedPart part) { return passage.gives(part); });
-    recipe.push_back(std::move(passage));
+    SeededDraws seeded_draws = best_draws(model, seeds, wanted);
+    if (seeded_draws.draws.empty()) break;
+    std::erase_if(wanted, [&](InitializedPart part) { return seeded_draws.initializes(part); });
+    recipe.push_back(std::move(seeded_draws));
   }
   return recipe;
 }

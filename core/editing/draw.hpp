@@ -21,40 +21,40 @@ namespace core::editing {
 arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_t columns);
 
 /// Samples nn.Linear(d_in, d_out): weight d_in × d_out, the transpose of PyTorch's, and then the bias.
-attention::Linear initial_linear(random::Generator& generator, std::size_t d_in, std::size_t d_out,
-                                 bool bias = false);
+attention::Linear sample_linear(random::Generator& generator, std::size_t d_in, std::size_t d_out,
+                                bool bias = false);
 
 /// Order in which a notebook creates its layers.
 enum class LayerOrder { query_key_value, key_query_value };
 
 /// Samples three linear layers in this order, without an output projection.
-attention::Projections initial_projections(random::Generator& generator, std::size_t d_in, std::size_t d_out,
-                                           bool bias = false, LayerOrder order = LayerOrder::query_key_value);
+attention::Projections sample_projections(random::Generator& generator, std::size_t d_in, std::size_t d_out,
+                                          bool bias = false, LayerOrder order = LayerOrder::query_key_value);
 
 /// Samples torch.randn(n_sequences, n_tokens, d_model), with numbered tokens.
-std::vector<attention::Sequence> initial_batch(random::Generator& generator, std::size_t n_sequences,
-                                               std::size_t n_tokens, std::size_t d_model);
+std::vector<attention::Sequence> sample_batch(random::Generator& generator, std::size_t n_sequences,
+                                              std::size_t n_tokens, std::size_t d_model);
 
 /// Returns "Your journey starts with one step" with three features, in float32 as in the notebooks.
 attention::Sequence your_journey();
 
 /// Whether embeddings are sampled with the layers, how, and before or after them.
-enum class EmbeddingsDraw { none, rand_first, randn_first, rand_last, randn_last };
+enum class EmbeddingsInit { none, rand_first, randn_first, rand_last, randn_last };
 
-bool comes_first(EmbeddingsDraw draw);
-bool comes_last(EmbeddingsDraw draw);
+bool is_sampled_first(EmbeddingsInit draw);
+bool is_sampled_last(EmbeddingsInit draw);
 
 /// Returns the op that samples the embeddings of all sequences, or of one that is repeated for all.
-random::DrawOp embeddings_op(const attention::Model& model, EmbeddingsDraw draw, bool repeated = false);
+random::RandomOp embeddings_op(const attention::Model& model, EmbeddingsInit draw, bool repeated = false);
 
 /// Output projection, sampled after the three other layers.
 enum class OutputLayer { none, without_bias, with_bias };
 
 /// How a model's learned matrices are sampled from one seed, in the order of a notebook.
-struct ModelDraw {
+struct ModelInit {
   std::uint64_t seed = 123;
-  std::vector<random::DrawOp> before;  ///< sampled before all of these
-  EmbeddingsDraw embeddings = EmbeddingsDraw::none;
+  std::vector<random::RandomOp> before;  ///< sampled before all of these
+  EmbeddingsInit embeddings = EmbeddingsInit::none;
   LayerOrder order = LayerOrder::query_key_value;
   bool bias = false;  ///< of queries, keys and values
   OutputLayer output = OutputLayer::none;
@@ -62,28 +62,28 @@ struct ModelDraw {
 
 /// Returns a draw with the layers and biases of the model; a single bias of queries, keys and values counts
 /// for all.
-ModelDraw draw_like(const attention::Model& model);
+ModelInit matching_init(const attention::Model& model);
 
 /// Returns the model with projections, and optionally embeddings, initialized as by PyTorch in its shapes;
 /// tokens and everything else are kept.
 ///
 /// A batch of embeddings is sampled as one tensor.
-attention::Model initialized_model(const attention::Model& model, const ModelDraw& draw);
+attention::Model initialized_model(const attention::Model& model, const ModelInit& draw);
 
 /// Returns the same draw as lines of Python, including imports, for a model of these shapes.
-std::string torch_lines(const attention::Model& model, const ModelDraw& draw);
+std::string torch_lines(const attention::Model& model, const ModelInit& draw);
 
 /// Source of the numbers of a whole matrix.
 enum class FillRule { zeros, ones, identity, rand, randn, linear, embedding };
 
 /// Maximum of numbers that may be sampled before the wanted ones.
-constexpr std::size_t most_numbers_before = 10'000'000;
+constexpr std::size_t max_numbers_before = 10'000'000;
 
 /// Content of a matrix; seed and before matter only for rules that sample.
 struct Fill {
   FillRule rule = FillRule::zeros;
   std::uint64_t seed = 123;
-  std::vector<random::DrawOp> before;  ///< sampled first from the same seed and discarded
+  std::vector<random::RandomOp> before;  ///< sampled first from the same seed and discarded
   bool draws() const { return rule > FillRule::identity; }
 };
 
@@ -91,7 +91,7 @@ struct Fill {
 ///
 /// FillRule::linear gives the first values of the nn.Linear that the matrix belongs to: a bias is sampled
 /// after the layer's weight; embeddings are treated as a weight of rows → columns.
-arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& fill);
+arma::mat filled(const attention::Model& model, MatrixRef place, const Fill& fill);
 
 }  // namespace core::editing
 
@@ -139,17 +139,17 @@ enum class InitializedPart { nothing, embeddings, query, key, value, output };
 
 /// One op of a recipe.
 struct RecipeDraw {
-  random::DrawOp op;
+  random::RandomOp op;
   InitializedPart part = InitializedPart::nothing;
   std::optional<std::size_t> head = {};  ///< for the layer of one head: its columns are a band of the part
   bool repeated = false;                 ///< embeddings of one sequence, the same for the whole batch
 };
 
 /// Consecutive draws after one manual_seed.
-struct RecipePassage {
+struct SeededDraws {
   std::uint64_t seed = 0;
   std::vector<RecipeDraw> draws;
-  bool gives(InitializedPart part) const;
+  bool initializes(InitializedPart part) const;
 };
 
 /// Returns the seeds to try before those of the model: the usual ones of notebooks, books and examples.
@@ -161,7 +161,6 @@ std::vector<std::uint64_t> usual_seeds();
 ///
 /// A part is included only if each of its numbers equals the sampled one to the last bit, so an edited part
 /// is not. The passages must be sampled in order; no part is in two of them.
-std::vector<RecipePassage> find_recipe(const attention::Model& model,
-                                       const std::vector<std::uint64_t>& seeds);
+std::vector<SeededDraws> find_recipe(const attention::Model& model, const std::vector<std::uint64_t>& seeds);
 
 }  // namespace core::editing

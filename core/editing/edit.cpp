@@ -39,21 +39,20 @@ using attention::Stage;
 using std::to_string;
 
 /// Throws core::Error with the path and the message.
-[[noreturn]] void refuse(const std::string& path, const std::string& message) {
+[[noreturn]] void fail(const std::string& path, const std::string& message) {
   throw Error(path + ": " + message);
 }
 
 /// Throws core::Error unless index < count; things names the counted objects, in the plural.
 void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
   if (index >= count)
-    refuse(path + "[" + std::to_string(index) + "]",
-           "there are only " + std::to_string(count) + " " + things);
+    fail(path + "[" + std::to_string(index) + "]", "there are only " + std::to_string(count) + " " + things);
 }
 
 /// Throws core::Error unless the resized model is within the limits, before anything is allocated.
 template <class Resize>
-void require_room(const Model& model, Resize resize) {
-  attention::Size size = size_of(model);
+void require_resizable(const Model& model, Resize resize) {
+  attention::ModelSize size = model_size(model);
   resize(size);
   require_size(size);
 }
@@ -71,14 +70,14 @@ void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, dou
 }
 
 /// Returns columns of keys or values for other KV heads: the mean of those that their heads used before.
-SharedMatrix regrouped(const arma::mat& columns, const Model& before, const Model& after) {
+SharedMatrix averaged_kv_columns(const arma::mat& columns, const Model& before, const Model& after) {
   const std::size_t d_head = before.d_out() / before.n_heads;
   arma::mat result(columns.n_rows, after.kv_heads() * d_head, arma::fill::zeros);
-  const double heads_of_group = static_cast<double>(before.n_heads / after.kv_heads());
+  const double heads_per_kv_head = static_cast<double>(before.n_heads / after.kv_heads());
   for (std::size_t h = 0; h < before.n_heads; ++h)
     for (std::size_t k = 0; k < d_head; ++k)
       result.col(after.kv_head_of(h) * d_head + k) +=
-          columns.col(before.kv_head_of(h) * d_head + k) / heads_of_group;
+          columns.col(before.kv_head_of(h) * d_head + k) / heads_per_kv_head;
   return result;
 }
 
@@ -114,20 +113,20 @@ void fit_additions(Model& model) {
 }
 
 /// Removes mask cells that agree with the rules.
-void drop_cells_that_follow_the_rule(Model& model) {
+void remove_redundant_cells(Model& model) {
   if (model.mask.cells.empty()) return;
-  std::vector<attention::MaskOfSequence> sequences;
+  std::vector<attention::SequenceMask> sequences;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) sequences.emplace_back(model, s);
   std::erase_if(model.mask.cells, [&](const MaskCell& c) {
-    return std::ranges::all_of(sequences, [&](const attention::MaskOfSequence& sights) {
-      return sights.by_rules(c.row, c.column).visible == c.visible;
+    return std::ranges::all_of(sequences, [&](const attention::SequenceMask& sequence_mask) {
+      return sequence_mask.by_rules(c.row, c.column).visible == c.visible;
     });
   });
 }
 
 // Numbers of a matrix.
 
-std::string path(const attention::Model& model, MatrixPlace place) {
+std::string path(const attention::Model& model, MatrixRef place) {
   const bool is_batch =
       place.name <= MatrixName::key_embeddings && (model.sequences.size() > 1 || place.nth > 0);
   const bool of_head = place.name == MatrixName::score_bias && model.additions.score_bias.size() > 1;
@@ -138,9 +137,9 @@ std::string cell_path(const std::string& matrix, std::size_t row, std::size_t co
   return matrix + "[" + to_string(row) + "][" + to_string(column) + "]";
 }
 
-SharedMatrix& matrix_to_edit(attention::Model& model, MatrixPlace place) {
+SharedMatrix& require_matrix(attention::Model& model, MatrixRef place) {
   SharedMatrix* found = find_matrix(model, place);
-  if (!found) refuse(path(model, place), "the model has no such matrix");
+  if (!found) fail(path(model, place), "the model has no such matrix");
   return *found;
 }
 
@@ -150,17 +149,17 @@ void require_fit(const std::string& matrix, const SharedMatrix& m, std::size_t r
   if (row <= m.n_rows() && n_rows <= m.n_rows() - row && column <= m.n_cols() &&
       n_columns <= m.n_cols() - column)
     return;
-  refuse(cell_path(matrix, row, column), text::shape_text(n_rows, n_columns) +
-                                             " numbers do not fit there, the matrix is " +
-                                             text::shape_text(m.n_rows(), m.n_cols()));
+  fail(cell_path(matrix, row, column), text::shape_text(n_rows, n_columns) +
+                                           " numbers do not fit there, the matrix is " +
+                                           text::shape_text(m.n_rows(), m.n_cols()));
 }
 
 void require_finite(const std::string& matrix, std::size_t row, std::size_t column, double value) {
-  if (!std::isfinite(value)) refuse(cell_path(matrix, row, column), "expected a finite number");
+  if (!std::isfinite(value)) fail(cell_path(matrix, row, column), "expected a finite number");
 }
 
 void change(Model& model, const SetCell& edit) {
-  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  SharedMatrix& m = require_matrix(model, edit.place);
   const std::string matrix = path(model, edit.place);
   require_fit(matrix, m, edit.row, edit.column, 1, 1);
   require_finite(matrix, edit.row, edit.column, edit.value);
@@ -169,7 +168,7 @@ void change(Model& model, const SetCell& edit) {
 }
 
 void change(Model& model, const SetBlock& edit) {
-  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  SharedMatrix& m = require_matrix(model, edit.place);
   const std::string matrix = path(model, edit.place);
   const arma::mat& block = edit.values;
   require_fit(matrix, m, edit.row, edit.column, block.n_rows, block.n_cols);
@@ -182,28 +181,28 @@ void change(Model& model, const SetBlock& edit) {
 // Tokens and sequences: everything with a row or column per token follows its tokens.
 
 /// Source of each new row: an old row, or fresh for a new token.
-using Order = std::vector<std::size_t>;
-constexpr std::size_t fresh = std::numeric_limits<std::size_t>::max();
+using RowOrder = std::vector<std::size_t>;
+constexpr std::size_t new_row = std::numeric_limits<std::size_t>::max();
 
-Order unchanged(std::size_t n) {
-  Order order(n);
+RowOrder identity_order(std::size_t n) {
+  RowOrder order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
 }
 
-arma::mat taken(const arma::mat& old, const Order& rows, const Order& columns, double fill) {
+arma::mat reordered(const arma::mat& old, const RowOrder& rows, const RowOrder& columns, double fill) {
   arma::mat m(rows.size(), columns.size());
   for (std::size_t j = 0; j < columns.size(); ++j)
     for (std::size_t i = 0; i < rows.size(); ++i)
-      m(i, j) = rows[i] == fresh || columns[j] == fresh ? fill : old(rows[i], columns[j]);
+      m(i, j) = rows[i] == new_row || columns[j] == new_row ? fill : old(rows[i], columns[j]);
   return m;
 }
 
-std::vector<std::string> taken(const std::vector<std::string>& old, const Order& order,
-                               const std::string& name) {
+std::vector<std::string> reordered(const std::vector<std::string>& old, const RowOrder& order,
+                                   const std::string& name) {
   std::vector<std::string> tokens;
   for (std::size_t i = 0; i < order.size(); ++i)
-    tokens.push_back(order[i] != fresh ? old[order[i]] : name.empty() ? std::to_string(i) : name);
+    tokens.push_back(order[i] != new_row ? old[order[i]] : name.empty() ? std::to_string(i) : name);
   return tokens;
 }
 
@@ -213,107 +212,108 @@ std::span<SharedMatrix> given_masks(Model& model, std::size_t sequence) {
 }
 
 /// Returns the new row of each old token; fresh if it is removed.
-Order places(const Order& order, std::size_t n_tokens) {
-  Order place(n_tokens, fresh);
+RowOrder new_positions(const RowOrder& order, std::size_t n_tokens) {
+  RowOrder place(n_tokens, new_row);
   for (std::size_t i = 0; i < order.size(); ++i)
-    if (order[i] != fresh) place[order[i]] = i;
+    if (order[i] != new_row) place[order[i]] = i;
   return place;
 }
 
-void rearrange_given(Model& model, std::size_t s, const Order& order, const Order& keys) {
+void rearrange_given(Model& model, std::size_t s, const RowOrder& order, const RowOrder& keys) {
   for (attention::GivenStage& given : model.given.stages) {
     const attention::StageInfo& stage = info(given.stage);
     const std::size_t n_heads = n_matrices(model, given.stage);
     const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
     for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
-      m = taken(m, stage.rows == Rows::keys ? keys : order,
-                stage.columns == Columns::tokens ? keys : unchanged(m->n_cols), fill);
+      m = reordered(m, stage.rows == Rows::keys ? keys : order,
+                    stage.columns == Columns::tokens ? keys : identity_order(m->n_cols), fill);
   }
 }
 
-void rearrange_typed_cells(Model& model, std::size_t s, const Order& row_places, const Order& key_places) {
+void rearrange_overrides(Model& model, std::size_t s, const RowOrder& row_positions,
+                         const RowOrder& key_positions) {
   auto& cells = model.given.cells;
-  const auto moved = [&](attention::GivenPlace& p) {
+  const auto moved = [&](attention::GivenCellAddress& p) {
     if (p.sequence != s) return true;
     const attention::StageInfo& stage = info(p.stage);
-    p.row = (stage.rows == Rows::keys ? key_places : row_places)[p.row];
-    if (stage.columns == Columns::tokens) p.column = key_places[p.column];
-    return p.row != fresh && p.column != fresh;
+    p.row = (stage.rows == Rows::keys ? key_positions : row_positions)[p.row];
+    if (stage.columns == Columns::tokens) p.column = key_positions[p.column];
+    return p.row != new_row && p.column != new_row;
   };
   std::erase_if(cells, [&](attention::GivenCell& c) { return !moved(c.place); });
   std::ranges::sort(cells, {}, &attention::GivenCell::place);
 }
 
 /// Returns the order of the keys for an order of the tokens: the same, except in cross-attention.
-Order order_of_keys(const Model& model, const Order& order) {
-  return model.sequences.front().key_tokens.empty() ? order : unchanged(model.n_keys());
+RowOrder key_order(const Model& model, const RowOrder& order) {
+  return model.sequences.front().key_tokens.empty() ? order : identity_order(model.n_keys());
 }
 
 /// Moves the padding mask with its keys; a new key is not padding.
-void rearrange_padding(Model& model, std::size_t s, const Order& key_places) {
+void rearrange_padding(Model& model, std::size_t s, const RowOrder& key_positions) {
   if (model.mask.hidden_keys.empty()) return;
   auto& keys = model.mask.hidden_keys[s];
-  for (std::size_t& key : keys) key = key_places[key];
-  std::erase(keys, fresh);
+  for (std::size_t& key : keys) key = key_positions[key];
+  std::erase(keys, new_row);
   std::ranges::sort(keys);
 }
 
-void rearrange_sequence(Model& model, std::size_t s, const Order& order, const std::string& name) {
-  const Order keys = order_of_keys(model, order);
-  const Order row_places = places(order, model.sequences[s].tokens.size());
-  const Order& key_places = model.sequences[s].key_tokens.empty() ? row_places : keys;
-  rearrange_typed_cells(model, s, row_places, key_places);
-  rearrange_padding(model, s, key_places);
+void rearrange_sequence(Model& model, std::size_t s, const RowOrder& order, const std::string& name) {
+  const RowOrder keys = key_order(model, order);
+  const RowOrder row_positions = new_positions(order, model.sequences[s].tokens.size());
+  const RowOrder& key_positions = model.sequences[s].key_tokens.empty() ? row_positions : keys;
+  rearrange_overrides(model, s, row_positions, key_positions);
+  rearrange_padding(model, s, key_positions);
   rearrange_given(model, s, order, keys);
   Sequence& sequence = model.sequences[s];
-  sequence.embeddings = taken(sequence.embeddings, order, unchanged(sequence.embeddings->n_cols), 0);
-  sequence.tokens = taken(sequence.tokens, order, name);
-  for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, keys, 1);
+  sequence.embeddings = reordered(sequence.embeddings, order, identity_order(sequence.embeddings->n_cols), 0);
+  sequence.tokens = reordered(sequence.tokens, order, name);
+  for (SharedMatrix& mask : given_masks(model, s)) mask = reordered(mask, order, keys, 1);
 }
 
 /// Moves document IDs with their tokens; a new token gets that of the token before it.
-void rearrange_documents(Model& model, const Order& order) {
+void rearrange_documents(Model& model, const RowOrder& order) {
   const std::vector<std::size_t> old = std::exchange(model.mask.documents, {});
   if (old.empty()) return;
   for (const std::size_t from : order) {
     auto& documents = model.mask.documents;
-    documents.push_back(from != fresh ? old[from] : documents.empty() ? old.front() : documents.back());
+    documents.push_back(from != new_row ? old[from] : documents.empty() ? old.front() : documents.back());
   }
 }
 
-void rearrange_mask(Model& model, const Order& order, std::size_t n_tokens) {
-  const Order row_places = places(order, n_tokens);
+void rearrange_mask(Model& model, const RowOrder& order, std::size_t n_tokens) {
+  const RowOrder row_positions = new_positions(order, n_tokens);
   const bool same = model.sequences.front().key_tokens.empty();
   rearrange_documents(model, order);
   auto& cells = model.mask.cells;
   for (MaskCell& cell : cells)
-    cell = {row_places[cell.row], same ? row_places[cell.column] : cell.column, cell.visible};
-  std::erase_if(cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
+    cell = {row_positions[cell.row], same ? row_positions[cell.column] : cell.column, cell.visible};
+  std::erase_if(cells, [](const MaskCell& c) { return c.row == new_row || c.column == new_row; });
   std::ranges::sort(cells);
-  fit_mask(model);
-  drop_cells_that_follow_the_rule(model);
+  trim_mask(model);
+  remove_redundant_cells(model);
 }
 
-void rearrange_all(Model& model, const Order& order, const std::string& name = {}) {
+void rearrange_all(Model& model, const RowOrder& order, const std::string& name = {}) {
   const std::size_t n_tokens = model.n_tokens();
-  require_room(model, [&](attention::Size& size) {
+  require_resizable(model, [&](attention::ModelSize& size) {
     size.n_tokens = order.size();
     const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
     size.given_numbers *= times * times;  // an upper bound
   });
-  const Order keys = order_of_keys(model, order);
-  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
+  const RowOrder keys = key_order(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = reordered(bias, order, keys, 0);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
   rearrange_mask(model, order, n_tokens);
 }
 
 /// A list of [sequence · n + k] matrices, n per sequence.
-struct MatricesOfSequences {
+struct SequenceMatrices {
   std::vector<SharedMatrix>* all;
   std::ptrdiff_t n;
 };
-std::vector<MatricesOfSequences> matrices_a_head(Model& model) {
-  std::vector<MatricesOfSequences> lists;
+std::vector<SequenceMatrices> per_head_matrices(Model& model) {
+  std::vector<SequenceMatrices> lists;
   if (!model.dropout.given.empty())
     lists.push_back({&model.dropout.given, static_cast<std::ptrdiff_t>(model.n_heads)});
   for (attention::GivenStage& stage : model.given.stages)
@@ -329,15 +329,15 @@ void change(Model& model, const RenameToken& edit) {
 
 void change(Model& model, const InsertToken& edit) {
   require_index("tokens", edit.row, model.n_tokens() + 1, "places for a token");
-  Order order = unchanged(model.n_tokens());
-  order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.row), fresh);
+  RowOrder order = identity_order(model.n_tokens());
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.row), new_row);
   rearrange_all(model, order, edit.name);
 }
 
 void change(Model& model, const RemoveToken& edit) {
   require_index("tokens", edit.row, model.n_tokens(), "tokens");
-  if (model.n_tokens() == 1) refuse("tokens", "the last token cannot be removed");
-  Order order = unchanged(model.n_tokens());
+  if (model.n_tokens() == 1) fail("tokens", "the last token cannot be removed");
+  RowOrder order = identity_order(model.n_tokens());
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.row));
   rearrange_all(model, order);
 }
@@ -347,30 +347,30 @@ void change(Model& model, const MoveToken& edit) {
   require_index("tokens", edit.from, model.n_tokens(), "tokens");
   require_index("tokens", edit.to, model.n_tokens(), "tokens");
   if (edit.from == edit.to) return;
-  Order order = unchanged(model.n_tokens());
+  RowOrder order = identity_order(model.n_tokens());
   order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
   rearrange_sequence(model, edit.sequence, order, {});
   if (model.sequences.size() > 1) return;
-  const Order keys = order_of_keys(model, order);
-  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
+  const RowOrder keys = key_order(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = reordered(bias, order, keys, 0);
   rearrange_mask(model, order, order.size());
 }
 
 void change(Model& model, const SetTokenCount& edit) {
   const std::size_t n = model.n_tokens();
-  if (edit.n_tokens == 0) refuse("tokens", "expected at least one token");
+  if (edit.n_tokens == 0) fail("tokens", "expected at least one token");
   if (edit.n_tokens == n) return;
-  require_room(model, [&](attention::Size& size) { size.n_tokens = edit.n_tokens; });
-  Order order = unchanged(edit.n_tokens);
-  if (edit.n_tokens > n) std::fill(order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), fresh);
+  require_resizable(model, [&](attention::ModelSize& size) { size.n_tokens = edit.n_tokens; });
+  RowOrder order = identity_order(edit.n_tokens);
+  if (edit.n_tokens > n) std::fill(order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), new_row);
   rearrange_all(model, order);
 }
 
 void change(Model& model, const AddSequence& edit) {
   require_index("embeddings", edit.copy_of, model.sequences.size(), "sequences");
-  require_room(model, [](attention::Size& size) { ++size.n_sequences; });
-  for (const auto& [matrices, n] : matrices_a_head(model)) {
+  require_resizable(model, [](attention::ModelSize& size) { ++size.n_sequences; });
+  for (const auto& [matrices, n] : per_head_matrices(model)) {
     const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of) * n;
     const std::vector<SharedMatrix> copies(first, first + n);
     matrices->insert(matrices->end(), copies.begin(), copies.end());
@@ -388,8 +388,8 @@ void change(Model& model, const AddSequence& edit) {
 
 void change(Model& model, const RemoveSequence& edit) {
   require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
-  if (model.sequences.size() == 1) refuse("embeddings", "the last sequence cannot be removed");
-  for (const auto& [matrices, n] : matrices_a_head(model)) {
+  if (model.sequences.size() == 1) fail("embeddings", "the last sequence cannot be removed");
+  for (const auto& [matrices, n] : per_head_matrices(model)) {
     const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.sequence) * n;
     matrices->erase(first, first + n);
   }
@@ -399,7 +399,7 @@ void change(Model& model, const RemoveSequence& edit) {
   if (auto& keys = model.mask.hidden_keys; !keys.empty())
     keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
   model.sequences.erase(model.sequences.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
-  fit_mask(model);
+  trim_mask(model);
 }
 
 // Widths, heads and projections.
@@ -419,29 +419,29 @@ std::string divisors(std::size_t number) {
 
 /// Throws unless n_heads divides the columns; width is "d_out" or "d_in".
 void require_width(const char* width, std::size_t columns, std::size_t n_heads) {
-  if (columns == 0) refuse(width, "expected at least one column");
+  if (columns == 0) fail(width, "expected at least one column");
   if (columns % n_heads == 0) return;
   const std::size_t below = columns / n_heads * n_heads, above = below + n_heads;
-  refuse(width, "expected a multiple of n_heads = " + to_string(n_heads) +
-                    " (nearest: " + (below > 0 ? to_string(below) + " and " : "") + to_string(above) +
-                    "), got " + to_string(columns));
+  fail(width, "expected a multiple of n_heads = " + to_string(n_heads) +
+                  " (nearest: " + (below > 0 ? to_string(below) + " and " : "") + to_string(above) +
+                  "), got " + to_string(columns));
 }
 
 void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
   if (n_heads > 0 && columns % n_heads == 0) return;
-  if (columns == 0) refuse("n_heads", "expected at least one head");
-  refuse("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
-                        to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
+  if (columns == 0) fail("n_heads", "expected at least one head");
+  fail("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
+                      to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
 }
 
 Linear identity(std::size_t width) {
   return {arma::mat(width, width, arma::fill::eye), std::nullopt};
 }
 
-Linear& linear_to_edit(Model& model, Part part) {
-  if (!model.projections) refuse("projections", "the model has no projections");
+Linear& require_linear(Model& model, Part part) {
+  if (!model.projections) fail("projections", "the model has no projections");
   Linear* linear = find_linear(model, part);
-  if (!linear) refuse("projections.output", "the model has no output projection");
+  if (!linear) fail("projections.output", "the model has no output projection");
   return *linear;
 }
 
@@ -452,7 +452,7 @@ std::size_t key_columns(const Model& model, std::size_t d_head) {
 
 void change(Model& model, const SetInputWidth& edit) {
   require_width("d_in", edit.d_in, model.projections ? 1 : model.n_heads);
-  require_room(model, [&](attention::Size& size) {
+  require_resizable(model, [&](attention::ModelSize& size) {
     size.d_model = edit.d_in;
     if (!model.projections) size.d_out = edit.d_in;
   });
@@ -466,9 +466,9 @@ void change(Model& model, const SetInputWidth& edit) {
 
 void change(Model& model, const SetOutputWidth& edit) {
   if (edit.d_out == model.d_out()) return;
-  if (!model.projections) refuse("d_out", "the model has no projections, so d_out follows d_in");
+  if (!model.projections) fail("d_out", "the model has no projections, so d_out follows d_in");
   require_width("d_out", edit.d_out, model.n_heads);
-  require_room(model, [&](attention::Size& size) { size.d_out = edit.d_out; });
+  require_resizable(model, [&](attention::ModelSize& size) { size.d_out = edit.d_out; });
   Projections& p = *model.projections;
   resize_layer(p.query, p.query.weight.n_rows(), edit.d_out);
   for (Linear* linear : {&p.key, &p.value})
@@ -482,7 +482,7 @@ void change(Model& model, const SetOutputWidth& edit) {
 void change(Model& model, const SetHeadCount& edit) {
   if (edit.n_heads == model.n_heads) return;
   require_heads("d_out", model.d_out(), edit.n_heads);
-  require_room(model, [&](attention::Size& size) { size.n_heads = edit.n_heads; });
+  require_resizable(model, [&](attention::ModelSize& size) { size.n_heads = edit.n_heads; });
   const std::size_t old = std::exchange(model.n_heads, edit.n_heads);
   if (model.n_kv_heads) {
     model.n_kv_heads = std::gcd(*model.n_kv_heads, edit.n_heads);
@@ -511,7 +511,7 @@ void change(Model& model, const SetProjections& edit) {
     fit_additions(model);
     return;
   }
-  require_room(model, [&](attention::Size& size) { size.projections = true; });
+  require_resizable(model, [&](attention::ModelSize& size) { size.projections = true; });
   const Linear linear = identity(model.d_model());
   model.projections = Projections{linear, linear, linear, std::nullopt};
   fit_additions(model);
@@ -519,8 +519,8 @@ void change(Model& model, const SetProjections& edit) {
 
 void change(Model& model, const SetOutputProjection& edit) {
   if (edit.on == (model.projections && model.projections->output)) return;
-  if (!model.projections) refuse("projections.output", "the model has no projections");
-  require_room(model, [&](attention::Size& size) { size.output_projection = edit.on; });
+  if (!model.projections) fail("projections.output", "the model has no projections");
+  require_resizable(model, [&](attention::ModelSize& size) { size.output_projection = edit.on; });
   if (edit.on)
     model.projections->output = identity(model.d_out());
   else
@@ -528,7 +528,7 @@ void change(Model& model, const SetOutputProjection& edit) {
 }
 
 void change(Model& model, const SetBias& edit) {
-  Linear& linear = linear_to_edit(model, edit.part);
+  Linear& linear = require_linear(model, edit.part);
   if (edit.on == linear.bias.has_value()) return;
   if (edit.on)
     linear.bias = arma::mat(1, linear.weight.n_cols(), arma::fill::zeros);
@@ -536,18 +536,18 @@ void change(Model& model, const SetBias& edit) {
     linear.bias.reset();
 }
 
-void change(Model& model, const SetGroupCount& edit) {
-  if (!model.projections) refuse("n_kv_heads", "the model has no projections");
+void change(Model& model, const SetKvHeadCount& edit) {
+  if (!model.projections) fail("n_kv_heads", "the model has no projections");
   if (edit.n_kv_heads == 0 || model.n_heads % edit.n_kv_heads != 0)
-    refuse("n_kv_heads", "expected a number that divides n_heads = " + std::to_string(model.n_heads) +
-                             ", got " + std::to_string(edit.n_kv_heads));
+    fail("n_kv_heads", "expected a number that divides n_heads = " + std::to_string(model.n_heads) +
+                           ", got " + std::to_string(edit.n_kv_heads));
   if (edit.n_kv_heads == model.kv_heads()) return;
   const Model before = model;
   model.n_kv_heads.reset();
   if (edit.n_kv_heads != model.n_heads) model.n_kv_heads = edit.n_kv_heads;
   for (Linear* linear : {&model.projections->key, &model.projections->value}) {
-    linear->weight = regrouped(linear->weight, before, model);
-    if (linear->bias) linear->bias = regrouped(*linear->bias, before, model);
+    linear->weight = averaged_kv_columns(linear->weight, before, model);
+    if (linear->bias) linear->bias = averaged_kv_columns(*linear->bias, before, model);
   }
   std::erase_if(model.given.stages, [&](const attention::GivenStage& stage) {
     return stage.stage == attention::Stage::keys || stage.stage == attention::Stage::values;
@@ -557,9 +557,9 @@ void change(Model& model, const SetGroupCount& edit) {
 void change(Model& model, const SetKeyEmbeddings& edit) {
   const bool none = edit.embeddings.empty();
   if (!none && edit.embeddings.size() != model.sequences.size())
-    refuse("key_embeddings", "expected " + std::to_string(model.sequences.size()) +
-                                 " matrices, one for each sequence, got " +
-                                 std::to_string(edit.embeddings.size()));
+    fail("key_embeddings", "expected " + std::to_string(model.sequences.size()) +
+                               " matrices, one for each sequence, got " +
+                               std::to_string(edit.embeddings.size()));
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     attention::Sequence& sequence = model.sequences[s];
     sequence.key_embeddings = none ? SharedMatrix() : edit.embeddings[s];
@@ -572,9 +572,9 @@ void change(Model& model, const SetKeyEmbeddings& edit) {
     for (Linear* linear : {&model.projections->key, &model.projections->value})
       resize(linear->weight, model.d_source(), linear->weight.n_cols());
   for (SharedMatrix& mask : model.dropout.given) resize(mask, model.n_tokens(), model.n_keys(), 1);
-  fit_mask(model);
+  trim_mask(model);
   fit_additions(model);
-  drop_cells_that_follow_the_rule(model);
+  remove_redundant_cells(model);
 }
 
 // The mask.
@@ -589,12 +589,12 @@ template <auto rule>
 requires is_rule<rule>
 void change(Model& model, const Set<&Model::mask, rule>& edit) {
   model.mask.*rule = edit.value;
-  if (const auto problem = attention::check(model)) refuse(problem->path, problem->message);
-  drop_cells_that_follow_the_rule(model);
+  if (const auto problem = attention::check(model)) fail(problem->path, problem->message);
+  remove_redundant_cells(model);
 }
 
-void change(Model& model, const SetHiddenKeys& edit) {
-  SetHiddenKeys sorted = edit;
+void change(Model& model, const SetPaddingMask& edit) {
+  SetPaddingMask sorted = edit;
   auto& keys = sorted.value;
   for (auto& list : keys) {
     std::ranges::sort(list);
@@ -626,15 +626,15 @@ void change(Model& model, const Set<path...>& edit) {
 
 // Given stages, overridden values, heads and injected bugs.
 
-void change(Model& model, const GiveStage& edit) {
-  give(model, edit.stage);
+void change(Model& model, const OverrideStage& edit) {
+  set_given_stage(model, edit.stage);
 }
 
-void change(Model& model, const ComputeStage& edit) {
-  take_back(model, edit.stage);
+void change(Model& model, const ClearStageOverride& edit) {
+  clear_given_stage(model, edit.stage);
 }
 
-void change(Model& model, const TypeOver& edit) {
+void change(Model& model, const OverrideValue& edit) {
   auto& cells = model.given.cells;
   const auto place = std::ranges::lower_bound(cells, edit.place, {}, &GivenCell::place);
   const bool found = place != cells.end() && place->place == edit.place;
@@ -646,7 +646,7 @@ void change(Model& model, const TypeOver& edit) {
   const attention::StageInfo& stage = info(edit.place.stage);
   if (edit.place.stage == Stage::embeddings || edit.place.stage == Stage::key_embeddings ||
       edit.place.stage == Stage::mask || !stage.present(model))
-    refuse(stage.name, "no cell of it can be typed over");
+    fail(stage.name, "no cell of it can be typed over");
   const attention::StageShape shape = shape_of(model, edit.place.stage);
   require_index("embeddings", edit.place.sequence, model.sequences.size(), "sequences");
   require_index(stage.name, edit.place.head, n_matrices(model, stage.stage), "heads");
@@ -658,11 +658,11 @@ void change(Model& model, const TypeOver& edit) {
     cells.insert(place, {edit.place, *edit.value});
 }
 
-void change(Model& model, const ClearTypedCells&) {
+void change(Model& model, const ClearOverrides&) {
   model.given.cells.clear();
 }
 
-void change(Model& model, const SwitchHead& edit) {
+void change(Model& model, const ToggleHead& edit) {
   require_index("heads_off", edit.head, model.n_heads, "heads");
   auto& off = model.heads_off;
   std::erase(off, edit.head);
@@ -671,9 +671,9 @@ void change(Model& model, const SwitchHead& edit) {
 
 void change(Model& model, const SwitchMistake& edit) {
   const mistakes::Mistake* mistake = mistakes::find_any_mistake(edit.name);
-  if (!mistake) refuse("mistake " + edit.name, "there is no such mistake");
-  if (!edit.on && !mistakes::can_be_mended(*mistake)) refuse("mistake " + edit.name, "it can only be undone");
-  model = edit.on ? made(*mistake, model) : mended(*mistake, model);
+  if (!mistake) fail("mistake " + edit.name, "there is no such mistake");
+  if (!edit.on && !mistakes::is_fixable(*mistake)) fail("mistake " + edit.name, "it can only be undone");
+  model = edit.on ? injected(*mistake, model) : without_mistake(*mistake, model);
 }
 void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
@@ -682,11 +682,11 @@ void change(Model& model, const ReplaceModel& edit) {
 // Descriptions of edits.
 
 /// Key that joins edits into a gesture, empty if they never join, and description.
-struct EditWords {
+struct EditLabel {
   std::string target, description;
 };
 
-std::string matrix(MatrixPlace place) {
+std::string matrix(MatrixRef place) {
   const bool of_sequence = place.name <= MatrixName::key_embeddings;
   const std::string name = of_sequence ? path_of(place.name) : symbol(place.name);
   return of_sequence || place.name == MatrixName::score_bias ? name + "/" + to_string(place.nth) : name;
@@ -701,30 +701,30 @@ std::string cell(const SetCell& e) {
   return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
 }
 
-EditWords words(const SetCell& e) {
+EditLabel label(const SetCell& e) {
   return {"cell " + matrix(e.place) + " " + to_string(e.row) + " " + to_string(e.column),
           "change of " + cell(e)};
 }
-EditWords words(const SetBlock& e) {
+EditLabel label(const SetBlock& e) {
   return {"", "change of " + std::string(symbol(e.place.name))};
 }
-EditWords words(const RenameToken& e) {
+EditLabel label(const RenameToken& e) {
   return {"token " + to_string(e.sequence) + " " + to_string(e.row), "new name of token " + to_string(e.row)};
 }
-EditWords words(const SetBias& e) {
+EditLabel label(const SetBias& e) {
   const std::string text = std::string(name_of(e.part)) + " bias";
   return {text, text};
 }
-EditWords words(const SwitchMaskCell&) {
+EditLabel label(const SwitchMaskCell&) {
   return {"mask cells", "cells of the mask by hand"};  // a stroke is one step
 }
-EditWords words(const GiveStage& e) {
+EditLabel label(const OverrideStage& e) {
   return {"", title_of(e.stage.stage) + " given"};
 }
-EditWords words(const ComputeStage& e) {
+EditLabel label(const ClearStageOverride& e) {
   return {"", title_of(e.stage) + " computed again"};
 }
-EditWords words(const TypeOver& e) {
+EditLabel label(const OverrideValue& e) {
   const auto& p = e.place;
   const std::string place = to_string(p.row) + " " + to_string(p.column);
   const std::string target = std::string("typed ") + info(p.stage).name + " " + place + " " +
@@ -733,68 +733,68 @@ EditWords words(const TypeOver& e) {
       title_of(p.stage) + ", row " + to_string(p.row) + ", column " + to_string(p.column);
   return {e.value ? target : "", (e.value ? "number typed over " : "computed again: ") + cell};
 }
-EditWords words(const SwitchHead& e) {
+EditLabel label(const ToggleHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
-EditWords words(const SwitchMistake& e) {
+EditLabel label(const SwitchMistake& e) {
   const mistakes::Mistake* mistake = mistakes::find_any_mistake(e.name);
   return {"", (e.on ? "bug: " : "fixed bug: ") + (mistake ? mistake->title : e.name)};
 }
-EditWords words(const ReplaceModel& e) {
-  return {"", e.words};
+EditLabel label(const ReplaceModel& e) {
+  return {"", e.label};
 }
 
 /// Words of an edit that do not depend on its members.
 template <class Edit>
-struct Always {
+struct FixedLabel {
   const char *target, *description;
 };
-constexpr std::tuple always{Always<InsertToken>{"", "new token"},
-                            Always<RemoveToken>{"", "removal of a token"},
-                            Always<MoveToken>{"", "move of a token"},
-                            Always<SetTokenCount>{"n_tokens", "number of tokens"},
-                            Always<SetInputWidth>{"d_in", "width of the embeddings"},
-                            Always<SetOutputWidth>{"d_out", "width of the projections"},
-                            Always<SetHeadCount>{"n_heads", "number of heads"},
-                            Always<SetProjections>{"projections", "projections"},
-                            Always<SetOutputProjection>{"output projection", "output projection"},
-                            Always<SetScoreRule>{"score rule", "source of the scores"},
-                            Always<SetScale>{"scale", "scale"},
-                            Always<SetCausal>{"causal mask", "causal mask"},
-                            Always<SetMaskMethod>{"mask method", "method of the mask"},
-                            Always<SetEmptyRows>{"empty rows", "fully masked rows"},
-                            Always<SetMaskAlignment>{"mask alignment", "place of the queries"},
-                            Always<SetMaskWindow>{"mask window", "window of the mask"},
-                            Always<SetMaskPrefix>{"mask prefix", "prefix of the mask"},
-                            Always<SetDocuments>{"documents", "documents of the tokens"},
-                            Always<SetHiddenKeys>{"padding mask", "padding"},
-                            Always<ClearMaskCells>{"", "reset of the mask"},
-                            Always<SetDropoutRate>{"dropout rate", "dropout rate"},
-                            Always<SetTraining>{"training", "training or evaluation"},
-                            Always<SetDropoutSeed>{"dropout seed", "dropout seed"},
-                            Always<SetDropoutStream>{"dropout stream", "dropout stream"},
-                            Always<SetDropoutMask>{"", "dropout mask"},
-                            Always<SetGroupCount>{"n_kv_heads", "number of keys and values"},
-                            Always<SetHeadNorm>{"head norm", "norm of queries and keys"},
-                            Always<SetPositions>{"positions", "positions"},
-                            Always<SetScoreCap>{"score cap", "cap of the scores"},
-                            Always<SetScoreBias>{"score bias", "bias of the scores"},
-                            Always<SetSink>{"sink", "sink of the softmax"},
-                            Always<SetKeyEmbeddings>{"key embeddings", "embeddings of the keys"},
-                            Always<SetCombineRule>{"merge rule", "merging of the heads"},
-                            Always<SetContextLength>{"context length", "context length"},
-                            Always<AddSequence>{"", "new sequence"},
-                            Always<RemoveSequence>{"", "removal of a sequence"},
-                            Always<ClearTypedCells>{"", "computing of typed cells"}};
+constexpr std::tuple fixed_labels{FixedLabel<InsertToken>{"", "new token"},
+                                  FixedLabel<RemoveToken>{"", "removal of a token"},
+                                  FixedLabel<MoveToken>{"", "move of a token"},
+                                  FixedLabel<SetTokenCount>{"n_tokens", "number of tokens"},
+                                  FixedLabel<SetInputWidth>{"d_in", "width of the embeddings"},
+                                  FixedLabel<SetOutputWidth>{"d_out", "width of the projections"},
+                                  FixedLabel<SetHeadCount>{"n_heads", "number of heads"},
+                                  FixedLabel<SetProjections>{"projections", "projections"},
+                                  FixedLabel<SetOutputProjection>{"output projection", "output projection"},
+                                  FixedLabel<SetScoreRule>{"score rule", "source of the scores"},
+                                  FixedLabel<SetScale>{"scale", "scale"},
+                                  FixedLabel<SetCausal>{"causal mask", "causal mask"},
+                                  FixedLabel<SetMaskMethod>{"mask method", "method of the mask"},
+                                  FixedLabel<SetEmptyRows>{"empty rows", "fully masked rows"},
+                                  FixedLabel<SetMaskAlignment>{"mask alignment", "place of the queries"},
+                                  FixedLabel<SetSlidingWindow>{"mask window", "window of the mask"},
+                                  FixedLabel<SetPrefixLength>{"mask prefix", "prefix of the mask"},
+                                  FixedLabel<SetDocumentIds>{"documents", "documents of the tokens"},
+                                  FixedLabel<SetPaddingMask>{"padding mask", "padding"},
+                                  FixedLabel<ClearMaskCells>{"", "reset of the mask"},
+                                  FixedLabel<SetDropoutRate>{"dropout rate", "dropout rate"},
+                                  FixedLabel<SetTraining>{"training", "training or evaluation"},
+                                  FixedLabel<SetDropoutSeed>{"dropout seed", "dropout seed"},
+                                  FixedLabel<SetDropoutStream>{"dropout stream", "dropout stream"},
+                                  FixedLabel<SetDropoutMask>{"", "dropout mask"},
+                                  FixedLabel<SetKvHeadCount>{"n_kv_heads", "number of keys and values"},
+                                  FixedLabel<SetHeadNorm>{"head norm", "norm of queries and keys"},
+                                  FixedLabel<SetPositions>{"positions", "positions"},
+                                  FixedLabel<SetSoftcap>{"score cap", "cap of the scores"},
+                                  FixedLabel<SetAttentionBias>{"score bias", "bias of the scores"},
+                                  FixedLabel<SetSink>{"sink", "sink of the softmax"},
+                                  FixedLabel<SetKeyEmbeddings>{"key embeddings", "embeddings of the keys"},
+                                  FixedLabel<SetCombineRule>{"merge rule", "merging of the heads"},
+                                  FixedLabel<SetContextLength>{"context length", "context length"},
+                                  FixedLabel<AddSequence>{"", "new sequence"},
+                                  FixedLabel<RemoveSequence>{"", "removal of a sequence"},
+                                  FixedLabel<ClearOverrides>{"", "computing of typed cells"}};
 
 template <class Edit>
-EditWords words(const Edit&) {
-  const auto [target, description] = std::get<Always<Edit>>(always);
+EditLabel label(const Edit&) {
+  const auto [target, description] = std::get<FixedLabel<Edit>>(fixed_labels);
   return {target, description};
 }
 
-EditWords words_of(const Edit& edit) {
-  return std::visit([](const auto& e) { return words(e); }, edit);
+EditLabel label_of(const Edit& edit) {
+  return std::visit([](const auto& e) { return label(e); }, edit);
 }
 
 }  // namespace
@@ -802,17 +802,17 @@ EditWords words_of(const Edit& edit) {
 attention::Model apply(const attention::Model& model, const Edit& edit) {
   attention::Model next = model;
   std::visit([&](const auto& e) { change(next, e); }, edit);
-  drop_lost_cells(next);
+  remove_invalid_overrides(next);
   attention::require_within_limits(next);
   return next;
 }
 
 std::string target(const Edit& edit) {
-  return words_of(edit).target;
+  return label_of(edit).target;
 }
 
 std::string describe(const Edit& edit) {
-  return words_of(edit).description;
+  return label_of(edit).description;
 }
 
 }  // namespace core::editing

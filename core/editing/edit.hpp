@@ -14,18 +14,18 @@ namespace core::editing {
 
 using attention::find_matrix;
 using attention::MatrixName;
-using attention::MatrixPlace;
+using attention::MatrixRef;
 using attention::Part;
 
 // Each edit is a small struct; apply() has a case for each, and a forgotten case does not compile.
 struct SetCell {
-  MatrixPlace place;
+  MatrixRef place;
   std::size_t row = 0, column = 0;
   double value = 0;
 };
 /// Writes a block of numbers with its top left corner at (row, column); it must fit.
 struct SetBlock {
-  MatrixPlace place;
+  MatrixRef place;
   std::size_t row = 0, column = 0;
   arma::mat values;
 };
@@ -68,7 +68,7 @@ struct SetHeadCount {
 };
 /// Sets the number of KV heads. The columns of a new KV head are the mean of those that its heads used before
 /// (Ainslie et al. 2023).
-struct SetGroupCount {
+struct SetKvHeadCount {
   std::size_t n_kv_heads = 1;
 };
 /// Sets the cross-attention source, one matrix per sequence, and the names of its rows, by default "0", "1",
@@ -100,20 +100,20 @@ struct RemoveSequence {
   std::size_t sequence = 0;
 };
 /// Gives a stage instead of computing it, one matrix per head and sequence; see core::attention::give().
-struct GiveStage {
+struct OverrideStage {
   attention::GivenStage stage;
 };
 /// Computes a given stage again.
-struct ComputeStage {
+struct ClearStageOverride {
   attention::Stage stage = attention::Stage::weights;
 };
 /// Overrides one value of a stage, or removes the override if there is no value.
-struct TypeOver {
-  attention::GivenPlace place;
+struct OverrideValue {
+  attention::GivenCellAddress place;
   std::optional<double> value;
 };
-struct ClearTypedCells {};  ///< removes all overridden values
-struct SwitchHead {
+struct ClearOverrides {};  ///< removes all overridden values
+struct ToggleHead {
   std::size_t head = 0;
   bool on = true;
 };
@@ -124,7 +124,7 @@ struct SwitchMistake {
 };
 struct ReplaceModel {
   attention::Model model;
-  std::string words = "new model";
+  std::string label = "new model";
 };
 
 /// Returns the member of a model at the end of a path of members.
@@ -145,11 +145,11 @@ using SetEmptyRows = Set<&attention::Model::mask, &attention::Mask::empty_rows>;
 // Mask cells set by hand stay as long as they differ from the rules.
 using SetCausal = Set<&attention::Model::mask, &attention::Mask::causal>;
 using SetMaskAlignment = Set<&attention::Model::mask, &attention::Mask::align>;
-using SetMaskWindow = Set<&attention::Model::mask, &attention::Mask::window>;
-using SetMaskPrefix = Set<&attention::Model::mask, &attention::Mask::prefix>;
-using SetDocuments = Set<&attention::Model::mask, &attention::Mask::documents>;
+using SetSlidingWindow = Set<&attention::Model::mask, &attention::Mask::window>;
+using SetPrefixLength = Set<&attention::Model::mask, &attention::Mask::prefix>;
+using SetDocumentIds = Set<&attention::Model::mask, &attention::Mask::documents>;
 /// [sequence]: padding keys in any order; empty for none.
-using SetHiddenKeys = Set<&attention::Model::mask, &attention::Mask::hidden_keys>;
+using SetPaddingMask = Set<&attention::Model::mask, &attention::Mask::hidden_keys>;
 using SetDropoutRate = Set<&attention::Model::dropout, &attention::Dropout::rate>;
 using SetTraining = Set<&attention::Model::dropout, &attention::Dropout::training>;
 using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed>;
@@ -158,21 +158,21 @@ using SetDropoutStream = Set<&attention::Model::dropout, &attention::Dropout::st
 using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::given>;
 using SetHeadNorm = Set<&attention::Model::additions, &attention::Additions::normalise>;
 using SetPositions = Set<&attention::Model::additions, &attention::Additions::positions>;
-using SetScoreCap = Set<&attention::Model::additions, &attention::Additions::score_cap>;
-using SetScoreBias = Set<&attention::Model::additions, &attention::Additions::score_bias>;
+using SetSoftcap = Set<&attention::Model::additions, &attention::Additions::score_cap>;
+using SetAttentionBias = Set<&attention::Model::additions, &attention::Additions::score_bias>;
 using SetSink = Set<&attention::Model::additions, &attention::Additions::sink>;
 using SetCombineRule = Set<&attention::Model::merge>;
 using SetContextLength = Set<&attention::Model::context_length>;
 
-using Edit =
-    std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount,
-                 SetInputWidth, SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias,
-                 SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SetMaskAlignment,
-                 SetMaskWindow, SetMaskPrefix, SetDocuments, SetHiddenKeys, SwitchMaskCell, ClearMaskCells,
-                 SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream, SetDropoutMask,
-                 SetCombineRule, SetContextLength, SetGroupCount, SetKeyEmbeddings, SetHeadNorm, SetPositions,
-                 SetScoreCap, SetScoreBias, SetSink, AddSequence, RemoveSequence, GiveStage, ComputeStage,
-                 TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
+using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveToken, MoveToken, SetTokenCount,
+                          SetInputWidth, SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection,
+                          SetBias, SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows,
+                          SetMaskAlignment, SetSlidingWindow, SetPrefixLength, SetDocumentIds, SetPaddingMask,
+                          SwitchMaskCell, ClearMaskCells, SetDropoutRate, SetTraining, SetDropoutSeed,
+                          SetDropoutStream, SetDropoutMask, SetCombineRule, SetContextLength, SetKvHeadCount,
+                          SetKeyEmbeddings, SetHeadNorm, SetPositions, SetSoftcap, SetAttentionBias, SetSink,
+                          AddSequence, RemoveSequence, OverrideStage, ClearStageOverride, OverrideValue,
+                          ClearOverrides, ToggleHead, SwitchMistake, ReplaceModel>;
 
 /// Returns the model after one edit; matrices that the edit does not change stay shared.
 ///

@@ -48,29 +48,29 @@ std::size_t bytes_without_matrices(const Model& model) {
 
 }  // namespace
 
-Footprint::Held Footprint::add(const Model& model) {
-  Held held;
-  held.bytes_besides = bytes_without_matrices(model);
-  bytes_ += held.bytes_besides;
+Footprint::ModelMemory Footprint::add(const Model& model) {
+  ModelMemory memory;
+  memory.other_bytes = bytes_without_matrices(model);
+  bytes_ += memory.other_bytes;
   for_each_matrix(model, [&](const SharedMatrix& m) {
     m.visit_memory([&](const void* address, std::size_t bytes) {
-      held.pieces.push_back(address);
-      Piece& piece = pieces_[address];
-      if (piece.holders++ > 0) return;
-      piece.bytes = bytes;
+      memory.blocks.push_back(address);
+      Block& block = blocks_[address];
+      if (block.n_references++ > 0) return;
+      block.bytes = bytes;
       bytes_ += bytes;
     });
   });
-  return held;
+  return memory;
 }
 
-void Footprint::remove(const Held& held) {
-  bytes_ -= held.bytes_besides;
-  for (const void* address : held.pieces) {
-    const auto piece = pieces_.find(address);
-    if (--piece->second.holders > 0) continue;
-    bytes_ -= piece->second.bytes;
-    pieces_.erase(piece);
+void Footprint::remove(const ModelMemory& memory) {
+  bytes_ -= memory.other_bytes;
+  for (const void* address : memory.blocks) {
+    const auto block = blocks_.find(address);
+    if (--block->second.n_references > 0) continue;
+    bytes_ -= block->second.bytes;
+    blocks_.erase(block);
   }
 }
 

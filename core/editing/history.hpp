@@ -17,19 +17,19 @@ namespace core::editing {
 class Footprint {
  public:
   /// Memory of a model when it was added, for remove(); later allocations are not counted.
-  struct Held {
-    std::vector<const void*> pieces;
-    std::size_t bytes_besides = 0;
+  struct ModelMemory {
+    std::vector<const void*> blocks;
+    std::size_t other_bytes = 0;
   };
-  Held add(const attention::Model& model);
-  void remove(const Held& held);
+  ModelMemory add(const attention::Model& model);
+  void remove(const ModelMemory& memory);
   std::size_t bytes() const { return bytes_; }
 
  private:
-  struct Piece {
-    std::size_t holders = 0, bytes = 0;
+  struct Block {
+    std::size_t n_references = 0, bytes = 0;
   };
-  std::unordered_map<const void*, Piece> pieces_;  // by address
+  std::unordered_map<const void*, Block> blocks_;  // by address
   std::size_t bytes_ = 0;
 };
 
@@ -51,14 +51,14 @@ class HistoryOf {
   ///
   /// An empty target never joins. Discards the steps that could be redone.
   void record(const Value& before, const std::string& target, const std::string& description) {
-    if (!target.empty() && target == open_target_) return;  // the current step already has its old value
-    for (const Step& step : future_) release(step);
+    if (!target.empty() && target == gesture_target_) return;  // the current step already has its old value
+    for (const UndoStep& step : future_) release(step);
     future_.clear();
     push(past_, {before, description, {}});
-    open_target_ = target;
+    gesture_target_ = target;
   }
   /// Ends the gesture: the next record() starts a new step.
-  void end_gesture() { open_target_.clear(); }
+  void end_gesture() { gesture_target_.clear(); }
 
   bool can_undo() const { return !past_.empty(); }
   bool can_redo() const { return !future_.empty(); }
@@ -72,17 +72,17 @@ class HistoryOf {
   Value undo(const Value& current) { return step(past_, future_, current); }
   Value redo(const Value& current) { return step(future_, past_, current); }
 
-  /// Returns a stored value of any step for which is_it returns true, or nullptr.
-  template <class IsIt>
-  const Value* find(const IsIt& is_it) const {
-    for (const Steps* steps : {&past_, &future_})
-      for (const Step& step : *steps)
-        if (is_it(step.value)) return &step.value;
+  /// Returns a stored value of any step for which predicate returns true, or nullptr.
+  template <class Predicate>
+  const Value* find(const Predicate& predicate) const {
+    for (const UndoSteps* steps : {&past_, &future_})
+      for (const UndoStep& step : *steps)
+        if (predicate(step.value)) return &step.value;
     return nullptr;
   }
 
   /// Returns the number of steps recorded and not undone, including forgotten ones.
-  std::size_t n_done() const { return past_.size() + n_forgotten_; }
+  std::size_t n_applied() const { return past_.size() + n_forgotten_; }
   /// Returns how many of those are forgotten because of the budget.
   std::size_t n_forgotten() const { return n_forgotten_; }
 
@@ -95,38 +95,38 @@ class HistoryOf {
   void clear() { *this = HistoryOf(byte_budget_); }
 
  private:
-  struct Step {
+  struct UndoStep {
     Value value;
     std::string description;
-    std::vector<Footprint::Held> held;
+    std::vector<Footprint::ModelMemory> memory;
   };
-  using Steps = std::deque<Step>;
+  using UndoSteps = std::deque<UndoStep>;
 
-  void release(const Step& step) {
-    for (const Footprint::Held& held : step.held) footprint_.remove(held);
+  void release(const UndoStep& step) {
+    for (const Footprint::ModelMemory& memory : step.memory) footprint_.remove(memory);
   }
-  Value step(Steps& from, Steps& to, const Value& current) {
+  Value step(UndoSteps& from, UndoSteps& to, const Value& current) {
     end_gesture();
-    Step taken = std::move(from.back());
+    UndoStep popped = std::move(from.back());
     from.pop_back();
-    release(taken);
-    push(to, {current, taken.description, {}});
-    return std::move(taken.value);
+    release(popped);
+    push(to, {current, popped.description, {}});
+    return std::move(popped.value);
   }
-  void push(Steps& steps, Step step) {
-    for (const attention::Model* model : models_in(step.value)) step.held.push_back(footprint_.add(*model));
+  void push(UndoSteps& steps, UndoStep step) {
+    for (const attention::Model* model : models_in(step.value)) step.memory.push_back(footprint_.add(*model));
     steps.push_back(std::move(step));
     while (footprint_.bytes() > byte_budget_ && past_.size() + future_.size() > 1) {
-      Steps& oldest = past_.empty() ? future_ : past_;
+      UndoSteps& oldest = past_.empty() ? future_ : past_;
       if (&oldest == &past_) ++n_forgotten_;
       release(oldest.front());
       oldest.pop_front();
     }
   }
 
-  Steps past_, future_;      // the next step is at the back
-  std::string open_target_;  // of the current gesture; empty if there is none
-  Footprint footprint_;      // of all steps
+  UndoSteps past_, future_;     // the next step is at the back
+  std::string gesture_target_;  // of the current gesture; empty if there is none
+  Footprint footprint_;         // of all steps
   std::size_t byte_budget_;
   std::size_t n_forgotten_ = 0;
 };

@@ -29,15 +29,15 @@ arma::mat eye(std::size_t n) {
 }
 
 /// Returns a model of these sequences with projections to d_out initialized from a seed.
-Model projected(std::vector<Sequence> sequences, std::size_t d_out, std::uint64_t seed = 123) {
+Model model_with_projections(std::vector<Sequence> sequences, std::size_t d_out, std::uint64_t seed = 123) {
   Generator g(seed);
   Model m;
   m.sequences = std::move(sequences);
-  m.projections = initial_projections(g, m.d_model(), d_out);
+  m.projections = sample_projections(g, m.d_model(), d_out);
   return m;
 }
 
-void drop_half(Model& m) {
+void set_half_dropout(Model& m) {
   m.dropout.rate = 0.5;
   m.dropout.seed = 123;
 }
@@ -50,8 +50,8 @@ namespace notebooks {
 Model attention_class(const ClassSize& size, bool causal) {
   Generator g(size.seed);
   Model m;
-  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);
-  m.projections = initial_projections(g, size.d_model, size.d_model, true);
+  m.sequences = sample_batch(g, size.n_sequences, 4, size.d_model);
+  m.projections = sample_projections(g, size.d_model, size.d_model, true);
   m.mask.causal = causal;
   return m;
 }
@@ -59,9 +59,9 @@ Model attention_class(const ClassSize& size, bool causal) {
 Model multi_head_class(const ClassSize& size, CombineRule merge) {
   Generator g(size.seed);
   Model m;
-  m.projections = initial_projections(g, size.d_model, size.d_model);
-  m.projections->output = initial_linear(g, size.d_model, size.d_model, true);
-  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);  // this class samples its input last
+  m.projections = sample_projections(g, size.d_model, size.d_model);
+  m.projections->output = sample_linear(g, size.d_model, size.d_model, true);
+  m.sequences = sample_batch(g, size.n_sequences, 4, size.d_model);  // this class samples its input last
   m.n_heads = size.n_heads;
   m.merge = merge;
   return m;
@@ -73,7 +73,7 @@ Model causal_step_by_step() {
   Generator g(123);
   Model m;
   m.sequences = {{{"The", "cat", "ran", "to", "the", "door"}, filled(g.rand(18), 6, 3)}};
-  m.projections = initial_projections(g, 3, 3);
+  m.projections = sample_projections(g, 3, 3);
   return m;
 }
 
@@ -89,7 +89,7 @@ Model raw_dot_product() {
 Model averaging(MaskMethod method) {
   Generator g(1337);
   Model m;
-  m.sequences = initial_batch(g, 4, 8, 65);
+  m.sequences = sample_batch(g, 4, 8, 65);
   m.scores = ScoreRule::uniform;
   m.mask.method = method;
   return m;
@@ -98,17 +98,17 @@ Model averaging(MaskMethod method) {
 Model full_attention() {
   Generator g(1337);
   Model m;
-  m.sequences = initial_batch(g, 4, 8, 65);
-  m.projections = initial_projections(g, 65, 65, false, LayerOrder::key_query_value);
+  m.sequences = sample_batch(g, 4, 8, 65);
+  m.projections = sample_projections(g, 65, 65, false, LayerOrder::key_query_value);
   return m;
 }
 
-Model as_printed() {
+Model printed_run() {
   Generator inputs(1337), layers(1337);  // the seed was set twice
   Model m;
-  m.sequences = initial_batch(inputs, 4, 8, 32);
+  m.sequences = sample_batch(inputs, 4, 8, 32);
   layers.randint(6, 0, 10);  // sampled by an earlier cell
-  m.projections = initial_projections(layers, 32, 16, false, LayerOrder::key_query_value);
+  m.projections = sample_projections(layers, 32, 16, false, LayerOrder::key_query_value);
   m.scale.rule = ScaleRule::none;
   return m;
 }
@@ -147,7 +147,7 @@ Model causal_class() {
   const Sequence words{attention::numbered_tokens(6), filled(g.normal(18), 6, 3)};
   Model m;
   m.sequences = {words, words};
-  m.projections = initial_projections(g, 3, 2);
+  m.projections = sample_projections(g, 3, 2);
   m.context_length = 6;
   return m;
 }
@@ -162,15 +162,15 @@ Model ten_ones_dropped() {
   Model m;
   m.sequences = {{{"ones"}, arma::mat(1, 10, arma::fill::ones)}};
   m.n_heads = 10;
-  drop_half(m);
+  set_half_dropout(m);
   return m;
 }
 
 Model your_journey_attention(bool causal, MaskMethod method, bool drops = false) {
-  Model m = projected({your_journey()}, 2);
+  Model m = model_with_projections({your_journey()}, 2);
   m.mask.causal = causal;
   m.mask.method = method;
-  drop_half(m);
+  set_half_dropout(m);
   if (!drops) m.dropout.rate = 0;
   return m;
 }
@@ -183,7 +183,7 @@ namespace chapter {
 namespace {
 
 Model sentence(std::size_t n_sequences, std::size_t d_out, std::uint64_t seed = 123) {
-  Model m = projected(std::vector<Sequence>(n_sequences, your_journey()), d_out, seed);
+  Model m = model_with_projections(std::vector<Sequence>(n_sequences, your_journey()), d_out, seed);
   m.context_length = m.n_tokens();
   return m;
 }
@@ -198,7 +198,7 @@ Model two_heads() {
     return Linear{arma::mat(arma::join_rows(*left.weight, *right.weight)), std::nullopt};
   };
   Generator g(123);
-  const Projections first = initial_projections(g, 3, 2), second = initial_projections(g, 3, 2);
+  const Projections first = sample_projections(g, 3, 2), second = sample_projections(g, 3, 2);
   Model m = sentence(2, 2);
   m.projections = Projections{joined(first.query, second.query), joined(first.key, second.key),
                               joined(first.value, second.value), std::nullopt};
@@ -209,8 +209,8 @@ Model two_heads() {
 Model with_output_projection(std::size_t n_sequences, std::size_t d_out) {
   Generator g(123);
   Model m = sentence(n_sequences, d_out);
-  m.projections = initial_projections(g, 3, d_out);
-  m.projections->output = initial_linear(g, d_out, d_out, true);
+  m.projections = sample_projections(g, 3, d_out);
+  m.projections->output = sample_linear(g, d_out, d_out, true);
   m.n_heads = 2;
   return m;
 }
@@ -221,7 +221,7 @@ Model multi_head() {
 
 Model dropped_weights() {
   Model m = sentence(1, 2, 789);
-  drop_half(m);
+  set_half_dropout(m);
   return m;
 }
 
@@ -251,10 +251,10 @@ std::vector<std::size_t> indices(const Words& tokens) {
 }
 
 /// Returns an identity times a factor for the words, or for the positions below them; zeros elsewhere.
-arma::mat for_words(std::size_t n, double factor) {
+arma::mat word_selector(std::size_t n, double factor) {
   return arma::join_cols(eye(n) * factor, arma::mat(n, n, arma::fill::zeros));
 }
-arma::mat for_positions(std::size_t n) {
+arma::mat position_selector(std::size_t n) {
   return arma::join_cols(arma::mat(n, n, arma::fill::zeros), eye(n));
 }
 
@@ -269,7 +269,7 @@ Model words_and_positions(const Words& tokens) {
   m.sequences = {{tokens, x}};
   m.projections.emplace();
   m.projections->query.weight = m.projections->key.weight = arma::mat(2 * n, n, arma::fill::zeros);
-  m.projections->value.weight = for_words(n, 1);
+  m.projections->value.weight = word_selector(n, 1);
   m.scale.rule = ScaleRule::none;
   return m;
 }
@@ -278,23 +278,24 @@ Model previous_token() {
   Model m = words_and_positions({"one", "word", "follows", "another", "word", "here"});
   const std::size_t n = m.n_tokens();
   arma::mat& query = m.projections->query.weight.edit();
-  for (std::size_t i = 1; i < n; ++i) query(n + i, i - 1) = match;  // position i looks for position i − 1
-  m.projections->key.weight = for_positions(n);
+  for (std::size_t i = 1; i < n; ++i)
+    query(n + i, i - 1) = match_score;  // position i looks for position i − 1
+  m.projections->key.weight = position_selector(n);
   return m;
 }
 
 Model first_token() {
   Model m = words_and_positions({"Once", "upon", "a", "time", "there", "was"});
   const std::size_t n = m.n_tokens();
-  m.projections->query.weight.edit().col(0).tail(n).fill(match);  // every position looks for position 0
-  m.projections->key.weight = for_positions(n);
+  m.projections->query.weight.edit().col(0).tail(n).fill(match_score);  // every position looks for position 0
+  m.projections->key.weight = position_selector(n);
   return m;
 }
 
 Model same_token() {
   Model m = words_and_positions({"a", "rose", "is", "a", "rose", "is"});
-  m.projections->query.weight = for_words(m.n_tokens(), match);
-  m.projections->key.weight = for_words(m.n_tokens(), 1);
+  m.projections->query.weight = word_selector(m.n_tokens(), match_score);
+  m.projections->key.weight = word_selector(m.n_tokens(), 1);
   return m;
 }
 
@@ -312,8 +313,9 @@ Model induction() {
   arma::mat& x = m.sequences.front().embeddings.edit();
   x.tail_cols(n).zeros();
   for (std::size_t i = 1; i < n; ++i) x(i, n + word[i - 1]) = 1;  // previous word instead of the position
-  m.projections->query.weight = for_words(n, match);  // looks for keys with this word as previous word
-  m.projections->key.weight = for_positions(n);
+  m.projections->query.weight =
+      word_selector(n, match_score);  // looks for keys with this word as previous word
+  m.projections->key.weight = position_selector(n);
   return m;
 }
 
@@ -329,23 +331,23 @@ const Words first_six{mat.begin(), mat.begin() + 6};
 constexpr std::size_t d_model = 8, d_head = 4;
 
 /// Samples standard normal numbers, which make heads prefer some keys.
-arma::mat drawn(Generator& g, std::size_t rows, std::size_t columns) {
+arma::mat sampled(Generator& g, std::size_t rows, std::size_t columns) {
   return filled(g.normal(rows * columns), rows, columns);
 }
 
 Linear layer(Generator& g, std::size_t d_in, std::size_t d_out) {
-  return {arma::mat(drawn(g, d_in, d_out) / std::sqrt(static_cast<double>(d_in))), std::nullopt};
+  return {arma::mat(sampled(g, d_in, d_out) / std::sqrt(static_cast<double>(d_in))), std::nullopt};
 }
 
 /// Returns words with embeddings and projections sampled from seed 123.
 Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2) {
   Generator g(123);
   Model m;
-  m.sequences.push_back({tokens, drawn(g, tokens.size(), d_model)});
-  const std::size_t d_out = n_heads * d_head, of_groups = n_kv_heads * d_head;
+  m.sequences.push_back({tokens, sampled(g, tokens.size(), d_model)});
+  const std::size_t d_out = n_heads * d_head, kv_width = n_kv_heads * d_head;
   // Braces guarantee that they are sampled in this order.
-  m.projections = Projections{layer(g, d_model, d_out), layer(g, d_model, of_groups),
-                              layer(g, d_model, of_groups), layer(g, d_out, d_model)};
+  m.projections = Projections{layer(g, d_model, d_out), layer(g, d_model, kv_width),
+                              layer(g, d_model, kv_width), layer(g, d_out, d_model)};
   m.n_heads = n_heads;
   if (n_kv_heads != n_heads) m.n_kv_heads = n_kv_heads;
   return m;
@@ -406,8 +408,8 @@ Model cross() {
   Generator g(123);
   Model m;
   const Words source{"The", "cat", "is", "asleep"};
-  const arma::mat x = drawn(g, 3, 6);
-  m.sequences.push_back({{"Le", "chat", "dort"}, x, source, drawn(g, source.size(), 4)});
+  const arma::mat x = sampled(g, 3, 6);
+  m.sequences.push_back({{"Le", "chat", "dort"}, x, source, sampled(g, source.size(), 4)});
   m.projections = Projections{layer(g, 6, 4), layer(g, 4, 4), layer(g, 4, 4), layer(g, 4, 6)};
   m.n_heads = 2;
   m.mask.causal = false;
@@ -434,7 +436,7 @@ namespace {
 constexpr std::array table{
     Preset{"multi-head", "Your journey, two heads",
            "two heads of two columns each, with an output projection, initialized at seed 123",
-           Evidence::drawn, "initialized at seed 123", chapter::wider_multi_head},
+           Evidence::sampled, "initialized at seed 123", chapter::wider_multi_head},
 
     Preset{"000-causal", "Notebook 0: step by step",
            "six words with three features each, sampled at seed 123, and causal attention step by step",
@@ -445,19 +447,19 @@ constexpr std::array table{
            Evidence::printed, "notebook 001, scores, weights and contexts", notebooks::raw_dot_product},
     Preset{"001-attention", "Notebook 1: attention",
            "projections with biases on a batch of 8 sequences of 4 tokens with 256 features, no mask",
-           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           Evidence::unseeded_notebook, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::attention_class(notebooks::full_size, false); }},
     Preset{"001-attention-mask", "Notebook 1: with mask",
            "the same class with a causal mask, built in each call",
-           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           Evidence::unseeded_notebook, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::attention_class(notebooks::full_size, true); }},
     Preset{"001-multi-head", "Notebook 1: multi-head",
            "eight heads, transposed before they are concatenated, so that no later token leaks",
-           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           Evidence::unseeded_notebook, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::multi_head_class(notebooks::full_size, CombineRule::concatenate); }},
     Preset{"001-multi-head-as-written", "Notebook 1: as written",
            "the notebook's bug: heads are reshaped without the transpose, so that later tokens leak into earlier rows",
-           Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
+           Evidence::unseeded_notebook, "PyTorch run at seed 42; notebook 001 sets no seed",
            [] { return notebooks::multi_head_class(notebooks::full_size, CombineRule::reshape_without_transpose); }},
 
     Preset{"002-library", "Notebook 2: library",
@@ -472,11 +474,11 @@ constexpr std::array table{
            [] { return notebooks::averaging(MaskMethod::negative_infinity); }},
     Preset{"002-full", "Notebook 2: full",
            "queries, keys and values of 65 columns, scaled, as in the notebook's final code",
-           Evidence::stale_print, "PyTorch run of notebook 002; its printed weights come from an earlier run",
+           Evidence::outdated_print, "PyTorch run of notebook 002; its printed weights come from an earlier run",
            notebooks::full_attention},
     Preset{"002-as-printed", "Notebook 2: as printed",
            "the run whose weights the notebook prints: 32 features, head size 16, not scaled, six samples in between",
-           Evidence::printed, "notebook 002, printed weights", notebooks::as_printed},
+           Evidence::printed, "notebook 002, printed weights", notebooks::printed_run},
 
     Preset{"003-causal-class", "Notebook 3: causal class",
            "a batch of two equal sequences, three features to two",
@@ -536,31 +538,31 @@ constexpr std::array table{
 
     Preset{"modern-grouped", "Modern: GQA",
            "four query heads that share two KV heads, as in Llama, Mistral and Qwen",
-           Evidence::drawn, "initialized at seed 123", modern::grouped},
+           Evidence::sampled, "initialized at seed 123", modern::grouped},
     Preset{"modern-rotary", "Modern: rotary embedding",
            "one word eight times: only the rotated queries and keys distinguish its positions",
            Evidence::by_construction, "queries and keys of ones, rotated", modern::rotary},
     Preset{"modern-llama", "Modern: as in Llama",
            "GQA and RoPE with base 500000, pairs of halves",
-           Evidence::drawn, "initialized at seed 123", modern::llama},
+           Evidence::sampled, "initialized at seed 123", modern::llama},
     Preset{"modern-window", "Modern: sliding window",
            "each word attends to itself and the three before it, as in Mistral and Gemma",
-           Evidence::drawn, "initialized at seed 123", modern::window},
+           Evidence::sampled, "initialized at seed 123", modern::window},
     Preset{"modern-alibi", "Modern: ALiBi",
            "one word eight times in eight heads whose scores fall with distance, each with its own slope",
            Evidence::by_construction, "scores of 1 less a slope for each step", modern::alibi},
     Preset{"modern-cap", "Modern: soft-capping",
            "large scores limited to ±2 by 2·tanh(score/2), as in Gemma 2",
-           Evidence::drawn, "initialized at seed 123", modern::cap},
+           Evidence::sampled, "initialized at seed 123", modern::cap},
     Preset{"modern-sink", "Modern: attention sink",
            "a sliding window and an attention sink in the sum of every row, as in gpt-oss",
-           Evidence::drawn, "initialized at seed 123", modern::sink},
+           Evidence::sampled, "initialized at seed 123", modern::sink},
     Preset{"modern-cross", "Modern: cross-attention",
            "three words attend to four others: keys and values come from encoder states",
-           Evidence::drawn, "initialized at seed 123", modern::cross},
+           Evidence::sampled, "initialized at seed 123", modern::cross},
     Preset{"modern-decode", "Modern: KV cache",
            "the newest word attends to a cache of all words up to itself",
-           Evidence::drawn, "initialized at seed 123", modern::decode},
+           Evidence::sampled, "initialized at seed 123", modern::decode},
 };
 // clang-format on
 

@@ -11,13 +11,13 @@ namespace core::editing {
 
 /// Evidence for the numbers of a preset.
 enum class Evidence {
-  printed,          ///< they are printed in the notebook
-  published,        ///< they are printed in the book's chapter
-  reference,        ///< the notebook prints none; they equal a run of its code in PyTorch
-  never_seeded,     ///< the notebook prints numbers without a seed; they equal a run of its code at a seed
-  stale_print,      ///< the notebook's printed numbers are outdated; these equal a run of its code
-  by_construction,  ///< the expected weights follow from the projections
-  drawn             ///< an example of our own, initialized from a seed
+  printed,            ///< they are printed in the notebook
+  published,          ///< they are printed in the book's chapter
+  reference,          ///< the notebook prints none; they equal a run of its code in PyTorch
+  unseeded_notebook,  ///< the notebook prints numbers without a seed; they equal a run of its code at a seed
+  outdated_print,     ///< the notebook's printed numbers are outdated; these equal a run of its code
+  by_construction,    ///< the expected weights follow from the projections
+  sampled             ///< an example of our own, initialized from a seed
 };
 
 /// A model to start from, named as on the command line.
@@ -61,7 +61,7 @@ attention::Model multi_head_class(const ClassSize& size, attention::CombineRule 
 namespace hand_built {
 
 /// A key that matches gets e¹⁰ ≈ 22026 times the weight of one that does not.
-constexpr double match = 10;
+constexpr double match_score = 10;
 
 }  // namespace hand_built
 }  // namespace core::editing

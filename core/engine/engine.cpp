@@ -20,16 +20,16 @@ namespace {
 
 enum class Scope { same, number, row, more };
 
-struct Place {
+struct ChangedCells {
   Scope scope = Scope::same;
   std::size_t row = 0, column = 0;
 };
 
 /// Returns where two matrices of the same shape differ.
-Place compare(const SharedMatrix& a, const SharedMatrix& b) {
+ChangedCells compare(const SharedMatrix& a, const SharedMatrix& b) {
   if (a.shares_with(b)) return {};
   if (const auto cell = known_difference(a, b)) return {Scope::number, cell->row, cell->column};
-  Place place;
+  ChangedCells place;
   const arma::mat &before = *a, &after = *b;
   for (std::size_t c = 0; c < before.n_cols; ++c)
     for (std::size_t r = 0; r < before.n_rows; ++r) {
@@ -49,22 +49,24 @@ class Collector {
  public:
   Difference result;
 
-  void add(Redo redo) { result.redo = result.redo == Redo::nothing ? redo : Redo::everything; }
+  void add(RecomputeScope recompute) {
+    result.recompute = result.recompute == RecomputeScope::nothing ? recompute : RecomputeScope::everything;
+  }
 
   void add_embeddings(const SharedMatrix& before, const SharedMatrix& after,
-                      Redo one_row = Redo::embedding_row) {
-    const Place place = compare(before, after);
+                      RecomputeScope one_row = RecomputeScope::embedding_row) {
+    const ChangedCells place = compare(before, after);
     if (place.scope == Scope::same) return;
-    add(place.scope == Scope::more ? Redo::everything : one_row);
+    add(place.scope == Scope::more ? RecomputeScope::everything : one_row);
     result.row = place.row;
     result.column = place.column;
     if (place.scope == Scope::number) result.increment = increment(before, after, place);
   }
 
-  void add_projection(Projected what, const Linear& before, const Linear& after) {
+  void add_projection(Qkv what, const Linear& before, const Linear& after) {
     add_number(what, false, before.weight, after.weight);
     if (before.bias.has_value() != after.bias.has_value())
-      add(Redo::everything);
+      add(RecomputeScope::everything);
     else if (before.bias)
       add_number(what, true, *before.bias, *after.bias);
   }
@@ -72,14 +74,14 @@ class Collector {
   void add_mask(const Mask& before, const Mask& after) {
     // A structured binding, so that a new rule does not compile until it is handled here.
     const auto& [causal, method, empty_rows, cells, align, edge, large_negative, window, prefix, documents,
-                 hidden_keys] = before;  // edge and large_negative have no effect where covers() holds
+                 hidden_keys] = before;  // edge and large_negative have no effect where supports() holds
     const bool same_rules = causal == after.causal && method == after.method && align == after.align &&
                             window == after.window && prefix == after.prefix &&
                             documents == after.documents && hidden_keys == after.hidden_keys;
-    if (!same_rules) return add(Redo::everything);
-    if (empty_rows != after.empty_rows) add(Redo::scores);
+    if (!same_rules) return add(RecomputeScope::everything);
+    if (empty_rows != after.empty_rows) add(RecomputeScope::scores);
     if (cells == after.cells) return;
-    add(Redo::mask_rows);
+    add(RecomputeScope::mask_rows);
     std::vector<MaskCell> others;  // sorted, as both lists are
     std::ranges::set_symmetric_difference(cells, after.cells, std::back_inserter(others));
     for (const MaskCell& cell : others)
@@ -93,20 +95,20 @@ class Collector {
     if (!(normalise == after.normalise) || !(positions == after.positions) ||
         score_cap.has_value() != after.score_cap.has_value() ||
         score_bias.empty() != after.score_bias.empty())
-      return add(Redo::everything);
+      return add(RecomputeScope::everything);
     if (score_cap != after.score_cap || !(score_bias == after.score_bias) || !(sink == after.sink))
-      add(Redo::scores);
+      add(RecomputeScope::scores);
   }
 
  private:
-  static double increment(const SharedMatrix& before, const SharedMatrix& after, Place place) {
+  static double increment(const SharedMatrix& before, const SharedMatrix& after, ChangedCells place) {
     return after.at(place.row, place.column) - before.at(place.row, place.column);
   }
 
-  void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
-    const Place place = compare(before, after);
+  void add_number(Qkv what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
+    const ChangedCells place = compare(before, after);
     if (place.scope == Scope::same) return;
-    add(place.scope == Scope::number ? Redo::projection_number : Redo::everything);
+    add(place.scope == Scope::number ? RecomputeScope::projection_number : RecomputeScope::everything);
     result.projected = what;
     result.is_bias = is_bias;
     result.row = place.row;
@@ -140,38 +142,39 @@ bool same_dropout(const Dropout& a, const Dropout& b) {
 }  // namespace
 
 Difference difference(const Model& before, const Model& after, std::size_t sequence) {
-  if (!same_shapes(before, after)) return {.redo = Redo::everything};
+  if (!same_shapes(before, after)) return {.recompute = RecomputeScope::everything};
   Collector all;
   const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
   all.add_embeddings(old.embeddings, now.embeddings);
   if (before.has_key_embeddings())
-    all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::source_row);
+    all.add_embeddings(old.key_embeddings, now.key_embeddings, RecomputeScope::source_row);
   if (before.projections) {
     const Projections &p = *before.projections, &q = *after.projections;
-    all.add_projection(Projected::queries, p.query, q.query);
-    all.add_projection(Projected::keys, p.key, q.key);
-    all.add_projection(Projected::values, p.value, q.value);
-    if (!(p.output == q.output)) all.add(Redo::output);
+    all.add_projection(Qkv::queries, p.query, q.query);
+    all.add_projection(Qkv::keys, p.key, q.key);
+    all.add_projection(Qkv::values, p.value, q.value);
+    if (!(p.output == q.output)) all.add(RecomputeScope::output);
   }
   all.add_mask(before.mask, after.mask);
   all.add_additions(before.additions, after.additions);
-  if (before.scores != after.scores || scale_factor(before) != scale_factor(after)) all.add(Redo::scores);
-  if (!same_dropout(before.dropout, after.dropout)) all.add(Redo::contexts);
-  if (before.merge != after.merge) all.add(Redo::output);
+  if (before.scores != after.scores || scale_factor(before) != scale_factor(after))
+    all.add(RecomputeScope::scores);
+  if (!same_dropout(before.dropout, after.dropout)) all.add(RecomputeScope::contexts);
+  if (before.merge != after.merge) all.add(RecomputeScope::output);
   return all.result;
 }
 
 namespace {
 
-constexpr double draws_per_ms = 2e5;  // random numbers for dropout masks
+constexpr double samples_per_ms = 2e5;  // random numbers for dropout masks
 
 }  // namespace
 
-bool covers(const Model& model) {
+bool supports(const Model& model) {
   const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
   const Arithmetic &a = model.arithmetic, float32{.precision = Precision::float32};
   const auto& norm = model.additions.normalise;
-  return model.mistakes.empty() && (!norm || norm->over == NormOver::head) &&
+  return model.mistakes.empty() && (!norm || norm->over == NormScope::head) &&
          (a == Arithmetic() || a == float32) && !moves_edge && model.dropout.place == DropoutPlace::weights &&
          model.given.empty() && model.heads_off.empty() && model.mask.method == MaskMethod::negative_infinity;
 }
@@ -186,26 +189,27 @@ std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t 
   return sizeof(double) * (squares + wide);
 }
 
-Engine::Parts::Parts(std::size_t n_threads, Precision its_format) : threads(n_threads), format(its_format) {}
+Engine::Impl::Impl(std::size_t n_threads, Precision number_format)
+    : threads(n_threads), format(number_format) {}
 
 template <class Number>
-PartsIn<Number>::PartsIn(std::size_t n_threads)
-    : Parts(n_threads, std::is_same_v<Number, float> ? Precision::float32 : Precision::float64) {
-  all.kernels = &kernels_of_this_processor<Number>().front();
+TypedImpl<Number>::TypedImpl(std::size_t n_threads)
+    : Impl(n_threads, std::is_same_v<Number, float> ? Precision::float32 : Precision::float64) {
+  all.kernels = &supported_kernels<Number>().front();
 }
 
 namespace {
 
-std::unique_ptr<Engine::Parts> parts_in(Precision format, std::size_t n_threads) {
-  if (format == Precision::float32) return std::make_unique<PartsIn<float>>(n_threads);
-  return std::make_unique<PartsIn<double>>(n_threads);
+std::unique_ptr<Engine::Impl> make_impl(Precision format, std::size_t n_threads) {
+  if (format == Precision::float32) return std::make_unique<TypedImpl<float>>(n_threads);
+  return std::make_unique<TypedImpl<double>>(n_threads);
 }
 
 }  // namespace
 
 Engine::Engine(std::size_t n_threads) {
   keep_blas_to_one_thread();
-  parts_ = parts_in(Precision::float64,
+  impl_ = make_impl(Precision::float64,
                     n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency()));
 }
 
@@ -213,37 +217,38 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-bool Engine::compute(const Model& model, std::size_t sequence, const Token* progress) {
+bool Engine::compute(const Model& model, std::size_t sequence, const StopToken* progress) {
   require(model, sequence);
   return compute_in_format(model, sequence, progress);
 }
 
-bool Engine::compute_in_format(const Model& model, std::size_t sequence, const Token* progress) {
-  if (!covers(model) || parts_->format == format_of(model)) return parts_->compute(model, sequence, progress);
-  auto others = parts_in(format_of(model), parts_->threads.n_threads());
+bool Engine::compute_in_format(const Model& model, std::size_t sequence, const StopToken* progress) {
+  if (!supports(model) || impl_->format == format_of(model)) return impl_->compute(model, sequence, progress);
+  auto others = make_impl(format_of(model), impl_->threads.n_threads());
   if (!others->compute(model, sequence, progress)) return false;
-  *parts_->trace = std::move(*others->trace);  // callers keep a reference to the trace
-  others->trace = std::move(parts_->trace);
-  parts_ = std::move(others);
+  *impl_->trace = std::move(*others->trace);  // callers keep a reference to the trace
+  others->trace = std::move(impl_->trace);
+  impl_ = std::move(others);
   return true;
 }
 
-Change Engine::update(const Model& after, std::size_t sequence, const Token* progress) {
+UpdateResult Engine::update(const Model& after, std::size_t sequence, const StopToken* progress) {
   require(after, sequence);
   return update(after, sequence, plan(after, sequence), progress);
 }
 
-Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress) {
-  Parts& p = *parts_;
+UpdateResult Engine::update(const Model& after, std::size_t sequence, const Plan& plan,
+                            const StopToken* progress) {
+  Impl& p = *impl_;
   if (plan.difference) {
-    Change change{.everything = false};
+    UpdateResult change{.everything = false};
     Model next = after;  // copied first, as it may throw: the trace and its model change together
-    p.holds = false;
+    p.is_valid = false;
     if (p.update(after, *plan.difference, progress, change)) {
       if (!change.completed) return change;
-      renew(*p.trace);
-      p.held = std::move(next);
-      p.holds = true;
+      invalidate(*p.trace);
+      p.traced_model = std::move(next);
+      p.is_valid = true;
       return change;
     }
   }
@@ -251,56 +256,56 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
 }
 
 Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
-  const Parts& p = *parts_;
+  const Impl& p = *impl_;
   const double all = operations(after) / p.operations_per_ms;
-  if (!covers(after)) return {10 * all, nullptr};  // measured, roughly
-  if (!p.holds || p.by_reference || p.format != format_of(after) || sequence != p.sequence ||
-      sequence >= p.held.sequences.size())
+  if (!supports(after)) return {10 * all, nullptr};  // measured, roughly
+  if (!p.is_valid || p.uses_attend || p.format != format_of(after) || sequence != p.sequence ||
+      sequence >= p.traced_model.sequences.size())
     return {all, nullptr};
-  const auto d = std::make_shared<const Difference>(difference(p.held, after, sequence));
+  const auto d = std::make_shared<const Difference>(difference(p.traced_model, after, sequence));
   const double n = double(after.n_tokens()), d_out = double(after.d_out());
   const double n_keys = double(after.n_keys());
   const double squares = n * n_keys * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
-  switch (d->redo) {
-    case Redo::everything:
+  switch (d->recompute) {
+    case RecomputeScope::everything:
       return {all, d};
-    case Redo::scores:
+    case RecomputeScope::scores:
       return {squares, d};
-    case Redo::contexts: {
-      const bool draws = after.dropout.active() && !(after.dropout == p.held.dropout);
-      const double drawn =
-          draws ? n * n_keys * double(after.n_heads * after.sequences.size()) / draws_per_ms : 0;
-      return {squares + drawn, d};
+    case RecomputeScope::contexts: {
+      const bool resamples = after.dropout.active() && !(after.dropout == p.traced_model.dropout);
+      const double sampling_ms =
+          resamples ? n * n_keys * double(after.n_heads * after.sequences.size()) / samples_per_ms : 0;
+      return {squares + sampling_ms, d};
     }
-    case Redo::projection_number:
-      return {p.is_far_off() ? all : squares / double(after.kv_heads()), d};
-    case Redo::embedding_row:
-    case Redo::source_row:
-    case Redo::mask_rows:
+    case RecomputeScope::projection_number:
+      return {p.is_near_drift_limit() ? all : squares / double(after.kv_heads()), d};
+    case RecomputeScope::embedding_row:
+    case RecomputeScope::source_row:
+    case RecomputeScope::mask_rows:
       return {100 * std::max(n, n_keys) * d_out / p.operations_per_ms, d};
-    case Redo::nothing:
-    case Redo::output:
+    case RecomputeScope::nothing:
+    case RecomputeScope::output:
       break;
   }
   return {0, d};
 }
 
 const Trace& Engine::trace() const {
-  parts_->restore();
-  return *parts_->trace;
+  impl_->restore();
+  return *impl_->trace;
 }
 
 const Model& Engine::model() const {
-  return parts_->held;
+  return impl_->traced_model;
 }
 
 RowView Engine::rows(Stage stage, std::size_t head) const {
-  const Parts& p = *parts_;
-  return p.holds && !p.by_reference ? p.rows(stage, head) : RowView();
+  const Impl& p = *impl_;
+  return p.is_valid && !p.uses_attend ? p.rows(stage, head) : RowView();
 }
 
 template <class Number>
-RowView PartsIn<Number>::rows(Stage stage, std::size_t head) const {
+RowView TypedImpl<Number>::rows(Stage stage, std::size_t head) const {
   if (head >= all.heads.size()) return {};
   const Head<Number>& h = all.heads[head];
   const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && all.kept.bits.empty());
@@ -312,20 +317,20 @@ RowView PartsIn<Number>::rows(Stage stage, std::size_t head) const {
     view.float32_numbers = h.scores.data();
   if (weights) {
     view.largest = h.largest.data(), view.sums = h.sums.data();
-    view.exponentials = kernels_of_this_processor<double>().front().exponentials;
+    view.exponentials = supported_kernels<double>().front().exponentials;
   }
   return view;
 }
 
 const arma::mat& Engine::output() {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   p.restore();
-  return p.by_reference ? *p.trace->at(Stage::output) : p.bring_output_up_to_date();
+  return p.uses_attend ? *p.trace->at(Stage::output) : p.updated_output();
 }
 
 template <class Number>
-const arma::mat& PartsIn<Number>::bring_output_up_to_date() {
-  return output.bring_up_to_date(all, held, threads);
+const arma::mat& TypedImpl<Number>::updated_output() {
+  return output.refresh(all, traced_model, threads);
 }
 
 namespace {
@@ -345,7 +350,7 @@ size_t block_rows(const Heads<Number>& all, size_t n_threads) {
 
 /// Stores which weights dropout keeps.
 template <class Number>
-void put_kept(Heads<Number>& all, const Model& model, size_t sequence) {
+void set_kept_weights(Heads<Number>& all, const Model& model, size_t sequence) {
   all.kept = {};
   if (!model.dropout.active()) return;
   const size_t n = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n * n_keys;
@@ -364,7 +369,7 @@ void put_kept(Heads<Number>& all, const Model& model, size_t sequence) {
 }
 
 /// Estimates the average number of unmasked keys of a query.
-double keys_a_row(const Model& model) {
+double mean_keys_per_row(const Model& model) {
   const double n_keys = double(model.n_keys());
   const auto& [left, right] = model.mask.window;
   const double before = left ? double(*left) + 1 : n_keys, after = model.mask.causal ? 0
@@ -381,118 +386,120 @@ double operations(const Model& model) {
   const double projected = model.projections ? n * double(model.d_model()) * d + n * d * d +
                                                    2 * n_keys * double(model.d_source()) * of_keys
                                              : 0;
-  return projected + n * keys_a_row(model) * (2 * d + 20 * double(model.n_heads));
+  return projected + n * mean_keys_per_row(model) * (2 * d + 20 * double(model.n_heads));
 }
 
-bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress) {
+bool Engine::Impl::compute(const Model& model, size_t s, const StopToken* progress) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   Model next = model;
-  holds = false;
-  if (!covers(model)) return compute_by_reference(std::move(next), s);
-  const std::optional<bool> finite = work_out(model, s, progress);
-  if (!finite) return false;
-  if (!*finite) return compute_by_reference(std::move(next), s);
-  if (by_reference || trace->n_heads() == 0 || !same_stages(held, model)) *trace = new_trace(model);
-  renew(*trace);
-  by_reference = false;
-  hold(std::move(next), s);
+  is_valid = false;
+  if (!supports(model)) return compute_with_attend(std::move(next), s);
+  const std::optional<bool> is_finite = compute_stages(model, s, progress);
+  if (!is_finite) return false;
+  if (!*is_finite) return compute_with_attend(std::move(next), s);
+  if (uses_attend || trace->n_heads() == 0 || !same_stages(traced_model, model)) *trace = new_trace(model);
+  invalidate(*trace);
+  uses_attend = false;
+  set_traced_model(std::move(next), s);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   operations_per_ms = operations(model) / std::max(ms, 1e-3);
   return true;
 }
 
-bool Engine::Parts::compute_by_reference(Model model, size_t s) {
+bool Engine::Impl::compute_with_attend(Model model, size_t s) {
   clear();  // there may not be room for both
   *trace = attend(model, s);
-  by_reference = true;
-  hold(std::move(model), s);
+  uses_attend = true;
+  set_traced_model(std::move(model), s);
   return true;
 }
 
-void Engine::Parts::hold(Model model, size_t s) {
-  held = std::move(model);
+void Engine::Impl::set_traced_model(Model model, size_t s) {
+  traced_model = std::move(model);
   sequence = trace->sequence = s;
-  holds = true;
+  is_valid = true;
 }
 
-void Engine::Parts::restore() {
-  if (holds || held.sequences.empty()) return;
-  const std::lock_guard lock(restoring);
-  if (!holds) compute(Model(held), sequence, nullptr);
+void Engine::Impl::restore() {
+  if (is_valid || traced_model.sequences.empty()) return;
+  const std::lock_guard lock(restore_mutex);
+  if (!is_valid) compute(Model(traced_model), sequence, nullptr);
 }
 
 template <class Number>
-std::optional<bool> PartsIn<Number>::work_out(const Model& model, size_t s, const Token* progress) {
+std::optional<bool> TypedImpl<Number>::compute_stages(const Model& model, size_t s,
+                                                      const StopToken* progress) {
   prepare(model, s);
   if (!project_all(all, model, s, threads)) return false;
-  const std::optional<bool> finite = work_out_all(From::queries, progress);
-  if (!finite) return std::nullopt;
+  const std::optional<bool> is_finite = compute_all_heads(StartStage::queries, progress);
+  if (!is_finite) return std::nullopt;
   drift.assign(std::max(all.n_queries, all.n_keys), 0);
-  output.all_changed();
-  return *finite && measure_lengths();
+  output.mark_all_changed();
+  return *is_finite && measure_norms();
 }
 
 template <class Number>
-Trace PartsIn<Number>::new_trace(const Model& model) {
-  return trace_on_request(all, model, held, sequence,
-                          [this]() -> const arma::mat& { return bring_output_up_to_date(); });
+Trace TypedImpl<Number>::new_trace(const Model& model) {
+  return lazy_trace(all, model, traced_model, sequence,
+                    [this]() -> const arma::mat& { return updated_output(); });
 }
 
 template <class Number>
-void PartsIn<Number>::prepare(const Model& model, size_t s) {
+void TypedImpl<Number>::prepare(const Model& model, size_t s) {
   if (!all.same_shape(model)) {
     *trace = Trace{};  // the old one would read freed numbers
     all.allocate(model);
-    hide_first = true;
+    must_clear_rows = true;
   }
   Visibility visibility(model, s);
-  if (!(visibility == all.visibility)) hide_first = true;
+  if (!(visibility == all.visibility)) must_clear_rows = true;
   all.visibility = std::move(visibility);
   all.uniform = model.scores == ScoreRule::uniform;
   all.scale = scale_factor(model);
   all.empty_rows = model.mask.empty_rows;
-  if (!all.rules.fit(model)) all.rules = Rules(model);
+  if (!all.rules.matches(model)) all.rules = Rules(model);
   all.sinks.clear();
   if (const auto& sink = model.additions.sink) all.sinks.assign((*sink)->begin(), (*sink)->end());
-  put_kept(all, model, s);
+  set_kept_weights(all, model, s);
   all.kept.factor = dropout_scale(model.dropout);
 }
 
 template <class Number>
-std::optional<bool> PartsIn<Number>::work_out_all(From from, const Token* progress) {
+std::optional<bool> TypedImpl<Number>::compute_all_heads(StartStage from, const StopToken* progress) {
   const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_queries + rows - 1) / rows;
   const size_t count = all.heads.size() * n_blocks;
-  std::atomic<bool> finite{true};
+  std::atomic<bool> is_finite{true};
   std::atomic<size_t> done{0};
   const auto block = [&](size_t task) {
-    if (progress && !progress->goes_on()) return;
+    if (progress && !progress->should_continue()) return;
     const size_t h = task % all.heads.size(),
                  first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
     const size_t end = std::min(first + rows, all.n_queries);
-    if (hide_first)
-      for (size_t i = first; i < end; ++i) all.hide_row(h, i);
-    if (!all.work_out(h, first, end, from)) finite = false;
+    if (must_clear_rows)
+      for (size_t i = first; i < end; ++i) all.mask_row(h, i);
+    if (!all.compute_stages(h, first, end, from)) is_finite = false;
     if (progress) progress->report(double(++done) / double(count));
   };
   threads.run(count, 2 * all.n_queries * all.n_keys * all.d_out, block);
-  if (progress && !progress->goes_on()) return std::nullopt;
-  hide_first = false;
-  return finite.load();
+  if (progress && !progress->should_continue()) return std::nullopt;
+  must_clear_rows = false;
+  return is_finite.load();
 }
 
 template <class Number>
-bool PartsIn<Number>::measure_lengths() {
+bool TypedImpl<Number>::measure_norms() {
   std::vector<double> queries(all.heads.size()), keys(all.heads.size());
   threads.run(all.heads.size(), 2 * all.n_queries * all.d_out, [&](size_t h) {
     for (size_t i = 0; i < all.n_queries; ++i)
       queries[h] =
           std::max<double>(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
-    keys[h] = all.longest_key_squared(h);
+    keys[h] = all.max_squared_key_norm(h);
   });
-  longest_query = std::sqrt(*std::max_element(queries.begin(), queries.end()));
-  longest_key = std::sqrt(*std::max_element(keys.begin(), keys.end()));
-  return std::isfinite(static_cast<Number>(longest_query * longest_key * std::max(1.0, std::abs(all.scale))));
+  max_query_norm = std::sqrt(*std::max_element(queries.begin(), queries.end()));
+  max_key_norm = std::sqrt(*std::max_element(keys.begin(), keys.end()));
+  return std::isfinite(
+      static_cast<Number>(max_query_norm * max_key_norm * std::max(1.0, std::abs(all.scale))));
 }
 
 }  // namespace core::attention::fast

@@ -15,14 +15,14 @@ namespace core::attention::fast {
 
 /// Changes of one update to one head's masked scores and weights, so that only these parts are redrawn.
 struct HeadChange {
-  bool all = true;                         ///< every number changed; the other fields do not count
-  std::vector<std::size_t> rows = {};      ///< rows that changed in full
-  std::optional<std::size_t> column = {};  ///< a column that changed
-  std::size_t first_sum = SIZE_MAX;        ///< row sums changed from this row on; n_tokens if none did
+  bool all = true;                           ///< every number changed; the other fields do not count
+  std::vector<std::size_t> rows = {};        ///< rows that changed in full
+  std::optional<std::size_t> column = {};    ///< a column that changed
+  std::size_t first_changed_sum = SIZE_MAX;  ///< row sums changed from this row on; n_tokens if none did
 };
 
 /// Changes of one update; stages of other shapes may always have changed.
-struct Change {
+struct UpdateResult {
   bool completed = true;               ///< false: canceled
   bool everything = true;              ///< a new trace; heads is empty
   std::vector<HeadChange> heads = {};  ///< [head]
@@ -55,11 +55,11 @@ struct Difference;  // in parts.hpp
 /// the parts that it affects.
 ///
 /// Stores the stages that are expensive to compute (queries, keys, values, masked scores, row maxima and
-/// sums, context vectors); the trace computes the others when they are read. Models that covers() rejects are
-/// passed to attend(). A float32 model is computed in float32, as in PyTorch, while attend() sums in float64
-/// and rounds every stage: this is twice as fast and differs from attend() by the rounding of float32 sums.
-/// Non-const functions need exclusive access; several threads may read trace() and rows() at once, the first
-/// reader of a stage computes it. An engine may move between threads.
+/// sums, context vectors); the trace computes the others when they are read. Models that supports() rejects
+/// are passed to attend(). A float32 model is computed in float32, as in PyTorch, while attend() sums in
+/// float64 and rounds every stage: this is twice as fast and differs from attend() by the rounding of float32
+/// sums. Non-const functions need exclusive access; several threads may read trace() and rows() at once, the
+/// first reader of a stage computes it. An engine may move between threads.
 class Engine {
  public:
   /// Uses n_threads threads, the caller's included; 0 for one per processor. Limits OpenBLAS to one thread in
@@ -72,13 +72,13 @@ class Engine {
   /// Computes everything; returns false if it was canceled.
   ///
   /// Throws core::Error as attend() does.
-  bool compute(const Model& model, std::size_t sequence = 0, const Token* progress = nullptr);
+  bool compute(const Model& model, std::size_t sequence = 0, const StopToken* progress = nullptr);
 
   /// Switches to another model and recomputes only the results that depend on the differences.
   ///
   /// Throws core::Error as attend() does. If this or compute() throws, the trace still belongs to the
   /// previous model and may be recomputed when it is next read.
-  Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
+  UpdateResult update(const Model& after, std::size_t sequence = 0, const StopToken* progress = nullptr);
 
   /// Work that update() would do for another model, which must pass check().
   struct Plan {
@@ -87,7 +87,8 @@ class Engine {
   };
   Plan plan(const Model& after, std::size_t sequence = 0) const;
   /// Updates by a plan that was made for this model, which is not checked again.
-  Change update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress = nullptr);
+  UpdateResult update(const Model& after, std::size_t sequence, const Plan& plan,
+                      const StopToken* progress = nullptr);
 
   /// Returns all stages; valid until the next compute() or update(), empty before the first.
   const Trace& trace() const;
@@ -100,17 +101,17 @@ class Engine {
   /// Returns the up-to-date output, n_tokens × d_output; the same as trace().at(Stage::output).
   const arma::mat& output();
 
-  struct Parts;  // in parts.hpp
+  struct Impl;  // in parts.hpp
 
  private:
-  bool compute_in_format(const Model& model, std::size_t sequence, const Token* progress);
+  bool compute_in_format(const Model& model, std::size_t sequence, const StopToken* progress);
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Returns whether an engine computes such a model itself: float64 or float32, masked with −inf before the
 /// softmax, without injected bugs, given stages or ablated heads.
-bool covers(const Model& model);
+bool supports(const Model& model);
 
 /// Returns the bytes that an engine needs for a model of this size, without the model's own; n_keys = 0 means
 /// n_tokens keys.

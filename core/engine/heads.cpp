@@ -24,7 +24,7 @@ Buffer<Number>::Buffer(std::size_t size) : size_(size) {
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
   void* memory = std::aligned_alloc(unit, rounded);
   if (memory == nullptr) throw std::bad_alloc();
-  if (unit == large_page) system::prefer_large_pages(memory, rounded);
+  if (unit == large_page) system::advise_huge_pages(memory, rounded);
   numbers_.reset(static_cast<Number*>(memory));
 }
 
@@ -50,17 +50,17 @@ void fill(Buffer<Number>& buffer, Number number) {
 }
 
 /// Ends of rows first … end − 1, relative to key `from`.
-class EndsFrom {
+class RelativeEnds {
  public:
-  EndsFrom(const Visibility& v, std::size_t first, std::size_t end, std::size_t from)
+  RelativeEnds(const Visibility& v, std::size_t first, std::size_t end, std::size_t from)
       : ends_(v.ends().data() + first) {
     if (from == 0) return;
     counted_.assign(ends_, ends_ + (end - first));
     for (std::size_t& each : counted_) each -= std::min(each, from);
     ends_ = counted_.data();
   }
-  EndsFrom(const EndsFrom&) = delete;
-  EndsFrom& operator=(const EndsFrom&) = delete;
+  RelativeEnds(const RelativeEnds&) = delete;
+  RelativeEnds& operator=(const RelativeEnds&) = delete;
   const std::size_t* data() const { return ends_; }
   std::size_t operator[](std::size_t i) const { return ends_[i]; }
 
@@ -72,7 +72,7 @@ class EndsFrom {
 }  // namespace
 
 template <class Number>
-const Number* Weights<Number>::of(const SharedMatrix& matrix) {
+const Number* LearnedMatrix<Number>::of(const SharedMatrix& matrix) {
   const arma::mat& numbers = matrix;
   if constexpr (std::is_same_v<Number, double>) {
     return numbers.memptr();
@@ -86,42 +86,44 @@ const Number* Weights<Number>::of(const SharedMatrix& matrix) {
 }
 
 template <class Number>
-void Heads<Number>::work_out_scores(std::size_t h, std::size_t first, std::size_t end) {
+void Heads<Number>::compute_scores(std::size_t h, std::size_t first, std::size_t end) {
   const Visibility& v = visibility;
-  const std::size_t from = v.first_of(first, end, kernels->panel_width);
+  const std::size_t from = v.min_first_key(first, end, kernels->panel_width);
   if (uniform) {
     for (std::size_t i = first; i < end; ++i)
       std::fill(scores(h, i) + from, scores(h, i) + std::max(v.ends()[i], from), Number(0));
   } else {
-    const EndsFrom ends(v, first, end, from);
-    kernels->products({query(h, first), d_head, group(h).key_panels.data() + from * d_head, d_head,
+    const RelativeEnds ends(v, first, end, from);
+    kernels->products({query(h, first), d_head, kv_head(h).key_panels.data() + from * d_head, d_head,
                        static_cast<Number>(scale), ends.data(), scores(h, first) + from, row_stride,
                        end - first});
   }
   for (std::size_t i = first; i < end; ++i) {
     Number* const row = scores(h, i);
     if (v.ends()[i] == 0) continue;
-    if (rules.adjusts()) rules.adjust(*kernels, h, i, row, v.firsts()[i], v.ends()[i]);
-    std::fill(row + from, row + v.firsts()[i], -infinity<Number>);
-    for (const std::size_t j : v.hidden(i)) row[j] = -infinity<Number>;
+    if (rules.has_softcap_or_bias())
+      rules.apply_softcap_and_bias(*kernels, h, i, row, v.first_keys()[i], v.ends()[i]);
+    std::fill(row + from, row + v.first_keys()[i], -infinity<Number>);
+    for (const std::size_t j : v.masked_keys(i)) row[j] = -infinity<Number>;
   }
 }
 
 /// Computes a row's maximum, its sum and its exponentials from key `from` to its end; returns false if the
 /// maximum or the sum is not finite.
 template <class Number>
-bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
+bool Heads<Number>::compute_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
   Head<Number>& head = heads[h];
   const std::size_t end = visibility.ends()[i];
-  head.losses[i] = {};
+  head.rounding_errors[i] = {};
   if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
-    head.largest[i] = leaves_zeros() ? 0 : -infinity<Number>;
+    head.largest[i] = empty_rows_are_zeros() ? 0 : -infinity<Number>;
     head.sums[i] = 1;
     return true;
   }
-  const std::size_t lanes = kernels->lanes, first = from + (visibility.firsts()[i] - from) / lanes * lanes;
+  const std::size_t lanes = kernels->lanes,
+                    first = from + (visibility.first_keys()[i] - from) / lanes * lanes;
   std::fill(to + from, to + first, Number(0));
-  const RowSums<Number> row = kernels->softmax(scores(h, i) + first, to + first, end - first);
+  const SoftmaxStats<Number> row = kernels->softmax(scores(h, i) + first, to + first, end - first);
   head.largest[i] = row.largest;
   head.sums[i] = row.sum + (sinks.empty() ? 0 : std::exp(sinks[h] - row.largest));
   return std::isfinite(head.sums[i]) && std::isfinite(row.largest);
@@ -129,26 +131,27 @@ bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* 
 
 /// Computes contexts of rows first … end − 1 from their exponentials, from key `from` on.
 template <class Number>
-void Heads<Number>::work_out_contexts(std::size_t h, std::size_t first, std::size_t end, Number* exponentials,
-                                      std::size_t from) {
-  const EndsFrom ends(visibility, first, end, from);
+void Heads<Number>::compute_contexts(std::size_t h, std::size_t first, std::size_t end, Number* exponentials,
+                                     std::size_t from) {
+  const RelativeEnds ends(visibility, first, end, from);
   for (std::size_t i = first; i < end && !kept.bits.empty(); ++i)
-    kept.bits.each_no(kept.first + (h * n_queries + i) * n_keys + from, ends[i - first],
-                      [row = exponentials + (i - first) * row_stride + from](std::size_t j) { row[j] = 0; });
+    kept.bits.for_each_unset(
+        kept.first + (h * n_queries + i) * n_keys + from, ends[i - first],
+        [row = exponentials + (i - first) * row_stride + from](std::size_t j) { row[j] = 0; });
   kernels->contexts({exponentials + from, row_stride, ends.data(), heads[h].sums.data() + first,
                      context_factor(), value(h, from), value_stride, d_head, context(h, first), d_out,
                      end - first});
   for (std::size_t i = first; i < end; ++i)
     if (visibility.ends()[i] == 0)
-      std::fill_n(context(h, i), d_head, leaves_zeros() ? Number(0) : nan<Number>);
+      std::fill_n(context(h, i), d_head, empty_rows_are_zeros() ? Number(0) : nan<Number>);
 }
 
 template <class Number>
 bool Heads<Number>::same_shape(const Model& model) const {
-  const bool prepares = model.additions.normalise || model.additions.positions.rotary;
+  const bool has_norm_or_rope = model.additions.normalise || model.additions.positions.rotary;
   return n_queries == model.n_tokens() && n_keys == model.n_keys() && d_out == model.d_out() &&
-         heads.size() == model.n_heads && groups.size() == model.kv_heads() &&
-         prepares == (heads.front().bare_queries.size() > 0);
+         heads.size() == model.n_heads && kv_head_data.size() == model.kv_heads() &&
+         has_norm_or_rope == (heads.front().projected_queries.size() > 0);
 }
 
 template <class Number>
@@ -159,33 +162,33 @@ Number* Heads<Number>::scratch(std::size_t size) {
 }
 
 template <class Number>
-void Heads<Number>::prepare(Projected what, std::size_t h, std::size_t t) {
-  if (!rules.prepares() || what == Projected::values) return;
+void Heads<Number>::prepare(Qkv what, std::size_t h, std::size_t t) {
+  if (!rules.has_norm_or_rope() || what == Qkv::values) return;
   std::vector<double> row(&projected(what, h, t, 0), &projected(what, h, t, 0) + d_head);
   rules.prepare(what, t, row.data());
   for (std::size_t c = 0; c < d_head; ++c)
-    (what == Projected::queries ? query(h, t)[c] : key(h, t, c)) = static_cast<Number>(row[c]);
+    (what == Qkv::queries ? query(h, t)[c] : key(h, t, c)) = static_cast<Number>(row[c]);
 }
 
 template <class Number>
-double Heads<Number>::longest_key_squared(std::size_t h) const {
+double Heads<Number>::max_squared_key_norm(std::size_t h) const {
   const std::size_t width = kernels->panel_width;
-  const Number* numbers = groups[kv_head_of(h)].key_panels.data();
-  double most = 0;
+  const Number* numbers = kv_head_data[kv_head_of(h)].key_panels.data();
+  double maximum = 0;
   for (std::size_t first = 0; first < n_keys; first += width) {  // beyond the last key a panel holds zeros
-    std::array<Number, Kernels<Number>::widest_panel> sums{};
+    std::array<Number, Kernels<Number>::max_panel_width> sums{};
     for (std::size_t c = 0; c < d_head; ++c, numbers += width)
       for (std::size_t j = 0; j < width; ++j) sums[j] += numbers[j] * numbers[j];
-    most = std::max<double>(most, *std::max_element(sums.begin(), sums.end()));
+    maximum = std::max<double>(maximum, *std::max_element(sums.begin(), sums.end()));
   }
-  return most;
+  return maximum;
 }
 
 template <class Number>
 void Heads<Number>::allocate(const Model& model) {
   heads.clear();  // before allocating the new ones: there may not be room for both
-  groups.clear();
-  const bool prepares = model.additions.normalise || model.additions.positions.rotary;
+  kv_head_data.clear();
+  const bool has_norm_or_rope = model.additions.normalise || model.additions.positions.rotary;
   n_queries = model.n_tokens();
   n_keys = model.n_keys();
   d_head = model.d_head();
@@ -196,26 +199,26 @@ void Heads<Number>::allocate(const Model& model) {
   heads.resize(model.n_heads);
   for (Head<Number>& head : heads) {
     head.queries = Buffer<Number>(n_queries * d_head);
-    if (prepares) head.bare_queries = Buffer<Number>(n_queries * d_head);
+    if (has_norm_or_rope) head.projected_queries = Buffer<Number>(n_queries * d_head);
     head.scores = Buffer<Number>(n_queries * row_stride);
     for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_queries, 1);
-    head.losses.assign(n_queries, {});
+    head.rounding_errors.assign(n_queries, {});
   }
-  std::vector<Group<Number>> all_groups(
+  std::vector<KvHeadData<Number>> new_kv_heads(
       model.kv_heads());  // assigned last, so that the shape stays invalid if memory runs out
-  for (Group<Number>& group : all_groups) {
-    group.key_panels = Buffer<Number>(rounded_up(n_keys, kernels->panel_width) * d_head);
-    if (prepares) group.bare_keys = Buffer<Number>(n_keys * d_head);
-    group.values = Buffer<Number>(n_keys * value_stride);
-    fill(group.key_panels, Number(0));
-    fill(group.values, Number(0));
+  for (KvHeadData<Number>& kv_head : new_kv_heads) {
+    kv_head.key_panels = Buffer<Number>(rounded_up(n_keys, kernels->panel_width) * d_head);
+    if (has_norm_or_rope) kv_head.projected_keys = Buffer<Number>(n_keys * d_head);
+    kv_head.values = Buffer<Number>(n_keys * value_stride);
+    fill(kv_head.key_panels, Number(0));
+    fill(kv_head.values, Number(0));
   }
-  groups = std::move(all_groups);
+  kv_head_data = std::move(new_kv_heads);
 }
 
 template <class Number>
-void Heads<Number>::row_of_exponentials(std::size_t h, std::size_t i, std::size_t n, Number* exponentials,
-                                        std::size_t first_key) {
+void Heads<Number>::recompute_exponentials(std::size_t h, std::size_t i, std::size_t n, Number* exponentials,
+                                           std::size_t first_key) {
   const Number* const row = scores(h, i) + first_key;
   const auto largest = static_cast<Number>(heads[h].largest[i]);
   for (std::size_t j = 0; j < n; ++j) exponentials[j] = row[j] - largest;
@@ -223,33 +226,33 @@ void Heads<Number>::row_of_exponentials(std::size_t h, std::size_t i, std::size_
 }
 
 template <class Number>
-bool Heads<Number>::work_out(std::size_t h, std::size_t first, std::size_t end, From from) {
-  if (from == From::queries) work_out_scores(h, first, end);
+bool Heads<Number>::compute_stages(std::size_t h, std::size_t first, std::size_t end, StartStage from) {
+  if (from == StartStage::queries) compute_scores(h, first, end);
   const std::size_t* ends = visibility.ends().data();
   const std::size_t filled = *std::max_element(ends + first, ends + end),
-                    key = visibility.first_of(first, end, kernels->panel_width);
+                    key = visibility.min_first_key(first, end, kernels->panel_width);
   Number* const exponentials = scratch((end - first) * row_stride);
-  bool finite = true;
+  bool is_finite = true;
   for (std::size_t i = first; i < end; ++i) {
     Number* const row = exponentials + (i - first) * row_stride;
     const std::size_t counted = std::max(ends[i], key);
     std::fill(row + counted, row + std::max(filled, counted), Number(0));
-    if (from == From::weights)
-      row_of_exponentials(h, i, counted - key, row + key, key);
+    if (from == StartStage::weights)
+      recompute_exponentials(h, i, counted - key, row + key, key);
     else
-      finite = work_out_exponentials(h, i, row, key) && finite;
+      is_finite = compute_exponentials(h, i, row, key) && is_finite;
   }
-  work_out_contexts(h, first, end, exponentials, key);
-  return finite;
+  compute_contexts(h, first, end, exponentials, key);
+  return is_finite;
 }
 
 template <class Number>
-void Heads<Number>::hide_row(std::size_t h, std::size_t row) {
+void Heads<Number>::mask_row(std::size_t h, std::size_t row) {
   std::fill_n(scores(h, row), row_stride, -infinity<Number>);
 }
 
 template <class Number>
-std::vector<Number> Heads<Number>::kept_row(Projected what, std::size_t t) {
+std::vector<Number> Heads<Number>::stored_row(Qkv what, std::size_t t) {
   std::vector<Number> row;
   for (std::size_t part = 0; part < n_parts(what); ++part)
     for (std::size_t c = 0; c < d_head; ++c) row.push_back(projected(what, head_of(what, part), t, c));
@@ -257,7 +260,7 @@ std::vector<Number> Heads<Number>::kept_row(Projected what, std::size_t t) {
 }
 
 template <class Number>
-void Heads<Number>::put_row(Projected what, std::size_t t, const Number* row) {
+void Heads<Number>::store_row(Qkv what, std::size_t t, const Number* row) {
   for (std::size_t part = 0; part < n_parts(what); ++part) {
     const std::size_t h = head_of(what, part);
     for (std::size_t c = 0; c < d_head; ++c) projected(what, h, t, c) = *row++;
@@ -280,16 +283,16 @@ arma::mat Heads<Number>::combined_contexts(CombineRule rule) const {
 namespace {
 
 // A row is recomputed if the replaced exponential was at least this part of its sum …
-constexpr double largest_part = 0.5;
+constexpr double max_replaced_fraction = 0.5;
 // … if an exponential is so far above that of the largest score, 1, that sums could overflow …
-constexpr double highest = 4.8e8;
+constexpr double max_exponential = 4.8e8;
 // … or if its rounding errors, in units of the last place, reach 10⁻¹² of its numbers, 4 · 10⁻⁶ in float32.
 template <class Number>
-constexpr float max_losses = sizeof(Number) == sizeof(double) ? 4096 : 64;
+constexpr float max_rounding_error = sizeof(Number) == sizeof(double) ? 4096 : 64;
 
 template <class Number>
-constexpr Number highest_power = sizeof(Number) == sizeof(double) ? 700
-                                                                  : 88;  // largest argument of exponentials()
+constexpr Number max_exponent = sizeof(Number) == sizeof(double) ? 700
+                                                                 : 88;  // largest argument of exponentials()
 
 /// Prefetches n numbers that will be written.
 template <class Number>
@@ -302,33 +305,34 @@ void prefetch(const Number* numbers, std::size_t n) {
 
 /// Replaces the exponential of key t in row i; returns false if the row must be recomputed.
 template <class Number>
-bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t t,
-                                      const WeightChange& change) {
+bool Heads<Number>::update_weight(std::size_t h, std::size_t i, std::size_t t, const WeightChange& change) {
   const auto& [before, after, old_value, old_length, length] = change;
   Head<Number>& head = heads[h];
   const double old_sum = head.sums[i], sum = old_sum + (after - before);
-  if (!(after < highest) || !(before < largest_part * old_sum)) return false;
+  if (!(after < max_exponential) || !(before < max_replaced_fraction * old_sum)) return false;
   const double factor = 1 / sum, share = kept_factor(h, i, t) * factor;
   Number* const row = context(h, i);
   kernels->blend(row, static_cast<Number>(old_sum * factor), static_cast<Number>(after * share), value(h, t),
                  static_cast<Number>(-before * share), old_value, d_head);
   // A sum or context that shrinks keeps the rounding error of its former size.
-  const double sum_loss = head.losses[i].sum * std::max(1.0, old_sum / sum) + 1;
+  const double sum_error = head.rounding_errors[i].sum * std::max(1.0, old_sum / sum) + 1;
   const double size = std::sqrt(kernels->dot(row, row, d_head));
-  const double context_loss =
-      head.losses[i].context * (old_sum * factor) + share * (before * old_length + after * length) + size;
-  if (!(sum_loss < max_losses<Number>) || !(context_loss <= max_losses<Number> * size)) return false;
+  const double context_error = head.rounding_errors[i].context * (old_sum * factor) +
+                               share * (before * old_length + after * length) + size;
+  if (!(sum_error < max_rounding_error<Number>) || !(context_error <= max_rounding_error<Number> * size))
+    return false;
   head.sums[i] = sum;
-  head.losses[i] = {static_cast<float>(sum_loss), static_cast<float>(context_loss)};
+  head.rounding_errors[i] = {static_cast<float>(sum_error), static_cast<float>(context_error)};
   return true;
 }
 
 template <class Number>
-RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value, bool is_query) {
-  RowsRedone redone;
-  std::vector<std::size_t> rows = visibility.rows_that_see(t);
+RecomputedRows Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value,
+                                           bool is_query) {
+  RecomputedRows recomputed;
+  std::vector<std::size_t> rows = visibility.rows_attending_to(t);
   if (is_query) {
-    redone = {{t}, work_out(h, t, t + 1, From::queries)};
+    recomputed = {{t}, compute_stages(h, t, t + 1, StartStage::queries)};
     std::erase(rows, t);
   }
 
@@ -344,8 +348,8 @@ RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Numbe
     const auto largest = static_cast<Number>(heads[h].largest[i]);
     exponentials[k] = score - largest;
     score = uniform ? 0 : kernels->dot(query(h, i), key_numbers.data(), d_head) * static_cast<Number>(scale);
-    if (rules.adjusts()) score = static_cast<Number>(rules.adjusted(h, i, t, score));
-    exponentials[n + k] = std::min(score - largest, highest_power<Number>);
+    if (rules.has_softcap_or_bias()) score = static_cast<Number>(rules.biased_score(h, i, t, score));
+    exponentials[n + k] = std::min(score - largest, max_exponent<Number>);
   }
   kernels->exponentials(exponentials.data(), exponentials.size());
 
@@ -357,22 +361,23 @@ RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Numbe
   for (std::size_t k = 0; k < n; ++k) {
     if (k + contexts_ahead < n) prefetch(context(h, rows[k + contexts_ahead]), d_head);
     change.before = exponentials[k], change.after = exponentials[n + k];
-    if (change_one_weight(h, rows[k], t, change)) continue;
-    redone.finite = work_out(h, rows[k], rows[k] + 1, From::scores) && redone.finite;
-    redone.rows.push_back(rows[k]);
+    if (update_weight(h, rows[k], t, change)) continue;
+    recomputed.is_finite =
+        compute_stages(h, rows[k], rows[k] + 1, StartStage::scores) && recomputed.is_finite;
+    recomputed.rows.push_back(rows[k]);
   }
-  std::sort(redone.rows.begin(), redone.rows.end());
-  return redone;
+  std::sort(recomputed.rows.begin(), recomputed.rows.end());
+  return recomputed;
 }
 
 template <class Number>
 bool Heads<Number>::update_scores(std::size_t h, std::size_t first, std::size_t end, const Number* row_parts,
                                   const Number* key_parts) {
   for (std::size_t i = first; i < end; ++i) {
-    const std::size_t from = visibility.firsts()[i], n = visibility.ends()[i] - from;
+    const std::size_t from = visibility.first_keys()[i], n = visibility.ends()[i] - from;
     kernels->add(scores(h, i) + from, key_parts + from, row_parts[i], n);
   }
-  return work_out(h, first, end, From::scores);
+  return compute_stages(h, first, end, StartStage::scores);
 }
 
 template <class Number>
@@ -380,9 +385,9 @@ void Heads<Number>::update_context_column(std::size_t h, std::size_t first, std:
                                           const Number* values) {
   Number* const exponentials = scratch(n_keys);
   for (std::size_t i = first; i < end; ++i) {
-    const std::size_t from = visibility.firsts()[i], n = visibility.ends()[i] - from;
+    const std::size_t from = visibility.first_keys()[i], n = visibility.ends()[i] - from;
     if (n == 0) continue;
-    row_of_exponentials(h, i, n, exponentials, from);
+    recompute_exponentials(h, i, n, exponentials, from);
     context(h, i)[c] = kernels->dot(exponentials, values + from, n) / static_cast<Number>(heads[h].sums[i]);
   }
 }
@@ -393,7 +398,7 @@ extern const KernelSet avx2_kernels, avx512_kernels;
 #endif
 
 template <class Number>
-std::span<const Kernels<Number>> kernels_of_this_processor() {
+std::span<const Kernels<Number>> supported_kernels() {
   static const std::vector<Kernels<Number>> all = [] {
     std::vector<const KernelSet*> sets;
 #ifdef ATTNSCOPE_X86
@@ -415,11 +420,11 @@ std::span<const Kernels<Number>> kernels_of_this_processor() {
 
 template class Buffer<double>;
 template class Buffer<float>;
-template class Weights<double>;
-template class Weights<float>;
+template class LearnedMatrix<double>;
+template class LearnedMatrix<float>;
 template struct Heads<double>;
 template struct Heads<float>;
-template std::span<const Kernels<double>> kernels_of_this_processor();
-template std::span<const Kernels<float>> kernels_of_this_processor();
+template std::span<const Kernels<double>> supported_kernels();
+template std::span<const Kernels<float>> supported_kernels();
 
 }  // namespace core::attention::fast

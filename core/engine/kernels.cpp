@@ -13,38 +13,38 @@ struct Format;
 template <>
 struct Format<double> {
   using Integer = std::int64_t;
-  static constexpr int digits = 52, bias = 1023;  // mantissa bits and exponent bias
-  static constexpr double lowest = -746;          // eˣ is 0 below
-  static constexpr double to_whole = 6755399441055744.0;
-  static constexpr Integer bits_of_to_whole = 0x4338000000000000;
+  static constexpr int mantissa_bits = 52, bias = 1023;  // mantissa bits and exponent bias
+  static constexpr double lowest = -746;                 // eˣ is 0 below
+  static constexpr double rounding_shift = 6755399441055744.0;
+  static constexpr Integer rounding_shift_bits = 0x4338000000000000;
   static constexpr double ln2[] = {6.93147180369123816490e-01, 1.90821492927058770002e-10};
-  static constexpr double evens[] = {1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320,
-                                     1.0 / 720,       1.0 / 24,      1.0 / 2};
-  static constexpr double odds[] = {1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880,
-                                    1.0 / 5040,       1.0 / 120,      1.0 / 6};
+  static constexpr double even_coefficients[] = {1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320,
+                                                 1.0 / 720,       1.0 / 24,      1.0 / 2};
+  static constexpr double odd_coefficients[] = {1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880,
+                                                1.0 / 5040,       1.0 / 120,      1.0 / 6};
 };
 
 template <>
 struct Format<float> {
   using Integer = std::int32_t;
-  static constexpr int digits = 23, bias = 127;
+  static constexpr int mantissa_bits = 23, bias = 127;
   static constexpr float lowest = -104;
-  static constexpr float to_whole = 12582912;
-  static constexpr Integer bits_of_to_whole = 0x4b400000;
+  static constexpr float rounding_shift = 12582912;
+  static constexpr Integer rounding_shift_bits = 0x4b400000;
   static constexpr float ln2[] = {0.693359375f, -2.12194440e-4f};
-  static constexpr float evens[] = {1.0f / 720, 1.0f / 24, 1.0f / 2};
-  static constexpr float odds[] = {1.0f / 5040, 1.0f / 120, 1.0f / 6};
+  static constexpr float even_coefficients[] = {1.0f / 720, 1.0f / 24, 1.0f / 2};
+  static constexpr float odd_coefficients[] = {1.0f / 5040, 1.0f / 120, 1.0f / 6};
 };
 
 template <class Number, int N>
-struct VectorOf {
+struct VectorTypes {
   // Unaligned, and may alias any array of such numbers.
   typedef Number Numbers __attribute__((vector_size(N * sizeof(Number)), aligned(sizeof(Number)), may_alias));
   typedef typename Format<Number>::Integer Integers __attribute__((vector_size(N * sizeof(Number))));
 };
 
 template <class Number, int N>
-using Vector = typename VectorOf<Number, N>::Numbers;
+using Vector = typename VectorTypes<Number, N>::Numbers;
 
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> load(const Number* from) {
@@ -58,14 +58,15 @@ template <class Number, int N>
 
 /// Broadcasts a number; 0 + number would cost an addition, because 0 + −0 is not −0.
 template <class Number, int N>
-[[gnu::always_inline]] inline Vector<Number, N> spread(Number number) {
+[[gnu::always_inline]] inline Vector<Number, N> broadcast(Number number) {
   return number - Vector<Number, N>{};
 }
 
 /// Loads the first n numbers and pads the rest with the filling.
 template <class Number, int N>
-[[gnu::always_inline]] inline Vector<Number, N> load_part(const Number* from, std::size_t n, Number filling) {
-  Vector<Number, N> numbers = spread<Number, N>(filling);
+[[gnu::always_inline]] inline Vector<Number, N> load_part(const Number* from, std::size_t n,
+                                                          Number fill_value) {
+  Vector<Number, N> numbers = broadcast<Number, N>(fill_value);
   for (std::size_t j = 0; j < n; ++j) numbers[j] = from[j];
   return numbers;
 }
@@ -77,13 +78,13 @@ template <class Number, int N>
 
 /// Keeps the first n numbers and replaces the others by the filling.
 template <class Number, int N>
-[[gnu::always_inline]] inline Vector<Number, N> cut(Vector<Number, N> numbers, std::size_t n,
-                                                    Number filling) {
+[[gnu::always_inline]] inline Vector<Number, N> fill_tail(Vector<Number, N> numbers, std::size_t n,
+                                                          Number fill_value) {
   if (n >= std::size_t{N}) return numbers;
   using Integer = typename Format<Number>::Integer;
-  typename VectorOf<Number, N>::Integers places;
+  typename VectorTypes<Number, N>::Integers places;
   for (int j = 0; j < N; ++j) places[j] = j;
-  return places < static_cast<Integer>(n) ? numbers : spread<Number, N>(filling);
+  return places < static_cast<Integer>(n) ? numbers : broadcast<Number, N>(fill_value);
 }
 
 template <class Number, int N>
@@ -106,8 +107,8 @@ template <class Number, int N>
 
 /// Computes 2ⁿ for integers n; 2ⁿ must be a normal number.
 template <class Number, int N>
-[[gnu::always_inline]] inline Vector<Number, N> power_of_two(typename VectorOf<Number, N>::Integers n) {
-  return reinterpret_cast<Vector<Number, N>>((n + Format<Number>::bias) << Format<Number>::digits);
+[[gnu::always_inline]] inline Vector<Number, N> power_of_two(typename VectorTypes<Number, N>::Integers n) {
+  return reinterpret_cast<Vector<Number, N>>((n + Format<Number>::bias) << Format<Number>::mantissa_bits);
 }
 
 /// Computes eˣ for x ≤ 709, or 88 in float32, to about one unit in the last place; 0 for −inf, NaN for NaN.
@@ -118,22 +119,22 @@ template <class Number, int N>
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> exponential(Vector<Number, N> x) {
   using V = Vector<Number, N>;
-  using I = typename VectorOf<Number, N>::Integers;
+  using I = typename VectorTypes<Number, N>::Integers;
   using F = Format<Number>;
   const auto is_zero = x < F::lowest;  // separate, as processors are slow when a result underflows
   x = is_zero ? V{} : x;
   // Adding 1.5 · 2⁵², or 1.5 · 2²³, leaves the nearest integer in the low bits.
-  const V shifted = x * Number(1.4426950408889634) + F::to_whole, n = shifted - F::to_whole;
+  const V shifted = x * Number(1.4426950408889634) + F::rounding_shift, n = shifted - F::rounding_shift;
   const V r = (x - n * F::ln2[0]) - n * F::ln2[1];  // ln 2 in two parts
-  constexpr int n_terms = sizeof(F::evens) / sizeof(Number);
+  constexpr int n_terms = sizeof(F::even_coefficients) / sizeof(Number);
   const V square = r * r;
-  V even = spread<Number, N>(F::evens[0]), odd = spread<Number, N>(F::odds[0]);
-  for (int k = 1; k < n_terms; ++k) even = even * square + F::evens[k];
-  for (int k = 1; k < n_terms; ++k) odd = odd * square + F::odds[k];
+  V even = broadcast<Number, N>(F::even_coefficients[0]), odd = broadcast<Number, N>(F::odd_coefficients[0]);
+  for (int k = 1; k < n_terms; ++k) even = even * square + F::even_coefficients[k];
+  for (int k = 1; k < n_terms; ++k) odd = odd * square + F::odd_coefficients[k];
   const V p = (odd * r + even) * square + r + Number(1);
-  const V half_shifted = n * Number(0.5) + F::to_whole;
-  const I whole = reinterpret_cast<I>(shifted) - F::bits_of_to_whole;
-  const I half = reinterpret_cast<I>(half_shifted) - F::bits_of_to_whole;
+  const V half_shifted = n * Number(0.5) + F::rounding_shift;
+  const I whole = reinterpret_cast<I>(shifted) - F::rounding_shift_bits;
+  const I half = reinterpret_cast<I>(half_shifted) - F::rounding_shift_bits;
   return is_zero ? V{} : p * power_of_two<Number, N>(half) * power_of_two<Number, N>(whole - half);
 }
 
@@ -144,14 +145,15 @@ struct Tiles {
 };
 
 template <class Number, int N, Tiles tiles>
-struct KernelsOf {
+struct VectorKernels {
   using V = Vector<Number, N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
   // How many numbers of panels, and how many keys of a head's values, fit the L2 cache.
-  static constexpr std::size_t cached_numbers = 524288 / sizeof(Number), keys_at_once = 8192 / sizeof(Number);
+  static constexpr std::size_t cached_numbers = 524288 / sizeof(Number),
+                               key_chunk_size = 8192 / sizeof(Number);
   static constexpr std::size_t part_depth = 128;  // of partial sums in float32
   static constexpr Number infinity = Number(__builtin_inf());
-  static_assert(panel_width <= Kernels<Number>::widest_panel &&
+  static_assert(panel_width <= Kernels<Number>::max_panel_width &&
                 tiles.queries <= int(Kernels<Number>::max_panel_rows));
 
   /// Sets all sums to zero; `= {}` makes compilers keep a whole tile in memory.
@@ -164,7 +166,7 @@ struct KernelsOf {
 
   /// Adds products of `count` rows and one panel, for depths from … to − 1.
   template <int count>
-  [[gnu::always_inline]] static void add_products(const PanelBlock<Number>& b, std::size_t row,
+  [[gnu::always_inline]] static void add_products(const PanelProductArgs<Number>& b, std::size_t row,
                                                   std::size_t first, std::size_t from, std::size_t to,
                                                   V (&sums)[count][tiles.key_vectors]) {
     // One pointer for three rows, as one instruction can address them: a pointer for each row would not fit
@@ -178,7 +180,7 @@ struct KernelsOf {
 #pragma GCC unroll 12
       for (unsigned q = 0; q < count; ++q) {  // unsigned: with int, g++ 12 miscompiles under sanitizers
         const Number* const row_of_three = q < 3 ? r : q < 6 ? s : q < 9 ? t : u;
-        const V number = spread<Number, N>(row_of_three[q % 3 * stride]);
+        const V number = broadcast<Number, N>(row_of_three[q % 3 * stride]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
       panel += panel_width, ++r, ++s, ++t, ++u;
@@ -190,7 +192,7 @@ struct KernelsOf {
 
   /// Computes products of `count` rows and the panel with first item `first`.
   template <int count>
-  static void product_tile(const PanelBlock<Number>& b, std::size_t row, std::size_t first) {
+  static void product_tile(const PanelProductArgs<Number>& b, std::size_t row, std::size_t first) {
     V sums[count][tiles.key_vectors];
     clear(sums);
     if (sizeof(Number) == sizeof(double) || b.depth < 2 * part_depth) {
@@ -212,12 +214,13 @@ struct KernelsOf {
       const std::size_t end = b.ends[row + std::size_t(q)];
       for (int k = 0; k < tiles.key_vectors; ++k) {
         const std::size_t j = first + std::size_t(k) * N;
-        if (j < end) store<Number, N>(to + k * N, cut<Number, N>(sums[q][k] * b.scale, end - j, -infinity));
+        if (j < end)
+          store<Number, N>(to + k * N, fill_tail<Number, N>(sums[q][k] * b.scale, end - j, -infinity));
       }
     }
   }
 
-  static std::size_t furthest(const std::size_t* ends, std::size_t n) {
+  static std::size_t max_end(const std::size_t* ends, std::size_t n) {
     std::size_t end = 0;
     for (std::size_t i = 0; i < n; ++i) end = ends[i] > end ? ends[i] : end;
     return end;
@@ -225,26 +228,27 @@ struct KernelsOf {
 
   /// Computes products of `count` rows and the panels of items first … end − 1.
   template <int count>
-  static void product_rows(const PanelBlock<Number>& b, std::size_t row, std::size_t first, std::size_t end) {
-    const std::size_t last_end = furthest(b.ends + row, count);
+  static void product_rows(const PanelProductArgs<Number>& b, std::size_t row, std::size_t first,
+                           std::size_t end) {
+    const std::size_t last_end = max_end(b.ends + row, count);
     for (end = last_end < end ? last_end : end; first < end; first += panel_width)
       product_tile<count>(b, row, first);
   }
 
-  static void products(const PanelBlock<Number>& b) {
-    const std::size_t end = furthest(b.ends, b.n_rows), panel = panel_width * b.depth;
-    const std::size_t at_once = (cached_numbers / (panel + 1) + 1) * panel_width;
-    for (std::size_t first = 0; first < end; first += at_once) {  // kept in the cache for all rows
+  static void products(const PanelProductArgs<Number>& b) {
+    const std::size_t end = max_end(b.ends, b.n_rows), panel = panel_width * b.depth;
+    const std::size_t chunk_size = (cached_numbers / (panel + 1) + 1) * panel_width;
+    for (std::size_t first = 0; first < end; first += chunk_size) {  // kept in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
-        product_rows<tiles.queries>(b, i, first, first + at_once);
-      for (; i + 4 <= b.n_rows; i += 4) product_rows<4>(b, i, first, first + at_once);
-      for (; i < b.n_rows; ++i) product_rows<1>(b, i, first, first + at_once);
+        product_rows<tiles.queries>(b, i, first, first + chunk_size);
+      for (; i + 4 <= b.n_rows; i += 4) product_rows<4>(b, i, first, first + chunk_size);
+      for (; i < b.n_rows; ++i) product_rows<1>(b, i, first, first + chunk_size);
     }
   }
 
-  static RowSums<Number> softmax(const Number* s, Number* e, std::size_t n) {
-    V tops = spread<Number, N>(-infinity);
+  static SoftmaxStats<Number> softmax(const Number* s, Number* e, std::size_t n) {
+    V tops = broadcast<Number, N>(-infinity);
     for (std::size_t j = 0; j < n; j += N) {
       const V numbers = load<Number, N>(s + j);
       tops = numbers > tops ? numbers : tops;
@@ -262,11 +266,11 @@ struct KernelsOf {
   /// Adds one part of the keys, from `first` on, to the contexts of `count` rows in `vectors` vectors of
   /// columns from `column` on; normalizes them after the last key.
   template <int count, int vectors>
-  static void context_tile(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
+  static void context_tile(const ContextArgs<Number>& b, std::size_t row, std::size_t column,
                            std::size_t first) {
-    const std::size_t last_end = furthest(b.ends + row, count);
+    const std::size_t last_end = max_end(b.ends + row, count);
     if (first > 0 && first >= last_end) return;
-    const std::size_t end = last_end < first + keys_at_once ? last_end : first + keys_at_once;
+    const std::size_t end = last_end < first + key_chunk_size ? last_end : first + key_chunk_size;
     V sums[count][vectors];
     clear(sums);
     if (first > 0) restore_sums(b, row, column, sums);
@@ -277,7 +281,7 @@ struct KernelsOf {
       for (int c = 0; c < vectors; ++c) numbers[c] = load<Number, N>(values + c * N);
 #pragma GCC unroll 8
       for (int i = 0; i < count; ++i) {
-        const V weight = spread<Number, N>(weights[std::size_t(i) * b.weight_stride + j]);
+        const V weight = broadcast<Number, N>(weights[std::size_t(i) * b.weight_stride + j]);
         for (int c = 0; c < vectors; ++c) sums[i][c] += numbers[c] * weight;
       }
     }
@@ -293,7 +297,7 @@ struct KernelsOf {
 
   /// Loads the sums of a tile after the previous keys.
   template <int count, int vectors>
-  static void restore_sums(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
+  static void restore_sums(const ContextArgs<Number>& b, std::size_t row, std::size_t column,
                            V (&sums)[count][vectors]) {
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
@@ -314,19 +318,19 @@ struct KernelsOf {
   }
 
   template <int vectors>
-  static void context_columns(const ProductBlock<Number>& b, std::size_t column) {
-    const std::size_t end = furthest(b.ends, b.n_rows);
+  static void context_columns(const ContextArgs<Number>& b, std::size_t column) {
+    const std::size_t end = max_end(b.ends, b.n_rows);
     std::size_t first = 0;
     do {  // one part of the values stays in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.rows <= b.n_rows; i += tiles.rows)
         context_tile<tiles.rows, vectors>(b, i, column, first);
       for (; i < b.n_rows; ++i) context_tile<1, vectors>(b, i, column, first);
-      first += keys_at_once;
+      first += key_chunk_size;
     } while (first < end);
   }
 
-  static void contexts(const ProductBlock<Number>& b) {
+  static void contexts(const ContextArgs<Number>& b) {
     std::size_t column = 0;
     for (; column + (tiles.value_vectors - 1) * N < b.d_head; column += tiles.value_vectors * N)
       context_columns<tiles.value_vectors>(b, column);
@@ -364,7 +368,7 @@ struct KernelsOf {
     for (; j < n; ++j) target[j] = target[j] * factor + x[j] * a + y[j] * b;
   }
 
-  static bool finite(const Number* numbers, std::size_t n) {
+  static bool is_finite(const Number* numbers, std::size_t n) {
     V zeros{};  // 0 · inf is NaN
     std::size_t j = 0;
     for (; j + N <= n; j += N) zeros += load<Number, N>(numbers + j) * Number(0);
@@ -385,10 +389,10 @@ struct KernelsOf {
 
   static Number multiply_add(std::size_t n_rounds) {
     // More than the units times their latency on current processors, and few enough for sixteen registers.
-    constexpr int depth = Kernels<Number>::yardstick_vectors;
+    constexpr int depth = Kernels<Number>::benchmark_vectors;
     V sums[depth];
-    for (int k = 0; k < depth; ++k) sums[k] = spread<Number, N>(Number(k));
-    const V factor = spread<Number, N>(Number(0.999)), term = spread<Number, N>(Number(0.001));
+    for (int k = 0; k < depth; ++k) sums[k] = broadcast<Number, N>(Number(k));
+    const V factor = broadcast<Number, N>(Number(0.999)), term = broadcast<Number, N>(Number(0.001));
     for (std::size_t round = 0; round < n_rounds; ++round) {
 #pragma GCC unroll 12
       for (int k = 0; k < depth; ++k) sums[k] = sums[k] * factor + term;
@@ -400,7 +404,7 @@ struct KernelsOf {
 
   static constexpr Kernels<Number> table(const char* name) {
     return {name, N,   panel_width, tiles.queries, products,     softmax,     contexts,
-            add,  dot, blend,       finite,        exponentials, multiply_add};
+            add,  dot, blend,       is_finite,     exponentials, multiply_add};
   }
 };
 
@@ -422,7 +426,7 @@ constexpr Tiles tiles{2, 6, 2, 6}, float32_tiles = tiles;
 constexpr const char* name = "plain";
 #endif
 
-extern const KernelSet ATTNSCOPE_KERNELS{KernelsOf<double, lanes, tiles>::table(name),
-                                         KernelsOf<float, 2 * lanes, float32_tiles>::table(name)};
+extern const KernelSet ATTNSCOPE_KERNELS{VectorKernels<double, lanes, tiles>::table(name),
+                                         VectorKernels<float, 2 * lanes, float32_tiles>::table(name)};
 
 }  // namespace core::attention::fast

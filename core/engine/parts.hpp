@@ -19,7 +19,7 @@
 namespace core::attention::fast {
 
 /// Part of the computation that must be redone.
-enum class Redo {
+enum class RecomputeScope {
   nothing,
   everything,
   scores,             ///< of all heads, from the same queries and keys
@@ -33,10 +33,10 @@ enum class Redo {
 
 /// Difference between the model that an engine holds and another one of the same shape.
 struct Difference {
-  Redo redo = Redo::nothing;
+  RecomputeScope recompute = RecomputeScope::nothing;
   std::size_t row = 0, column = 0;       ///< of the embeddings, the source embeddings or the weight
   std::optional<double> increment = {};  ///< after − before, if a single number changed
-  Projected projected = Projected::queries;
+  Qkv projected = Qkv::queries;
   bool is_bias = false;                     ///< column then indexes the bias
   std::vector<std::size_t> mask_rows = {};  ///< ascending
 };
@@ -44,75 +44,78 @@ struct Difference {
 /// Returns the difference for one sequence; Redo::everything if more than one thing differs.
 Difference difference(const Model& before, const Model& after, std::size_t sequence);
 
-/// Returns a trace with the stages of `model`, each computed when it is read, from `all`, `held` and
+/// Returns a trace with the stages of `model`, each computed when it is read, from `all`, `traced_model` and
 /// `sequence` as they are then; these must outlive the trace.
 template <class Number>
-Trace trace_on_request(Heads<Number>& all, const Model& model, const Model& held, const std::size_t& sequence,
-                       std::function<const arma::mat&()> output);
+Trace lazy_trace(Heads<Number>& all, const Model& model, const Model& traced_model,
+                 const std::size_t& sequence, std::function<const arma::mat&()> output);
 
 /// Makes every stage recompute when it is next read.
-void renew(Trace& trace);
+void invalidate(Trace& trace);
 
 /// Internals of an engine, independent of its number format.
-struct Engine::Parts {
-  Parts(std::size_t n_threads, Precision its_format);
-  virtual ~Parts() = default;
+struct Engine::Impl {
+  Impl(std::size_t n_threads, Precision number_format);
+  virtual ~Impl() = default;
 
   /// Runs the full pass; returns false if it was canceled.
-  bool compute(const Model& model, std::size_t s, const Token* progress);
+  bool compute(const Model& model, std::size_t s, const StopToken* progress);
   /// Applies a difference; returns false if everything must be computed instead.
-  virtual bool update(const Model& after, const Difference& d, const Token* progress, Change& change) = 0;
+  virtual bool update(const Model& after, const Difference& d, const StopToken* progress,
+                      UpdateResult& change) = 0;
   /// Returns whether rounding errors are close to the limit for edits of a projection.
-  virtual bool is_far_off() const = 0;
+  virtual bool is_near_drift_limit() const = 0;
   virtual RowView rows(Stage stage, std::size_t head) const = 0;
-  virtual const arma::mat& bring_output_up_to_date() = 0;
+  virtual const arma::mat& updated_output() = 0;
 
-  /// Recomputes the numbers of `held` if an exception or a cancellation interrupted an update.
+  /// Recomputes the numbers of `traced_model` if an exception or a cancellation interrupted an update.
   void restore();
 
   ThreadPool threads;
   const Precision format;  // of all numbers
-  Model held;              // model of the trace, with sequence; empty before the first pass
+  Model traced_model;      // model of the trace, with sequence; empty before the first pass
   std::size_t sequence = 0;
-  std::atomic<bool> holds = false;  // whether all numbers belong to held; false while they change
-  std::mutex restoring;
-  bool by_reference = false;  // the trace was computed by attend()
+  std::atomic<bool> is_valid = false;  // whether all numbers belong to held; false while they change
+  std::mutex restore_mutex;
+  bool uses_attend = false;  // the trace was computed by attend()
   std::unique_ptr<Trace> trace = std::make_unique<Trace>();
   double operations_per_ms = 5e6;  // measured by the last full pass
 
  protected:
   /// Computes all numbers of a model; returns nullopt if canceled, else whether they are finite.
-  virtual std::optional<bool> work_out(const Model& model, std::size_t s, const Token* progress) = 0;
+  virtual std::optional<bool> compute_stages(const Model& model, std::size_t s,
+                                             const StopToken* progress) = 0;
   /// Frees memory that the next trace does not need.
   virtual void clear() = 0;
   virtual Trace new_trace(const Model& model) = 0;
 
  private:
-  bool compute_by_reference(Model model, std::size_t s);
+  bool compute_with_attend(Model model, std::size_t s);
   /// Records that the numbers and the trace belong to this model.
-  void hold(Model model, std::size_t s);
+  void set_traced_model(Model model, std::size_t s);
 };
 
 /// Internals of an engine in float64 or float32.
 template <class Number>
-struct PartsIn : Engine::Parts {
-  explicit PartsIn(std::size_t n_threads);
+struct TypedImpl : Engine::Impl {
+  explicit TypedImpl(std::size_t n_threads);
 
-  bool update(const Model& after, const Difference& d, const Token* progress, Change& change) override;
-  bool is_far_off() const override;
+  bool update(const Model& after, const Difference& d, const StopToken* progress,
+              UpdateResult& change) override;
+  bool is_near_drift_limit() const override;
   RowView rows(Stage stage, std::size_t head) const override;
-  const arma::mat& bring_output_up_to_date() override;
+  const arma::mat& updated_output() override;
 
  private:
-  std::optional<bool> work_out(const Model& model, std::size_t s, const Token* progress) override;
+  std::optional<bool> compute_stages(const Model& model, std::size_t s, const StopToken* progress) override;
   void clear() override { all.heads.clear(); }
   Trace new_trace(const Model& model) override;
 
   void prepare(const Model& model, std::size_t s);
   /// Computes all heads from this stage on; returns nullopt if canceled, else whether all is finite.
-  std::optional<bool> work_out_all(From from, const Token* progress);
+  std::optional<bool> compute_all_heads(StartStage from, const StopToken* progress);
   /// Measures queries and keys; returns false if their products might not be finite.
-  bool measure_lengths();
+  bool measure_norms();
 
   // Updates, in update.cpp.
 
@@ -123,26 +126,26 @@ struct PartsIn : Engine::Parts {
 
   bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
   /// Updates the numbers of one token that is a query, a key, or both.
-  bool update_rows(const Model& after, const Difference& d, bool is_query, bool is_key, Change& change);
-  bool update_projection(const Model& after, const Difference& d, Change& change);
-  std::pair<std::size_t, std::size_t> heads_of(const Difference& d) const;
+  bool update_rows(const Model& after, const Difference& d, bool is_query, bool is_key, UpdateResult& change);
+  bool update_projection(const Model& after, const Difference& d, UpdateResult& change);
+  std::pair<std::size_t, std::size_t> affected_heads(const Difference& d) const;
   bool add_to_column(const Difference& d, const Numbers& increments, Numbers& after);
   bool project_column(const Linear& linear, const arma::mat& from, const Difference& d, Numbers& column);
   bool update_column_scores(const Difference& d, std::size_t h, const Numbers& increments);
   void update_values(std::size_t h, std::size_t c, const Numbers& column);
-  bool update_mask(const Model& after, const Difference& d, Change& change);
-  bool update_all(const Model& after, From from, const Token* progress, Change& change);
+  bool update_mask(const Model& after, const Difference& d, UpdateResult& change);
+  bool update_all(const Model& after, StartStage from, const StopToken* progress, UpdateResult& change);
   /// Returns an upper bound of the score error after one more addition to queries, keys or values.
   double drift_after(double drift_before, const Numbers& before, const Numbers& after,
                      double increment) const;
   /// Updates this bound for all tokens; returns false if it exceeds the limit.
-  bool allow_drift(const Numbers& before, const Numbers& after, double increment);
+  bool add_drift(const Numbers& before, const Numbers& after, double increment);
 
   Heads<Number> all;
-  bool hide_first = true;  // fill rows with −inf before computing them: the mask changed
+  bool must_clear_rows = true;  // fill rows with −inf before computing them: the mask changed
   Output<Number> output;
-  double longest_query = 0, longest_key = 0;  // upper bounds over all heads
-  std::vector<double> drift;                  // [token]: bound of the score error from its query or key
+  double max_query_norm = 0, max_key_norm = 0;  // upper bounds over all heads
+  std::vector<double> drift;                    // [token]: bound of the score error from its query or key
 };
 
 /// Estimates the cost of a full pass, in multiplications with the operations around them.

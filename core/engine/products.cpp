@@ -46,18 +46,18 @@ void Panels<Number>::fill(std::size_t panel, const Number* rows) {
 }
 
 template <class Number>
-std::size_t Panels<Number>::at_once() const {
+std::size_t Panels<Number>::chunk_size() const {
   const std::size_t cached = cached_bytes / sizeof(Number) / (width_ * std::max<std::size_t>(depth_, 1));
-  return std::clamp<std::size_t>(cached, 1, max_at_once);
+  return std::clamp<std::size_t>(cached, 1, max_chunk_size);
 }
 
 namespace {
 
 /// Stores a tile of queries, keys or values in the heads or KV heads that own its columns.
 template <class Number>
-void put_tile(Heads<Number>& all, Projected what, const ProductTile<Number>& tile) {
+void store_tile(Heads<Number>& all, Qkv what, const ProductTile<Number>& tile) {
   const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
-  const bool in_panels = what == Projected::keys && !all.rules.prepares();
+  const bool in_panels = what == Qkv::keys && !all.rules.has_norm_or_rope();
   for (std::size_t column = 0; column < tile.n_columns;) {
     const std::size_t part = (tile.first_column + column) / all.d_head,
                       c = (tile.first_column + column) % all.d_head, h = all.head_of(what, part);
@@ -81,11 +81,11 @@ void put_tile(Heads<Number>& all, Projected what, const ProductTile<Number>& til
 /// Applies QK norm and RoPE to the queries of all heads and the keys of all KV heads.
 template <class Number>
 void prepare_all(Heads<Number>& all, ThreadPool& threads) {
-  if (!all.rules.prepares()) return;
+  if (!all.rules.has_norm_or_rope()) return;
   const std::size_t n_heads = all.heads.size();
-  threads.run(n_heads + all.groups.size(), all.n_queries * all.d_out, [&](std::size_t task) {
+  threads.run(n_heads + all.kv_head_data.size(), all.n_queries * all.d_out, [&](std::size_t task) {
     const bool of_queries = task < n_heads;
-    const Projected what = of_queries ? Projected::queries : Projected::keys;
+    const Qkv what = of_queries ? Qkv::queries : Qkv::keys;
     const std::size_t h = all.head_of(what, of_queries ? task : task - n_heads);
     for (std::size_t t = 0; t < (of_queries ? all.n_queries : all.n_keys); ++t) all.prepare(what, h, t);
   });
@@ -94,33 +94,33 @@ void prepare_all(Heads<Number>& all, ThreadPool& threads) {
 /// Uses the embeddings as queries, keys and values; returns false if a number is not finite.
 template <class Number>
 bool copy_all(Heads<Number>& all, const arma::mat& x, const arma::mat& memory) {
-  bool finite = true;
-  const auto copy = [&](const arma::mat& from, Projected what) {
+  bool is_finite = true;
+  const auto copy = [&](const arma::mat& from, Qkv what) {
     for (std::size_t i = 0; i < from.n_rows; ++i) {
       const auto row = arma::conv_to<arma::Row<Number>>::from(from.row(i));
-      finite = finite && all.kernels->finite(row.memptr(), row.n_elem);
-      all.put_row(what, i, row.memptr());
+      is_finite = is_finite && all.kernels->is_finite(row.memptr(), row.n_elem);
+      all.store_row(what, i, row.memptr());
     }
   };
-  copy(x, Projected::queries);
-  copy(memory, Projected::keys);
-  copy(memory, Projected::values);
-  return finite;
+  copy(x, Qkv::queries);
+  copy(memory, Qkv::keys);
+  copy(memory, Qkv::values);
+  return is_finite;
 }
 
 /// Returns the cross-attention source of keys and values, or the embeddings.
-const SharedMatrix& memory_of(const Model& model, std::size_t sequence) {
+const SharedMatrix& source_of(const Model& model, std::size_t sequence) {
   const Sequence& s = model.sequences[sequence];
   return model.has_key_embeddings() ? s.key_embeddings : s.embeddings;
 }
 
 /// Returns the columns of a projection for the kernels.
 template <class Number>
-Columns<Number> columns_of(Heads<Number>& all, std::size_t which, const Linear& linear) {
+ColumnView<Number> weight_columns(Heads<Number>& all, std::size_t which, const Linear& linear) {
   const SharedMatrix& w = linear.weight;
   return {all.weights[which].of(w), w.n_rows(), w.n_cols()};
 }
-constexpr std::size_t of_output = 3;  // index of the weights
+constexpr std::size_t output_index = 3;  // index of the weights
 
 /// Adds a projection's bias, if it has one, to a tile of its products.
 template <class Number>
@@ -135,20 +135,19 @@ void add_bias(const Linear& linear, const ProductTile<Number>& tile) {
 
 }  // namespace
 
-const Linear* projection(const Model& model, Projected what) {
+const Linear* projection(const Model& model, Qkv what) {
   constexpr std::array parts{Part::query, Part::key, Part::value};
   return find_linear(model, parts[static_cast<std::size_t>(what)]);
 }
 
 template <class Number>
-std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::size_t sequence,
-                                  Projected what, std::size_t t) {
-  const auto x = arma::conv_to<arma::Row<Number>>::from(what == Projected::queries
-                                                            ? model.sequences[sequence].embeddings.row(t)
-                                                            : memory_of(model, sequence).row(t));
+std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::size_t sequence, Qkv what,
+                                  std::size_t t) {
+  const auto x = arma::conv_to<arma::Row<Number>>::from(
+      what == Qkv::queries ? model.sequences[sequence].embeddings.row(t) : source_of(model, sequence).row(t));
   const Linear* linear = projection(model, what);
   if (linear == nullptr) return {x.begin(), x.end()};
-  const auto columns = columns_of(all, static_cast<std::size_t>(what), *linear);
+  const auto columns = weight_columns(all, static_cast<std::size_t>(what), *linear);
   std::vector<Number> row(columns.count);
   for (std::size_t k = 0; k < row.size(); ++k)
     row[k] = all.kernels->dot(x.memptr(), columns.numbers + k * columns.stride, columns.stride) +
@@ -159,29 +158,29 @@ std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::s
 template <class Number>
 bool project_all(Heads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
   const arma::mat& x = model.sequences[sequence].embeddings;
-  const arma::mat& memory = memory_of(model, sequence);
+  const arma::mat& memory = source_of(model, sequence);
   if (!model.projections) return copy_all(all, x, memory);
-  std::array<Columns<Number>, 3> weights;
+  std::array<ColumnView<Number>, 3> weights;
   threads.run(3, [&](std::size_t k) {
-    weights[k] = columns_of(all, k, *projection(model, static_cast<Projected>(k)));
+    weights[k] = weight_columns(all, k, *projection(model, static_cast<Qkv>(k)));
   });
-  std::atomic<bool> finite{true};
+  std::atomic<bool> is_finite{true};
   const auto project = [&](const arma::mat& from, std::size_t first, std::size_t end) {
     Panels<Number> tokens(*all.kernels, from.n_rows, from.n_cols, all.panels);
     threads.run(tokens.n_panels(), from.n_elem, [&](std::size_t panel) { tokens.fill(panel, from, 0); });
-    const std::span<const Columns<Number>> some(weights.data() + first, end - first);
+    const std::span<const ColumnView<Number>> some(weights.data() + first, end - first);
     multiply(tokens, some, threads, [&](std::size_t k, const ProductTile<Number>& tile) {
-      const auto what = static_cast<Projected>(first + k);
+      const auto what = static_cast<Qkv>(first + k);
       add_bias(*projection(model, what), tile);
-      put_tile(all, what, tile);
-      for (std::size_t c = 0; c < tile.n_columns && what == Projected::values; ++c)
-        if (!all.kernels->finite(tile.numbers + c * tile.stride, tile.n_rows)) finite = false;
+      store_tile(all, what, tile);
+      for (std::size_t c = 0; c < tile.n_columns && what == Qkv::values; ++c)
+        if (!all.kernels->is_finite(tile.numbers + c * tile.stride, tile.n_rows)) is_finite = false;
     });
   };
   project(x, 0, model.has_key_embeddings() ? 1 : 3);
   if (model.has_key_embeddings()) project(memory, 1, 3);
   prepare_all(all, threads);
-  return finite;
+  return is_finite;
 }
 
 void keep_blas_to_one_thread() {
@@ -197,22 +196,21 @@ constexpr std::size_t max_sums = sizeof(Number) == sizeof(double) ? 64
 }  // namespace
 
 template <class Number>
-void Output<Number>::rows_changed(std::size_t first, std::size_t end) {
+void Output<Number>::mark_rows_changed(std::size_t first, std::size_t end) {
   if (first_ == end_) first_ = first, end_ = end;
   first_ = std::min(first_, first);
   end_ = std::max(end_, end);
 }
 
 template <class Number>
-void Output<Number>::head_changed(std::size_t head) {
+void Output<Number>::mark_head_changed(std::size_t head) {
   if (head_ && *head_ != head) all_ = true;
   head_ = head;
 }
 
 template <class Number>
-const arma::mat& Output<Number>::bring_up_to_date(Heads<Number>& all, const Model& model,
-                                                  ThreadPool& threads) {
-  const std::lock_guard lock(working_);
+const arma::mat& Output<Number>::refresh(Heads<Number>& all, const Model& model, ThreadPool& threads) {
+  const std::lock_guard lock(mutex_);
   if (!all_ && !head_ && first_ == end_) return output_;
   bool everything = std::exchange(all_, true);  // for the next call, if an exception interrupts this one
   const Linear* linear =
@@ -228,10 +226,10 @@ const arma::mat& Output<Number>::bring_up_to_date(Heads<Number>& all, const Mode
     if (!everything && head_) everything = n_sums_ == max_sums<Number> || !add_head(all, *linear, threads);
     if (everything) {
       output_.set_size(all.n_queries, linear->weight.n_cols());
-      redo_rows(all, model, 0, all.n_queries, threads);
+      recompute_rows(all, model, 0, all.n_queries, threads);
       n_sums_ = 0;
     } else {
-      redo_rows(all, model, first_, end_, threads);
+      recompute_rows(all, model, first_, end_, threads);
     }
   }
   all_ = false;
@@ -241,26 +239,26 @@ const arma::mat& Output<Number>::bring_up_to_date(Heads<Number>& all, const Mode
 }
 
 template <class Number>
-void Output<Number>::redo_rows(Heads<Number>& all, const Model& model, std::size_t first, std::size_t end,
-                               ThreadPool& threads) {
+void Output<Number>::recompute_rows(Heads<Number>& all, const Model& model, std::size_t first,
+                                    std::size_t end, ThreadPool& threads) {
   const Linear& linear = *model.projections->output;
   Panels<Number> contexts(*all.kernels, end - first, all.d_out, all.panels);
   const Number* rows = all.contexts.data() + first * all.d_out;
   threads.run(contexts.n_panels(), (end - first) * all.d_out,
               [&](std::size_t panel) { contexts.fill(panel, rows); });
-  const auto columns = columns_of(all, of_output, linear);
-  multiply(contexts, std::span<const Columns<Number>>(&columns, 1), threads,
+  const auto columns = weight_columns(all, output_index, linear);
+  multiply(contexts, std::span<const ColumnView<Number>>(&columns, 1), threads,
            [&](std::size_t, const ProductTile<Number>& tile) {
              add_bias(linear, tile);
              for (std::size_t c = 0; c < tile.n_columns; ++c)
                std::copy_n(tile.numbers + c * tile.stride, tile.n_rows,
                            output_.colptr(tile.first_column + c) + first + tile.first_row);
            });
-  remember(all, first, end);
+  store_contexts(all, first, end);
 }
 
 template <class Number>
-void Output<Number>::remember(const Heads<Number>& all, std::size_t first, std::size_t end) {
+void Output<Number>::store_contexts(const Heads<Number>& all, std::size_t first, std::size_t end) {
   std::copy_n(all.contexts.data() + first * all.d_out, (end - first) * all.d_out,
               contexts_.data() + first * all.d_out);
 }
@@ -270,24 +268,24 @@ template <class Number>
 bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPool& threads) {
   const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
   std::vector<Number> increments(n * d);
-  Number most = 0, largest_then = 0, largest_now = 0;
+  Number maximum = 0, max_before = 0, max_after = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t c = 0; c < d; ++c) {
       Number& then = contexts_.data()[i * all.d_out + offset + c];
       const Number now = all.context(h, i)[c], increment = now - then;
       if (std::isnan(now) && std::isnan(then)) continue;  // a row without unmasked keys does not change
       increments[i * d + c] = increment;
-      most = std::max(most, std::abs(increment));
-      largest_then = std::max(largest_then, std::abs(then));
-      largest_now = std::max(largest_now, std::abs(now));
+      maximum = std::max(maximum, std::abs(increment));
+      max_before = std::max(max_before, std::abs(then));
+      max_after = std::max(max_after, std::abs(now));
       then = now;
     }
-  if (!(largest_then <= 4 * largest_now) || !std::isfinite(most)) return false;
+  if (!(max_before <= 4 * max_after) || !std::isfinite(maximum)) return false;
   Panels<Number> rows(*all.kernels, n, d, all.panels);
   threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
-  auto columns = columns_of(all, of_output, linear);
+  auto columns = weight_columns(all, output_index, linear);
   columns.numbers += offset;
-  multiply(rows, std::span<const Columns<Number>>(&columns, 1), threads,
+  multiply(rows, std::span<const ColumnView<Number>>(&columns, 1), threads,
            [&](std::size_t, const ProductTile<Number>& tile) {
              for (std::size_t c = 0; c < tile.n_columns; ++c) {
                double* to = output_.colptr(tile.first_column + c) + tile.first_row;
@@ -302,8 +300,8 @@ bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPo
 
 template bool project_all(Heads<double>&, const Model&, std::size_t, ThreadPool&);
 template bool project_all(Heads<float>&, const Model&, std::size_t, ThreadPool&);
-template std::vector<double> projected_row(Heads<double>&, const Model&, std::size_t, Projected, std::size_t);
-template std::vector<float> projected_row(Heads<float>&, const Model&, std::size_t, Projected, std::size_t);
+template std::vector<double> projected_row(Heads<double>&, const Model&, std::size_t, Qkv, std::size_t);
+template std::vector<float> projected_row(Heads<float>&, const Model&, std::size_t, Qkv, std::size_t);
 template class Output<double>;
 template class Output<float>;
 

@@ -22,28 +22,29 @@ class Visibility {
   /// [row]: one past the last unmasked key, 0 if there is none.
   const std::vector<std::size_t>& ends() const { return ends_; }
   /// [row]: the first unmasked key, 0 if there is none.
-  const std::vector<std::size_t>& firsts() const { return firsts_; }
+  const std::vector<std::size_t>& first_keys() const { return first_keys_; }
   /// Returns the smallest first key of those rows first … end − 1 that have any, rounded down to whole units.
-  std::size_t first_of(std::size_t first, std::size_t end, std::size_t unit) const;
+  std::size_t min_first_key(std::size_t first, std::size_t end, std::size_t unit) const;
   /// Returns the average number of keys from the first to the end of a row.
   std::size_t mean_width() const;
   /// Returns the masked keys between the first and the end of a row, ascending.
-  const std::vector<std::uint32_t>& hidden(std::size_t row) const;
-  bool sees(std::size_t row, std::size_t key) const;
+  const std::vector<std::uint32_t>& masked_keys(std::size_t row) const;
+  bool is_unmasked(std::size_t row, std::size_t key) const;
   /// Returns the rows that attend to a key, ascending.
-  std::vector<std::size_t> rows_that_see(std::size_t key) const;
+  std::vector<std::size_t> rows_attending_to(std::size_t key) const;
   friend bool operator==(const Visibility&, const Visibility&) = default;
 
  private:
-  void put_range(const Model& model, std::size_t sequence, std::size_t row);
-  void put_keys(std::size_t row, const std::vector<char>& visible);
+  void set_range(const Model& model, std::size_t sequence, std::size_t row);
+  void set_keys(std::size_t row, const std::vector<char>& visible);
 
-  std::vector<std::size_t> firsts_, ends_;
-  std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> hidden_;  // rows that have any, ascending
+  std::vector<std::size_t> first_keys_, ends_;
+  std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>>
+      masked_keys_;  // rows that have any, ascending
 };
 
 /// Queries, keys and values: each is a projection of embeddings, or the embeddings themselves.
-enum class Projected { queries, keys, values };
+enum class Qkv { queries, keys, values };
 
 /// Operations of a model on queries and keys before their product, row by row (QK norm, then RoPE), and on
 /// scaled scores before the mask (softcap, then biases); none by default.
@@ -52,42 +53,46 @@ class Rules {
   Rules() = default;
   explicit Rules(const Model& model);
   /// Returns whether the sizes and rules are those of a model.
-  bool fit(const Model& model) const;
+  bool matches(const Model& model) const;
 
   /// Returns whether queries and keys are normalized or rotated.
-  bool prepares() const { return norm_ || rotary_; }
+  bool has_norm_or_rope() const { return norm_ || rotary_; }
   /// Applies QK norm and RoPE to d_head numbers of token t, of one head or KV head, in place.
-  void prepare(Projected what, std::size_t t, double* row) const;
+  void prepare(Qkv what, std::size_t t, double* row) const;
   /// Applies only the norm.
-  void norm(Projected what, double* row) const;
+  void norm(Qkv what, double* row) const;
 
-  bool caps() const { return cap_.has_value(); }
+  bool has_softcap() const { return softcap_.has_value(); }
   /// Returns whether scaled scores are changed before the mask.
-  bool adjusts() const { return caps() || !by_distance_.empty() || !bias_.empty(); }
+  bool has_softcap_or_bias() const {
+    return has_softcap() || !position_biases_.empty() || !attention_bias_.empty();
+  }
   /// Applies the softcap and the biases to scores first … end − 1 of a row, in place.
   template <class Number>
-  void adjust(const Kernels<Number>& kernels, std::size_t head, std::size_t row, Number* scores,
-              std::size_t first, std::size_t end) const;
-  /// Returns one scaled score after the softcap; adjusted() adds all biases too.
-  double capped(double scaled) const { return cap_ ? *cap_ * std::tanh(scaled / *cap_) : scaled; }
-  double adjusted(std::size_t head, std::size_t row, std::size_t key, double scaled) const;
+  void apply_softcap_and_bias(const Kernels<Number>& kernels, std::size_t head, std::size_t row,
+                              Number* scores, std::size_t first, std::size_t end) const;
+  /// Returns one scaled score after the softcap; biased_score() adds all biases too.
+  double softcapped(double scaled) const {
+    return softcap_ ? *softcap_ * std::tanh(scaled / *softcap_) : scaled;
+  }
+  double biased_score(std::size_t head, std::size_t row, std::size_t key, double scaled) const;
   /// Returns the relative position bias alone.
   double position_bias(std::size_t head, std::size_t row, std::size_t key) const;
 
  private:
-  const double* distances(std::size_t head, std::size_t row) const;
-  const double* given(std::size_t head, std::size_t row) const;
+  const double* position_bias_row(std::size_t head, std::size_t row) const;
+  const double* attention_bias_row(std::size_t head, std::size_t row) const;
 
   std::size_t n_queries_ = 0, n_keys_ = 0, d_head_ = 0, n_heads_ = 0;
-  std::optional<HeadNorm> norm_;
+  std::optional<QueryKeyNorm> norm_;
   std::optional<positions::Rotary> rotary_;
   std::vector<positions::PairColumns> pairs_;
   std::vector<double> cosines_, sines_;  // [position, from the earliest on][pair]
-  std::optional<double> cap_;
+  std::optional<double> softcap_;
   Positions positions_;
   std::vector<SharedMatrix> score_bias_;
-  std::vector<std::vector<double>> by_distance_;  // [head][key − query, from the smallest on]
-  std::vector<std::vector<double>> bias_;         // one for all heads or one per head, row-major
+  std::vector<std::vector<double>> position_biases_;  // [head][key − query, from the smallest on]
+  std::vector<std::vector<double>> attention_bias_;   // one for all heads or one per head, row-major
 };
 
 }  // namespace core::attention::fast

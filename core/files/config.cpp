@@ -13,70 +13,70 @@
 namespace core::formats::checkpoints {
 namespace {
 
-constexpr std::size_t largest_config = std::size_t{1} << 20;
-constexpr std::size_t usual_layers = 256, max_layers = 4096;
-constexpr std::size_t usual_context = 2048;                   // of models without a length limit
-constexpr std::size_t longest_window = std::size_t{1} << 31;  // longer than any text
+constexpr std::size_t max_config_bytes = std::size_t{1} << 20;
+constexpr std::size_t default_layer_count = 256, max_layers = 4096;
+constexpr std::size_t default_context = 2048;             // of models without a length limit
+constexpr std::size_t max_window = std::size_t{1} << 31;  // longer than any text
 
 using Keys = std::initializer_list<const char*>;
 constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon",
                             "norm_eps"};
 
 /// Returns the first of these members that is present and not null.
-std::optional<Json> any_member(const Json& top, Keys keys) {
+std::optional<Json> first_member(const Json& top, Keys keys) {
   for (const char* key : keys)
-    if (auto place = top.given(key)) return place;
+    if (auto json = top.given(key)) return json;
   return std::nullopt;
 }
 
 std::optional<std::size_t> count(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  if (!place || place->is_list()) return std::nullopt;  // image models list one number per stage
-  const std::uint64_t number = place->whole(1);
-  if (number > max_counted)
-    place->fail("a whole number from 1 to " + std::to_string(max_counted), std::to_string(number));
+  const auto json = first_member(top, keys);
+  if (!json || json->is_list()) return std::nullopt;  // image models list one number per stage
+  const std::uint64_t number = json->whole(1);
+  if (number > max_count)
+    json->fail("a whole number from 1 to " + std::to_string(max_count), std::to_string(number));
   return number;
 }
 
 std::optional<double> number(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  return place && place->is_number() ? std::optional(place->number()) : std::nullopt;
+  const auto json = first_member(top, keys);
+  return json && json->is_number() ? std::optional(json->number()) : std::nullopt;
 }
 
 std::optional<bool> boolean(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  return place && place->is_boolean() ? std::optional(place->boolean()) : std::nullopt;
+  const auto json = first_member(top, keys);
+  return json && json->is_boolean() ? std::optional(json->boolean()) : std::nullopt;
 }
 
-bool is_on(const Json& top, Keys keys) {
+bool is_true(const Json& top, Keys keys) {
   return boolean(top, keys).value_or(false);
 }
 
-std::string text_of(const Json& top, const char* key) {
-  const auto place = top.member(key);
-  return place && place->is_text() ? place->text() : "";
+std::string text_member(const Json& top, const char* key) {
+  const auto json = top.member(key);
+  return json && json->is_text() ? json->text() : "";
 }
 
 /// Returns the first of these members, if it is an object.
 std::optional<Json> object(const Json& top, Keys keys) {
-  const auto place = any_member(top, keys);
-  return place && place->is_object() ? place : std::nullopt;
+  const auto json = first_member(top, keys);
+  return json && json->is_object() ? json : std::nullopt;
 }
 
-std::string type_of(const Json& top) {
-  if (const std::string type = text_of(top, "model_type"); !type.empty()) return type;
+std::string parse_model_type(const Json& top) {
+  if (const std::string type = text_member(top, "model_type"); !type.empty()) return type;
   const auto architectures = top.member("architectures");
   const auto first = architectures ? architectures->first() : std::nullopt;
   return first && first->is_text() ? text::lower(first->text()) : "";
 }
 
-ConfigHeads heads_in(const Json& top) {
+ConfigHeads parse_heads(const Json& top) {
   ConfigHeads heads;
   heads.n = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads", "attention_heads"});
-  heads.of_encoder = count(top, {"encoder_attention_heads"});
-  heads.of_decoder = count(top, {"decoder_attention_heads"});
+  heads.encoder_heads = count(top, {"encoder_attention_heads"});
+  heads.decoder_heads = count(top, {"decoder_attention_heads"});
   heads.kv_heads = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
-  if (const auto many = boolean(top, {"multi_query"}); many && !is_on(top, {"new_decoder_architecture"}))
+  if (const auto many = boolean(top, {"multi_query"}); many && !is_true(top, {"new_decoder_architecture"}))
     heads.kv_heads = *many ? std::optional<std::size_t>(1) : heads.n;
   heads.width = count(top, {"head_dim", "d_kv", "d_head"});
   if (const auto attention = object(top, {"attn_config"}))
@@ -84,16 +84,16 @@ ConfigHeads heads_in(const Json& top) {
   return heads;
 }
 
-ConfigScale scale_in(const Json& top) {
+ConfigScale parse_scale(const Json& top) {
   ConfigScale scale;
-  if (const auto place = any_member(top, {"scale_attn_weights"})) scale.scaled = place->boolean();
-  if (const auto place = any_member(top, {"scale_attn_by_inverse_layer_idx"}))
-    scale.by_layer = place->boolean();
-  if (const auto place = any_member(top, {"query_pre_attn_scalar"})) scale.scalar = place->number();
-  if (const auto place = any_member(top, {"attention_multiplier"})) scale.factor = place->number();
+  if (const auto json = first_member(top, {"scale_attn_weights"})) scale.scaled = json->boolean();
+  if (const auto json = first_member(top, {"scale_attn_by_inverse_layer_idx"}))
+    scale.by_layer = json->boolean();
+  if (const auto json = first_member(top, {"query_pre_attn_scalar"})) scale.scalar = json->number();
+  if (const auto json = first_member(top, {"attention_multiplier"})) scale.factor = json->number();
   if (const auto attention = object(top, {"attn_config"}))
-    if (const auto place = any_member(*attention, {"softmax_scale"})) scale.factor = place->number();
-  if (const auto terms = any_member(top, {"pos_att_type"}); terms && is_on(top, {"relative_attention"})) {
+    if (const auto json = first_member(*attention, {"softmax_scale"})) scale.factor = json->number();
+  if (const auto terms = first_member(top, {"pos_att_type"}); terms && is_true(top, {"relative_attention"})) {
     const std::string words = terms->is_text() ? terms->text() : json_text(*terms);
     scale.relative_terms = (words.find("c2p") != words.npos) + (words.find("p2c") != words.npos);
   }
@@ -101,13 +101,13 @@ ConfigScale scale_in(const Json& top) {
 }
 
 std::size_t layer_count(const Json& top) {
-  return std::min(count(top, {"num_hidden_layers", "n_layers"}).value_or(usual_layers), max_layers);
+  return std::min(count(top, {"num_hidden_layers", "n_layers"}).value_or(default_layer_count), max_layers);
 }
 
 /// Returns for each layer whether it is not an exception.
-std::vector<bool> all_but(const Json& top, const EveryLayer& exceptions) {
+std::vector<bool> layers_except(const Json& top, const LayerInterval& exceptions) {
   std::size_t n = exceptions.n;
-  if (const auto said = number(top, {exceptions.key}); said && *said >= 1)
+  if (const auto specified = number(top, {exceptions.key}); specified && *specified >= 1)
     n = count(top, {exceptions.key}).value_or(n);
   std::vector<bool> result(layer_count(top), true);
   for (std::size_t k = exceptions.from_first ? 0 : n - 1; k < result.size(); k += n) result[k] = false;
@@ -116,17 +116,18 @@ std::vector<bool> all_but(const Json& top, const EveryLayer& exceptions) {
 
 /// Returns which layers have the window: by "layer_types", GPT-Neo's "attention_layers" or the family.
 std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
-  const auto types = any_member(top, {"layer_types", "attention_layers"});
+  const auto types = first_member(top, {"layer_types", "attention_layers"});
   if (types && types->is_list()) {
     std::vector<bool> windowed;
-    for (const Json& each : types->items_if_any("a list"))
+    for (const Json& each : types->items_or_empty("a list"))
       windowed.push_back(each.is_text() && (each.text().find("sliding") != std::string::npos ||
                                             each.text().find("local") != std::string::npos));
     return windowed;
   }
-  if (rule.full.n > 0) return all_but(top, rule.full);
+  if (rule.full.n > 0) return layers_except(top, rule.full);
   if (rule.use != WindowRule::Use::if_on) return {};
-  const double first = number(top, {"max_window_layers"}).value_or(static_cast<double>(rule.n_full_first));
+  const double first =
+      number(top, {"max_window_layers"}).value_or(static_cast<double>(rule.n_first_full_layers));
   if (first == 0) return {};
   std::vector<bool> windowed(layer_count(top));
   for (std::size_t k = 0; k < windowed.size(); ++k) windowed[k] = static_cast<double>(k) >= first;
@@ -134,32 +135,32 @@ std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
 }
 
 /// Returns the number of keys in the sliding window, in layers that have one.
-std::optional<std::size_t> window_in(const Json& top, const WindowRule& rule) {
+std::optional<std::size_t> parse_window(const Json& top, const WindowRule& rule) {
   using Use = WindowRule::Use;
   if (rule.width > 0 && !top.member("sliding_window")) return rule.width;
-  const auto window = any_member(top, {"sliding_window", "window_size", "local_attention"});
+  const auto window = first_member(top, {"sliding_window", "window_size", "local_attention"});
   const bool is_used =
       rule.use == Use::always || boolean(top, {"use_sliding_window"}).value_or(rule.use == Use::unless_off);
   if (!window || !window->is_whole() || !is_used) return std::nullopt;
-  return std::min<std::size_t>(window->whole(0), longest_window);
+  return std::min<std::size_t>(window->whole(0), max_window);
 }
 
 /// Returns which layers apply RoPE: by the 0s and 1s of "no_rope_layers", or by the family.
 std::vector<bool> rotated_layers(const Json& top, const Family& family, const ConfigPositions& positions) {
   if (const auto list = top.member("no_rope_layers"); list && list->is_list()) {
     std::vector<bool> rotated;
-    for (const Json& each : list->items_if_any("a list")) rotated.push_back(each.number() != 0);
+    for (const Json& each : list->items_or_empty("a list")) rotated.push_back(each.number() != 0);
     if (!rotated.empty()) return rotated;
   }
-  if (family.no_rotary.n > 0) return all_but(top, family.no_rotary);
+  if (family.no_rotary.n > 0) return layers_except(top, family.no_rotary);
   const bool are_windowed = family.rotary_layers == RotaryLayers::windowed ||
                             (family.rotary_layers == RotaryLayers::windowed_if_any && positions.window);
   return are_windowed ? positions.windowed : std::vector<bool>();
 }
 
 /// Returns LongRoPE's factors for short and long texts, [2, n], or nothing if either is missing.
-std::optional<positions::SharedMatrix> long_factors(const Json& place) {
-  const auto short_factors = place.given("short_factor"), long_factors = place.given("long_factor");
+std::optional<positions::SharedMatrix> long_factors(const Json& json) {
+  const auto short_factors = json.given("short_factor"), long_factors = json.given("long_factor");
   if (!short_factors || !long_factors) return std::nullopt;
   const arma::mat of_short = short_factors->row(), of_long = long_factors->row();
   if (of_short.n_cols != of_long.n_cols) long_factors->fail("as many factors as short_factor has");
@@ -169,22 +170,22 @@ std::optional<positions::SharedMatrix> long_factors(const Json& place) {
 /// Reads the scaling rule of an object, with transformers' defaults for missing values.
 ///
 /// Source: transformers 5, modeling_rope_utils.py.
-void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRotary& rotary) {
+void read_scaling(const Json& top, const Json& all, const Json& json, ConfigRotary& rotary) {
   using enum positions::ScalingRule;
-  std::string rule = text_of(place, "rope_type");
-  if (rule.empty()) rule = text_of(place, "type");
+  std::string rule = text_member(json, "rope_type");
+  if (rule.empty()) rule = text_member(json, "type");
   if (rule.empty() || rule == "default") return;
   // The first Phi-3 configurations call LongRoPE "su", or "yarn" with a short_factor.
-  const bool is_long = rule == "longrope" || rule == "su" || (rule == "yarn" && place.member("short_factor"));
+  const bool is_long = rule == "longrope" || rule == "su" || (rule == "yarn" && json.member("short_factor"));
   const auto longest = number(top, {"max_position_embeddings"});
   auto original = number(top, {"original_max_position_embeddings"});
-  if (!original) original = number(place, {"original_max_position_embeddings"});
+  if (!original) original = number(json, {"original_max_position_embeddings"});
   if (!original) original = longest;
-  auto factor = number(place, {"factor"});
-  if (!factor && longest && original && (is_long || (rule == "yarn" && place.member("factor"))))
+  auto factor = number(json, {"factor"});
+  if (!factor && longest && original && (is_long || (rule == "yarn" && json.member("factor"))))
     factor = *longest / *original;
-  const auto attention = number(place, {"attention_factor"});
-  const auto low = number(place, {"low_freq_factor"}), high = number(place, {"high_freq_factor"});
+  const auto attention = number(json, {"attention_factor"});
+  const auto low = number(json, {"low_freq_factor"}), high = number(json, {"high_freq_factor"});
   positions::Scaling scaling;
   scaling.factor = factor.value_or(1);
   scaling.original = original.value_or(0);
@@ -196,93 +197,93 @@ void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRot
     scaling.rule = dynamic, scaling.original = *longest;
   } else if (is_long && factor && original) {
     scaling.rule = longrope, scaling.factor = 1;
-    if (!place.member("short_mscale")) scaling.factors = long_factors(place);  // Phi-3.5-MoE's own rule
+    if (!json.member("short_mscale")) scaling.factors = long_factors(json);  // Phi-3.5-MoE's own rule
     const double usual = *factor <= 1 ? 1 : std::sqrt(1 + std::log(*factor) / std::log(*original));
     scaling.attention = attention.value_or(usual);
     if (!scaling.factors) scaling.rule = none;
   } else if (rule == "yarn" && factor && original) {
     scaling.rule = yarn;
-    const double fast = number(place, {"beta_fast"}).value_or(0),
-                 slow = number(place, {"beta_slow"}).value_or(0);
-    scaling.high = fast != 0 ? fast : positions::yarn_fast, scaling.low = slow != 0 ? slow : 1;
-    const double scale = number(place, {"mscale"}).value_or(0),
-                 scale_all = number(place, {"mscale_all_dim"}).value_or(0);
-    const double usual = scale != 0 && scale_all != 0 ? positions::yarn_attention(*factor, scale) /
-                                                            positions::yarn_attention(*factor, scale_all)
-                                                      : positions::yarn_attention(*factor);
+    const double fast = number(json, {"beta_fast"}).value_or(0),
+                 slow = number(json, {"beta_slow"}).value_or(0);
+    scaling.high = fast != 0 ? fast : positions::yarn_beta_fast, scaling.low = slow != 0 ? slow : 1;
+    const double scale = number(json, {"mscale"}).value_or(0),
+                 scale_all = number(json, {"mscale_all_dim"}).value_or(0);
+    const double usual = scale != 0 && scale_all != 0
+                             ? positions::yarn_attention_factor(*factor, scale) /
+                                   positions::yarn_attention_factor(*factor, scale_all)
+                             : positions::yarn_attention_factor(*factor);
     scaling.attention = attention.value_or(usual);
     scaling.truncate = boolean(all, {"truncate"}).value_or(true);
   }
   if (scaling.rule == none)
-    rotary.other_scaling = rule;
+    rotary.unsupported_scaling = rule;
   else
     rotary.scaling = scaling;
 }
 
 /// Reads base, rotated columns and pairs from one object: a configuration or its "rope_parameters".
-void read_rotation(const Json& place, ConfigRotary& rotary) {
-  if (const auto base = number(place, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
+void read_rotation(const Json& json, ConfigRotary& rotary) {
+  if (const auto base = number(json, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
     rotary.base = base;
   const Keys fractions{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
-  if (const auto part = number(place, fractions)) {
-    if (!(*part >= 0 && *part <= 1)) any_member(place, fractions)->fail("a part of the columns, 0 … 1");
+  if (const auto part = number(json, fractions)) {
+    if (!(*part >= 0 && *part <= 1)) first_member(json, fractions)->fail("a part of the columns, 0 … 1");
     rotary.fraction = part;
   }
-  if (const auto n = any_member(place, {"rotary_dim"}); n && n->is_whole()) rotary.dimensions = n->whole(0);
-  if (const auto pairs = boolean(place, {"rotary_emb_interleaved", "rope_interleaved"}))
+  if (const auto n = first_member(json, {"rotary_dim"}); n && n->is_whole()) rotary.dimensions = n->whole(0);
+  if (const auto pairs = boolean(json, {"rotary_emb_interleaved", "rope_interleaved"}))
     rotary.interleaved = pairs;
 }
 
 void read_rotary(const Json& top, const Family& family, ConfigPositions& p) {
-  read_rotation(top, p.rotation);
-  if (const auto attention = object(top, {"attn_config"})) read_rotation(*attention, p.rotation);
-  const ConfigRotary unscaled = p.rotation;
+  read_rotation(top, p.default_rotary);
+  if (const auto attention = object(top, {"attn_config"})) read_rotation(*attention, p.default_rotary);
+  const ConfigRotary unscaled = p.default_rotary;
   if (const auto more = object(top, {"rope_parameters", "rope_scaling"})) {
     const auto sliding = object(*more, {"sliding_attention"}), full = object(*more, {"full_attention"});
-    const Json& place = full ? *full : *more;
-    read_rotation(place, p.rotation);
-    read_scaling(top, *more, place, p.rotation);
-    if (family.rotary.scales_unwindowed && top.member("rope_scaling")) p.rotation_in_window = unscaled;
+    const Json& json = full ? *full : *more;
+    read_rotation(json, p.default_rotary);
+    read_scaling(top, *more, json, p.default_rotary);
+    if (family.rotary.scales_only_full_attention && top.member("rope_scaling")) p.window_rotary = unscaled;
     if (sliding) {
-      p.rotation_in_window = unscaled;
-      read_rotation(*sliding, *p.rotation_in_window);
-      read_scaling(top, *more, *sliding, *p.rotation_in_window);
+      p.window_rotary = unscaled;
+      read_rotation(*sliding, *p.window_rotary);
+      read_scaling(top, *more, *sliding, *p.window_rotary);
     }
   }
-  if (const auto base = number(top, {"rope_local_base_freq", "local_rope_theta"});
-      base && !p.rotation_in_window) {
-    p.rotation_in_window = unscaled;
-    p.rotation_in_window->base = base;
+  if (const auto base = number(top, {"rope_local_base_freq", "local_rope_theta"}); base && !p.window_rotary) {
+    p.window_rotary = unscaled;
+    p.window_rotary->base = base;
   }
 }
 
-ConfigPositions positions_in(const Json& top, const Family& family) {
+ConfigPositions parse_positions(const Json& top, const Family& family) {
   ConfigPositions positions;
-  const std::string type = text::lower(text_of(top, "position_embedding_type"));
+  const std::string type = text::lower(text_member(top, "position_embedding_type"));
   positions.rotary =
       type.starts_with("rot") || type.starts_with("rope") ||
-      any_member(top, {"rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rotary_dim",
-                       "rotary_emb_base", "partial_rotary_factor", "global_rope_theta"});
-  positions.relative = type.starts_with("relative") || is_on(top, {"relative_attention"}) ||
-                       any_member(top, {"relative_attention_num_buckets"});
+      first_member(top, {"rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rotary_dim",
+                         "rotary_emb_base", "partial_rotary_factor", "global_rope_theta"});
+  positions.relative = type.starts_with("relative") || is_true(top, {"relative_attention"}) ||
+                       first_member(top, {"relative_attention_num_buckets"});
   positions.max_distance = count(top, {"relative_attention_max_distance"});
   if (type == "alibi") positions.alibi = true;
   if (const auto alibi = boolean(top, {"alibi", "use_alibi"})) positions.alibi = alibi;
-  if (family.positions == Positions::rotary_or_alibi) {
-    positions.rotary = any_member(top, {"max_position_embeddings"}).has_value();
+  if (family.positions == PositionKind::rotary_or_alibi) {
+    positions.rotary = first_member(top, {"max_position_embeddings"}).has_value();
     positions.alibi = !positions.rotary;
   }
   positions.softcap = number(top, {"attn_logit_softcapping"});
-  positions.normed = is_on(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
-  positions.clipped = any_member(top, {"clip_qkv"}).has_value();
-  positions.window = window_in(top, family.window);
+  positions.has_qk_norm = is_true(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
+  positions.has_clipped_qkv = first_member(top, {"clip_qkv"}).has_value();
+  positions.window = parse_window(top, family.window);
   positions.windowed = windowed_layers(top, family.window);
   if (const auto attention = object(top, {"attn_config"})) {
     if (const auto alibi = boolean(*attention, {"alibi"})) positions.alibi = alibi;
-    positions.alibi_max = number(*attention, {"alibi_bias_max"});
-    positions.rotary = positions.rotary || is_on(*attention, {"rope"});
-    positions.normed = positions.normed || is_on(*attention, {"qk_ln", "qk_gn"});
-    positions.clipped = positions.clipped || any_member(*attention, {"clip_qkv"});
+    positions.alibi_bias_max = number(*attention, {"alibi_bias_max"});
+    positions.rotary = positions.rotary || is_true(*attention, {"rope"});
+    positions.has_qk_norm = positions.has_qk_norm || is_true(*attention, {"qk_ln", "qk_gn"});
+    positions.has_clipped_qkv = positions.has_clipped_qkv || first_member(*attention, {"clip_qkv"});
   }
   read_rotary(top, family, positions);
   positions.rotated = rotated_layers(top, family, positions);
@@ -296,47 +297,48 @@ const Family& family_for_keys(const Config& config) {
   return config.model_type.starts_with("qwen") ? *family_of_type("qwen2_moe") : unknown;
 }
 
-Config config_in(const Json& top, const char* part, const std::string& as_type = "") {
+Config parse_config_object(const Json& top, const char* part, const std::string& type_override = "") {
   Config config;
   config.part = part;
-  config.model_type = type_of(top);
-  config.as_type = as_type;
-  config.family = family_of_type(as_type.empty() ? config.model_type : as_type);
+  config.model_type = parse_model_type(top);
+  config.type_override = type_override;
+  config.family = family_of_type(type_override.empty() ? config.model_type : type_override);
   if (const auto quantized = top.member("quantization_config"))
-    config.quantization = text_of(*quantized, "quant_method");
+    config.quantization = text_member(*quantized, "quant_method");
   config.is_decoder = boolean(top, {"is_decoder"});
-  if (is_on(top, {"causal"})) config.is_decoder = true;
-  config.heads = heads_in(top);
-  config.scale = scale_in(top);
+  if (is_true(top, {"causal"})) config.is_decoder = true;
+  config.heads = parse_heads(top);
+  config.scale = parse_scale(top);
   config.epsilon = number(top, epsilon_keys);
-  config.positions = positions_in(top, family_for_keys(config));
+  config.positions = parse_positions(top, family_for_keys(config));
   if (*part) return config;  // nested parts do not matter
   for (const char* key : {"text_config", "vision_config", "audio_config", "encoder", "decoder"})
-    if (const auto place = object(top, {key})) config.parts.push_back(config_in(*place, key, as_type));
+    if (const auto json = object(top, {key}))
+      config.parts.push_back(parse_config_object(*json, key, type_override));
   return config;
 }
 
 std::size_t size_at(const Json& top, Keys keys) {
-  if (const auto place = any_member(top, keys)) return place->whole(1);
+  if (const auto json = first_member(top, keys)) return json->whole(1);
   return top.required(*keys.begin()).whole(1);
 }
 
-std::size_t size_or(const Json& top, Keys keys, std::size_t otherwise) {
-  const auto place = any_member(top, keys);
-  return place ? place->whole(1) : otherwise;
+std::size_t size_or(const Json& top, Keys keys, std::size_t fallback) {
+  const auto json = first_member(top, keys);
+  return json ? json->whole(1) : fallback;
 }
 
-bool boolean_or(const Json& top, Keys keys, bool otherwise) {
-  const auto place = any_member(top, keys);
-  return place ? place->boolean() : otherwise;
+bool boolean_or(const Json& top, Keys keys, bool fallback) {
+  const auto json = first_member(top, keys);
+  return json ? json->boolean() : fallback;
 }
 
-Sizes sizes_in(const Json& top, const Family& family) {
+Sizes parse_sizes(const Json& top, const Family& family) {
   Sizes sizes;
   sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
   sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim", "d_model", "emb_dim"});
   sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
-  sizes.kv_heads = family.has_groups ? heads_in(top).kv_heads.value_or(sizes.n_heads) : sizes.n_heads;
+  sizes.kv_heads = family.reads_kv_heads ? parse_heads(top).kv_heads.value_or(sizes.n_heads) : sizes.n_heads;
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
   const std::size_t four = size_or(top, {"expansion_ratio"}, 4) * sizes.d_model;
   sizes.d_hidden =
@@ -345,12 +347,12 @@ Sizes sizes_in(const Json& top, const Family& family) {
   if (*family.names.of(Role::embedding_projection))
     sizes.d_embedding = size_or(top, {"embedding_size", "word_embed_proj_dim"}, sizes.d_model);
   const Keys tokens{"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"};
-  const bool has_limit = family.positions != Positions::alibi;
-  sizes.n_context = has_limit ? size_at(top, tokens) : size_or(top, tokens, usual_context);
+  const bool has_limit = family.positions != PositionKind::alibi;
+  sizes.n_context = has_limit ? size_at(top, tokens) : size_or(top, tokens, default_context);
   return sizes;
 }
 
-std::optional<Activation> activation_in(const Json& top) {
+std::optional<Activation> parse_activation(const Json& top) {
   using enum Activation;
   static constexpr std::array words{Word{"gelu", gelu_erf},
                                     Word{"gelu_python", gelu_erf},
@@ -363,21 +365,21 @@ std::optional<Activation> activation_in(const Json& top) {
                                     Word{"silu", silu},
                                     Word{"swish", silu},
                                     Word{"xielu", xielu}};
-  const auto place =
-      any_member(top, {"hidden_act", "activation_function", "activation", "hidden_activation"});
-  if (const auto is_gelu = boolean(top, {"gelu_activation"}); is_gelu && !place)
+  const auto json =
+      first_member(top, {"hidden_act", "activation_function", "activation", "hidden_activation"});
+  if (const auto is_gelu = boolean(top, {"gelu_activation"}); is_gelu && !json)
     return *is_gelu ? gelu_erf : relu;
-  return place ? std::optional(place->word(words)) : std::nullopt;
+  return json ? std::optional(json->word(words)) : std::nullopt;
 }
 
 /// Throws core::Error for unsupported settings that change the numbers of a whole model.
 void refuse_in_whole_model(const Json& top, const Family& family) {
-  const bool has_own_norms = family.norm_over == NormOver::own_head,
+  const bool has_own_norms = family.norm_over == NormScope::own_head,
              has_narrow_embeddings = *family.names.of(Role::embedding_projection),
              has_rms_norms = family.has_head_norms && family.norm.kind == NormKind::rms,
              may_norm_after = *family.names.of(Role::output_projection);
-  if (const auto place = any_member(top, {"position_embedding_type"}); place && place->text() != "absolute")
-    place->fail("absolute positions, as others of this family cannot be computed yet");
+  if (const auto json = first_member(top, {"position_embedding_type"}); json && json->text() != "absolute")
+    json->fail("absolute positions, as others of this family cannot be computed yet");
   const std::pair<const char*, bool> usual[]{{"do_layer_norm_before", true},
                                              {"apply_residual_connection_post_layernorm", false},
                                              {"use_qk_norm", false},
@@ -391,36 +393,36 @@ void refuse_in_whole_model(const Json& top, const Family& family) {
         (word.starts_with("use_qk") && (has_own_norms || has_rms_norms)) ||
         (word.starts_with("qk_") && has_own_norms))
       continue;
-    if (const auto place = any_member(top, {key}); place && place->boolean() != value)
-      place->fail(value ? "true, as models without it cannot be computed yet"
-                        : "false, as models with it cannot be computed yet");
+    if (const auto json = first_member(top, {key}); json && json->boolean() != value)
+      json->fail(value ? "true, as models without it cannot be computed yet"
+                       : "false, as models with it cannot be computed yet");
   }
   for (const char* key : {"num_hidden_groups", "inner_group_num"})
-    if (const auto place = any_member(top, {key}); place && place->whole(1) != 1)
-      place->fail("1, as several groups of layers cannot be computed yet");
+    if (const auto json = first_member(top, {key}); json && json->whole(1) != 1)
+      json->fail("1, as several groups of layers cannot be computed yet");
   const auto attention = object(top, {"attn_config"});
-  for (const auto& place :
-       {any_member(top, {"clip_qkv"}), attention ? any_member(*attention, {"clip_qkv"}) : std::nullopt})
-    if (place) place->fail("none, as clipped queries, keys and values cannot be computed yet");
-  if (attention && is_on(*attention, {"qk_ln"}))
+  for (const auto& json :
+       {first_member(top, {"clip_qkv"}), attention ? first_member(*attention, {"clip_qkv"}) : std::nullopt})
+    if (json) json->fail("none, as clipped queries, keys and values cannot be computed yet");
+  if (attention && is_true(*attention, {"qk_ln"}))
     attention->required("qk_ln").fail("false, as models with it cannot be computed yet");
   for (const char* key : {"word_embed_proj_dim", "embedding_size"})
-    if (const auto place = any_member(top, {key});
-        place && !has_narrow_embeddings && place->whole(1) != top.required("hidden_size").whole(1))
-      place->fail("hidden_size, as embeddings of another width cannot be computed yet");
-  if (const auto place = any_member(top, {"quantization_config"}))
-    place->fail("none, as quantised checkpoints are read from GGUF alone",
-                place->member("quant_method") ? place->required("quant_method").text() : "one");
+    if (const auto json = first_member(top, {key});
+        json && !has_narrow_embeddings && json->whole(1) != top.required("hidden_size").whole(1))
+      json->fail("hidden_size, as embeddings of another width cannot be computed yet");
+  if (const auto json = first_member(top, {"quantization_config"}))
+    json->fail("none, as quantised checkpoints are read from GGUF alone",
+               json->member("quant_method") ? json->required("quant_method").text() : "one");
 }
 
 /// Reads the mixture of experts; empty for a family without one.
-Experts experts_in(const Json& top, const Config& config) {
+Experts parse_experts(const Json& top, const Config& config) {
   if (!*config.family->names.of(Role::router)) return {};
-  if (const auto place = any_member(top, {"mlp_only_layers"});
-      place && !place->items_if_any("a list").empty())
-    place->fail("none, as layers of two kinds cannot be computed yet");
-  if (const auto place = any_member(top, {"decoder_sparse_step"}); place && place->whole(1) != 1)
-    place->fail("1, as layers of two kinds cannot be computed yet");
+  if (const auto json = first_member(top, {"mlp_only_layers"});
+      json && !json->items_or_empty("a list").empty())
+    json->fail("none, as layers of two kinds cannot be computed yet");
+  if (const auto json = first_member(top, {"decoder_sparse_step"}); json && json->whole(1) != 1)
+    json->fail("1, as layers of two kinds cannot be computed yet");
   Experts experts;
   experts.n = size_at(top, {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
   experts.n_used = size_at(top, {"num_experts_per_tok", "moe_k"});
@@ -429,27 +431,26 @@ Experts experts_in(const Json& top, const Config& config) {
                          : config.sizes.d_hidden;
   if (config.family->has_shared_expert) {
     const Keys counts{"n_shared_experts", "moe_num_shared_experts"};
-    const auto n_shared = any_member(top, counts);
+    const auto n_shared = first_member(top, counts);
     experts.d_shared =
         n_shared ? n_shared->whole(0) * experts.d_hidden : size_at(top, {"shared_expert_intermediate_size"});
   }
   experts.normalized = boolean(top, {"norm_topk_prob"}).value_or(false) || config.family->normalizes_experts;
   experts.routing = config.family->routing;
   experts.factor = number(top, {"routed_scaling_factor"}).value_or(1);
-  if (const auto first = any_member(top, {"first_k_dense_replace", "moe_layer_start_index"});
+  if (const auto first = first_member(top, {"first_k_dense_replace", "moe_layer_start_index"});
       first && *config.family->names.of(Role::gate))
     experts.first_layer = first->whole(0);
   for (const char* key : {"n_group", "topk_group", "moe_layer_interval"})
-    if (const auto place = any_member(top, {key}); place && place->whole(0) > 1)
-      place->fail("1, as others cannot be computed yet");
-  if (const auto end = any_member(top, {"moe_layer_end_index"});
+    if (const auto json = first_member(top, {key}); json && json->whole(0) > 1)
+      json->fail("1, as others cannot be computed yet");
+  if (const auto end = first_member(top, {"moe_layer_end_index"});
       end && end->is_whole() && end->whole(0) + 1 < config.sizes.n_layers)
     end->fail("the last layer, as an MLP behind experts cannot be computed yet");
   for (const std::size_t size : {experts.n, experts.d_hidden, experts.d_shared})
-    if (size > max_counted)
-      top.fail("at most " + std::to_string(max_counted) + " experts and hidden numbers");
+    if (size > max_count) top.fail("at most " + std::to_string(max_count) + " experts and hidden numbers");
   if (experts.n_used > experts.n)
-    any_member(top, {"num_experts_per_tok", "moe_k"})
+    first_member(top, {"num_experts_per_tok", "moe_k"})
         ->fail("at most the " + std::to_string(experts.n) + " experts");
   return experts;
 }
@@ -462,27 +463,27 @@ void read_factors(const Json& top, Config& config) {
   if (const auto by = number(top, {"residual_multiplier"})) config.residual_factor = *by;
   if (const auto by = number(top, {"logit_scale"})) config.logit_factor = *by;
   if (const auto by = number(top, {"logits_scaling"})) config.logit_factor = 1 / *by;
-  config.logit_cap = number(top, {"final_logit_softcapping"});
+  config.logit_softcap = number(top, {"final_logit_softcapping"});
 }
 
 /// Throws core::Error for a scaling rule that is not supported or lacks numbers.
 [[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
-  const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
+  const Json json = *first_member(top, {"rope_parameters", "rope_scaling"});
   const std::string all = " linear llama3 yarn dynamic ";
-  if (text::has_word(all, rule)) place.required("factor").number();
+  if (text::has_word(all, rule)) json.required("factor").number();
   if (rule == "llama3")
-    for (const char* key : {"low_freq_factor", "high_freq_factor"}) place.required(key).number();
-  if (rule == "longrope" && place.member("short_mscale"))
-    place.required("short_mscale").fail("none, as LongRoPE with it cannot be computed yet");
+    for (const char* key : {"low_freq_factor", "high_freq_factor"}) json.required(key).number();
+  if (rule == "longrope" && json.member("short_mscale"))
+    json.required("short_mscale").fail("none, as LongRoPE with it cannot be computed yet");
   if (rule == "longrope")
-    for (const char* key : {"short_factor", "long_factor"}) place.required(key).row();
-  any_member(place, {"rope_type", "type"})
+    for (const char* key : {"short_factor", "long_factor"}) json.required(key).row();
+  first_member(json, {"rope_type", "type"})
       ->fail(
           "rotary positions of type default, linear, llama3, yarn, dynamic or longrope, as others cannot be "
           "computed yet");
 }
 
-bool is_about(const Config& part, const std::string& prefix) {
+bool matches_prefix(const Config& part, const std::string& prefix) {
   const auto has = [&](std::string_view word) { return prefix.find(word) != prefix.npos; };
   if (part.part == "vision_config") return has("vision") || has("visual");
   if (part.part == "text_config") return has("text_model") || has("language_model");
@@ -501,10 +502,10 @@ positions::Rotary ConfigRotary::rotary(bool is_interleaved) const {
   return rotary;
 }
 
-Config parse_config(std::string_view text, const std::string& file_name, const std::string& as_type) {
+Config parse_config(std::string_view text, const std::string& file_name, const std::string& type_override) {
   const Json top = parse_json(text, file_name);
   if (!top.is_object()) top.fail("an object");
-  return config_in(top, "", as_type);
+  return parse_config_object(top, "", type_override);
 }
 
 Config whole_config(const Json& top) {
@@ -515,36 +516,37 @@ Config whole_config(const Json& top) {
   if (!family)
     type.fail("a model type whose whole models are supported, which docs/models-and-files.md lists");
   refuse_in_whole_model(top, *family);
-  Config config = config_in(top, "");
-  config.sizes = sizes_in(top, *family);
-  config.activation = activation_in(top);
+  Config config = parse_config_object(top, "");
+  config.sizes = parse_sizes(top, *family);
+  config.activation = parse_activation(top);
   // Here a value of the wrong type is an error; for a single layer it is ignored.
-  config.is_decoder = boolean_or(top, {"is_decoder"}, false) || is_on(top, {"causal"});
-  if (const auto place = any_member(top, epsilon_keys)) config.epsilon = place->number();
-  if (!family->partial_rotary) config.positions.rotation.dimensions.reset();
-  config.norms_after = !boolean_or(top, {"do_layer_norm_before"}, true);
-  if (family->parallel_by_config) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
+  config.is_decoder = boolean_or(top, {"is_decoder"}, false) || is_true(top, {"causal"});
+  if (const auto json = first_member(top, epsilon_keys)) config.epsilon = json->number();
+  if (!family->reads_rotary_fraction) config.positions.default_rotary.dimensions.reset();
+  config.is_post_norm = !boolean_or(top, {"do_layer_norm_before"}, true);
+  if (family->reads_parallel_mlp) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
   read_factors(top, config);
-  config.experts = experts_in(top, config);
-  config.tied = boolean_or(top, {"tie_word_embeddings"}, false);
-  if (const auto row = any_member(top, {"pad_token_id"}); row && family->begins_behind_padding)
+  config.experts = parse_experts(top, config);
+  config.has_tied_embeddings = boolean_or(top, {"tie_word_embeddings"}, false);
+  if (const auto row = first_member(top, {"pad_token_id"}); row && family->positions_follow_padding)
     config.padding_token = row->whole(0);
-  if (family->positions == Positions::rotary && !config.positions.rotation.other_scaling.empty())
-    refuse_scaling(top, config.positions.rotation.other_scaling);
+  if (family->positions == PositionKind::rotary &&
+      !config.positions.default_rotary.unsupported_scaling.empty())
+    refuse_scaling(top, config.positions.default_rotary.unsupported_scaling);
   return config;
 }
 
-Config sibling_config(const std::filesystem::path& checkpoint, const std::string& as_type) {
+Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
   const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
   if (!system::is_file(path)) return {};
-  return parse_config(system::read_file(path, largest_config), path.string(), as_type);
+  return parse_config(system::read_file(path, max_config_bytes), path.string(), type_override);
 }
 
-const Config& part_for(const Config& config, const std::string& prefix) {
+const Config& config_for_layer(const Config& config, const std::string& prefix) {
   const auto part =
-      std::ranges::find_if(config.parts, [&](const Config& each) { return is_about(each, prefix); });
+      std::ranges::find_if(config.parts, [&](const Config& each) { return matches_prefix(each, prefix); });
   if (part != config.parts.end()) return *part;
   const auto text = std::ranges::find(config.parts, std::string("text_config"), &Config::part);
   return !config.heads.n && text != config.parts.end() ? *text : config;

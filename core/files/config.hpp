@@ -15,10 +15,10 @@
 namespace core::formats::checkpoints {
 
 /// Upper limit of every count; neither sums nor products of two such counts overflow.
-constexpr std::size_t max_counted = std::size_t{1} << 24;
+constexpr std::size_t max_count = std::size_t{1} << 24;
 
 struct ConfigHeads {
-  std::optional<std::size_t> n, of_encoder, of_decoder;
+  std::optional<std::size_t> n, encoder_heads, decoder_heads;
   std::optional<std::size_t> kv_heads;
   std::optional<std::size_t> width;  ///< d_head
 };
@@ -39,7 +39,7 @@ struct ConfigRotary {
   std::optional<std::size_t> dimensions;  ///< or their number
   std::optional<bool> interleaved;        ///< whether adjacent columns form a pair
   positions::Scaling scaling;
-  std::string other_scaling;  ///< a scaling rule that is unsupported or incomplete, or ""
+  std::string unsupported_scaling;  ///< a scaling rule that is unsupported or incomplete, or ""
 
   /// Returns the rotary embedding, with defaults for missing values; is_interleaved is the family's.
   positions::Rotary rotary(bool is_interleaved) const;
@@ -47,16 +47,16 @@ struct ConfigRotary {
 
 /// Positions, norms, window and softcap of the attention.
 struct ConfigPositions {
-  bool rotary = false, relative = false, normed = false, clipped = false;
+  bool rotary = false, relative = false, has_qk_norm = false, has_clipped_qkv = false;
   std::optional<bool> alibi;
-  std::optional<double> alibi_max;                 ///< MPT's exponent m: the last slope is 2^−m
-  std::optional<double> softcap;                   ///< of the scores
-  std::optional<std::size_t> window;               ///< maximum number of keys that a query attends to
-  std::vector<bool> windowed;                      ///< by layer, or empty: all layers
-  ConfigRotary rotation;                           ///< of all layers, or of those without a window
-  std::optional<ConfigRotary> rotation_in_window;  ///< of layers with a window, if different
-  std::vector<bool> rotated;                       ///< by layer, or empty: all layers
-  std::optional<std::size_t> max_distance;         ///< of relative positions
+  std::optional<double> alibi_bias_max;       ///< MPT's exponent m: the last slope is 2^−m
+  std::optional<double> softcap;              ///< of the scores
+  std::optional<std::size_t> window;          ///< maximum number of keys that a query attends to
+  std::vector<bool> windowed;                 ///< by layer, or empty: all layers
+  ConfigRotary default_rotary;                ///< of all layers, or of those without a window
+  std::optional<ConfigRotary> window_rotary;  ///< of layers with a window, if different
+  std::vector<bool> rotated;                  ///< by layer, or empty: all layers
+  std::optional<std::size_t> max_distance;    ///< of relative positions
 };
 
 /// Sizes of a whole model.
@@ -72,8 +72,8 @@ struct Sizes {
 struct Config {
   std::string part;                ///< its key in the enclosing configuration, "vision_config", or ""
   std::string model_type;          ///< "gpt2", or the first of its architectures in lower case, or ""
-  std::string as_type;             ///< model type whose family the user chose instead, or ""
-  const Family* family = nullptr;  ///< of as_type or model_type, or nullptr
+  std::string type_override;       ///< model type whose family the user chose instead, or ""
+  const Family* family = nullptr;  ///< of type_override or model_type, or nullptr
   std::string quantization;        ///< "gptq", or ""
   std::optional<bool> is_decoder;
   ConfigHeads heads;
@@ -86,22 +86,23 @@ struct Config {
   Sizes sizes;
   std::optional<Activation> activation;
   std::optional<bool> parallel;  ///< whether the MLP is parallel, in families that read it from config.json
-  bool norms_after = false;  ///< whether norms follow attention and the MLP although the family is pre-norm
+  bool is_post_norm = false;  ///< whether norms follow attention and the MLP although the family is pre-norm
   double embedding_factor = 1;  ///< of the token embeddings
   double residual_factor = 1;   ///< of the outputs of attention and the MLP
   double logit_factor = 1;
-  std::optional<double> logit_cap;
+  std::optional<double> logit_softcap;
   Experts experts;
-  bool tied = false;
+  bool has_tied_embeddings = false;
   std::size_t padding_token = 1;
 };
 
 /// Reads the text of a config.json; keys unrelated to attention are ignored. Missing values take the defaults
-/// of as_type's family, if as_type is given.
+/// of type_override's family, if type_override is given.
 ///
 /// Throws core::Error, "FILE: …", when it is not a JSON object or a number of heads is not a whole number
-/// from 1 to max_counted.
-Config parse_config(std::string_view text, const std::string& file_name, const std::string& as_type = "");
+/// from 1 to max_count.
+Config parse_config(std::string_view text, const std::string& file_name,
+                    const std::string& type_override = "");
 
 /// Reads a config.json with everything that a whole model needs.
 ///
@@ -110,9 +111,9 @@ Config parse_config(std::string_view text, const std::string& file_name, const s
 Config whole_config(const Json& json);
 
 /// Reads the config.json next to a checkpoint file or in a checkpoint folder; empty if there is none.
-Config sibling_config(const std::filesystem::path& checkpoint, const std::string& as_type = "");
+Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override = "");
 
 /// Returns the part of a configuration that describes the layer with this prefix, or all of it.
-const Config& part_for(const Config& config, const std::string& prefix);
+const Config& config_for_layer(const Config& config, const std::string& prefix);
 
 }  // namespace core::formats::checkpoints

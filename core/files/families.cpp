@@ -13,310 +13,313 @@ namespace rows {
 
 using enum Role;
 
-struct Named {
+struct RoleName {
   Role role;
   const char* name;
 };
 
 /// Returns the names of tensors by role; roles that are not listed are as in others.
 template <std::size_t n>
-constexpr Names names_of(
-    const Named (&named)[n], Names others = [] {
-      Names none;
+constexpr RoleNames make_names(
+    const RoleName (&named)[n], RoleNames others = [] {
+      RoleNames none;
       for (const char*& name : none.names) name = "";
       return none;
     }()) {
-  for (const Named& each : named) others.names[static_cast<std::size_t>(each.role)] = each.name;
+  for (const RoleName& each : named) others.names[static_cast<std::size_t>(each.role)] = each.name;
   return others;
 }
 
-constexpr Names gpt2_names = names_of({{token_embedding, "wte"},
-                                       {position_embedding, "wpe"},
-                                       {attention_norm, "h.#.ln_1"},
-                                       {fused, "h.#.attn.c_attn"},
-                                       {output, "h.#.attn.c_proj"},
-                                       {mlp_norm, "h.#.ln_2"},
-                                       {up, "h.#.mlp.c_fc"},
-                                       {down, "h.#.mlp.c_proj"},
-                                       {final_norm, "ln_f"},
-                                       {head, "lm_head"}});
+constexpr RoleNames gpt2_names = make_names({{token_embedding, "wte"},
+                                             {position_embedding, "wpe"},
+                                             {attention_norm, "h.#.ln_1"},
+                                             {fused, "h.#.attn.c_attn"},
+                                             {output, "h.#.attn.c_proj"},
+                                             {mlp_norm, "h.#.ln_2"},
+                                             {up, "h.#.mlp.c_fc"},
+                                             {down, "h.#.mlp.c_proj"},
+                                             {final_norm, "ln_f"},
+                                             {head, "lm_head"}});
 
-constexpr Names llama_names = names_of({{token_embedding, "embed_tokens"},
-                                        {attention_norm, "layers.#.input_layernorm"},
-                                        {query, "layers.#.self_attn.q_proj"},
-                                        {key, "layers.#.self_attn.k_proj"},
-                                        {value, "layers.#.self_attn.v_proj"},
-                                        {output, "layers.#.self_attn.o_proj"},
-                                        {query_norm, "layers.#.self_attn.q_norm"},
-                                        {key_norm, "layers.#.self_attn.k_norm"},
-                                        {mlp_norm, "layers.#.post_attention_layernorm"},
-                                        {gate, "layers.#.mlp.gate_proj"},
-                                        {up, "layers.#.mlp.up_proj"},
-                                        {down, "layers.#.mlp.down_proj"},
-                                        {final_norm, "norm"},
-                                        {head, "lm_head"}});
+constexpr RoleNames llama_names = make_names({{token_embedding, "embed_tokens"},
+                                              {attention_norm, "layers.#.input_layernorm"},
+                                              {query, "layers.#.self_attn.q_proj"},
+                                              {key, "layers.#.self_attn.k_proj"},
+                                              {value, "layers.#.self_attn.v_proj"},
+                                              {output, "layers.#.self_attn.o_proj"},
+                                              {query_norm, "layers.#.self_attn.q_norm"},
+                                              {key_norm, "layers.#.self_attn.k_norm"},
+                                              {mlp_norm, "layers.#.post_attention_layernorm"},
+                                              {gate, "layers.#.mlp.gate_proj"},
+                                              {up, "layers.#.mlp.up_proj"},
+                                              {down, "layers.#.mlp.down_proj"},
+                                              {final_norm, "norm"},
+                                              {head, "lm_head"}});
 
 /// With gate and up in one weight.
-constexpr Names phi3_names = names_of(
+constexpr RoleNames phi3_names = make_names(
     {{fused, "layers.#.self_attn.qkv_proj"}, {gate, ""}, {up, "layers.#.mlp.gate_up_proj"}}, llama_names);
 /// Attention and MLP in parallel, with the same input.
-constexpr Names cohere_names = names_of({{mlp_norm, ""}}, llama_names);
-constexpr Names phi_names = names_of({{output, "layers.#.self_attn.dense"},
-                                      {mlp_norm, ""},
-                                      {gate, ""},
-                                      {up, "layers.#.mlp.fc1"},
-                                      {down, "layers.#.mlp.fc2"},
-                                      {final_norm, "final_layernorm"}},
-                                     llama_names);
-constexpr Names starcoder2_names =
-    names_of({{gate, ""}, {up, "layers.#.mlp.c_fc"}, {down, "layers.#.mlp.c_proj"}}, llama_names);
+constexpr RoleNames cohere_names = make_names({{mlp_norm, ""}}, llama_names);
+constexpr RoleNames phi_names = make_names({{output, "layers.#.self_attn.dense"},
+                                            {mlp_norm, ""},
+                                            {gate, ""},
+                                            {up, "layers.#.mlp.fc1"},
+                                            {down, "layers.#.mlp.fc2"},
+                                            {final_norm, "final_layernorm"}},
+                                           llama_names);
+constexpr RoleNames starcoder2_names =
+    make_names({{gate, ""}, {up, "layers.#.mlp.c_fc"}, {down, "layers.#.mlp.c_proj"}}, llama_names);
 /// With norms of the outputs of attention and the MLP.
-constexpr Names gemma2_names = names_of({{attention_output_norm, "layers.#.post_attention_layernorm"},
-                                         {mlp_norm, "layers.#.pre_feedforward_layernorm"},
-                                         {mlp_output_norm, "layers.#.post_feedforward_layernorm"}},
-                                        llama_names);
-constexpr Names vaultgemma_names =
-    names_of({{attention_output_norm, ""}, {mlp_output_norm, ""}}, gemma2_names);
-constexpr Names exaone4_names = names_of({{attention_norm, ""}, {mlp_norm, ""}}, gemma2_names);
-constexpr Names glm4_names = names_of({{gate, ""},
-                                       {up, "layers.#.mlp.gate_up_proj"},
-                                       {attention_output_norm, "layers.#.post_self_attn_layernorm"},
-                                       {mlp_output_norm, "layers.#.post_mlp_layernorm"}},
-                                      llama_names);
-constexpr Names glm_names = names_of({{attention_output_norm, ""}, {mlp_output_norm, ""}}, glm4_names);
-constexpr Names olmo_names = names_of({{attention_norm, ""}, {mlp_norm, ""}, {final_norm, ""}}, llama_names);
+constexpr RoleNames gemma2_names = make_names({{attention_output_norm, "layers.#.post_attention_layernorm"},
+                                               {mlp_norm, "layers.#.pre_feedforward_layernorm"},
+                                               {mlp_output_norm, "layers.#.post_feedforward_layernorm"}},
+                                              llama_names);
+constexpr RoleNames vaultgemma_names =
+    make_names({{attention_output_norm, ""}, {mlp_output_norm, ""}}, gemma2_names);
+constexpr RoleNames exaone4_names = make_names({{attention_norm, ""}, {mlp_norm, ""}}, gemma2_names);
+constexpr RoleNames glm4_names = make_names({{gate, ""},
+                                             {up, "layers.#.mlp.gate_up_proj"},
+                                             {attention_output_norm, "layers.#.post_self_attn_layernorm"},
+                                             {mlp_output_norm, "layers.#.post_mlp_layernorm"}},
+                                            llama_names);
+constexpr RoleNames glm_names = make_names({{attention_output_norm, ""}, {mlp_output_norm, ""}}, glm4_names);
+constexpr RoleNames olmo_names =
+    make_names({{attention_norm, ""}, {mlp_norm, ""}, {final_norm, ""}}, llama_names);
 
-constexpr Names gpt_neo_names = names_of({{fused, ""},
-                                          {query, "h.#.attn.attention.q_proj"},
-                                          {key, "h.#.attn.attention.k_proj"},
-                                          {value, "h.#.attn.attention.v_proj"},
-                                          {output, "h.#.attn.attention.out_proj"}},
-                                         gpt2_names);
-constexpr Names gptj_names = names_of({{position_embedding, ""},
-                                       {fused, ""},
-                                       {query, "h.#.attn.q_proj"},
-                                       {key, "h.#.attn.k_proj"},
-                                       {value, "h.#.attn.v_proj"},
-                                       {output, "h.#.attn.out_proj"},
-                                       {mlp_norm, ""},
-                                       {up, "h.#.mlp.fc_in"},
-                                       {down, "h.#.mlp.fc_out"}},
-                                      gpt2_names);
-constexpr Names codegen_names =
-    names_of({{fused, "h.#.attn.qkv_proj"}, {query, ""}, {key, ""}, {value, ""}}, gptj_names);
-constexpr Names openai_names =
-    names_of({{token_embedding, "tokens_embed"}, {position_embedding, "positions_embed"}, {final_norm, ""}},
-             gpt2_names);
-constexpr Names opt_names = names_of({{token_embedding, "embed_tokens"},
-                                      {position_embedding, "embed_positions"},
-                                      {attention_norm, "layers.#.self_attn_layer_norm"},
-                                      {query, "layers.#.self_attn.q_proj"},
-                                      {key, "layers.#.self_attn.k_proj"},
-                                      {value, "layers.#.self_attn.v_proj"},
-                                      {output, "layers.#.self_attn.out_proj"},
-                                      {mlp_norm, "layers.#.final_layer_norm"},
-                                      {up, "layers.#.fc1"},
-                                      {down, "layers.#.fc2"},
-                                      {final_norm, "final_layer_norm"},
-                                      {head, "lm_head"}});
-constexpr Names opt_narrow_names =
-    names_of({{embedding_projection, "project_in"}, {output_projection, "project_out"}}, opt_names);
-constexpr Names biogpt_names = names_of({{final_norm, "layer_norm"}, {head, "output_projection"}}, opt_names);
-constexpr Names bloom_names = names_of({{token_embedding, "word_embeddings"},
-                                        {embedding_norm, "word_embeddings_layernorm"},
-                                        {attention_norm, "h.#.input_layernorm h.#.ln_attn"},
-                                        {fused, "h.#.self_attention.query_key_value"},
-                                        {output, "h.#.self_attention.dense"},
-                                        {mlp_norm, "h.#.post_attention_layernorm h.#.ln_mlp"},
-                                        {up, "h.#.mlp.dense_h_to_4h"},
-                                        {down, "h.#.mlp.dense_4h_to_h"},
-                                        {final_norm, "ln_f"},
-                                        {head, "lm_head"}});
-constexpr Names mpt_names = names_of({{token_embedding, "wte"},
-                                      {attention_norm, "blocks.#.norm_1"},
-                                      {fused, "blocks.#.attn.Wqkv"},
-                                      {output, "blocks.#.attn.out_proj"},
-                                      {mlp_norm, "blocks.#.norm_2"},
-                                      {up, "blocks.#.ffn.up_proj"},
-                                      {down, "blocks.#.ffn.down_proj"},
-                                      {final_norm, "norm_f"},
-                                      {head, "lm_head"}});
+constexpr RoleNames gpt_neo_names = make_names({{fused, ""},
+                                                {query, "h.#.attn.attention.q_proj"},
+                                                {key, "h.#.attn.attention.k_proj"},
+                                                {value, "h.#.attn.attention.v_proj"},
+                                                {output, "h.#.attn.attention.out_proj"}},
+                                               gpt2_names);
+constexpr RoleNames gptj_names = make_names({{position_embedding, ""},
+                                             {fused, ""},
+                                             {query, "h.#.attn.q_proj"},
+                                             {key, "h.#.attn.k_proj"},
+                                             {value, "h.#.attn.v_proj"},
+                                             {output, "h.#.attn.out_proj"},
+                                             {mlp_norm, ""},
+                                             {up, "h.#.mlp.fc_in"},
+                                             {down, "h.#.mlp.fc_out"}},
+                                            gpt2_names);
+constexpr RoleNames codegen_names =
+    make_names({{fused, "h.#.attn.qkv_proj"}, {query, ""}, {key, ""}, {value, ""}}, gptj_names);
+constexpr RoleNames openai_names =
+    make_names({{token_embedding, "tokens_embed"}, {position_embedding, "positions_embed"}, {final_norm, ""}},
+               gpt2_names);
+constexpr RoleNames opt_names = make_names({{token_embedding, "embed_tokens"},
+                                            {position_embedding, "embed_positions"},
+                                            {attention_norm, "layers.#.self_attn_layer_norm"},
+                                            {query, "layers.#.self_attn.q_proj"},
+                                            {key, "layers.#.self_attn.k_proj"},
+                                            {value, "layers.#.self_attn.v_proj"},
+                                            {output, "layers.#.self_attn.out_proj"},
+                                            {mlp_norm, "layers.#.final_layer_norm"},
+                                            {up, "layers.#.fc1"},
+                                            {down, "layers.#.fc2"},
+                                            {final_norm, "final_layer_norm"},
+                                            {head, "lm_head"}});
+constexpr RoleNames opt_narrow_names =
+    make_names({{embedding_projection, "project_in"}, {output_projection, "project_out"}}, opt_names);
+constexpr RoleNames biogpt_names =
+    make_names({{final_norm, "layer_norm"}, {head, "output_projection"}}, opt_names);
+constexpr RoleNames bloom_names = make_names({{token_embedding, "word_embeddings"},
+                                              {embedding_norm, "word_embeddings_layernorm"},
+                                              {attention_norm, "h.#.input_layernorm h.#.ln_attn"},
+                                              {fused, "h.#.self_attention.query_key_value"},
+                                              {output, "h.#.self_attention.dense"},
+                                              {mlp_norm, "h.#.post_attention_layernorm h.#.ln_mlp"},
+                                              {up, "h.#.mlp.dense_h_to_4h"},
+                                              {down, "h.#.mlp.dense_4h_to_h"},
+                                              {final_norm, "ln_f"},
+                                              {head, "lm_head"}});
+constexpr RoleNames mpt_names = make_names({{token_embedding, "wte"},
+                                            {attention_norm, "blocks.#.norm_1"},
+                                            {fused, "blocks.#.attn.Wqkv"},
+                                            {output, "blocks.#.attn.out_proj"},
+                                            {mlp_norm, "blocks.#.norm_2"},
+                                            {up, "blocks.#.ffn.up_proj"},
+                                            {down, "blocks.#.ffn.down_proj"},
+                                            {final_norm, "norm_f"},
+                                            {head, "lm_head"}});
 
-constexpr Names mixtral_names = names_of({{gate, ""},
-                                          {up, ""},
-                                          {down, ""},
-                                          {router, "layers.#.block_sparse_moe.gate"},
-                                          {expert_gate, "layers.#.block_sparse_moe.experts.@.w1"},
-                                          {expert_up, "layers.#.block_sparse_moe.experts.@.w3"},
-                                          {expert_down, "layers.#.block_sparse_moe.experts.@.w2"}},
-                                         llama_names);
-constexpr Names qwen_moe_names = names_of({{router, "layers.#.mlp.gate"},
-                                           {expert_gate, "layers.#.mlp.experts.@.gate_proj"},
-                                           {expert_up, "layers.#.mlp.experts.@.up_proj"},
-                                           {expert_down, "layers.#.mlp.experts.@.down_proj"},
-                                           {shared_gate, "layers.#.mlp.shared_expert.gate_proj"},
-                                           {shared_up, "layers.#.mlp.shared_expert.up_proj"},
-                                           {shared_down, "layers.#.mlp.shared_expert.down_proj"},
-                                           {shared_switch, "layers.#.mlp.shared_expert_gate"}},
-                                          mixtral_names);
+constexpr RoleNames mixtral_names = make_names({{gate, ""},
+                                                {up, ""},
+                                                {down, ""},
+                                                {router, "layers.#.block_sparse_moe.gate"},
+                                                {expert_gate, "layers.#.block_sparse_moe.experts.@.w1"},
+                                                {expert_up, "layers.#.block_sparse_moe.experts.@.w3"},
+                                                {expert_down, "layers.#.block_sparse_moe.experts.@.w2"}},
+                                               llama_names);
+constexpr RoleNames qwen_moe_names = make_names({{router, "layers.#.mlp.gate"},
+                                                 {expert_gate, "layers.#.mlp.experts.@.gate_proj"},
+                                                 {expert_up, "layers.#.mlp.experts.@.up_proj"},
+                                                 {expert_down, "layers.#.mlp.experts.@.down_proj"},
+                                                 {shared_gate, "layers.#.mlp.shared_expert.gate_proj"},
+                                                 {shared_up, "layers.#.mlp.shared_expert.up_proj"},
+                                                 {shared_down, "layers.#.mlp.shared_expert.down_proj"},
+                                                 {shared_expert_gate, "layers.#.mlp.shared_expert_gate"}},
+                                                mixtral_names);
 
-constexpr Names olmoe_names =
-    names_of({{shared_gate, ""}, {shared_up, ""}, {shared_down, ""}, {shared_switch, ""}}, qwen_moe_names);
+constexpr RoleNames olmoe_names = make_names(
+    {{shared_gate, ""}, {shared_up, ""}, {shared_down, ""}, {shared_expert_gate, ""}}, qwen_moe_names);
 /// With all experts in one tensor.
-constexpr Names granite_moe_names = names_of({{router, "layers.#.block_sparse_moe.router.layer"},
-                                              {expert_gate, ""},
-                                              {expert_up, "layers.#.block_sparse_moe.input_linear"},
-                                              {expert_down, "layers.#.block_sparse_moe.output_linear"}},
-                                             mixtral_names);
+constexpr RoleNames granite_moe_names = make_names({{router, "layers.#.block_sparse_moe.router.layer"},
+                                                    {expert_gate, ""},
+                                                    {expert_up, "layers.#.block_sparse_moe.input_linear"},
+                                                    {expert_down, "layers.#.block_sparse_moe.output_linear"}},
+                                                   mixtral_names);
 
 /// With MLPs in the first layers.
-constexpr Names glm4_moe_names = names_of({{gate, "layers.#.mlp.gate_proj"},
-                                           {up, "layers.#.mlp.up_proj"},
-                                           {down, "layers.#.mlp.down_proj"},
-                                           {shared_gate, "layers.#.mlp.shared_experts.gate_proj"},
-                                           {shared_up, "layers.#.mlp.shared_experts.up_proj"},
-                                           {shared_down, "layers.#.mlp.shared_experts.down_proj"},
-                                           {shared_switch, ""},
-                                           {router_correction, "layers.#.mlp.gate"}},
-                                          qwen_moe_names);
-constexpr Names ernie_moe_names = names_of({{router_correction, "layers.#.mlp.moe_statics"}}, glm4_moe_names);
-constexpr Names apertus_names = names_of({{attention_norm, "layers.#.attention_layernorm"},
-                                          {mlp_norm, "layers.#.feedforward_layernorm"},
-                                          {gate, ""},
-                                          {activation_numbers, "layers.#.mlp.act_fn"}},
-                                         llama_names);
+constexpr RoleNames glm4_moe_names = make_names({{gate, "layers.#.mlp.gate_proj"},
+                                                 {up, "layers.#.mlp.up_proj"},
+                                                 {down, "layers.#.mlp.down_proj"},
+                                                 {shared_gate, "layers.#.mlp.shared_experts.gate_proj"},
+                                                 {shared_up, "layers.#.mlp.shared_experts.up_proj"},
+                                                 {shared_down, "layers.#.mlp.shared_experts.down_proj"},
+                                                 {shared_expert_gate, ""},
+                                                 {router_correction, "layers.#.mlp.gate"}},
+                                                qwen_moe_names);
+constexpr RoleNames ernie_moe_names =
+    make_names({{router_correction, "layers.#.mlp.moe_statics"}}, glm4_moe_names);
+constexpr RoleNames apertus_names = make_names({{attention_norm, "layers.#.attention_layernorm"},
+                                                {mlp_norm, "layers.#.feedforward_layernorm"},
+                                                {gate, ""},
+                                                {activation_parameters, "layers.#.mlp.act_fn"}},
+                                               llama_names);
 
-constexpr Names neox_names = names_of({{token_embedding, "embed_in"},
-                                       {attention_norm, "layers.#.input_layernorm"},
-                                       {fused, "layers.#.attention.query_key_value"},
-                                       {output, "layers.#.attention.dense"},
-                                       {mlp_norm, "layers.#.post_attention_layernorm"},
-                                       {up, "layers.#.mlp.dense_h_to_4h"},
-                                       {down, "layers.#.mlp.dense_4h_to_h"},
-                                       {final_norm, "final_layer_norm"},
-                                       {head, "embed_out"}});
+constexpr RoleNames neox_names = make_names({{token_embedding, "embed_in"},
+                                             {attention_norm, "layers.#.input_layernorm"},
+                                             {fused, "layers.#.attention.query_key_value"},
+                                             {output, "layers.#.attention.dense"},
+                                             {mlp_norm, "layers.#.post_attention_layernorm"},
+                                             {up, "layers.#.mlp.dense_h_to_4h"},
+                                             {down, "layers.#.mlp.dense_4h_to_h"},
+                                             {final_norm, "final_layer_norm"},
+                                             {head, "embed_out"}});
 
-constexpr Names bert_names = names_of({{token_embedding, "embeddings.word_embeddings"},
-                                       {position_embedding, "embeddings.position_embeddings"},
-                                       {segment_embedding, "embeddings.token_type_embeddings"},
-                                       {embedding_norm, "embeddings.LayerNorm"},
-                                       {query, "encoder.layer.#.attention.self.query"},
-                                       {key, "encoder.layer.#.attention.self.key"},
-                                       {value, "encoder.layer.#.attention.self.value"},
-                                       {output, "encoder.layer.#.attention.output.dense"},
-                                       {attention_norm, "encoder.layer.#.attention.output.LayerNorm"},
-                                       {up, "encoder.layer.#.intermediate.dense"},
-                                       {down, "encoder.layer.#.output.dense"},
-                                       {mlp_norm, "encoder.layer.#.output.LayerNorm"},
-                                       {head_dense, "cls.predictions.transform.dense"},
-                                       {head_norm, "cls.predictions.transform.LayerNorm"},
-                                       {head, "cls.predictions.decoder"},
-                                       {head_bias, "cls.predictions"}});
+constexpr RoleNames bert_names = make_names({{token_embedding, "embeddings.word_embeddings"},
+                                             {position_embedding, "embeddings.position_embeddings"},
+                                             {segment_embedding, "embeddings.token_type_embeddings"},
+                                             {embedding_norm, "embeddings.LayerNorm"},
+                                             {query, "encoder.layer.#.attention.self.query"},
+                                             {key, "encoder.layer.#.attention.self.key"},
+                                             {value, "encoder.layer.#.attention.self.value"},
+                                             {output, "encoder.layer.#.attention.output.dense"},
+                                             {attention_norm, "encoder.layer.#.attention.output.LayerNorm"},
+                                             {up, "encoder.layer.#.intermediate.dense"},
+                                             {down, "encoder.layer.#.output.dense"},
+                                             {mlp_norm, "encoder.layer.#.output.LayerNorm"},
+                                             {head_dense, "cls.predictions.transform.dense"},
+                                             {head_norm, "cls.predictions.transform.LayerNorm"},
+                                             {head, "cls.predictions.decoder"},
+                                             {head_bias, "cls.predictions"}});
 
-constexpr Names roberta_names = names_of({{head_dense, "lm_head.dense"},
-                                          {head_norm, "lm_head.layer_norm"},
-                                          {head, "lm_head.decoder"},
-                                          {head_bias, "lm_head"}},
-                                         bert_names);
+constexpr RoleNames roberta_names = make_names({{head_dense, "lm_head.dense"},
+                                                {head_norm, "lm_head.layer_norm"},
+                                                {head, "lm_head.decoder"},
+                                                {head_bias, "lm_head"}},
+                                               bert_names);
 
-constexpr Names electra_names = names_of({{embedding_projection, "embeddings_project"},
-                                          {head_dense, "generator_predictions.dense"},
-                                          {head_norm, "generator_predictions.LayerNorm"},
-                                          {head, "generator_lm_head"}},
-                                         bert_names);
-constexpr Names modernbert_names = names_of({{token_embedding, "embeddings.tok_embeddings"},
-                                             {embedding_norm, "embeddings.norm"},
-                                             {attention_norm, "layers.#.attn_norm"},
-                                             {fused, "layers.#.attn.Wqkv"},
-                                             {output, "layers.#.attn.Wo"},
-                                             {mlp_norm, "layers.#.mlp_norm"},
-                                             {up, "layers.#.mlp.Wi"},
-                                             {down, "layers.#.mlp.Wo"},
-                                             {final_norm, "final_norm"},
-                                             {head_dense, "head.dense"},
-                                             {head_norm, "head.norm"},
-                                             {head, "decoder"}});
+constexpr RoleNames electra_names = make_names({{embedding_projection, "embeddings_project"},
+                                                {head_dense, "generator_predictions.dense"},
+                                                {head_norm, "generator_predictions.LayerNorm"},
+                                                {head, "generator_lm_head"}},
+                                               bert_names);
+constexpr RoleNames modernbert_names = make_names({{token_embedding, "embeddings.tok_embeddings"},
+                                                   {embedding_norm, "embeddings.norm"},
+                                                   {attention_norm, "layers.#.attn_norm"},
+                                                   {fused, "layers.#.attn.Wqkv"},
+                                                   {output, "layers.#.attn.Wo"},
+                                                   {mlp_norm, "layers.#.mlp_norm"},
+                                                   {up, "layers.#.mlp.Wi"},
+                                                   {down, "layers.#.mlp.Wo"},
+                                                   {final_norm, "final_norm"},
+                                                   {head_dense, "head.dense"},
+                                                   {head_norm, "head.norm"},
+                                                   {head, "decoder"}});
 
 /// All layers share their weights.
-constexpr Names albert_names =
-    names_of({{embedding_projection, "encoder.embedding_hidden_mapping_in"},
-              {query, "encoder.albert_layer_groups.0.albert_layers.0.attention.query"},
-              {key, "encoder.albert_layer_groups.0.albert_layers.0.attention.key"},
-              {value, "encoder.albert_layer_groups.0.albert_layers.0.attention.value"},
-              {output, "encoder.albert_layer_groups.0.albert_layers.0.attention.dense"},
-              {attention_norm, "encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm"},
-              {up, "encoder.albert_layer_groups.0.albert_layers.0.ffn"},
-              {down, "encoder.albert_layer_groups.0.albert_layers.0.ffn_output"},
-              {mlp_norm, "encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm"},
-              {head_dense, "predictions.dense"},
-              {head_norm, "predictions.LayerNorm"},
-              {head, "predictions.decoder"},
-              {head_bias, "predictions"}},
-             bert_names);
-constexpr Names xlm_names = names_of({{token_embedding, "embeddings"},
-                                      {position_embedding, "position_embeddings"},
-                                      {embedding_norm, "layer_norm_emb"},
-                                      {query, "attentions.#.q_lin"},
-                                      {key, "attentions.#.k_lin"},
-                                      {value, "attentions.#.v_lin"},
-                                      {output, "attentions.#.out_lin"},
-                                      {attention_norm, "layer_norm1.#"},
-                                      {up, "ffns.#.lin1"},
-                                      {down, "ffns.#.lin2"},
-                                      {mlp_norm, "layer_norm2.#"},
-                                      {head, "pred_layer.proj"}});
+constexpr RoleNames albert_names =
+    make_names({{embedding_projection, "encoder.embedding_hidden_mapping_in"},
+                {query, "encoder.albert_layer_groups.0.albert_layers.0.attention.query"},
+                {key, "encoder.albert_layer_groups.0.albert_layers.0.attention.key"},
+                {value, "encoder.albert_layer_groups.0.albert_layers.0.attention.value"},
+                {output, "encoder.albert_layer_groups.0.albert_layers.0.attention.dense"},
+                {attention_norm, "encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm"},
+                {up, "encoder.albert_layer_groups.0.albert_layers.0.ffn"},
+                {down, "encoder.albert_layer_groups.0.albert_layers.0.ffn_output"},
+                {mlp_norm, "encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm"},
+                {head_dense, "predictions.dense"},
+                {head_norm, "predictions.LayerNorm"},
+                {head, "predictions.decoder"},
+                {head_bias, "predictions"}},
+               bert_names);
+constexpr RoleNames xlm_names = make_names({{token_embedding, "embeddings"},
+                                            {position_embedding, "position_embeddings"},
+                                            {embedding_norm, "layer_norm_emb"},
+                                            {query, "attentions.#.q_lin"},
+                                            {key, "attentions.#.k_lin"},
+                                            {value, "attentions.#.v_lin"},
+                                            {output, "attentions.#.out_lin"},
+                                            {attention_norm, "layer_norm1.#"},
+                                            {up, "ffns.#.lin1"},
+                                            {down, "ffns.#.lin2"},
+                                            {mlp_norm, "layer_norm2.#"},
+                                            {head, "pred_layer.proj"}});
 
-constexpr Names distilbert_names = names_of({{token_embedding, "embeddings.word_embeddings"},
-                                             {position_embedding, "embeddings.position_embeddings"},
-                                             {embedding_norm, "embeddings.LayerNorm"},
-                                             {query, "transformer.layer.#.attention.q_lin"},
-                                             {key, "transformer.layer.#.attention.k_lin"},
-                                             {value, "transformer.layer.#.attention.v_lin"},
-                                             {output, "transformer.layer.#.attention.out_lin"},
-                                             {attention_norm, "transformer.layer.#.sa_layer_norm"},
-                                             {up, "transformer.layer.#.ffn.lin1"},
-                                             {down, "transformer.layer.#.ffn.lin2"},
-                                             {mlp_norm, "transformer.layer.#.output_layer_norm"},
-                                             {head_dense, "vocab_transform"},
-                                             {head_norm, "vocab_layer_norm"},
-                                             {head, "vocab_projector"}});
+constexpr RoleNames distilbert_names = make_names({{token_embedding, "embeddings.word_embeddings"},
+                                                   {position_embedding, "embeddings.position_embeddings"},
+                                                   {embedding_norm, "embeddings.LayerNorm"},
+                                                   {query, "transformer.layer.#.attention.q_lin"},
+                                                   {key, "transformer.layer.#.attention.k_lin"},
+                                                   {value, "transformer.layer.#.attention.v_lin"},
+                                                   {output, "transformer.layer.#.attention.out_lin"},
+                                                   {attention_norm, "transformer.layer.#.sa_layer_norm"},
+                                                   {up, "transformer.layer.#.ffn.lin1"},
+                                                   {down, "transformer.layer.#.ffn.lin2"},
+                                                   {mlp_norm, "transformer.layer.#.output_layer_norm"},
+                                                   {head_dense, "vocab_transform"},
+                                                   {head_norm, "vocab_layer_norm"},
+                                                   {head, "vocab_projector"}});
 
-constexpr Names gguf_names = names_of({{token_embedding, "token_embd"},
-                                       {position_embedding, "position_embd"},
-                                       {attention_norm, "blk.#.attn_norm"},
-                                       {query, "blk.#.attn_q"},
-                                       {key, "blk.#.attn_k"},
-                                       {value, "blk.#.attn_v"},
-                                       {fused, "blk.#.attn_qkv"},
-                                       {output, "blk.#.attn_output"},
-                                       {query_norm, "blk.#.attn_q_norm"},
-                                       {key_norm, "blk.#.attn_k_norm"},
-                                       {mlp_norm, "blk.#.ffn_norm"},
-                                       {gate, "blk.#.ffn_gate"},
-                                       {up, "blk.#.ffn_up"},
-                                       {down, "blk.#.ffn_down"},
-                                       {final_norm, "output_norm"},
-                                       {head, "output"}});
+constexpr RoleNames gguf_names = make_names({{token_embedding, "token_embd"},
+                                             {position_embedding, "position_embd"},
+                                             {attention_norm, "blk.#.attn_norm"},
+                                             {query, "blk.#.attn_q"},
+                                             {key, "blk.#.attn_k"},
+                                             {value, "blk.#.attn_v"},
+                                             {fused, "blk.#.attn_qkv"},
+                                             {output, "blk.#.attn_output"},
+                                             {query_norm, "blk.#.attn_q_norm"},
+                                             {key_norm, "blk.#.attn_k_norm"},
+                                             {mlp_norm, "blk.#.ffn_norm"},
+                                             {gate, "blk.#.ffn_gate"},
+                                             {up, "blk.#.ffn_up"},
+                                             {down, "blk.#.ffn_down"},
+                                             {final_norm, "output_norm"},
+                                             {head, "output"}});
 
-constexpr Names gguf_bert_names = names_of({{token_embedding, "token_embd"},
-                                            {position_embedding, "position_embd"},
-                                            {segment_embedding, "token_types"},
-                                            {embedding_norm, "token_embd_norm"},
-                                            {query, "blk.#.attn_q"},
-                                            {key, "blk.#.attn_k"},
-                                            {value, "blk.#.attn_v"},
-                                            {fused, "blk.#.attn_qkv"},
-                                            {output, "blk.#.attn_output"},
-                                            {attention_norm, "blk.#.attn_output_norm"},
-                                            {up, "blk.#.ffn_up"},
-                                            {down, "blk.#.ffn_down"},
-                                            {mlp_norm, "blk.#.layer_output_norm"}});
+constexpr RoleNames gguf_bert_names = make_names({{token_embedding, "token_embd"},
+                                                  {position_embedding, "position_embd"},
+                                                  {segment_embedding, "token_types"},
+                                                  {embedding_norm, "token_embd_norm"},
+                                                  {query, "blk.#.attn_q"},
+                                                  {key, "blk.#.attn_k"},
+                                                  {value, "blk.#.attn_v"},
+                                                  {fused, "blk.#.attn_qkv"},
+                                                  {output, "blk.#.attn_output"},
+                                                  {attention_norm, "blk.#.attn_output_norm"},
+                                                  {up, "blk.#.ffn_up"},
+                                                  {down, "blk.#.ffn_down"},
+                                                  {mlp_norm, "blk.#.layer_output_norm"}});
 
 constexpr Norm layer_before{NormKind::layer, NormPlace::before, 1e-5};
 constexpr Norm layer_after{NormKind::layer, NormPlace::after, 1e-12};
 constexpr Norm rms_before{NormKind::rms, NormPlace::before, 1e-6};
 
-constexpr auto rotary = Positions::rotary;
+constexpr auto rotary = PositionKind::rotary;
 constexpr RotaryRule interleaved{.interleaved = true};
 constexpr RotaryRule not_supported{.is_supported = false};
 constexpr WindowRule if_on{.use = WindowRule::Use::if_on};
@@ -333,7 +336,7 @@ constexpr Family like(Family family, const char* types, Change change) {
 constexpr Family bert{.name = "BERT",
                       .types = " bert ",
                       .weights = " attention.self.query. .q_lin ",
-                      .visibility = Visibility::all,
+                      .mask_kind = MaskKind::all,
                       .norm = layer_after,
                       .whole = "BERT",
                       .gguf = " bert ",
@@ -355,7 +358,7 @@ constexpr Family llama{.name = "Llama",
                        .names = llama_names,
                        .gguf_names = gguf_names,
                        .mlp = {.activation = Activation::silu, .gated = true},
-                       .has_groups = true};
+                       .reads_kv_heads = true};
 
 constexpr Family phi3{.name = "Phi",
                       .types = " phi3 ",
@@ -368,14 +371,14 @@ constexpr Family phi3{.name = "Phi",
                       .prefixes = "model.",
                       .names = phi3_names,
                       .mlp = {.activation = Activation::silu, .gated = true},
-                      .has_groups = true,
-                      .partial_rotary = true};
+                      .reads_kv_heads = true,
+                      .reads_rotary_fraction = true};
 
 constexpr Family neox{.name = "GPT-NeoX",
                       .types = " gpt_neox ",
                       .weights = " .attention.query_key_value ",
                       .positions = rotary,
-                      .fused = Fused::by_head,
+                      .fused = FusedLayout::by_head,
                       .norm = layer_before,
                       .rotary = {.fraction = 0.25},
                       .whole = "GPT-NeoX",
@@ -384,12 +387,12 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .names = neox_names,
                       .gguf_names = gguf_names,
                       .mlp = {.activation = Activation::gelu_erf, .parallel = true},
-                      .partial_rotary = true,
-                      .parallel_by_config = true};
+                      .reads_rotary_fraction = true,
+                      .reads_parallel_mlp = true};
 
 constexpr Family olmo2 = like(llama, " olmo2 ", [](Family& f) {
   f.name = f.whole = "OLMo 2", f.has_common_names = false;
-  f.norm_over = NormOver::all_heads, f.names = exaone4_names;
+  f.norm_over = NormScope::all_heads, f.names = exaone4_names;
 });
 
 constexpr Family qwen_moe = like(llama, " qwen3_moe ", [](Family& f) {
@@ -412,7 +415,7 @@ constexpr Family gptj{.name = "GPT-J",
                       .prefixes = "transformer.",
                       .names = gptj_names,
                       .mlp = {.activation = Activation::gelu_tanh, .parallel = true},
-                      .partial_rotary = true};
+                      .reads_rotary_fraction = true};
 
 constexpr Family opt{.name = "OPT",
                      .types = " opt ",
@@ -426,8 +429,8 @@ constexpr Family opt{.name = "OPT",
 constexpr Family t5{.name = "T5",
                     .types = " t5 mt5 umt5 longt5 switch_transformers byt5 ",
                     .weights = " SelfAttention.q EncDecAttention.q ",
-                    .visibility = Visibility::by_side,
-                    .positions = Positions::relative,
+                    .mask_kind = MaskKind::by_side,
+                    .positions = PositionKind::relative,
                     .is_scaled = false,
                     .has_bias_table = true};
 
@@ -436,7 +439,7 @@ constexpr std::array family_table{
            .types = " gpt2 ",
            .weights = " c_attn ",
            .norm = layer_before,
-           .if_grouped = "StarCoder",
+           .grouped_family = "StarCoder",
            .whole = "GPT-2",
            .gguf = " gpt2 ",
            .prefixes = "transformer.",
@@ -467,7 +470,7 @@ constexpr std::array family_table{
     like(gptj, " codegen ",
          [](Family& f) {
            f.name = f.whole = "CodeGen", f.weights = " .h.#.attn.qkv_proj ";
-           f.fused = Fused::in_fours, f.names = codegen_names;
+           f.fused = FusedLayout::four_blocks, f.names = codegen_names;
          }),
     Family{.name = "ChatGLM",
            .types = " chatglm ",
@@ -477,10 +480,10 @@ constexpr std::array family_table{
     Family{.name = "Bloom",
            .types = " bloom ",
            .weights = " .self_attention.query_key_value ",
-           .positions = Positions::alibi,
-           .fused = Fused::by_head,
+           .positions = PositionKind::alibi,
+           .fused = FusedLayout::by_head,
            .norm = layer_before,
-           .if_grouped = "Falcon",
+           .grouped_family = "Falcon",
            .whole = "Bloom",
            .prefixes = "transformer.",
            .names = bloom_names,
@@ -488,30 +491,30 @@ constexpr std::array family_table{
     Family{.name = "Falcon",
            .types = " falcon refinedweb refinedwebmodel RefinedWeb RefinedWebModel ",
            .positions = rotary,
-           .fused = Fused::by_head,
+           .fused = FusedLayout::by_head,
            .norm = layer_before,
-           .slopes = Slopes::scaled,
+           .slopes = AlibiSlopes::scaled,
            .whole = "Falcon",
            .prefixes = "transformer.",
            .names = bloom_names,
            .mlp = {.activation = Activation::gelu_erf, .parallel = true},
-           .has_groups = true,
-           .parallel_by_config = true},
+           .reads_kv_heads = true,
+           .reads_parallel_mlp = true},
     Family{.name = "StarCoder",
            .types = " gpt_bigcode ",
-           .fused = Fused::by_head,
+           .fused = FusedLayout::by_head,
            .norm = layer_before,
            .whole = "StarCoder",
            .prefixes = "transformer.",
            .names = gpt2_names,
            .mlp = {Activation::gelu_tanh},
-           .has_groups = true},
+           .reads_kv_heads = true},
     Family{.name = "MPT",
            .types = " mpt ",
            .weights = " .blocks.#.attn.Wqkv ",
-           .positions = Positions::alibi,
+           .positions = PositionKind::alibi,
            .norm = layer_before,
-           .slopes = Slopes::mpt,
+           .slopes = AlibiSlopes::mpt,
            .whole = "MPT",
            .prefixes = "transformer.",
            .names = mpt_names,
@@ -520,7 +523,7 @@ constexpr std::array family_table{
            .types = " internlm2 ",
            .weights = " .wqkv ",
            .positions = rotary,
-           .fused = Fused::by_head},
+           .fused = FusedLayout::by_head},
     opt,
     like(opt, " xglm ", [](Family&) {}),
     like(opt, " biogpt ",
@@ -546,7 +549,7 @@ constexpr std::array family_table{
     like(llama, " qwen2 qwen3 ",
          [](Family& f) {
            f.whole = "Llama";
-           f.window = {.use = WindowRule::Use::if_on, .n_full_first = 28, .in_whole_models = true};
+           f.window = {.use = WindowRule::Use::if_on, .n_first_full_layers = 28, .in_whole_models = true};
          }),
     qwen_moe,
     like(qwen_moe, " qwen2_moe ", [](Family& f) { f.whole = "Qwen MoE", f.has_shared_expert = true; }),
@@ -555,7 +558,7 @@ constexpr std::array family_table{
          [](Family& f) { f.whole = "Apertus", f.names = apertus_names, f.mlp = {Activation::xielu}; }),
     like(llama, " olmoe ",
          [](Family& f) {
-           f.norm_over = NormOver::all_heads;
+           f.norm_over = NormScope::all_heads;
            f.whole = "OLMoE", f.names = olmoe_names;
          }),
     like(
@@ -569,7 +572,7 @@ constexpr std::array family_table{
     like(llama, " granite seed_oss ", [](Family& f) { f.whole = "Llama"; }),
     like(llama, " arcee ",
          [](Family& f) {
-           f.whole = "Arcee", f.names = names_of({{gate, ""}}, llama_names);
+           f.whole = "Arcee", f.names = make_names({{gate, ""}}, llama_names);
            f.mlp = {Activation::relu_squared};
          }),
     like(llama, " ernie4_5 helium ",
@@ -589,22 +592,22 @@ constexpr std::array family_table{
          }),
     like(llama, " glm4_moe ",
          [](Family& f) {
-           f.rotary.fraction = 0.5, f.partial_rotary = true;
+           f.rotary.fraction = 0.5, f.reads_rotary_fraction = true;
            f.whole = "GLM-4 MoE", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
            f.has_narrow_experts = f.has_shared_expert = true;
          }),
-    like(llama, " jamba ", [](Family& f) { f.positions = Positions::learned; }),
+    like(llama, " jamba ", [](Family& f) { f.positions = PositionKind::learned; }),
     like(llama, " olmo ",
          [](Family& f) {
            f.norm = layer_before;
-           f.whole = "OLMo", f.names = olmo_names, f.bare_norms = true;
+           f.whole = "OLMo", f.names = olmo_names, f.norms_without_parameters = true;
          }),
     like(llama, " starcoder2 ",
          [](Family& f) {
            f.norm = layer_before, f.window = in_whole_models;
            f.whole = "StarCoder2", f.names = starcoder2_names, f.mlp = {Activation::gelu_tanh};
          }),
-    like(llama, " eurobert ", [](Family& f) { f.visibility = Visibility::all, f.whole = "Llama"; }),
+    like(llama, " eurobert ", [](Family& f) { f.mask_kind = MaskKind::all, f.whole = "Llama"; }),
     like(llama, " llama4 llama4_text ", [](Family& f) { f.rotary = not_supported; }),
     gemma,
     like(gemma, " gemma2 ",
@@ -626,33 +629,33 @@ constexpr std::array family_table{
     like(llama, " gpt_oss ", [](Family& f) { f.window.full = {.n = 2}; }),
     like(llama, " stablelm ",
          [](Family& f) {
-           f.rotary.fraction = 0.25, f.partial_rotary = true;
-           f.norm = layer_before, f.norm_over = NormOver::own_head;
-           f.whole = "StableLM", f.parallel_by_config = true;
-           f.names = names_of({{query_norm, "layers.#.self_attn.q_layernorm.norms.@"},
-                               {key_norm, "layers.#.self_attn.k_layernorm.norms.@"}},
-                              llama_names);
+           f.rotary.fraction = 0.25, f.reads_rotary_fraction = true;
+           f.norm = layer_before, f.norm_over = NormScope::own_head;
+           f.whole = "StableLM", f.reads_parallel_mlp = true;
+           f.names = make_names({{query_norm, "layers.#.self_attn.q_layernorm.norms.@"},
+                                 {key_norm, "layers.#.self_attn.k_layernorm.norms.@"}},
+                                llama_names);
          }),
     like(llama, " nemotron ",
          [](Family& f) {
-           f.rotary.fraction = 0.5, f.partial_rotary = true;
+           f.rotary.fraction = 0.5, f.reads_rotary_fraction = true;
            f.norm = layer_before, f.norms_plus_one = true, f.has_head_norms = false;
-           f.whole = "Nemotron", f.names = names_of({{gate, ""}}, llama_names);
+           f.whole = "Nemotron", f.names = make_names({{gate, ""}}, llama_names);
            f.mlp = {Activation::relu_squared};
          }),
     like(llama, " glm ",
          [](Family& f) {
-           f.rotary = {.interleaved = true, .fraction = 0.5}, f.partial_rotary = true;
+           f.rotary = {.interleaved = true, .fraction = 0.5}, f.reads_rotary_fraction = true;
            f.whole = "GLM", f.names = glm_names;
          }),
     like(llama, " glm4 ",
          [](Family& f) {
-           f.rotary = {.interleaved = true, .fraction = 0.5}, f.partial_rotary = true;
+           f.rotary = {.interleaved = true, .fraction = 0.5}, f.reads_rotary_fraction = true;
            f.whole = "GLM-4", f.names = glm4_names;
          }),
     like(llama, " cohere ",
          [](Family& f) {
-           f.rotary = interleaved, f.norm = layer_before, f.norm_over = NormOver::own_head;
+           f.rotary = interleaved, f.norm = layer_before, f.norm_over = NormScope::own_head;
            f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
          }),
     like(llama, " cohere2 ",
@@ -679,46 +682,47 @@ constexpr std::array family_table{
     Family{.name = "Baichuan",
            .types = " baichuan ",
            .weights = " .self_attn.W_pack ",
-           .positions = Positions::rotary_or_alibi,
+           .positions = PositionKind::rotary_or_alibi,
            .rotary = {.has_fixed_base = true}},
     olmo2,
-    like(
-        olmo2, " olmo3 ",
-        [](Family& f) { f.whole = "OLMo 2", f.window = in_whole_models, f.rotary.scales_unwindowed = true; }),
+    like(olmo2, " olmo3 ",
+         [](Family& f) {
+           f.whole = "OLMo 2", f.window = in_whole_models, f.rotary.scales_only_full_attention = true;
+         }),
     t5,
     like(t5, " pix2struct udop ", [](Family& f) { f.has_bias_table = false; }),
     Family{.name = "BART",
            .types = " bart marian blenderbot-small plbart ",
-           .visibility = Visibility::by_side,
+           .mask_kind = MaskKind::by_side,
            .norm = layer_after},
     Family{.name = "Whisper, mBART and Pegasus",
            .types = " whisper mbart pegasus blenderbot m2m_100 nllb-moe speech_to_text speecht5 trocr ",
-           .visibility = Visibility::by_side},
+           .mask_kind = MaskKind::by_side},
     Family{.name = "CLIP",
            .types = " clip clip_text_model clip_vision_model ",
            .weights = " text_model.encoder vision_model.encoder .resblocks. ",
-           .visibility = Visibility::by_tower},
+           .mask_kind = MaskKind::by_tower},
     Family{.name = "SigLIP",
            .types = " siglip siglip2 siglip_text_model siglip_vision_model siglip2_vision_model ",
-           .visibility = Visibility::all},
+           .mask_kind = MaskKind::all},
     Family{.name = "RoFormer",
            .types = " roformer ",
            .weights = " .roformer. ",
-           .visibility = Visibility::all,
+           .mask_kind = MaskKind::all,
            .positions = rotary,
            .norm = layer_after,
            .rotary = {.interleaved = true, .has_fixed_base = true}},
     Family{.name = "ESM",
            .types = " esm ",
            .weights = " .esm. ",
-           .visibility = Visibility::all,
-           .positions = Positions::rotary_by_tensors,
+           .mask_kind = MaskKind::all,
+           .positions = PositionKind::rotary_by_tensors,
            .rotary = {.has_fixed_base = true}},
     bert,
     like(bert, " roberta xlm-roberta camembert ",
          [](Family& f) {
            f.whole = "RoBERTa", f.prefixes = "roberta.", f.names = roberta_names;
-           f.begins_behind_padding = true, f.head_activation = Activation::gelu_erf;
+           f.positions_follow_padding = true, f.head_activation = Activation::gelu_erf;
          }),
     like(bert, " distilbert ",
          [](Family& f) { f.whole = "DistilBERT", f.prefixes = "distilbert.", f.names = distilbert_names; }),
@@ -739,7 +743,7 @@ constexpr std::array family_table{
     Family{.name = "ModernBERT",
            .types = " modernbert ",
            .weights = " .layers.#.attn.Wqkv ",
-           .visibility = Visibility::all,
+           .mask_kind = MaskKind::all,
            .positions = rotary,
            .norm = layer_before,
            .window = {.full = {.n = 3, .key = "global_attn_every_n_layers", .from_first = true},
@@ -752,34 +756,34 @@ constexpr std::array family_table{
            .head_activation = Activation::gelu_erf},
     Family{.name = "Nomic BERT",
            .types = " nomic_bert ",
-           .visibility = Visibility::all,
+           .mask_kind = MaskKind::all,
            .positions = rotary,
            .norm = layer_after},
     Family{.name = "DeBERTa",
            .types = " deberta deberta-v2 ",
            .weights = " .query_proj attention.self.in_proj ",
-           .visibility = Visibility::all,
-           .positions = Positions::relative,
-           .fused = Fused::by_head,
+           .mask_kind = MaskKind::all,
+           .positions = PositionKind::relative,
+           .fused = FusedLayout::by_head,
            .norm = layer_after},
     Family{.name = "MPNet",
            .types = " mpnet ",
            .weights = " attention.attn.q. ",
-           .visibility = Visibility::all,
-           .positions = Positions::relative,
+           .mask_kind = MaskKind::all,
+           .positions = PositionKind::relative,
            .norm = layer_after,
            .has_bias_table = true},
     Family{.name = "ViT",
            .types = " vit deit dinov2 vit_mae vit_msn videomae ijepa yolos dpt vit_hybrid ",
            .weights = " attention.attention.query .attention.q_proj .attn.qkv. ",
-           .visibility = Visibility::all},
+           .mask_kind = MaskKind::all},
     Family{.name = "BEiT and Swin",
            .types = " beit data2vec-vision swin swinv2 donut-swin ",
-           .visibility = Visibility::all,
-           .positions = Positions::relative},
+           .mask_kind = MaskKind::all,
+           .positions = PositionKind::relative},
     Family{.name = "wav2vec 2.0",
            .types = " wav2vec2 hubert unispeech unispeech-sat sew data2vec-audio ",
-           .visibility = Visibility::all,
+           .mask_kind = MaskKind::all,
            .norm = layer_after},
 };
 
@@ -803,7 +807,7 @@ constexpr std::array feature_table{
 
 }  // namespace rows
 
-std::string without_joints(std::string_view text) {
+std::string strip_separators(std::string_view text) {
   std::string result;
   for (const char c : text)
     if (c != '-' && c != '_') result += text::lower(c);
@@ -811,7 +815,7 @@ std::string without_joints(std::string_view text) {
 }
 
 /// Returns ".h.#.attn" for ".h.12.attn".
-std::string numberless(const std::string& name) {
+std::string replace_numbers(const std::string& name) {
   std::string result;
   for (const char c : name) {
     const bool is_digit = text::is_digit(c);
@@ -852,8 +856,8 @@ const Family* family_of_type(const std::string& type) {
   const bool is_architecture =
       type.find("model") != type.npos || type.find("for") != type.npos || type.find("head") != type.npos;
   for (const Family& family : rows::family_table)
-    for (const std::string_view word : text::words_in(family.types)) {
-      const std::string begin = without_joints(word);
+    for (const std::string_view word : text::split_words(family.types)) {
+      const std::string begin = strip_separators(word);
       if (is_architecture && type.starts_with(begin) && begin.size() > length)
         longest = &family, length = begin.size();
     }
@@ -861,8 +865,8 @@ const Family* family_of_type(const std::string& type) {
 }
 
 const Family* family_by_weight(const std::string& weight) {
-  const std::string name = numberless("." + weight);
-  return first_family([&](const Family& family) { return text::has_part(name, family.weights); });
+  const std::string name = replace_numbers("." + weight);
+  return first_family([&](const Family& family) { return text::contains_any_word(name, family.weights); });
 }
 
 const Family* family_of_gguf(std::string_view architecture) {

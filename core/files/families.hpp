@@ -15,22 +15,22 @@ namespace core::formats::checkpoints {
 
 /// Tokens that a token attends to: those up to it, all, or depending on its part of the model (encoder or
 /// decoder, image or text).
-enum class Visibility { past, all, by_side, by_tower };
+enum class MaskKind { past, all, by_side, by_tower };
 
 /// Positions of a family: added before attention, or part of it. rotary_by_tensors is rotary if the file has
 /// its frequencies; rotary_or_alibi is ALiBi if the text length has no limit.
-enum class Positions { learned, rotary, relative, alibi, rotary_by_tensors, rotary_or_alibi };
+enum class PositionKind { learned, rotary, relative, alibi, rotary_by_tensors, rotary_or_alibi };
 
 /// Layout of a fused QKV weight: queries, keys and values side by side; by KV head, each with its queries,
 /// key and value; or in four blocks of heads, each with its queries, its values and its keys.
-enum class Fused { side_by_side, by_head, in_fours };
+enum class FusedLayout { concatenated, by_head, four_blocks };
 
 /// Rule for the slopes of ALiBi: as in Bloom; as in Bloom, times the scale of the scores; or as in MPT, whose
 /// order differs if the number of heads is not a power of two.
-enum class Slopes { bloom, scaled, mpt };
+enum class AlibiSlopes { bloom, scaled, mpt };
 
 enum class NormKind { layer, rms };
-using attention::NormOver;
+using attention::NormScope;
 /// Place of a norm: before attention and before the MLP, or after their residual additions.
 enum class NormPlace { before, after };
 /// Activation of an MLP. Source of both GELUs: Hendrycks and Gimpel 2016. xielu has learned parameters in
@@ -69,10 +69,10 @@ struct Experts {
 
 /// Rotary embedding of a family, for values missing in config.json.
 struct RotaryRule {
-  bool interleaved = false;        ///< pairs are adjacent columns, not one of each half
-  double fraction = 1;             ///< rotated fraction of a head's columns
-  bool has_fixed_base = false;     ///< the base is fixed in the code; config.json need not give it
-  bool scales_unwindowed = false;  ///< rope_scaling applies only to layers without a window
+  bool interleaved = false;                 ///< pairs are adjacent columns, not one of each half
+  double fraction = 1;                      ///< rotated fraction of a head's columns
+  bool has_fixed_base = false;              ///< the base is fixed in the code; config.json need not give it
+  bool scales_only_full_attention = false;  ///< rope_scaling applies only to layers without a window
   bool is_supported = true;
 };
 
@@ -81,7 +81,7 @@ struct RotaryRule {
 enum class RotaryLayers { all, windowed, windowed_if_any };
 
 /// Every n-th layer is an exception, starting at the n-th or the first; 0 for none. config.json may give n.
-struct EveryLayer {
+struct LayerInterval {
   std::size_t n = 0;
   const char* key = "";
   bool from_first = false;
@@ -91,11 +91,11 @@ struct EveryLayer {
 struct WindowRule {
   enum class Use { unless_off, always, if_on };  ///< required use_sliding_window: not false, any, true
   Use use = Use::unless_off;
-  std::size_t width = 0;         ///< if config.json has no sliding_window; 0 for none
-  EveryLayer full = {};          ///< layers without a window
-  std::size_t n_full_first = 0;  ///< or the number of first layers, unless max_window_layers gives it
-  bool is_two_sided = false;     ///< whether windows on both sides are supported
-  bool in_whole_models = false;  ///< whether the implementation of whole models has windows
+  std::size_t width = 0;                ///< if config.json has no sliding_window; 0 for none
+  LayerInterval full = {};              ///< layers without a window
+  std::size_t n_first_full_layers = 0;  ///< or the number of first layers, unless max_window_layers gives it
+  bool is_two_sided = false;            ///< whether windows on both sides are supported
+  bool in_whole_models = false;         ///< whether the implementation of whole models has windows
 };
 
 /// Role of a tensor in a whole model.
@@ -126,9 +126,9 @@ enum class Role {
   shared_gate,  ///< of the shared expert, which processes every token
   shared_up,
   shared_down,
-  shared_switch,       ///< sigmoid gate of the shared expert's output, or none
-  router_correction,   ///< added to expert weights only to choose experts
-  activation_numbers,  ///< learned parameters of xielu
+  shared_expert_gate,     ///< sigmoid gate of the shared expert's output, or none
+  router_correction,      ///< added to expert weights only to choose experts
+  activation_parameters,  ///< learned parameters of xielu
   final_norm,
   output_projection,  ///< back to the width of the embeddings
   head_dense,         ///< between the last layer and the prediction
@@ -140,7 +140,7 @@ constexpr std::size_t n_roles = static_cast<std::size_t>(Role::head_bias) + 1;
 
 /// Prefixes of tensor names by role, before ".weight" or ".bias": "#" is the layer number, "" means that the
 /// family has none. Of several names, separated by spaces, a file has one.
-struct Names {
+struct RoleNames {
   std::array<const char*, n_roles> names{};
   const char* of(Role role) const { return names[static_cast<std::size_t>(role)]; }
 };
@@ -151,43 +151,43 @@ struct Family {
   const char* name;          ///< "GPT-2"
   const char* types;         ///< model_type in config.json, with spaces around each
   const char* weights = "";  ///< parts of query weight names unique to the family, with spaces around each
-  Visibility visibility = Visibility::past;
-  Positions positions = Positions::learned;
-  Fused fused = Fused::side_by_side;
+  MaskKind mask_kind = MaskKind::past;
+  PositionKind positions = PositionKind::learned;
+  FusedLayout fused = FusedLayout::concatenated;
   Norm norm = {};         ///< its epsilon applies if config.json has none
   bool is_scaled = true;  ///< scores are scaled by 1/√d_head, unless config.json says otherwise
   RotaryRule rotary = {};
-  EveryLayer no_rotary = {};  ///< layers without RoPE
+  LayerInterval no_rotary = {};  ///< layers without RoPE
   RotaryLayers rotary_layers = RotaryLayers::all;
-  Slopes slopes = Slopes::bloom;
+  AlibiSlopes slopes = AlibiSlopes::bloom;
   bool has_bias_table = false;  ///< relative position biases come from a table as in T5
   bool has_head_norms = false;  ///< q_norm and k_norm of width d_head are RMSNorm
   /// Extent of the QK norm; with separate factors for each head, or over all heads, it is of the same kind as
   /// norm.
-  NormOver norm_over = NormOver::head;
-  bool norms_plus_one = false;    ///< factors of all norms are 1 + the tensor's numbers
-  bool has_common_names = false;  ///< names of projections are shared with many other models
-  const char* if_grouped = "";    ///< the family if a fused weight of such names has fewer KV heads
+  NormScope norm_over = NormScope::head;
+  bool norms_plus_one = false;      ///< factors of all norms are 1 + the tensor's numbers
+  bool has_common_names = false;    ///< names of projections are shared with many other models
+  const char* grouped_family = "";  ///< the family if a fused weight of such names has fewer KV heads
   WindowRule window = {};
 
   // For whole models:
   const char* whole = "";     ///< their name, "" if they are not supported
   const char* gguf = "";      ///< general.architecture, with spaces around each
   const char* prefixes = "";  ///< optional prefixes of names, separated by spaces; the LM head has none
-  Names names = {}, gguf_names = {};
+  RoleNames names = {}, gguf_names = {};
   Mlp mlp = {};
   bool in_by_out = false;       ///< weights in Hugging Face's files are [in, out] (x·W), as in its Conv1D
-  bool has_groups = false;      ///< the implementation reads the number of KV heads
-  bool partial_rotary = false;  ///< the implementation reads the rotated fraction of the columns
-  bool parallel_by_config = false;  ///< the implementation reads whether the MLP is parallel
-  bool scales_embeddings = false;   ///< by √d_model
-  bool normalizes_experts = false;  ///< weights of a token's experts sum to 1, whatever config.json says
-  bool has_narrow_experts = false;  ///< config.json gives them a width of their own
-  bool has_shared_expert = false;   ///< one that processes every token
+  bool reads_kv_heads = false;  ///< the implementation reads the number of KV heads
+  bool reads_rotary_fraction = false;  ///< the implementation reads the rotated fraction of the columns
+  bool reads_parallel_mlp = false;     ///< the implementation reads whether the MLP is parallel
+  bool scales_embeddings = false;      ///< by √d_model
+  bool normalizes_experts = false;     ///< weights of a token's experts sum to 1, whatever config.json says
+  bool has_narrow_experts = false;     ///< config.json gives them a width of their own
+  bool has_shared_expert = false;      ///< one that processes every token
   Routing routing = Routing::softmax;
-  bool bare_norms = false;                         ///< norms have no learned parameters
+  bool norms_without_parameters = false;           ///< norms have no learned parameters
   std::size_t first_position = 0;                  ///< row of the first token in the position embeddings
-  bool begins_behind_padding = false;              ///< row of the first token follows that of the padding
+  bool positions_follow_padding = false;           ///< row of the first token follows that of the padding
   std::optional<Activation> head_activation = {};  ///< of head_dense, if it is not that of the MLP
 };
 
@@ -207,7 +207,7 @@ const Family* family_of_gguf(std::string_view architecture);
 
 /// Layout of a weight: [in, out] (x·W), [out, in] as in torch.nn.Linear, chosen by its shape (a fused weight
 /// has more outputs than inputs), or one matrix per head, [heads, d_in, d_head].
-enum class Orientation { in_by_out, out_by_in, by_shape, head_first };
+enum class Orientation { in_by_out, out_by_in, inferred_from_shape, head_first };
 
 /// A naming and layout of the projections of one attention, by the suffixes of tensor names; the weights are
 /// fused if all three have one name.

@@ -143,7 +143,7 @@ constexpr std::array gguf_types{
 
 }  // namespace
 
-Dtype dtype_read(const GgufType& type) {
+Dtype decoded_dtype(const GgufType& type) {
   return type.dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
 }
 
@@ -155,8 +155,8 @@ namespace {
 
 using std::uint32_t, std::uint64_t;
 
-constexpr uint64_t max_keys = 1u << 16, max_tensors = 1u << 20, longest_key = 1u << 16, max_axes = 4;
-constexpr uint64_t longest_header = uint64_t{1} << 28, max_items = 1u << 24;
+constexpr uint64_t max_keys = 1u << 16, max_tensors = 1u << 20, max_key_bytes = 1u << 16, max_axes = 4;
+constexpr uint64_t max_header_bytes = uint64_t{1} << 28, max_items = 1u << 24;
 constexpr uint64_t read_at_once = 1u << 16;
 
 /// Type of a metadata value, as numbered in GGUF.
@@ -190,8 +190,8 @@ class HeaderReader {
     if (count > left())
       fail("expected " + std::to_string(count) + " bytes more of its header at byte " + std::to_string(at_) +
            ", got " + std::to_string(left()));
-    if (at_ + count > longest_header)
-      fail("expected a header of at most " + std::to_string(longest_header) + " bytes, got more");
+    if (at_ + count > max_header_bytes)
+      fail("expected a header of at most " + std::to_string(max_header_bytes) + " bytes, got more");
     if (at_ < begin_ || at_ + count > begin_ + buffer_.size()) {
       begin_ = at_;
       file_.read(at_, std::min(left(), std::max(count, read_at_once)), buffer_);
@@ -201,23 +201,23 @@ class HeaderReader {
     return bytes;
   }
   uint64_t unsigned_number(std::size_t n_bytes) { return little_endian(take(n_bytes)); }
-  std::string text_of(uint64_t longest) {
+  std::string read_text(uint64_t max_length) {
     const uint64_t length = unsigned_number(8);
-    if (length > std::min(left(), longest))
-      fail("expected a text of at most " + std::to_string(std::min(left(), longest)) + " bytes at byte " +
+    if (length > std::min(left(), max_length))
+      fail("expected a text of at most " + std::to_string(std::min(left(), max_length)) + " bytes at byte " +
            std::to_string(at_ - 8) + ", it claims " + std::to_string(length));
     return std::string(take(length));
   }
   /// Reads a count of items of at least bytes_each bytes. Throws core::Error above most.
-  uint64_t count_of_things(const char* what, uint64_t most, uint64_t bytes_each) {
+  uint64_t read_count(const char* what, uint64_t most, uint64_t bytes_each) {
     const uint64_t count = unsigned_number(8), fit = std::min(most, left() / bytes_each);
     if (count > fit)
       fail("expected at most " + std::to_string(fit) + " " + what + ", it claims " + std::to_string(count));
     return count;
   }
   /// Reads the length of a list; all lists together have at most max_items items.
-  uint64_t count_of_items(const std::string& key, uint64_t bytes_each) {
-    const uint64_t count = count_of_things((key + " items").c_str(), items_left_, bytes_each);
+  uint64_t read_list_length(const std::string& key, uint64_t bytes_each) {
+    const uint64_t count = read_count((key + " items").c_str(), items_left_, bytes_each);
     items_left_ -= count;
     return count;
   }
@@ -258,7 +258,7 @@ double number_of(HeaderReader& reader, uint32_t type) {
 
 void read_single(HeaderReader& reader, uint32_t type, GgufValue& value) {
   if (type == of_text)
-    value.texts.push_back(reader.text_of(longest_header));
+    value.texts.push_back(reader.read_text(max_header_bytes));
   else
     value.numbers.push_back(number_of(reader, type));
 }
@@ -279,14 +279,14 @@ GgufValue read_value(HeaderReader& reader, const std::string& key, uint32_t type
   const auto item = static_cast<uint32_t>(reader.unsigned_number(4));
   require_known(item);
   if (item == of_list) reader.fail(key + ": expected a list of numbers or texts, got one of lists");
-  const uint64_t count = reader.count_of_items(key, value_bytes[item]);
+  const uint64_t count = reader.read_list_length(key, value_bytes[item]);
   (item == of_text ? value.texts.reserve(count) : value.numbers.reserve(count));
   for (uint64_t k = 0; k < count; ++k) read_single(reader, item, value);
   return value;
 }
 
 GgufTensor read_info(HeaderReader& reader) {
-  GgufTensor tensor{reader.text_of(longest_key), {}, nullptr, 0};
+  GgufTensor tensor{reader.read_text(max_key_bytes), {}, nullptr, 0};
   const uint64_t n_axes = reader.unsigned_number(4);
   if (n_axes > max_axes)
     reader.fail(tensor.name + ": expected at most " + std::to_string(max_axes) + " axes, got " +
@@ -304,9 +304,9 @@ GgufTensor read_info(HeaderReader& reader) {
 }
 
 uint64_t alignment_in(const HeaderReader& reader, const std::map<std::string, GgufValue>& metadata) {
-  const auto said = metadata.find("general.alignment");
-  if (said == metadata.end()) return 32;
-  const double number = said->second.numbers.empty() ? 0 : said->second.numbers.front();
+  const auto specified = metadata.find("general.alignment");
+  if (specified == metadata.end()) return 32;
+  const double number = specified->second.numbers.empty() ? 0 : specified->second.numbers.front();
   if (!(number >= 1 && number <= 1 << 20 && std::has_single_bit(static_cast<uint64_t>(number))))
     reader.fail("general.alignment: expected a power of two");
   return static_cast<uint64_t>(number);
@@ -335,10 +335,10 @@ GgufHeader read_gguf_header(const system::OpenFile& file) {
   if (const uint64_t version = reader.unsigned_number(4); version != 2 && version != 3)
     reader.fail("expected GGUF of version 2 or 3, got " + std::to_string(version & 0xffffffff));
   GgufHeader header;
-  const uint64_t n_tensors = reader.count_of_things("tensors", max_tensors, 24);
-  const uint64_t n_keys = reader.count_of_things("keys", max_keys, 13);
+  const uint64_t n_tensors = reader.read_count("tensors", max_tensors, 24);
+  const uint64_t n_keys = reader.read_count("keys", max_keys, 13);
   for (uint64_t k = 0; k < n_keys; ++k) {
-    const std::string key = reader.text_of(longest_key);
+    const std::string key = reader.read_text(max_key_bytes);
     const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
     if (!header.metadata.emplace(key, read_value(reader, key, type)).second)
       reader.fail(key + ": expected once, got twice");
@@ -378,8 +378,8 @@ GgufMetadata gguf_metadata(const std::filesystem::path& path) {
   return {path.string() + ": ", read_gguf_header(file).metadata};
 }
 
-TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
-  using readers::entry_of;
+TensorFile open_gguf(const std::filesystem::path& path, const StopToken& progress) {
+  using readers::make_entry;
   const auto file = std::make_shared<const system::OpenFile>(path);
   const GgufHeader header = read_gguf_header(*file);
   progress.add(header.data_at);
@@ -387,10 +387,10 @@ TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
   for (const GgufTensor& tensor : header.tensors) {
     const GgufType& type = *tensor.type;
     entries.push_back(
-        entry_of({tensor.name, dtype_read(type), tensor.shape},
-                 StoredNumbers{file, header.data_at + tensor.offset, type.dtype, type.decode ? type.name : "",
-                               type.block, type.bytes, type.decode},
-                 path.string() + ": "));
+        make_entry({tensor.name, decoded_dtype(type), tensor.shape},
+                   StoredNumbers{file, header.data_at + tensor.offset, type.dtype,
+                                 type.decode ? type.name : "", type.block, type.bytes, type.decode},
+                   path.string() + ": "));
   }
   return {path, "gguf", std::move(entries), notes_on(header)};
 }

@@ -26,7 +26,7 @@ struct GgufType {
 };
 
 /// Returns the dtype of a type's decoded numbers: float64 stays as it is, all others become float32.
-Dtype dtype_read(const GgufType& type);
+Dtype decoded_dtype(const GgufType& type);
 
 /// Returns the type with a code, or nullptr if it is not supported.
 const GgufType* gguf_type(std::uint32_t number);
@@ -81,7 +81,7 @@ GgufMetadata gguf_metadata(const std::filesystem::path& path);
 /// innermost length last. Throws core::Error when a count, length or offset in the header does not fit the
 /// file size, a key or tensor occurs twice, or a tensor has another type. Source: github.com/ggml-org/ggml,
 /// docs/gguf.md there.
-TensorFile open_gguf(const std::filesystem::path& path, const Token& progress);
+TensorFile open_gguf(const std::filesystem::path& path, const StopToken& progress);
 
 /// A tensor as the header of a GGUF file describes it.
 struct GgufTensor {

@@ -18,7 +18,7 @@ using attention::GivenStage;
 using attention::Model;
 using attention::Stage;
 
-const TensorInfo& chosen(const TensorFile& file, const std::string& name, const std::string& stage) {
+const TensorInfo& select_tensor(const TensorFile& file, const std::string& name, const std::string& stage) {
   const auto& tensors = file.tensors();
   if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
   if (name.empty() && tensors.size() == 1) return tensors.front();
@@ -36,15 +36,15 @@ const TensorInfo& chosen(const TensorFile& file, const std::string& name, const 
 }
 
 /// Throws core::Error for too many matrices: a matrix of one number takes far more memory than the number.
-void require_few_matrices(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
-  constexpr std::size_t most = attention::max_bytes / bytes_of_a_matrix;
-  const auto refuse = [&](std::size_t limit, const char* things, std::size_t got) {
-    throw Error(place + "expected at most " + std::to_string(limit) + " " + things + ", got " +
+void check_matrix_count(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
+  constexpr std::size_t max_matrices = attention::max_bytes / bytes_of_a_matrix;
+  const auto refuse = [&](std::size_t limit, const char* item_names, std::size_t got) {
+    throw Error(place + "expected at most " + std::to_string(limit) + " " + item_names + ", got " +
                 std::to_string(got));
   };
   if (n_sequences > attention::max_sequences) refuse(attention::max_sequences, "sequences", n_sequences);
   if (n_heads > attention::max_columns) refuse(attention::max_columns, "heads", n_heads);
-  if (n_sequences * n_heads > most) refuse(most, "matrices", n_sequences * n_heads);
+  if (n_sequences * n_heads > max_matrices) refuse(max_matrices, "matrices", n_sequences * n_heads);
 }
 
 void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info,
@@ -67,14 +67,15 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
 
 }  // namespace
 
-TensorAddress address_of(const std::string& source) {
+TensorAddress parse_tensor_address(const std::string& source) {
   const std::size_t colon = source.rfind(':');
   std::error_code ignored;  // opening the file reports any error
   if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
   return {source.substr(0, colon), source.substr(colon + 1)};
 }
 
-TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, const std::string& place) {
+TensorStage stage_from_tensor(const Tensor& tensor, Stage stage, std::size_t n_heads,
+                              const std::string& place) {
   const std::size_t n_axes = tensor.shape.size();
   if (n_axes < 2 || n_axes > 4)
     throw Error(
@@ -84,7 +85,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
   if (tensor.numbers.empty())
     throw Error(place + "expected at least one number, got " + shape_text(tensor.shape));
   TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
-  require_few_matrices(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
+  check_matrix_count(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
   if (n_axes == 2) {
     const arma::mat all = matrix(tensor);
     const std::size_t bands = attention::is_projected(stage) ? n_heads : 1, width = all.n_cols / bands;
@@ -100,23 +101,24 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
 }
 
 TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage stage,
-                       std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress) {
+                       std::optional<std::size_t> layer, std::size_t n_heads, const StopToken& progress) {
   const std::vector<std::size_t> leading = layer ? std::vector{*layer} : std::vector<std::size_t>();
-  return stage_of(file.read(info.name, leading, progress), stage, n_heads, file.place() + info.name + ": ");
+  return stage_from_tensor(file.read(info.name, leading, progress), stage, n_heads,
+                           file.place() + info.name + ": ");
 }
 
-Model with_given_tensors(const std::optional<Model>& model, std::span<const GivenTensor> tensors,
-                         std::size_t n_heads) {
+Model with_overrides_from_files(const std::optional<Model>& model, std::span<const StageFile> tensors,
+                                std::size_t n_heads) {
   std::optional<Model> result = model;
   std::vector<GivenStage> alone;
   std::size_t n_sequences = 1;
-  for (const GivenTensor& tensor : tensors) {
-    const TensorAddress address = address_of(tensor.source);
-    const Token progress;
+  for (const StageFile& tensor : tensors) {
+    const TensorAddress address = parse_tensor_address(tensor.source);
+    const StopToken progress;
     TensorFile file = open_tensors(address.file);
     if (tensor.has_header_line && has_index_header(file, progress))
       file = with_index_header_as_names(file, progress);
-    const TensorInfo& info = chosen(file, address.tensor, tensor.stage);
+    const TensorInfo& info = select_tensor(file, address.tensor, tensor.stage);
     if (tensor.stage == "embeddings") {
       if (!result) throw Error("embeddings: expected a session or a preset for them");
       put_embeddings(*result, file, info, tensor.layer);
@@ -134,7 +136,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
           result ? "one layer chosen, or " + std::to_string(wanted) + " sequences" : "one layer chosen");
     n_sequences = read.n_sequences;
     if (result)
-      attention::give(*result, std::move(read.given));
+      attention::set_given_stage(*result, std::move(read.given));
     else
       alone.push_back(std::move(read.given));
   }

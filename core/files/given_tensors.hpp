@@ -11,7 +11,7 @@
 namespace core::formats {
 
 /// A stage whose values are in a tensor file.
-struct GivenTensor {
+struct StageFile {
   std::string stage;   ///< "weights", or "embeddings" of the model
   std::string source;  ///< "FILE" or "FILE:TENSOR"; default: the tensor named like the stage, or the only one
   std::optional<std::size_t> layer = {};  ///< index into a leading layer axis
@@ -24,7 +24,7 @@ struct TensorAddress {
   std::filesystem::path file;
   std::string tensor;
 };
-TensorAddress address_of(const std::string& source);
+TensorAddress parse_tensor_address(const std::string& source);
 
 /// A stage read from a tensor.
 struct TensorStage {
@@ -37,20 +37,20 @@ struct TensorStage {
 ///
 /// Queries, keys and values of [rows, d_out] are split into n_heads heads. Throws core::Error, "PLACEexpected
 /// …", for any other shape.
-TensorStage stage_of(const Tensor& tensor, attention::Stage stage, std::size_t n_heads,
-                     const std::string& place);
+TensorStage stage_from_tensor(const Tensor& tensor, attention::Stage stage, std::size_t n_heads,
+                              const std::string& place);
 
 /// Reads a stage from a file; with a layer, the tensor has a leading layer axis and only that layer is read.
 ///
-/// Throws core::Error, "FILE: TENSOR: …", as stage_of() and TensorFile::read() do.
+/// Throws core::Error, "FILE: TENSOR: …", as stage_from_tensor() and TensorFile::read() do.
 TensorStage read_stage(const TensorFile& file, const TensorInfo& tensor, attention::Stage stage,
-                       std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress);
+                       std::optional<std::size_t> layer, std::size_t n_heads, const StopToken& progress);
 
 /// Returns a model with stages overridden by files; without a model, the smallest one that has them, see
 /// attention::model_of(). Only the latter splits [rows, d_out] into n_heads heads.
 ///
 /// Throws core::Error, in one line, when a file cannot be read, lacks the tensor or does not fit.
-attention::Model with_given_tensors(const std::optional<attention::Model>& model,
-                                    std::span<const GivenTensor> tensors, std::size_t n_heads = 1);
+attention::Model with_overrides_from_files(const std::optional<attention::Model>& model,
+                                           std::span<const StageFile> tensors, std::size_t n_heads = 1);
 
 }  // namespace core::formats

@@ -15,7 +15,7 @@ using Value = nlohmann::ordered_json;
 using List = Value::array_t;
 using Object = Value::object_t;
 
-constexpr std::size_t deepest = 64;
+constexpr std::size_t max_depth = 64;
 
 std::string key_path(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
@@ -49,7 +49,7 @@ class Builder {
 
   bool end_object() {
     Members& members = levels_.back().members;
-    expect_every_key_once(members);
+    check_unique_keys(members);
     Object object;
     object.reserve(members.size());  // growing would copy the contents of members
     for (auto& [key, value] : members) object.emplace_back(std::move(key), std::move(value));
@@ -63,7 +63,8 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception& error) {
     const std::size_t at = std::min(std::max<std::size_t>(position, 1) - 1, text_.size());
-    throw Error(file_name_ + ": " + text::place_words(text_, at) + ": " + what_is_wrong(at, token, error));
+    throw Error(file_name_ + ": " + text::line_and_column(text_, at) + ": " +
+                parse_error_text(at, token, error));
   }
 
  private:
@@ -74,8 +75,8 @@ class Builder {
     Members members;  ///< the last one has no value until it is read
   };
 
-  std::string what_is_wrong(std::size_t at, const std::string& token,
-                            const nlohmann::json::exception& error) const {
+  std::string parse_error_text(std::size_t at, const std::string& token,
+                               const nlohmann::json::exception& error) const {
     if (error.id == 406) return "expected a number within float64, got " + quoted_briefly(token);
     if (at >= text_.size()) return "expected more JSON, got the end of the text";
     for (const char* word : {"NaN", "Infinity"})
@@ -92,18 +93,18 @@ class Builder {
     return path.empty() ? "top level" : path;
   }
 
-  void expect_every_key_once(const Members& members) const {
+  void check_unique_keys(const Members& members) const {
     std::vector<std::string_view> keys;
     for (const auto& [key, value] : members) keys.push_back(key);
     std::ranges::sort(keys);
-    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
-      throw Error(file_name_ + ": " + path() + ": expected the key " + quoted_briefly(*twice) +
+    if (const auto duplicate = std::ranges::adjacent_find(keys); duplicate != keys.end())
+      throw Error(file_name_ + ": " + path() + ": expected the key " + quoted_briefly(*duplicate) +
                   " once, got it twice");
   }
 
   bool open(bool is_object) {
-    if (levels_.size() == deepest)
-      throw Error(file_name_ + ": expected at most " + std::to_string(deepest) +
+    if (levels_.size() == max_depth)
+      throw Error(file_name_ + ": expected at most " + std::to_string(max_depth) +
                   " levels of lists and objects, got more");
     levels_.push_back({is_object, {}, {}});
     return true;
@@ -242,7 +243,7 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
   return all;
 }
 
-std::vector<Json> Json::items_if_any(const char* expected) const {
+std::vector<Json> Json::items_or_empty(const char* expected) const {
   if (!is_list()) fail(expected);
   std::vector<Json> all;
   all.reserve(value_->size());
@@ -252,23 +253,23 @@ std::vector<Json> Json::items_if_any(const char* expected) const {
 
 std::vector<Json> Json::items(const char* expected) const {
   if (is_list() && value_->empty()) fail(expected);
-  return items_if_any(expected);
+  return items_or_empty(expected);
 }
 
 std::vector<Json> Json::items(const char* expected, std::size_t count) const {
   if (!is_list() || value_->size() != count) fail(expected);
-  return items_if_any(expected);
+  return items_or_empty(expected);
 }
 
-std::vector<std::uint64_t> Json::wholes(const char* expected) const {
+std::vector<std::uint64_t> Json::whole_numbers(const char* expected) const {
   std::vector<std::uint64_t> numbers;
-  for (const Json& item : items_if_any(expected)) numbers.push_back(item.whole(0));
+  for (const Json& item : items_or_empty(expected)) numbers.push_back(item.whole(0));
   return numbers;
 }
 
 std::vector<std::string> Json::texts(const char* expected) const {
   std::vector<std::string> all;
-  for (const Json& item : items_if_any(expected)) all.push_back(item.text());
+  for (const Json& item : items_or_empty(expected)) all.push_back(item.text());
   return all;
 }
 
@@ -281,9 +282,9 @@ bool Json::boolean() const {
   return value_->get<bool>();
 }
 
-double Json::number(Numbers which) const {
+double Json::number(AllowedNumbers which) const {
   if (is_number()) return value_->get<double>();
-  if (which == Numbers::finite) fail("a number");
+  if (which == AllowedNumbers::finite) fail("a number");
   const auto* word = value_->get_ptr<const std::string*>();
   if (word && *word == "inf") return arma::datum::inf;
   if (word && *word == "-inf") return -arma::datum::inf;
@@ -291,9 +292,9 @@ double Json::number(Numbers which) const {
   fail("a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
-std::uint64_t Json::whole(std::uint64_t smallest) const {
-  if (!is_whole() || value_->get<std::uint64_t>() < smallest)
-    fail("a whole number from " + std::to_string(smallest) + " to " + std::to_string(UINT64_MAX));
+std::uint64_t Json::whole(std::uint64_t min_value) const {
+  if (!is_whole() || value_->get<std::uint64_t>() < min_value)
+    fail("a whole number from " + std::to_string(min_value) + " to " + std::to_string(UINT64_MAX));
   return value_->get<std::uint64_t>();
 }
 
@@ -302,7 +303,7 @@ const std::string& Json::text() const {
   return value_->get_ref<const std::string&>();
 }
 
-void Json::fill_row(arma::mat& matrix, std::size_t i, Numbers which) const {
+void Json::fill_row(arma::mat& matrix, std::size_t i, AllowedNumbers which) const {
   const auto& list = value_->get_ref<const List&>();
   for (std::size_t j = 0; j < list.size(); ++j)
     matrix(i, j) = list[j].is_number() ? list[j].get<double>() : Json(document_, list[j]).number(which);
@@ -311,11 +312,11 @@ void Json::fill_row(arma::mat& matrix, std::size_t i, Numbers which) const {
 arma::mat Json::row() const {
   if (!is_list()) fail("a list of numbers");
   arma::mat matrix(1, value_->size());
-  fill_row(matrix, 0, Numbers::finite);
+  fill_row(matrix, 0, AllowedNumbers::finite);
   return matrix;
 }
 
-arma::mat Json::matrix(Numbers which) const {
+arma::mat Json::matrix(AllowedNumbers which) const {
   if (!is_list() || value_->empty()) fail("a list of rows of numbers");
   const auto& rows = value_->get_ref<const List&>();
   const std::size_t columns = rows.front().is_array() ? rows.front().size() : 0;
@@ -350,7 +351,7 @@ std::string json_quoted(std::string_view text) {
   return safe;
 }
 
-std::string json_merged(std::string_view text, std::string_view patch) {
+std::string apply_merge_patch(std::string_view text, std::string_view patch) {
   nlohmann::ordered_json merged = nlohmann::ordered_json::parse(text);
   merged.merge_patch(nlohmann::ordered_json::parse(patch));
   return merged.dump();
@@ -366,7 +367,7 @@ std::string quoted_briefly(std::string_view text) {
   constexpr std::size_t longest = 40;
   if (text.size() <= longest) return json_quoted(text);
   std::size_t end = longest;
-  while (end > 0 && !text::starts_character(text[end])) --end;
+  while (end > 0 && !text::is_character_start(text[end])) --end;
   return json_quoted(std::string(text.substr(0, end)) + "…");
 }
 

@@ -15,7 +15,7 @@
 namespace core::formats {
 
 /// Numbers allowed in a file: JSON has only finite ones, so others are written "inf", "-inf" and "nan".
-enum class Numbers { finite, any };
+enum class AllowedNumbers { finite, any };
 
 /// A word of a file and its meaning.
 template <class Meaning>
@@ -60,24 +60,24 @@ class Json {
   /// Returns the items of a list that must not be empty.
   std::vector<Json> items(const char* expected) const;
   /// Returns the items of a list, which may be empty.
-  std::vector<Json> items_if_any(const char* expected) const;
+  std::vector<Json> items_or_empty(const char* expected) const;
   /// Returns the items of a list of exactly count items.
   std::vector<Json> items(const char* expected, std::size_t count) const;
   /// Returns the items of a list, which may be empty, of whole numbers or strings.
-  std::vector<std::uint64_t> wholes(const char* expected) const;
+  std::vector<std::uint64_t> whole_numbers(const char* expected) const;
   std::vector<std::string> texts(const char* expected) const;
   /// Returns the first item, or nothing, also if this is not a list.
   std::optional<Json> first() const;
 
   bool boolean() const;
-  double number(Numbers which = Numbers::finite) const;
+  double number(AllowedNumbers which = AllowedNumbers::finite) const;
   /// Returns a whole number of at least smallest.
-  std::uint64_t whole(std::uint64_t smallest) const;
+  std::uint64_t whole(std::uint64_t min_value) const;
   const std::string& text() const;
   /// Returns a list of numbers, which may be empty, as a matrix [1, n].
   arma::mat row() const;
   /// Returns a list of at least one row, all of equal length, as a matrix.
-  arma::mat matrix(Numbers which = Numbers::finite) const;
+  arma::mat matrix(AllowedNumbers which = AllowedNumbers::finite) const;
 
   template <class Meaning, std::size_t n>
   Meaning word(const std::array<Word<Meaning>, n>& words, const std::string& or_else = "") const {
@@ -94,7 +94,7 @@ class Json {
   struct Document;
 
   Json(std::shared_ptr<const Document> document, const Value& value);
-  void fill_row(arma::mat& matrix, std::size_t i, Numbers which) const;
+  void fill_row(arma::mat& matrix, std::size_t i, AllowedNumbers which) const;
 
   std::shared_ptr<const Document> document_;
   const Value* value_;
@@ -116,7 +116,7 @@ std::string json_quoted(std::string_view text);
 std::string json_text(const Json& json);
 
 /// Returns the JSON text with a merge patch applied (RFC 7386): null removes a member. Both are valid JSON.
-std::string json_merged(std::string_view text, std::string_view patch);
+std::string apply_merge_patch(std::string_view text, std::string_view patch);
 
 /// Returns a text shortened to fit a message, quoted and on one line.
 std::string quoted_briefly(std::string_view text);

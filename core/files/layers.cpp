@@ -17,27 +17,27 @@ namespace core::formats::checkpoints {
 namespace {
 
 /// Lower-case parts of tensor names that reveal a feature of the attention, separated by spaces.
-struct TensorSign {
+struct FeatureMarker {
   const char* feature;
   const char* words;
 };
-constexpr std::array tensor_signs{
-    TensorSign{"rotary", " rotary inv_freq rope_freqs "},
-    TensorSign{"relative",
-               " relative_attention_bias relative_position rel_pos rel_embeddings distance_embedding "
-               "pos_bias_u "},
-    TensorSign{"alibi", " alibi "},
-    TensorSign{"window", " query_global "},
-    TensorSign{"norm",
-               " q_norm k_norm norm_q norm_k q_layernorm k_layernorm query_norm key_norm query_layernorm "
-               "key_layernorm .q_ln. .k_ln. "},
-    TensorSign{"sinks", ".sinks "},
-    TensorSign{"extra_keys", ".bias_k .bias_v "},
+constexpr std::array feature_markers{
+    FeatureMarker{"rotary", " rotary inv_freq rope_freqs "},
+    FeatureMarker{"relative",
+                  " relative_attention_bias relative_position rel_pos rel_embeddings distance_embedding "
+                  "pos_bias_u "},
+    FeatureMarker{"alibi", " alibi "},
+    FeatureMarker{"window", " query_global "},
+    FeatureMarker{"norm",
+                  " q_norm k_norm norm_q norm_k q_layernorm k_layernorm query_norm key_norm query_layernorm "
+                  "key_layernorm .q_ln. .k_ln. "},
+    FeatureMarker{"sinks", ".sinks "},
+    FeatureMarker{"extra_keys", ".bias_k .bias_v "},
 };
-constexpr const char* cross_signs =
+constexpr const char* cross_attention_markers =
     " encoder_attn. crossattention. cross_attn cross_attention encdecattention. enc_attn. encoder_attention. "
     ".attn2. ";
-constexpr const char* norm_signs = " ln_1. ln1. norm1. norm_1. input_layernorm. attn_norm. ";
+constexpr const char* pre_norm_markers = " ln_1. ln1. norm1. norm_1. input_layernorm. attn_norm. ";
 constexpr std::array mask_names{"mask", "bias", "tril", "causal_mask", "attn_mask"};
 
 bool has(const std::string& name, std::string_view word) {
@@ -52,7 +52,7 @@ std::string stack_of(const std::string& name) {
 }
 
 /// Returns a name without its last n parts: "model." of "model.rotary_emb.inv_freq" for n = 2.
-std::string without_parts(std::string name, int n) {
+std::string drop_last_parts(std::string name, int n) {
   if (name.ends_with('.')) name.pop_back();
   for (; n > 0 && !name.empty(); --n) {
     const std::size_t point = name.rfind('.');
@@ -62,10 +62,10 @@ std::string without_parts(std::string name, int n) {
 }
 
 /// Returns whether a tensor belongs to a layer, or is shared by its stack of layers.
-bool tells_of(const std::string& tensor, const Layer& layer, bool shared_by_a_stack) {
+bool belongs_to(const std::string& tensor, const Layer& layer, bool shared_by_a_stack) {
   if (tensor.starts_with(layer.prefix) && !layer.prefix.empty()) return true;
   const std::string stack = stack_of(tensor);
-  if (stack == tensor) return layer.prefix.starts_with(without_parts(tensor, 2));
+  if (stack == tensor) return layer.prefix.starts_with(drop_last_parts(tensor, 2));
   return shared_by_a_stack && stack == stack_of(layer.prefix);
 }
 
@@ -76,13 +76,14 @@ const TensorInfo* find(const ByName& names, const std::string& name) {
   return it == names.end() ? nullptr : it->second;
 }
 
-Source source_of(const ByName& names, const std::string& prefix, const Naming& naming, std::size_t which) {
-  Source source;
+ProjectionSource source_of(const ByName& names, const std::string& prefix, const Naming& naming,
+                           std::size_t which) {
+  ProjectionSource source;
   const std::string weight = prefix + naming.weights[which];
   source.weights = {weight};
   const Shape& shape = find(names, weight)->shape;
   source.out_by_in = naming.orientation == Orientation::out_by_in ||
-                     (naming.orientation == Orientation::by_shape && shape[0] > shape[1]);
+                     (naming.orientation == Orientation::inferred_from_shape && shape[0] > shape[1]);
   source.head_first = shape.size() == 3;
   if (naming.is_fused()) source.part = which, source.n_parts = 3;
   if (!naming.biases[which].empty() && find(names, prefix + naming.biases[which])) {
@@ -92,11 +93,11 @@ Source source_of(const ByName& names, const std::string& prefix, const Naming& n
   return source;
 }
 
-std::optional<Source> output_of(const ByName& names, const std::string& prefix, const Naming& naming,
-                                bool out_by_in) {
+std::optional<ProjectionSource> output_of(const ByName& names, const std::string& prefix,
+                                          const Naming& naming, bool out_by_in) {
   const TensorInfo* weight = find(names, prefix + naming.output_weight);
   if (!weight) return std::nullopt;
-  Source source;
+  ProjectionSource source;
   source.head_first = weight->shape.size() == 3;
   source.weights = {prefix + naming.output_weight};
   source.out_by_in = out_by_in;
@@ -105,7 +106,7 @@ std::optional<Source> output_of(const ByName& names, const std::string& prefix, 
 }
 
 /// Returns the layer whose query weight has this name, or nothing.
-std::optional<Layer> layer_at(const ByName& names, const std::string& name, const Naming& naming) {
+std::optional<Layer> match_layer(const ByName& names, const std::string& name, const Naming& naming) {
   if (!name.ends_with(naming.weights[0])) return std::nullopt;
   const std::string prefix = name.substr(0, name.size() - naming.weights[0].size());
   if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
@@ -126,26 +127,26 @@ std::optional<Layer> layer_at(const ByName& names, const std::string& name, cons
 }
 
 /// Splits "x.heads.3." into "x." and 3: one module for each head.
-std::optional<std::pair<std::string, std::size_t>> head_in(const std::string& prefix) {
+std::optional<std::pair<std::string, std::size_t>> parse_head_prefix(const std::string& prefix) {
   constexpr std::string_view word = "heads.";
   const std::size_t at = prefix.rfind(word);
   if (at == prefix.npos || (at > 0 && prefix[at - 1] != '.')) return std::nullopt;
   std::string_view rest = std::string_view(prefix).substr(at + word.size());
-  const auto head = text::take_whole_number(rest);
+  const auto head = text::consume_unsigned(rest);
   if (!head || rest.size() != 1) return std::nullopt;  // the dot at the end
   return std::pair(prefix.substr(0, at), *head);
 }
 
-void append(Source& source, const Source& head) {
+void append(ProjectionSource& source, const ProjectionSource& head) {
   source.weights.insert(source.weights.end(), head.weights.begin(), head.weights.end());
   source.biases.insert(source.biases.end(), head.biases.begin(), head.biases.end());
 }
 
 /// Joins layers that are heads of one attention, and keeps the others.
-std::vector<Layer> joined_heads(std::vector<Layer> layers, const ByName& names) {
+std::vector<Layer> join_heads(std::vector<Layer> layers, const ByName& names) {
   std::vector<Layer> joined;
   for (Layer& layer : layers) {
-    const auto head = head_in(layer.prefix);
+    const auto head = parse_head_prefix(layer.prefix);
     if (!head) {
       joined.push_back(std::move(layer));
     } else if (head->second == 0) {
@@ -154,7 +155,7 @@ std::vector<Layer> joined_heads(std::vector<Layer> layers, const ByName& names) 
       for (const char* output : {"out_proj", "proj"}) {
         const std::string name = head->first + output;
         if (!find(names, name + ".weight")) continue;
-        layer.mapping.output = Source{{name + ".weight"}, {}, true};
+        layer.mapping.output = ProjectionSource{{name + ".weight"}, {}, true};
         if (find(names, name + ".bias")) layer.mapping.output->biases = {name + ".bias"};
       }
       joined.push_back(std::move(layer));
@@ -196,7 +197,7 @@ std::string packed_scheme(const TensorFile& file, const TensorInfo& tensor, cons
 /// Returns the quantization scheme of a tensor, or nothing.
 std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& tensor) {
   const NameParts name = name_parts(tensor.name);
-  const auto has = [&](const char* beside) { return file.find(name.base + beside) != nullptr; };
+  const auto has = [&](const char* sibling) { return file.find(name.base + sibling) != nullptr; };
   if (name.last == "qweight") return packed_scheme(file, tensor, name.base);
   if (name.last == "weight_packed") return "compressed-tensors";
   if (!is_whole_number(tensor.dtype) || tensor.shape.size() < 2) return std::nullopt;
@@ -221,19 +222,19 @@ Side side_of(const std::string& name) {
 /// Returns whether a layer is cross-attention, with keys of another sequence.
 bool is_cross(std::span<const TensorInfo> tensors, const Layer& layer) {
   const std::string weight = text::lower(layer.mapping.query.weights.front());
-  if (text::has_part("." + weight, cross_signs)) return true;
+  if (text::contains_any_word("." + weight, cross_attention_markers)) return true;
   // In torch.nn.TransformerDecoder it has a sibling self_attn.
   if (!layer.prefix.ends_with("multihead_attn.")) return false;
-  const std::string beside = without_parts(layer.prefix, 1) + "self_attn.";
-  return std::ranges::any_of(tensors, [&](const TensorInfo& t) { return t.name.starts_with(beside); });
+  const std::string sibling = drop_last_parts(layer.prefix, 1) + "self_attn.";
+  return std::ranges::any_of(tensors, [&](const TensorInfo& t) { return t.name.starts_with(sibling); });
 }
 
 /// Returns whether a norm comes before the attention in its block.
 bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
-  const std::string block = without_parts(layer.prefix, 1);
+  const std::string block = drop_last_parts(layer.prefix, 1);
   return std::ranges::any_of(tensors, [&](const TensorInfo& tensor) {
     if (block.empty() || !tensor.name.starts_with(block)) return false;
-    return text::has_part("." + tensor.name.substr(block.size()), norm_signs);
+    return text::contains_any_word("." + tensor.name.substr(block.size()), pre_norm_markers);
   });
 }
 
@@ -248,24 +249,25 @@ const TensorInfo* mask_next_to(std::span<const TensorInfo> tensors, const Layer&
 }
 
 /// Returns the names of features revealed by tensor names, possibly repeated.
-std::vector<const char*> features_by_tensors(std::span<const TensorInfo> tensors, const Layer& layer,
-                                             bool is_cross) {
+std::vector<const char*> detect_features(std::span<const TensorInfo> tensors, const Layer& layer,
+                                         bool is_cross) {
   std::vector<const char*> found;
   for (const TensorInfo& tensor : tensors)
-    for (const TensorSign& sign : tensor_signs) {
-      const std::string_view name = sign.feature;
-      const bool shared = name == "relative", of_places = shared || name == "rotary" || name == "alibi";
-      if (of_places && is_cross) continue;  // its keys have no positions among the queries
-      if (text::has_part("." + text::lower(tensor.name), sign.words) && tells_of(tensor.name, layer, shared))
-        found.push_back(sign.feature);
+    for (const FeatureMarker& marker : feature_markers) {
+      const std::string_view name = marker.feature;
+      const bool shared = name == "relative", is_positional = shared || name == "rotary" || name == "alibi";
+      if (is_positional && is_cross) continue;  // its keys have no positions among the queries
+      if (text::contains_any_word("." + text::lower(tensor.name), marker.words) &&
+          belongs_to(tensor.name, layer, shared))
+        found.push_back(marker.feature);
     }
   return found;
 }
 
 /// Returns the first number in a layer's prefix: 3 of "h.3.attn."; 0 if there is none.
-std::size_t number_of(const Layer& layer) {
+std::size_t layer_number(const Layer& layer) {
   std::string_view rest = std::string_view(layer.prefix).substr(stack_of(layer.prefix).size());
-  return text::take_whole_number(rest).value_or(0);
+  return text::consume_unsigned(rest).value_or(0);
 }
 
 /// Returns "500000" and not "5e+05".
@@ -297,7 +299,7 @@ std::string scaling_words(const positions::Scaling& scaling) {
   return "";
 }
 
-std::string words_of(const LayerRotary& layer) {
+std::string describe(const LayerRotary& layer) {
   const positions::Rotary& rotary = layer.rotary;
   std::string words = "rotary positions, base " + base_text(rotary.base) + ", pairs of " +
                       (rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours");
@@ -310,7 +312,7 @@ std::string words_of(const LayerRotary& layer) {
   return words;
 }
 
-std::string words_of(const LayerBiasTable& bias) {
+std::string describe(const LayerBiasTable& bias) {
   return "relative position biases of " + bias.table + ", distances up to " +
          std::to_string(bias.max_distance) + (bias.bidirectional ? ", both ways" : ", of earlier keys");
 }
@@ -323,13 +325,13 @@ class RulesFinder {
       : rules_(rules),
         tensors_(tensors),
         layer_(layer),
-        config_(part_for(all, layer.prefix)),
+        config_(config_for_layer(all, layer.prefix)),
         positions_(config_.positions),
         ignored_(ignored),
         type_(config_.model_type.empty() ? all.model_type : config_.model_type),
         weight_(text::lower(layer.mapping.query.weights.front())),
         side_(side_of(weight_)),
-        index_(number_of(layer)) {
+        index_(layer_number(layer)) {
     rules_.family = config_.family ? config_.family : all.family;
     by_config_ = rules_.family != nullptr;
   }
@@ -343,30 +345,31 @@ class RulesFinder {
       rules_.assumed.push_back("that model_type \"" + type_ +
                                "\", which is not known, is as its names say (" + layer_.naming->name + ")");
     }
-    if (!config_.as_type.empty())
-      rules_.known.push_back("model_type \"" + type_ + "\" as " + config_.as_type + ", as said");
+    if (!config_.type_override.empty())
+      rules_.known.push_back("model_type \"" + type_ + "\" as " + config_.type_override + ", as said");
     rules_.heads = config_.heads;
-    const auto& of_side = side_ == Side::decoder ? config_.heads.of_decoder : config_.heads.of_encoder;
-    if (side_ != Side::none && of_side) rules_.heads.n = of_side;
+    const auto& side_heads =
+        side_ == Side::decoder ? config_.heads.decoder_heads : config_.heads.encoder_heads;
+    if (side_ != Side::none && side_heads) rules_.heads.n = side_heads;
     find_mask();
-    const auto features = features_by_tensors(tensors_, layer_, rules_.is_cross);
+    const auto features = detect_features(tensors_, layer_, rules_.is_cross);
     if (!rules_.is_cross)  // its keys have no positions among the queries
       find_positions(std::ranges::find(features, std::string("rotary")) != features.end());
-    if (positions_.softcap && wanted("cap")) {
+    if (positions_.softcap && is_enabled("cap")) {
       rules_.softcap = positions_.softcap;
       rules_.known.push_back("a cap on the scores");
     }
     find_head_norms();
     find_sink();
-    if (positions_.clipped) lacks("clip");
+    if (positions_.has_clipped_qkv) add_unsupported("clip");
     for (const char* name : features)
-      if (!is_found(name)) lacks(name);
-    cut_fused(shape, place);
+      if (!is_found(name)) add_unsupported(name);
+    set_fused_layout(shape, place);
     const Family* family = rules_.family;
-    rules_.norm_before =
-        !family ? has_norm_before(tensors_, layer_)
-                : family->norm.place == NormPlace::before &&
-                      (!*family->whole || family->bare_norms || *family->names.of(Role::attention_norm));
+    rules_.norm_before = !family ? has_norm_before(tensors_, layer_)
+                                 : family->norm.place == NormPlace::before &&
+                                       (!*family->whole || family->norms_without_parameters ||
+                                        *family->names.of(Role::attention_norm));
   }
 
  private:
@@ -385,23 +388,23 @@ class RulesFinder {
     if (!family || layer_.mapping.query.n_parts == 1 || shape.size() != 2) return family;
     // A fused weight that is not three squares has fewer KV heads.
     const bool is_three_squares = std::max(shape[0], shape[1]) == 3 * std::min(shape[0], shape[1]);
-    return !is_three_squares && *family->if_grouped ? &family_named(family->if_grouped) : family;
+    return !is_three_squares && *family->grouped_family ? &family_named(family->grouped_family) : family;
   }
 
-  void lacks(const char* name) {
+  void add_unsupported(const char* name) {
     const Feature* feature = &feature_named(name);
     if (std::ranges::find(rules_.not_supported, feature) == rules_.not_supported.end())
       rules_.not_supported.push_back(feature);
   }
 
   /// Returns whether to compute a feature; if the user ignores it, records that it is not computed.
-  bool wanted(const char* name) {
+  bool is_enabled(const char* name) {
     const bool is_ignored = std::ranges::find(ignored_, name) != ignored_.end();
-    if (is_ignored) lacks(name);
+    if (is_ignored) add_unsupported(name);
     return !is_ignored;
   }
 
-  void say(const std::string& words) {
+  void record(const std::string& words) {
     if (by_config_)
       rules_.known.push_back(words);
     else
@@ -451,17 +454,17 @@ class RulesFinder {
     const std::string name = rules_.family->name + std::string(by_config_ ? "" : ", by its names");
     const std::string as =
         std::string("as ") + rules_.family->name + " is" + (by_config_ ? "" : ", by its names");
-    switch (rules_.family->visibility) {
-      case Visibility::past:
+    switch (rules_.family->mask_kind) {
+      case MaskKind::past:
         return set_causal(true, by_config_, as);
-      case Visibility::all:
+      case MaskKind::all:
         if (config_.is_decoder == true) return set_causal(true, true, "as config.json says (is_decoder)");
         return set_causal(false, by_config_, as);
-      case Visibility::by_side:
+      case MaskKind::by_side:
         if (side_ == Side::none) return set_causal(true, false, "as decoders of " + name);
         return set_causal(side_ == Side::decoder, by_config_,
                           (side_ == Side::decoder ? "as decoders of " : "as encoders of ") + name);
-      case Visibility::by_tower: {
+      case MaskKind::by_tower: {
         const bool image = is_image_tower();
         return set_causal(!image, by_config_,
                           (image ? "as the image tower of " : "as the text tower of ") + name);
@@ -483,55 +486,59 @@ class RulesFinder {
   }
 
   void find_positions(bool has_frequencies) {
-    const Positions usual = rules_.family ? rules_.family->positions : Positions::learned;
-    const bool is_either = usual == Positions::rotary_or_alibi && !positions_.alibi && !positions_.rotary;
-    const bool alibi = positions_.alibi.value_or(usual == Positions::alibi && !positions_.rotary);
+    const PositionKind family_positions = rules_.family ? rules_.family->positions : PositionKind::learned;
+    const bool is_either =
+        family_positions == PositionKind::rotary_or_alibi && !positions_.alibi && !positions_.rotary;
+    const bool alibi =
+        positions_.alibi.value_or(family_positions == PositionKind::alibi && !positions_.rotary);
     if (is_either)
-      lacks("alibi");
+      add_unsupported("alibi");
     else if (alibi)
       find_alibi();
-    const bool is_rotary = usual == Positions::rotary || usual == Positions::rotary_or_alibi;
+    const bool is_rotary =
+        family_positions == PositionKind::rotary || family_positions == PositionKind::rotary_or_alibi;
     if (!alibi && is_rotary && !positions_.rotary && !has_frequencies && has_only_common_names())
       rules_.assumed.push_back("no rotary positions, as nothing but the names of projections is that of " +
                                std::string(rules_.family->name));
-    else if (!alibi &&
-             (positions_.rotary || is_rotary || (usual == Positions::rotary_by_tensors && has_frequencies)))
+    else if (!alibi && (positions_.rotary || is_rotary ||
+                        (family_positions == PositionKind::rotary_by_tensors && has_frequencies)))
       find_rotary();
-    if (positions_.relative || usual == Positions::relative) find_bias_table();
+    if (positions_.relative || family_positions == PositionKind::relative) find_bias_table();
     find_window();
   }
 
   void find_alibi() {
-    if (!wanted("alibi")) return;
-    rules_.alibi = LayerAlibi{rules_.family ? rules_.family->slopes : Slopes::bloom};
-    rules_.alibi->largest = positions_.alibi_max.value_or(rules_.alibi->largest);
-    say(std::string("ALiBi's biases by distance") +
-        (rules_.alibi->slopes == Slopes::scaled ? ", scaled as the scores are" : ""));
+    if (!is_enabled("alibi")) return;
+    rules_.alibi = LayerAlibi{rules_.family ? rules_.family->slopes : AlibiSlopes::bloom};
+    rules_.alibi->largest = positions_.alibi_bias_max.value_or(rules_.alibi->largest);
+    record(std::string("ALiBi's biases by distance") +
+           (rules_.alibi->slopes == AlibiSlopes::scaled ? ", scaled as the scores are" : ""));
   }
 
   void find_rotary() {
     const RotaryRule rule = rules_.family ? rules_.family->rotary : RotaryRule();
-    if (!rule.is_supported) return lacks("rotary");
+    if (!rule.is_supported) return add_unsupported("rotary");
     if (!is_rotated()) {
       rules_.known.push_back("no positions, as config.json says of this layer");
       return;
     }
-    if (!wanted("rotary")) return;
-    const bool in_window = positions_.rotation_in_window && !positions_.windowed.empty() && has_window();
-    const ConfigRotary& said = in_window ? *positions_.rotation_in_window : positions_.rotation;
+    if (!is_enabled("rotary")) return;
+    const bool in_window = positions_.window_rotary && !positions_.windowed.empty() && has_window();
+    const ConfigRotary& specified = in_window ? *positions_.window_rotary : positions_.default_rotary;
     LayerRotary found;
     const bool is_metas = std::string_view(layer_.naming->name) == "wq";  // with pairs of adjacent columns
-    found.rotary = said.rotary(rule.interleaved || is_metas);
-    found.fraction = said.fraction.value_or(rule.fraction);
+    found.rotary = specified.rotary(rule.interleaved || is_metas);
+    found.fraction = specified.fraction.value_or(rule.fraction);
     // Implementations that do not read the rotated fraction rotate all columns, and fail with scaling.
-    if (by_config_ && !rules_.family->partial_rotary && (said.fraction || said.dimensions)) {
-      if (found.fraction != 1 && said.scaling.rule != positions::ScalingRule::none) lacks("scaling");
+    if (by_config_ && !rules_.family->reads_rotary_fraction && (specified.fraction || specified.dimensions)) {
+      if (found.fraction != 1 && specified.scaling.rule != positions::ScalingRule::none)
+        add_unsupported("scaling");
       found.fraction = rule.fraction, found.rotary.dimensions.reset();
     }
-    if (!said.other_scaling.empty()) lacks("scaling");
+    if (!specified.unsupported_scaling.empty()) add_unsupported("scaling");
     rules_.rotary = found;
-    say(words_of(found));
-    if (by_config_ && !said.base && !rule.has_fixed_base)
+    record(describe(found));
+    if (by_config_ && !specified.base && !rule.has_fixed_base)
       rules_.assumed.push_back("base 10000, as config.json tells none");
     rules_.assumed.push_back("that the first token is at position 0");
   }
@@ -542,19 +549,19 @@ class RulesFinder {
     for (const char* part : {"SelfAttention.", ""})
       if (const TensorInfo* own = info(layer_.prefix + part + end, 2)) return own;
     for (const TensorInfo& tensor : tensors_)
-      if (tensor.shape.size() == 2 && tensor.name.ends_with(end) && tells_of(tensor.name, layer_, true))
+      if (tensor.shape.size() == 2 && tensor.name.ends_with(end) && belongs_to(tensor.name, layer_, true))
         return &tensor;
     return nullptr;
   }
 
   void find_bias_table() {
     const TensorInfo* found = rules_.family && rules_.family->has_bias_table ? bias_table() : nullptr;
-    if (!found) return lacks("relative");
-    if (!wanted("relative")) return;
+    if (!found) return add_unsupported("relative");
+    if (!is_enabled("relative")) return;
     LayerBiasTable bias{found->name};
     bias.max_distance = positions_.max_distance.value_or(bias.max_distance);
     bias.bidirectional = !rules_.causal;
-    say(words_of(bias));
+    record(describe(bias));
     rules_.bias_table = bias;
   }
 
@@ -562,8 +569,9 @@ class RulesFinder {
   void find_window() {
     if (!positions_.window || *positions_.window == 0 || !has_window()) return;
     const std::size_t width = *positions_.window;
-    if (!rules_.causal && !(rules_.family && rules_.family->window.is_two_sided)) return lacks("window");
-    if (!wanted("window")) return;
+    if (!rules_.causal && !(rules_.family && rules_.family->window.is_two_sided))
+      return add_unsupported("window");
+    if (!is_enabled("window")) return;
     rules_.window = window_of(width, rules_.causal);
     rules_.known.push_back("a sliding window of " + std::to_string(width) + " keys");
   }
@@ -575,7 +583,7 @@ class RulesFinder {
   }
 
   /// Returns the tensors of the query or key norms with factors for all heads: one, or one for each head.
-  std::vector<std::string> norms_of_all_heads(const std::string& side) const {
+  std::vector<std::string> qk_norm_tensors(const std::string& side) const {
     for (const char* dimensions : {"1", "2"})
       if (info(layer_.prefix + side + "_norm.weight", dimensions[0] - '0'))
         return {layer_.prefix + side + "_norm.weight"};
@@ -588,21 +596,21 @@ class RulesFinder {
   }
 
   /// Finds norms over all heads, or with separate factors for each head: OLMo 2, Cohere, StableLM.
-  void find_norms_of_all_heads() {
-    LayerHeadNorms norms{norms_of_all_heads("q"), norms_of_all_heads("k")};
+  void find_qk_norms() {
+    LayerHeadNorms norms{qk_norm_tensors("q"), qk_norm_tensors("k")};
     if (norms.query.empty() || norms.key.empty()) {
-      const bool has_any = rules_.family->norm_over == NormOver::all_heads || positions_.normed ||
+      const bool has_any = rules_.family->norm_over == NormScope::all_heads || positions_.has_qk_norm ||
                            !norms.query.empty() || !norms.key.empty();
-      if (has_any) lacks("norm");
+      if (has_any) add_unsupported("norm");
       return;
     }
-    if (!wanted("norm")) return;
+    if (!is_enabled("norm")) return;
     norms.over = rules_.family->norm_over;
     if (rules_.family->norm.kind == NormKind::layer) norms.rule = attention::NormRule::layer;
     norms.epsilon = config_.epsilon.value_or(rules_.family->norm.epsilon);
-    say(std::string("norms of queries and keys ") +
-        (norms.over == NormOver::all_heads ? "over all heads" : "of each head with weights of its own") +
-        (norms.rule == attention::NormRule::rms ? " (root of the mean square)" : " (standard deviation)"));
+    record(std::string("norms of queries and keys ") +
+           (norms.over == NormScope::all_heads ? "over all heads" : "of each head with weights of its own") +
+           (norms.rule == attention::NormRule::rms ? " (root of the mean square)" : " (standard deviation)"));
     if (!config_.epsilon)
       rules_.assumed.push_back(text::number_text(norms.epsilon) + " in the roots of these norms");
     rules_.head_norms = std::move(norms);
@@ -610,7 +618,7 @@ class RulesFinder {
 
   /// Finds norms of width d_head without biases, as in Qwen 3 and Gemma 3; other norms only by the family.
   void find_head_norms() {
-    if (by_config_ && rules_.family->norm_over != NormOver::head) return find_norms_of_all_heads();
+    if (by_config_ && rules_.family->norm_over != NormScope::head) return find_qk_norms();
     const std::string query = layer_.prefix + "q_norm.weight", key = layer_.prefix + "k_norm.weight";
     const TensorInfo *q = info(query, 1), *k = info(key, 1);
     const TensorInfo* weight = info(layer_.mapping.query.weights.front(), 2);
@@ -620,38 +628,38 @@ class RulesFinder {
     const bool is_of_a_head =
         fits && (rules_.heads.n == 1u || q->shape[0] < weight->shape[layer_.mapping.query.out_by_in ? 0 : 1]);
     if (!is_of_a_head) {
-      if (positions_.normed) lacks("norm");
+      if (positions_.has_qk_norm) add_unsupported("norm");
       return;
     }
-    if (!wanted("norm")) return;
+    if (!is_enabled("norm")) return;
     LayerHeadNorms norms{{query}, {key}};
     norms.plus_one = by_config_ ? rules_.family->norms_plus_one : has_norm_before_the_mlp();
     norms.epsilon = config_.epsilon.value_or(norms.epsilon);
-    say(std::string("norms of each head's queries and keys (root of the mean square") +
-        (norms.plus_one ? ", factors 1 + w)" : ")"));
+    record(std::string("norms of each head's queries and keys (root of the mean square") +
+           (norms.plus_one ? ", factors 1 + w)" : ")"));
     if (!config_.epsilon) rules_.assumed.push_back("1e-6 in the roots of these norms");
     rules_.head_norms = std::move(norms);
   }
 
   void find_sink() {
     const std::string name = layer_.prefix + "sinks";
-    if (!info(name, 1) || !wanted("sinks")) return;
+    if (!info(name, 1) || !is_enabled("sinks")) return;
     rules_.sink = name;
     rules_.known.push_back("learned attention sinks");
   }
 
   /// Sets and records the layout of a fused weight.
-  void cut_fused(const Shape& shape, const std::string& place) {
+  void set_fused_layout(const Shape& shape, const std::string& place) {
     if (rules_.mapping.query.n_parts == 1) return;
-    const Fused fused = rules_.family ? rules_.family->fused : Fused::side_by_side;
+    const FusedLayout fused = rules_.family ? rules_.family->fused : FusedLayout::concatenated;
     const std::string& weight = layer_.mapping.query.weights.front();
-    if (fused == Fused::in_fours && (shape.empty() || shape.front() % 12 != 0))
+    if (fused == FusedLayout::four_blocks && (shape.empty() || shape.front() % 12 != 0))
       throw Error(place + weight + ": expected four blocks of queries, values and keys, as " +
                   rules_.family->name + " has, got " + shape_text(shape));
-    for (Source* source : {&rules_.mapping.query, &rules_.mapping.key, &rules_.mapping.value})
+    for (ProjectionSource* source : {&rules_.mapping.query, &rules_.mapping.key, &rules_.mapping.value})
       source->fused = fused;
-    rules_.known.push_back(weight + (fused == Fused::by_head ? " cut by head"
-                                     : fused == Fused::in_fours
+    rules_.known.push_back(weight + (fused == FusedLayout::by_head ? " cut by head"
+                                     : fused == FusedLayout::four_blocks
                                          ? " cut into four blocks of queries, values and keys"
                                          : " cut into bands"));
   }
@@ -680,14 +688,14 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
   for (const bool with_output : {true, false})  // the output's name tells Llama's q_proj from OPT's
     for (const Naming& naming : namings())
       for (const TensorInfo& info : tensors) {
-        auto layer = layer_at(names, info.name, naming);
+        auto layer = match_layer(names, info.name, naming);
         if (layer && has_output(*layer) == with_output && found.insert(info.name).second)
           layers.push_back(std::move(*layer));
       }
-  std::ranges::sort(layers, text::comes_before, &Layer::prefix);
+  std::ranges::sort(layers, text::natural_less, &Layer::prefix);
   std::stable_partition(layers.begin(), layers.end(),
                         [&](const Layer& layer) { return !is_cross(tensors, layer); });
-  return joined_heads(std::move(layers), names);
+  return join_heads(std::move(layers), names);
 }
 
 const Layer& choose_layer(std::span<const Layer> layers, const std::string& chosen,
@@ -696,7 +704,7 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
     throw Error(place + "expected a checkpoint of a known layout, found no attention in it");
   for (const Layer& layer : layers)
     if (layer.prefix == chosen || layer.prefix == chosen + ".") return layer;
-  const auto index = text::parse_whole_number(chosen);
+  const auto index = text::parse_unsigned(chosen);
   if (!index || *index >= layers.size())
     throw Error(place + "expected a layer from 0 (" + layers.front().prefix + ") to " +
                 std::to_string(layers.size() - 1) + " (" + layers.back().prefix + "), got " +
@@ -726,29 +734,31 @@ std::vector<std::string> LayerRules::tensors() const {
   return names;
 }
 
-LayerRules rules_of(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                    const std::string& place, std::span<const std::string> ignored) {
+LayerRules infer_layer_rules(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
+                             const std::string& place, std::span<const std::string> ignored) {
   LayerRules rules;
   rules.mapping = layer.mapping;
   RulesFinder(rules, tensors, layer, config, ignored).find(place);
   return rules;
 }
 
-attention::Scale scale_of(const LayerRules& rules, const Config& all, const Layer& layer,
-                          std::size_t d_head) {
-  const ConfigScale& said = part_for(all, layer.prefix).scale;
-  const bool scaled = said.scaled && (!rules.family || rules.family->is_scaled);
-  return scale_by(said, scaled, number_of(layer), d_head);
+attention::Scale layer_scale(const LayerRules& rules, const Config& all, const Layer& layer,
+                             std::size_t d_head) {
+  const ConfigScale& specified = config_for_layer(all, layer.prefix).scale;
+  const bool scaled = specified.scaled && (!rules.family || rules.family->is_scaled);
+  return scale_from_config(specified, scaled, layer_number(layer), d_head);
 }
 
-attention::Scale scale_by(const ConfigScale& said, bool scaled, std::size_t layer, std::size_t d_head) {
+attention::Scale scale_from_config(const ConfigScale& specified, bool scaled, std::size_t layer,
+                                   std::size_t d_head) {
   using attention::ScaleRule;
-  if (said.factor) return {ScaleRule::factor, *said.factor};
-  if (scaled && !said.by_layer && !said.scalar && said.relative_terms == 0) return {};
-  if (!scaled && !said.by_layer) return {ScaleRule::none, 1};
-  const double width = said.scalar.value_or(static_cast<double>(d_head * (1 + said.relative_terms)));
+  if (specified.factor) return {ScaleRule::factor, *specified.factor};
+  if (scaled && !specified.by_layer && !specified.scalar && specified.relative_terms == 0) return {};
+  if (!scaled && !specified.by_layer) return {ScaleRule::none, 1};
+  const double width =
+      specified.scalar.value_or(static_cast<double>(d_head * (1 + specified.relative_terms)));
   double factor = scaled ? 1 / std::sqrt(width) : 1;
-  if (said.by_layer) factor /= static_cast<double>(layer) + 1;
+  if (specified.by_layer) factor /= static_cast<double>(layer) + 1;
   return {ScaleRule::factor, factor};
 }
 

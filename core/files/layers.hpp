@@ -15,29 +15,29 @@
 namespace core::formats::checkpoints {
 
 /// Location of one projection in a file.
-struct Source {
+struct ProjectionSource {
   std::vector<std::string> weights;   ///< tensors to concatenate along d_out: one, or one for each head
   std::vector<std::string> biases;    ///< one for each weight, or none
   bool out_by_in = false;             ///< [out, in], as in torch.nn.Linear; otherwise [in, out] (x·W)
   std::size_t part = 0, n_parts = 1;  ///< of d_out: 0, 1, 2 of 3 for queries, keys, values
-  std::size_t bias_part = 0, n_bias_parts = 1;  ///< the same for the bias
-  Fused fused = Fused::side_by_side;            ///< layout of the parts
-  bool head_first = false;                      ///< a tensor of three dimensions, heads first
-  friend bool operator==(const Source&, const Source&) = default;
+  std::size_t bias_part = 0, n_bias_parts = 1;    ///< the same for the bias
+  FusedLayout fused = FusedLayout::concatenated;  ///< layout of the parts
+  bool head_first = false;                        ///< a tensor of three dimensions, heads first
+  friend bool operator==(const ProjectionSource&, const ProjectionSource&) = default;
 };
 
 /// Location of all projections of one attention.
-struct Mapping {
-  Source query, key, value;
-  std::optional<Source> output;
-  friend bool operator==(const Mapping&, const Mapping&) = default;
+struct ProjectionMapping {
+  ProjectionSource query, key, value;
+  std::optional<ProjectionSource> output;
+  friend bool operator==(const ProjectionMapping&, const ProjectionMapping&) = default;
 };
 
 /// One attention found in a file.
 struct Layer {
   std::string prefix;  ///< of its tensor names: "h.2.attn."
   const Naming* naming;
-  Mapping mapping;
+  ProjectionMapping mapping;
   std::size_t n_heads = 0;  ///< if the tensors reveal it, else 0
 };
 
@@ -61,7 +61,7 @@ struct LayerRotary {
 };
 
 struct LayerAlibi {
-  Slopes slopes = Slopes::bloom;
+  AlibiSlopes slopes = AlibiSlopes::bloom;
   double largest = 8;  ///< the last slope is 2^−largest
 };
 
@@ -77,7 +77,7 @@ struct LayerHeadNorms {
   bool plus_one = false;  ///< whether factors are 1 + the tensor's numbers, as in Gemma
   double epsilon = 1e-6;
   attention::NormRule rule = attention::NormRule::rms;
-  attention::NormOver over = attention::NormOver::head;
+  attention::NormScope over = attention::NormScope::head;
 };
 
 /// Returns a window of n_keys: the query's own and those before it; without a causal mask, half of them on
@@ -90,7 +90,7 @@ constexpr attention::MaskWindow window_of(std::size_t n_keys, bool causal) {
 /// Features of a layer's attention, known or assumed, before its tensors are read.
 struct LayerRules {
   const Family* family = nullptr;  ///< or nullptr if unknown
-  Mapping mapping;                 ///< of the layer, with fused weights split as in this family
+  ProjectionMapping mapping;       ///< of the layer, with fused weights split as in this family
   std::string unknown_type;        ///< model_type, if it is of no known family, or ""
   bool causal = true;
   bool is_cross = false;                      ///< its keys and values come from another sequence
@@ -114,15 +114,16 @@ struct LayerRules {
 ///
 /// A feature named in ignored is not computed even if it is supported. Throws core::Error, "PLACETENSOR: …",
 /// when the layout of a fused weight is unknown.
-LayerRules rules_of(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                    const std::string& place, std::span<const std::string> ignored = {});
+LayerRules infer_layer_rules(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
+                             const std::string& place, std::span<const std::string> ignored = {});
 
 /// Returns the scale of a layer's scores.
-attention::Scale scale_of(const LayerRules& rules, const Config& config, const Layer& layer,
-                          std::size_t d_head);
+attention::Scale layer_scale(const LayerRules& rules, const Config& config, const Layer& layer,
+                             std::size_t d_head);
 
 /// Returns the scale for the values of a configuration; scaled: whether scores are divided by √d_head.
-attention::Scale scale_by(const ConfigScale& said, bool scaled, std::size_t layer, std::size_t d_head);
+attention::Scale scale_from_config(const ConfigScale& specified, bool scaled, std::size_t layer,
+                                   std::size_t d_head);
 
 /// Attention of one layer, as read from a checkpoint.
 struct Attention {
@@ -139,33 +140,33 @@ struct HeadCount {
 };
 
 /// Split of a fused weight into queries, keys and values.
-struct Share {
+struct FusedSplit {
   std::size_t d_head, kv_heads;
 };
 
 /// Returns the columns of queries (0), keys (1) or values (2) in a fused weight of (n_heads + 2 · kv_heads) ·
 /// d_head columns; kv_heads divides n_heads.
-arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused);
+arma::uvec fused_columns(std::size_t part, const FusedSplit& split, std::size_t n_heads, FusedLayout fused);
 
 /// Reads the projections of a mapping, transposed and split so that each is used as x·W.
 ///
 /// Keys and values may have fewer heads than queries (GQA); an output projection with other inputs is
 /// ignored, with a note. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or the
 /// number of heads.
-Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
-                         const Token& progress);
+Attention read_attention(const TensorFile& file, const ProjectionMapping& mapping, const HeadCount& heads,
+                         const StopToken& progress);
 
 /// Returns the heads of a layer, as given by the user, its tensors or the configuration. Throws core::Error,
 /// with advice, if none of them gives their number, or if the tensors contradict the user.
-HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
-                   std::optional<std::size_t> said);
+HeadCount resolve_head_count(const TensorFile& file, const Layer& layer, const LayerRules& rules,
+                             std::optional<std::size_t> specified);
 
 /// Returns ALiBi's slopes for heads of this number and width.
-positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head);
+positions::Alibi make_alibi(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head);
 
 /// Reads the features that a layer adds to the original attention. Throws core::Error, "FILE: …", when they
 /// do not fit the number or width of the heads.
 attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
-                                    std::size_t kv_heads, std::size_t d_head, const Token& progress);
+                                    std::size_t kv_heads, std::size_t d_head, const StopToken& progress);
 
 }  // namespace core::formats::checkpoints

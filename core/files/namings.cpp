@@ -54,7 +54,7 @@ std::vector<Naming> naming_table() {
   using enum Orientation;
   return {
       fused_weight("gpt2", "GPT-2: c_attn holds queries, keys and values side by side", "GPT-2", causal,
-                   "c_attn.weight", "c_attn.bias", "c_proj", by_shape),
+                   "c_attn.weight", "c_attn.bias", "c_proj", inferred_from_shape),
       linear("llama", "Llama and Mistral: q_proj, k_proj, v_proj, o_proj", "Llama", causal,
              {"q_proj", "k_proj", "v_proj"}, "o_proj"),
       linear("opt", "OPT, BART, CLIP: q_proj, k_proj, v_proj, out_proj", "", causal,

@@ -20,7 +20,7 @@ constexpr uint64_t unpacked_at_once = uint64_t{1} << 18;
 constexpr uint64_t max_members = 1 << 20;
 constexpr uint64_t max_ratio = 1032;  // of deflate: 258 bytes from 2 bits
 
-std::string words_of(int code) {
+std::string zip_error_text(int code) {
   switch (code) {
     case ZIP_ER_NOZIP:
       return "its directory is missing, it may have been cut short";
@@ -43,14 +43,14 @@ std::string words_of(int code) {
   return words;
 }
 
-std::string words_of_lengths(uint64_t unpacked, uint64_t claimed) {
+std::string length_mismatch_text(uint64_t unpacked, uint64_t claimed) {
   return "it unpacks to " + std::to_string(unpacked) + " bytes and claims " + std::to_string(claimed);
 }
 
 }  // namespace
 
 /// State of libzip for an archive and the member that was read last.
-struct ZipArchive::Reading {
+struct ZipArchive::State {
   struct Close {
     void operator()(zip* open) const { zip_discard(open); }
     void operator()(zip_file* open) const { zip_fclose(open); }
@@ -72,7 +72,7 @@ struct ZipArchive::Reading {
   void open(const ZipMember& member) {
     file.reset();
     file.reset(zip_fopen_index(archive.get(), member.index, 0));
-    if (!file) fail(member, words_of(zip_error_code_zip(zip_get_error(archive.get()))));
+    if (!file) fail(member, zip_error_text(zip_error_code_zip(zip_get_error(archive.get()))));
     index = member.index;
     at = 0;
   }
@@ -80,7 +80,7 @@ struct ZipArchive::Reading {
   /// Reads the next bytes and returns their number.
   uint64_t read(const ZipMember& member, char* bytes, uint64_t count) {
     const zip_int64_t got = zip_fread(file.get(), bytes, count);
-    if (got < 0) fail(member, words_of(zip_error_code_zip(zip_file_get_error(file.get()))));
+    if (got < 0) fail(member, zip_error_text(zip_error_code_zip(zip_file_get_error(file.get()))));
     at += static_cast<uint64_t>(got);
     return static_cast<uint64_t>(got);
   }
@@ -109,37 +109,37 @@ bool looks_like_zip(std::string_view begin) {
   return begin.starts_with("PK\3\4") || begin.starts_with("PK\5\6");
 }
 
-ZipArchive::ZipArchive(const std::filesystem::path& path) : reading_(std::make_shared<Reading>()) {
-  Reading& r = *reading_;
+ZipArchive::ZipArchive(const std::filesystem::path& path) : state_(std::make_shared<State>()) {
+  State& r = *state_;
   r.path = path;
   const system::OpenFile file(path);  // rejects a pipe, for which libzip would wait
   int error = ZIP_ER_NOZIP;           // libzip takes an empty file for an empty archive
   if (file.size() > 0) r.archive.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
-  if (!r.archive) r.fail(words_of(error));
+  if (!r.archive) r.fail(zip_error_text(error));
   const auto n_members = static_cast<uint64_t>(zip_get_num_entries(r.archive.get(), 0));
   if (n_members > max_members) r.fail("it claims " + std::to_string(n_members) + " members");
   for (uint64_t index = 0; index < n_members; ++index) members_.push_back(r.member_at(index));
 }
 
 std::string ZipArchive::begin(const ZipMember& member, uint64_t count) const {
-  Reading& r = *reading_;
+  State& r = *state_;
   const std::lock_guard lock(r.mutex);
   r.open(member);
   std::string begin(std::min(count, member.size), '\0');
   if (const uint64_t got = r.read(member, begin.data(), begin.size()); got < begin.size())
-    r.fail(member, words_of_lengths(got, member.size));
+    r.fail(member, length_mismatch_text(got, member.size));
   return begin;
 }
 
 std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t count,
-                              const Token& progress) const {
-  Reading& r = *reading_;
+                              const StopToken& progress) const {
+  State& r = *state_;
   const std::lock_guard lock(r.mutex);
   const bool is_checked = r.checked.contains(member.index);
   if (!r.file || r.index != member.index || r.at > (is_checked ? from : 0)) r.open(member);
   if (is_checked && !member.deflated) {
     if (zip_fseek(r.file.get(), static_cast<zip_int64_t>(from), SEEK_SET) != 0)
-      r.fail(member, words_of(zip_error_code_zip(zip_file_get_error(r.file.get()))));
+      r.fail(member, zip_error_text(zip_error_code_zip(zip_file_get_error(r.file.get()))));
     r.at = from;
   }
   const uint64_t until = is_checked ? from + count : UINT64_MAX;
@@ -156,14 +156,14 @@ std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t c
     if (r.at > member.size)
       r.fail(member, "it unpacks to more than the " + std::to_string(member.size) + " bytes that it claims");
   }
-  if (r.at < (is_checked ? until : member.size)) r.fail(member, words_of_lengths(r.at, member.size));
+  if (r.at < (is_checked ? until : member.size)) r.fail(member, length_mismatch_text(r.at, member.size));
   r.checked.insert(member.index);
   return wanted;
 }
 
 Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member) {
   return [archive = std::move(archive), member = std::move(member)](
-             uint64_t from, uint64_t count, std::string& buffer, const Token& progress) {
+             uint64_t from, uint64_t count, std::string& buffer, const StopToken& progress) {
     buffer = archive->bytes(member, from, count, progress);
     return std::string_view(buffer);
   };
@@ -201,7 +201,7 @@ class NpyHeaderReader {
         fail("the keys 'descr', 'fortran_order' and 'shape', each once");
       if (!accept(',') && !next_is('}')) fail("',' or '}'");
     }
-    skip_blanks();
+    skip_spaces();
     if (!rest_.empty()) fail("nothing after '}'");
     if (!descr || !fortran_order || !shape) fail("the keys 'descr', 'fortran_order' and 'shape'");
     return {*descr, *fortran_order, *shape};
@@ -213,9 +213,9 @@ class NpyHeaderReader {
                 (rest_.empty() ? "its end" : quoted_briefly(rest_.substr(0, 20))));
   }
 
-  void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
+  void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
   bool next_is(char c) {
-    skip_blanks();
+    skip_spaces();
     return rest_.starts_with(c);
   }
   bool accept(char c) {
@@ -228,7 +228,7 @@ class NpyHeaderReader {
   }
 
   std::string quoted() {
-    skip_blanks();
+    skip_spaces();
     const char quote = next_is('"') ? '"' : '\'';
     if (!next_is(quote)) fail("a text in quotes");
     const std::size_t end = rest_.find(quote, 1);
@@ -253,7 +253,7 @@ class NpyHeaderReader {
   }
 
   bool boolean() {
-    skip_blanks();
+    skip_spaces();
     for (const bool value : {false, true}) {
       const std::string_view word = value ? "True" : "False";
       if (!rest_.starts_with(word)) continue;
@@ -267,8 +267,8 @@ class NpyHeaderReader {
     Shape shape;
     expect('(');
     while (!accept(')')) {
-      skip_blanks();
-      const auto length = text::take_whole_number(rest_);
+      skip_spaces();
+      const auto length = text::consume_unsigned(rest_);
       if (!length) fail("a length of at most 2^64 - 1");
       if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
       shape.push_back(*length);
@@ -285,7 +285,7 @@ class NpyHeaderReader {
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::uint64_t max_npy_header = std::uint64_t{1} << 20;
 
-std::string unknown_type(const std::string& descr) {
+std::string unsupported_dtype_text(const std::string& descr) {
   if (descr.find('O') != descr.npos)
     return "expected numbers, got Python objects (pickle), which are never opened";
   if (descr.find('c') != descr.npos)
@@ -297,7 +297,7 @@ std::string unknown_type(const std::string& descr) {
 void read_type(const std::string& descr, RawTensor& tensor) {
   const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
-    throw Error(tensor.place + unknown_type(descr));
+    throw Error(tensor.place + unsupported_dtype_text(descr));
   tensor.big_endian = descr[0] == '>';
   if (const auto dtype = find_dtype(code, &DtypeNames::npy)) {
     tensor.info.dtype = *dtype;
@@ -306,28 +306,29 @@ void read_type(const std::string& descr, RawTensor& tensor) {
   }
   if (!code.starts_with('U') || code.size() < 2 || code.size() > 7 ||
       code.find_first_not_of("0123456789", 1) != code.npos)
-    throw Error(tensor.place + unknown_type(descr));
+    throw Error(tensor.place + unsupported_dtype_text(descr));
   tensor.info.dtype = Dtype::text;
   tensor.item_bytes = 4 * std::stoull(code.substr(1));
-  if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // fits any number of texts
+  if (tensor.item_bytes == 0)
+    throw Error(tensor.place + unsupported_dtype_text(descr));  // fits any number of texts
 }
 
 /// Returns the tensor of a .npy file of n_bytes, read by fetch; reads only its header.
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
-  Token unseen;
+  StopToken no_progress;
   std::string buffer;
   RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, {}, std::move(place), {}};
   constexpr std::uint64_t shortest = 10;
-  if (n_bytes < shortest || !looks_like_npy(fetch(0, shortest, buffer, unseen)))
+  if (n_bytes < shortest || !looks_like_npy(fetch(0, shortest, buffer, no_progress)))
     throw Error(tensor.place + "expected a .npy file, which begins with \\x93NUMPY");
-  const int version = fetch(0, shortest, buffer, unseen)[npy_magic.size()];
+  const int version = fetch(0, shortest, buffer, no_progress)[npy_magic.size()];
   if (version < 1 || version > 3)
     throw Error(tensor.place + "expected version 1, 2 or 3 of the .npy format, got " +
                 std::to_string(version & 0xff));
   const std::uint64_t before_header = version == 1 ? 10 : 12, length_at = 8;
   if (n_bytes < before_header) throw Error(tensor.place + "expected a header, got the end of the file");
-  const std::uint64_t length =
-      little_endian(fetch(0, before_header, buffer, unseen).substr(length_at, before_header - length_at));
+  const std::uint64_t length = little_endian(
+      fetch(0, before_header, buffer, no_progress).substr(length_at, before_header - length_at));
   if (length > n_bytes - before_header)
     throw Error(tensor.place + "expected a header of " + std::to_string(length) + " bytes, got a file of " +
                 std::to_string(n_bytes));
@@ -336,7 +337,7 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
                 " bytes, got " + std::to_string(length));
   const std::uint64_t data_at = tensor.begin = before_header + length;
   const NpyHeader header =
-      NpyHeaderReader(fetch(0, data_at, buffer, unseen).substr(before_header), tensor.place).header();
+      NpyHeaderReader(fetch(0, data_at, buffer, no_progress).substr(before_header), tensor.place).header();
   read_type(header.descr, tensor);
   tensor.info.shape = header.shape;
   const auto expected = byte_count(tensor);
@@ -344,7 +345,7 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
     throw Error(tensor.place + "expected " + (expected ? std::to_string(*expected) : "more than 2^62") +
                 " bytes for " + dtype_name(tensor.info.dtype) + " " + shape_text(header.shape) + ", got " +
                 std::to_string(n_bytes - data_at));
-  if (header.fortran_order) tensor.strides = columns_first(header.shape);
+  if (header.fortran_order) tensor.strides = column_major_strides(header.shape);
   return tensor;
 }
 
@@ -357,14 +358,14 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
   const std::string place = file_name + ": " + name + ": ";
   if (!member.problem.empty()) throw Error(place + member.problem);
   // The header is read unchecked; numbers are returned only after the member's checksum is verified.
-  const Fetch begin = [&](uint64_t from, uint64_t count, std::string& buffer, const Token&) {
+  const Fetch begin = [&](uint64_t from, uint64_t count, std::string& buffer, const StopToken&) {
     if (buffer.size() < from + count) buffer = archive->begin(member, std::max(short_header, from + count));
     if (buffer.size() < from + count) throw Error(place + "expected a .npy header, got the end of the file");
     return std::string_view(buffer).substr(from, count);
   };
   RawTensor tensor = npy_tensor(name, place, member.size, begin);
   tensor.fetch = fetch_from(archive, member);
-  return entry_of(std::move(tensor));
+  return make_entry(std::move(tensor));
 }
 
 }  // namespace
@@ -373,23 +374,23 @@ bool looks_like_npy(std::string_view begin) {
   return begin.starts_with(npy_magic);
 }
 
-TensorFile open_npy(const std::filesystem::path& path, const Token&) {
-  const auto file = std::make_shared<const system::OpenFile>(path, system::OpenFile::Keeps::closed);
+TensorFile open_npy(const std::filesystem::path& path, const StopToken&) {
+  const auto file = std::make_shared<const system::OpenFile>(path, system::OpenFile::BetweenReads::closed);
   RawTensor tensor = npy_tensor(path.stem().string(), path.string() + ": ", file->size(), fetch_from(file));
   tensor.fetch = fetch_from(file);
-  return {path, "npy", {entry_of(std::move(tensor))}};
+  return {path, "npy", {make_entry(std::move(tensor))}};
 }
 
-TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_npz(const std::filesystem::path& path, const StopToken& progress) {
   const auto archive = std::make_shared<const ZipArchive>(path);
-  if (std::ranges::any_of(archive->members(), is_pickle_of_pytorch, &ZipMember::name))
+  if (std::ranges::any_of(archive->members(), is_torch_pickle_name, &ZipMember::name))
     return open_pytorch(path, progress);
   std::vector<TensorFile::Entry> entries;
-  Skipped skipped(path.string() + ": ");
+  SkipNotes skipped(path.string() + ": ");
   for (const ZipMember& member : archive->members()) {
     progress.add(0);
     if (member.name.ends_with(npy_ending))
-      skipped.unless([&] { entries.push_back(entry_of_member(archive, member, path.string())); });
+      skipped.run_or_note([&] { entries.push_back(entry_of_member(archive, member, path.string())); });
     else if (!member.name.ends_with('/'))
       skipped.note(quoted_briefly(member.name) + " is no .npy file");
   }

@@ -107,7 +107,7 @@ struct Pickle {
   PickleValue::Index root = 0;
   std::vector<PickledStorage> storages;
   std::vector<PickledTensor> tensors;
-  std::string foreign;  ///< the first unknown function or class, or ""
+  std::string unknown_name;  ///< the first unknown function or class, or ""
 
   /// Returns the "module.name" of a name, or of the function or class of an object.
   const std::string& name_of(const PickleValue& value) const {
@@ -138,7 +138,7 @@ constexpr std::array advices{Advice{"numpy.", "save arrays with numpy.savez"},
                              Advice{"", "save them alone, such as model.state_dict()"}};
 
 /// Returns a name for a message: the file may contain any bytes.
-std::string shown(const std::string& name) {
+std::string printable_name(const std::string& name) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   };
@@ -149,7 +149,7 @@ std::string shown(const std::string& name) {
 [[noreturn]] void refuse_name(const std::string& name, const std::string& place) {
   const auto advice =
       std::ranges::find_if(advices, [&](const Advice& a) { return name.starts_with(a.begins); });
-  throw Error(place + "holds " + shown(name) + ", only tensors can be read: " + advice->words);
+  throw Error(place + "holds " + printable_name(name) + ", only tensors can be read: " + advice->words);
 }
 
 std::optional<Dtype> dtype_of(std::string_view name) {
@@ -177,7 +177,7 @@ class Arguments {
   std::uint64_t whole(std::size_t index, const char* expected) const {
     return not_negative(at(index, PickleKind::whole, expected), expected);
   }
-  std::vector<std::uint64_t> wholes(std::size_t index, const char* expected) const {
+  std::vector<std::uint64_t> whole_numbers(std::size_t index, const char* expected) const {
     const PickleValue& list = at(index, PickleKind::tuple, expected);
     if (list.items.size() > max_dimensions)
       throw Error(place_ + "expected at most 32 dimensions, got " + std::to_string(list.items.size()));
@@ -200,13 +200,13 @@ class Arguments {
 };
 
 /// Does the same as torch._utils._rebuild_tensor, _v2 and _v3, which has its own dtype (typed).
-PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, const std::string& place) {
+PickleValue rebuild_tensor(Pickle& pickle, const Arguments& arguments, bool typed, const std::string& place) {
   PickledTensor tensor;
   tensor.storage = static_cast<std::size_t>(arguments.at(0, PickleKind::storage, "a storage").whole);
   tensor.offset = arguments.whole(1, "an offset");
-  const auto lengths = arguments.wholes(2, "lengths");
+  const auto lengths = arguments.whole_numbers(2, "lengths");
   tensor.shape.assign(lengths.begin(), lengths.end());
-  tensor.strides = arguments.wholes(3, "strides");
+  tensor.strides = arguments.whole_numbers(3, "strides");
   if (tensor.strides.size() != tensor.shape.size())
     throw Error(place + "damaged: expected a stride for each of " + std::to_string(tensor.shape.size()) +
                 " lengths, got " + std::to_string(tensor.strides.size()));
@@ -215,7 +215,7 @@ PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, cons
     const PickleValue& name = arguments.at(6, PickleKind::name, "a type of numbers");
     const auto dtype = dtype_of(name.text);
     if (!dtype)
-      throw Error(place + "holds numbers of the type " + shown(name.text) +
+      throw Error(place + "holds numbers of the type " + printable_name(name.text) +
                   ", which are not read: save them as float32");
     tensor.dtype = *dtype;
   }
@@ -251,7 +251,7 @@ bool has_key(const Pickle& pickle, const PickleValue& dict, std::string_view key
 void refuse_module(const Pickle& pickle, const PickleValue& state, const std::string& outermost,
                    const std::string& place) {
   if (has_key(pickle, state, "_parameters") && has_key(pickle, state, "_modules"))
-    throw Error(place + "holds a torch.nn.Module (" + shown(outermost) +
+    throw Error(place + "holds a torch.nn.Module (" + printable_name(outermost) +
                 "), only tensors can be read: save model.state_dict()");
 }
 
@@ -259,10 +259,10 @@ void refuse_module(const Pickle& pickle, const PickleValue& state, const std::st
 /// nothing for any other function.
 ///
 /// Throws core::Error for arguments that do not fit.
-std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, const PickleValue& tuple,
-                                  const std::string& place) {
+std::optional<PickleValue> call_known_function(Pickle& pickle, const PickleValue& function,
+                                               const PickleValue& tuple, const std::string& place) {
   const std::string& name = function.text;
-  const Arguments arguments(pickle, tuple, place, shown(name));
+  const Arguments arguments(pickle, tuple, place, printable_name(name));
   if (name == "collections.OrderedDict") return ordered_dict(pickle, arguments, place);
   if (name == "torch.Size") {
     const PickleValue* lengths = arguments.any(0);
@@ -270,9 +270,9 @@ std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, c
     return arguments.at(0, PickleKind::tuple, "lengths");
   }
   if (name == "torch._utils._rebuild_parameter") return arguments.at(0, PickleKind::tensor, "a tensor");
-  if (name == "torch._utils._rebuild_tensor_v3") return rebuilt(pickle, arguments, true, place);
+  if (name == "torch._utils._rebuild_tensor_v3") return rebuild_tensor(pickle, arguments, true, place);
   if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_tensor")
-    return rebuilt(pickle, arguments, false, place);
+    return rebuild_tensor(pickle, arguments, false, place);
   if (name == "_codecs.encode" || name == "__builtin__.bytes")  // as protocol 2 writes bytes
     return PickleValue{PickleKind::bytes};
   return std::nullopt;
@@ -280,7 +280,7 @@ std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, c
 
 /// Returns the storage for a tuple ('storage', type, key, device, count), or the class for ('module', class,
 /// …). Throws core::Error.
-PickleValue storage_named(Pickle& pickle, const PickleValue& tuple, const std::string& place) {
+PickleValue resolve_persistent_id(Pickle& pickle, const PickleValue& tuple, const std::string& place) {
   const Arguments arguments(pickle, tuple, place, "storage");
   if (tuple.kind != PickleKind::tuple) throw Error(place + "damaged: expected a storage by its key");
   const std::string& word = arguments.at(0, PickleKind::text, "a word").text;
@@ -326,7 +326,7 @@ class Unpickler {
       const auto code = static_cast<unsigned char>(bytes_.take(1)[0]);
       if (is_first) says_protocol_ = code == protocol_follows;
       if (code == '.') break;
-      step(code);
+      execute(code);
     }
     pickle_.root = pop();
     return std::move(pickle_);
@@ -342,7 +342,7 @@ class Unpickler {
     push(static_cast<PickleValue::Index>(pickle_.values.size()));
     return pickle_.values.emplace_back(PickleValue{kind});
   }
-  void make(PickleValue value) { new_value(value.kind) = std::move(value); }
+  void push_value(PickleValue value) { new_value(value.kind) = std::move(value); }
 
   PickleValue::Index pop() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) bytes_.fail("expected a value, got none");
@@ -375,21 +375,21 @@ class Unpickler {
     return value(index).text;
   }
 
-  void make_whole(std::int64_t number) { new_value(PickleKind::whole).whole = number; }
+  void push_whole(std::int64_t number) { new_value(PickleKind::whole).whole = number; }
   /// Pushes a little-endian signed number of n_bytes.
-  void make_long(std::uint64_t n_bytes) {
-    if (n_bytes > 8) return make({PickleKind::large, 0, std::string(bytes_.take(n_bytes)), {}});
+  void push_long(std::uint64_t n_bytes) {
+    if (n_bytes > 8) return push_value({PickleKind::large, 0, std::string(bytes_.take(n_bytes)), {}});
     const std::uint64_t unused = 64 - 8 * n_bytes;
     const std::uint64_t number = n_bytes == 0 ? 0 : bytes_.number(n_bytes) << unused;
-    make_whole(n_bytes == 0 ? 0 : std::bit_cast<std::int64_t>(number) >> unused);
+    push_whole(n_bytes == 0 ? 0 : std::bit_cast<std::int64_t>(number) >> unused);
   }
 
-  void make_text(PickleKind kind, std::uint64_t n_length_bytes) {
-    make({kind, 0, std::string(bytes_.take(bytes_.number(n_length_bytes))), {}});
+  void push_text(PickleKind kind, std::uint64_t n_length_bytes) {
+    push_value({kind, 0, std::string(bytes_.take(bytes_.number(n_length_bytes))), {}});
   }
 
   /// Executes an opcode.
-  void step(unsigned char code) {
+  void execute(unsigned char code) {
     switch (code) {
       // numbers
       case 'N':
@@ -398,59 +398,59 @@ class Unpickler {
       case 0x89:
         return push(1);
       case 'K':
-        return make_whole(static_cast<std::int64_t>(bytes_.number(1)));
+        return push_whole(static_cast<std::int64_t>(bytes_.number(1)));
       case 'M':
-        return make_whole(static_cast<std::int64_t>(bytes_.number(2)));
+        return push_whole(static_cast<std::int64_t>(bytes_.number(2)));
       case 'J':
-        return make_long(4);
+        return push_long(4);
       case 0x8a:
-        return make_long(bytes_.number(1));
+        return push_long(bytes_.number(1));
       case 0x8b:
-        return make_long(bytes_.number(4));
+        return push_long(bytes_.number(4));
       case 'G':
         bytes_.take(8);
-        return make({PickleKind::real});
+        return push_value({PickleKind::real});
       // texts and bytes
       case 0x8c:
       case 'U':  // of Python 2
-        return make_text(PickleKind::text, 1);
+        return push_text(PickleKind::text, 1);
       case 'X':
       case 'T':
-        return make_text(PickleKind::text, 4);
+        return push_text(PickleKind::text, 4);
       case 0x8d:
-        return make_text(PickleKind::text, 8);
+        return push_text(PickleKind::text, 8);
       case 'C':
-        return make_text(PickleKind::bytes, 1);
+        return push_text(PickleKind::bytes, 1);
       case 'B':
-        return make_text(PickleKind::bytes, 4);
+        return push_text(PickleKind::bytes, 4);
       case 0x8e:
       case 0x96:
-        return make_text(PickleKind::bytes, 8);
+        return push_text(PickleKind::bytes, 8);
       // lists, tuples and dicts
       case '(':
         if (marks_.size() == max_values) bytes_.fail("expected at most 2^20 marks, got more");
         return marks_.push_back(stack_.size());
       case ')':
-        return make({PickleKind::tuple});
+        return push_value({PickleKind::tuple});
       case 0x85:
       case 0x86:
       case 0x87:
-        return make({PickleKind::tuple, 0, {}, pop_some(code - 0x84u)});
+        return push_value({PickleKind::tuple, 0, {}, pop_some(code - 0x84u)});
       case 't':
-        return make({PickleKind::tuple, 0, {}, pop_to_mark()});
+        return push_value({PickleKind::tuple, 0, {}, pop_to_mark()});
       case ']':
-        return make({PickleKind::list});
+        return push_value({PickleKind::list});
       case 'l':
-        return make({PickleKind::list, 0, {}, pop_to_mark()});
+        return push_value({PickleKind::list, 0, {}, pop_to_mark()});
       case 'a':
         return add(pop_some(1), PickleKind::list);
       case 'e':
         return add(pop_to_mark(), PickleKind::list);
       case '}':
-        return make({PickleKind::dict});
+        return push_value({PickleKind::dict});
       case 'd': {
         const std::vector<PickleValue::Index> items = pop_to_mark();
-        make({PickleKind::dict});
+        push_value({PickleKind::dict});
         return add(items, PickleKind::dict);
       }
       case 's':
@@ -470,15 +470,15 @@ class Unpickler {
       case '2':
         return push(top());
       case 'q':
-        return keep(bytes_.number(1));
+        return memoize(bytes_.number(1));
       case 'r':
-        return keep(bytes_.number(4));
+        return memoize(bytes_.number(4));
       case 0x94:
-        return keep(memo_.size());
+        return memoize(memo_.size());
       case 'h':
-        return recall(bytes_.number(1));
+        return push_memoized(bytes_.number(1));
       case 'j':
-        return recall(bytes_.number(4));
+        return push_memoized(bytes_.number(4));
       // names and calls
       case protocol_follows:
         if (bytes_.number(1) > highest_protocol) bytes_.fail("expected protocol 2 to 5, got a later one");
@@ -488,13 +488,13 @@ class Unpickler {
         return;
       case 'c': {
         const std::string module = bytes_.line();
-        return make({PickleKind::name, 0, module + "." + bytes_.line(), {}});
+        return push_value({PickleKind::name, 0, module + "." + bytes_.line(), {}});
       }
       case 0x93: {
         const std::string& name = text_of(pop());
         const std::string& module = text_of(pop());
         count_copied(module.size() + name.size());
-        return make({PickleKind::name, 0, module + "." + name, {}});
+        return push_value({PickleKind::name, 0, module + "." + name, {}});
       }
       case 'R':
         return call();
@@ -502,14 +502,14 @@ class Unpickler {
         pop();  // keyword arguments
         [[fallthrough]];
       case 0x81:
-        return make_object();
+        return push_object();
       case 'b':
         return set_state();
       case 'Q': {
         const PickleValue::Index tuple = pop();
-        PickleValue named = storage_named(pickle_, value(tuple), bytes_.place());
+        PickleValue named = resolve_persistent_id(pickle_, value(tuple), bytes_.place());
         count_copied(named.text.size());
-        return make(std::move(named));
+        return push_value(std::move(named));
       }
       default:
         if (!says_protocol_) refuse_old_pickle(bytes_.place());
@@ -531,11 +531,11 @@ class Unpickler {
     if (n_copied_ > max_values) bytes_.fail("expected fewer long names, got more");
   }
 
-  void keep(std::uint64_t number) {
+  void memoize(std::uint64_t number) {
     if (memo_.size() == max_values) bytes_.fail("expected at most 2^20 values that are kept, got more");
     memo_[number] = top();
   }
-  void recall(std::uint64_t number) {
+  void push_memoized(std::uint64_t number) {
     const auto found = memo_.find(number);
     if (found == memo_.end())
       bytes_.fail("expected a value that was kept, got number " + std::to_string(number));
@@ -546,24 +546,24 @@ class Unpickler {
     const PickleValue::Index arguments = pop(), function = pop();
     if (value(function).kind != PickleKind::name || value(arguments).kind != PickleKind::tuple)
       bytes_.fail("expected a name and a tuple of arguments");
-    auto made = called(pickle_, value(function), value(arguments), bytes_.place());
-    if (!made) return make_foreign(function);
+    auto made = call_known_function(pickle_, value(function), value(arguments), bytes_.place());
+    if (!made) return push_unknown(function);
     count_copied(made->items.size());
-    make(std::move(*made));
+    push_value(std::move(*made));
   }
 
   /// Pushes an object with only its function or class, which is not called; refused later, as the rest of the
   /// pickle may lead to better advice.
-  void make_foreign(PickleValue::Index maker) {
-    if (pickle_.foreign.empty()) pickle_.foreign = value(maker).text;
-    make({PickleKind::object, 0, {}, {maker}});
+  void push_unknown(PickleValue::Index maker) {
+    if (pickle_.unknown_name.empty()) pickle_.unknown_name = value(maker).text;
+    push_value({PickleKind::object, 0, {}, {maker}});
   }
-  void make_object() {
+  void push_object() {
     pop();
     const PickleValue::Index type = pop();
     if (value(type).kind != PickleKind::name) bytes_.fail("expected the name of a class");
     if (outermost_.empty()) outermost_ = value(type).text;
-    make_foreign(type);
+    push_unknown(type);
   }
 
   /// Ignores attributes of an OrderedDict, such as the versions in a state_dict, which are not tensors.
@@ -603,28 +603,28 @@ bool looks_like_old_pickle(std::string_view begin) {
 }
 
 /// Tensors of a pickle by name, and the rest of its content.
-struct PickledNames {
-  struct Named {
+struct PickleContent {
+  struct NamedTensor {
     std::string name;
     std::size_t tensor;  ///< index into Pickle::tensors
   };
-  std::vector<Named> tensors;
-  std::size_t n_others = 0;               ///< values that are not tensors
-  std::vector<std::string> first_others;  ///< names of the first few of them
+  std::vector<NamedTensor> tensors;
+  std::size_t n_non_tensors = 0;               ///< values that are not tensors
+  std::vector<std::string> first_non_tensors;  ///< names of the first few of them
 };
 
 /// Collector of names: nested keys are joined by dots; a single tensor is named like the file.
 ///
 /// Throws core::Error, "PLACEwhat is wrong", when there is no tensor, two have one name, a key is not a name,
 /// there is an object among them, or the nesting is too deep.
-class PickleNames {
+class TensorNameCollector {
  public:
-  PickleNames(const Pickle& pickle, const std::string& stem, const std::string& place)
+  TensorNameCollector(const Pickle& pickle, const std::string& stem, const std::string& place)
       : pickle_(pickle), stem_(stem), place_(place) {}
 
-  PickledNames all() {
+  PickleContent all() {
     visit(pickle_.root, "", 0);
-    if (!pickle_.foreign.empty()) refuse_name(pickle_.foreign, place_);
+    if (!pickle_.unknown_name.empty()) refuse_name(pickle_.unknown_name, place_);
     if (names_.tensors.empty()) throw Error(place_ + "expected tensors, got none in it");
     return std::move(names_);
   }
@@ -638,15 +638,15 @@ class PickleNames {
       add(name.empty() ? stem_ : name, static_cast<std::size_t>(value.whole));
     } else if (value.kind == PickleKind::dict) {
       for (std::size_t k = 0; k < value.items.size(); k += 2)
-        visit(value.items[k + 1], below(name, key_of(pickle_.values[value.items[k]])), depth + 1);
+        visit(value.items[k + 1], join_names(name, key_of(pickle_.values[value.items[k]])), depth + 1);
     } else if (value.kind == PickleKind::list || value.kind == PickleKind::tuple) {
       for (std::size_t k = 0; k < value.items.size(); ++k)
-        visit(value.items[k], below(name, std::to_string(k)), depth + 1);
+        visit(value.items[k], join_names(name, std::to_string(k)), depth + 1);
     } else if (value.kind == PickleKind::object ||
                (value.kind == PickleKind::name && !dtype_of(value.text))) {
       refuse_name(pickle_.name_of(value), place_);
     } else {
-      if (++names_.n_others <= 3) names_.first_others.push_back(name.empty() ? stem_ : name);
+      if (++names_.n_non_tensors <= 3) names_.first_non_tensors.push_back(name.empty() ? stem_ : name);
     }
   }
 
@@ -658,7 +658,7 @@ class PickleNames {
     return key.text;
   }
 
-  std::string below(const std::string& name, const std::string& key) const {
+  std::string join_names(const std::string& name, const std::string& key) const {
     if (name.size() + key.size() > max_name)
       throw Error(place_ + "expected names of at most 1000 bytes, got " + quoted_briefly(name + "." + key));
     return name.empty() ? key : name + "." + key;
@@ -675,15 +675,16 @@ class PickleNames {
   const Pickle& pickle_;
   const std::string& stem_;
   const std::string& place_;
-  PickledNames names_;
+  PickleContent names_;
   std::unordered_set<std::string> known_;
   std::size_t n_visited_ = 0, n_name_bytes_ = 0;
 };
 
 /// Returns "Left out as no tensors: epoch, loss, lr and 35 more."
-std::string words_on_others(const PickledNames& names) {
-  const std::size_t more = names.n_others - names.first_others.size();
-  return "Left out as no tensors: " + text::joined(names.first_others, ", ", {}, more == 0 ? " and " : ", ") +
+std::string non_tensors_note(const PickleContent& names) {
+  const std::size_t more = names.n_non_tensors - names.first_non_tensors.size();
+  return "Left out as no tensors: " +
+         text::joined(names.first_non_tensors, ", ", {}, more == 0 ? " and " : ", ") +
          (more == 0 ? "" : " and " + std::to_string(more) + " more") + ".";
 }
 
@@ -692,12 +693,12 @@ constexpr std::int64_t legacy_protocol = 1001;
 constexpr std::size_t first_bytes = 64;  // to include the first member's name or the magic number
 
 /// The bytes of a storage.
-struct Stored {
+struct StorageBytes {
   uint64_t n_bytes = 0;
   Fetch fetch;
   uint64_t begin = 0;  ///< offset of its first byte in fetch
 };
-using FindStorage = std::function<Stored(const PickledStorage&)>;
+using FindStorage = std::function<StorageBytes(const PickledStorage&)>;
 
 /// Returns the bytes of count numbers, or more than any file has.
 uint64_t bytes_of(uint64_t count, Dtype dtype) {
@@ -725,7 +726,7 @@ void check_tensor(const PickledTensor& tensor, uint64_t n_items, const std::stri
                 words_on_strides(tensor));
 }
 
-TensorFile::Entry entry_of_tensor(const PickledNames::Named& named, const Pickle& pickle,
+TensorFile::Entry entry_of_tensor(const PickleContent::NamedTensor& named, const Pickle& pickle,
                                   const FindStorage& find, bool big_endian, const std::string& file_place) {
   const PickledTensor& tensor = pickle.tensors[named.tensor];
   const PickledStorage& storage = pickle.storages[tensor.storage];
@@ -735,27 +736,27 @@ TensorFile::Entry entry_of_tensor(const PickledNames::Named& named, const Pickle
   raw.big_endian = big_endian;
   raw.strides = tensor.strides;
   raw.place = file_place + named.name + ": ";
-  const Stored stored = find(storage);
+  const StorageBytes stored = find(storage);
   if (const uint64_t claimed = bytes_of(storage.count, storage.dtype); claimed != stored.n_bytes)
     throw Error(raw.place + "expected a storage of " + std::to_string(claimed) + " bytes, got " +
                 std::to_string(stored.n_bytes));
   check_tensor(tensor, stored.n_bytes / raw.item_bytes, raw.place);
   raw.fetch = stored.fetch;
   raw.begin = stored.begin + tensor.offset * raw.item_bytes;
-  return entry_of(std::move(raw));
+  return make_entry(std::move(raw));
 }
 
 TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickle, const FindStorage& find,
-                          bool big_endian, const Token& progress) {
+                          bool big_endian, const StopToken& progress) {
   const std::string place = path.string() + ": ";
-  const PickledNames names = PickleNames(pickle, path.stem().string(), place).all();
+  const PickleContent names = TensorNameCollector(pickle, path.stem().string(), place).all();
   std::vector<TensorFile::Entry> entries;
   for (const auto& named : names.tensors) {
     progress.add(0);
     entries.push_back(entry_of_tensor(named, pickle, find, big_endian, place));
   }
   std::vector<std::string> notes;
-  if (names.n_others > 0) notes.push_back(words_on_others(names));
+  if (names.n_non_tensors > 0) notes.push_back(non_tensors_note(names));
   return {path, "pytorch", std::move(entries), std::move(notes)};
 }
 
@@ -764,7 +765,7 @@ using Members = std::map<std::string, const ZipMember*, std::less<>>;
 
 Members members_of(const ZipArchive& archive, const std::string& place) {
   const auto& all = archive.members();
-  const auto pickle = std::ranges::find_if(all, is_pickle_of_pytorch, &ZipMember::name);
+  const auto pickle = std::ranges::find_if(all, is_torch_pickle_name, &ZipMember::name);
   if (pickle == all.end()) throw Error(place + "expected an archive of torch.save, got one without data.pkl");
   const std::string folder =
       pickle->name.substr(0, pickle->name.size() - std::string_view("data.pkl").size());
@@ -774,7 +775,7 @@ Members members_of(const ZipArchive& archive, const std::string& place) {
   return members;
 }
 
-const ZipMember& member_called(const Members& members, std::string_view name, const std::string& place) {
+const ZipMember& require_member(const Members& members, std::string_view name, const std::string& place) {
   const auto found = members.find(name);
   if (found == members.end()) throw Error(place + "damaged: expected the member " + quoted_briefly(name));
   if (!found->second->problem.empty()) throw Error(place + std::string(name) + ": " + found->second->problem);
@@ -783,27 +784,27 @@ const ZipMember& member_called(const Members& members, std::string_view name, co
 
 bool is_big_endian(const ZipArchive& archive, const Members& members, const std::string& place) {
   if (!members.contains("byteorder")) return false;  // not written before PyTorch 2.1
-  const std::string order = archive.begin(member_called(members, "byteorder", place), 16);
+  const std::string order = archive.begin(require_member(members, "byteorder", place), 16);
   if (order != "little" && order != "big")
     throw Error(place + "byteorder: expected little or big, got " + quoted_briefly(order));
   return order == "big";
 }
 
-TensorFile open_archive(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_archive(const std::filesystem::path& path, const StopToken& progress) {
   const std::string place = path.string() + ": ";
   const auto archive = std::make_shared<const ZipArchive>(path);
   const Members members = members_of(*archive, place);
   if (members.contains("constants.pkl"))
     throw Error(place + "holds a TorchScript program, only tensors can be read: save module.state_dict()");
-  const ZipMember& member = member_called(members, "data.pkl", place);
+  const ZipMember& member = require_member(members, "data.pkl", place);
   if (member.size > max_pickle)
     throw Error(place + "data.pkl: expected at most " + std::to_string(max_pickle) + " bytes, got " +
                 std::to_string(member.size));
   const std::string content = archive->bytes(member, 0, member.size, progress);
   PickleBytes bytes(content, place);
   const Pickle pickle = Unpickler(bytes).read();
-  const FindStorage find = [&](const PickledStorage& storage) -> Stored {
-    const ZipMember& data = member_called(members, "data/" + storage.key, place);
+  const FindStorage find = [&](const PickledStorage& storage) -> StorageBytes {
+    const ZipMember& data = require_member(members, "data/" + storage.key, place);
     return {data.size, fetch_from(archive, data)};
   };
   return file_of_pickle(path, pickle, find, is_big_endian(*archive, members, place), progress);
@@ -838,11 +839,11 @@ Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle&
 /// Reads a pickle that holds only plain values.
 Pickle read_plain(PickleBytes& bytes) {
   Pickle pickle = Unpickler(bytes).read();
-  if (!pickle.foreign.empty()) refuse_name(pickle.foreign, bytes.place());
+  if (!pickle.unknown_name.empty()) refuse_name(pickle.unknown_name, bytes.place());
   return pickle;
 }
 
-TensorFile open_legacy(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_legacy(const std::filesystem::path& path, const StopToken& progress) {
   const std::string place = path.string() + ": ";
   const auto file = std::make_shared<const system::OpenFile>(path);
   const std::string content = file->bytes(0, std::min(file->size(), max_pickle));
@@ -854,7 +855,7 @@ TensorFile open_legacy(const std::filesystem::path& path, const Token& progress)
   read_plain(bytes);  // the machine that wrote it; storages are little-endian on any
   const Pickle pickle = Unpickler(bytes).read(), keys = read_plain(bytes);
   const Storages storages = storages_after(*file, bytes.at(), pickle, keys);
-  const FindStorage find = [&](const PickledStorage& storage) -> Stored {
+  const FindStorage find = [&](const PickledStorage& storage) -> StorageBytes {
     const auto found = storages.find(storage.key);
     if (found == storages.end())
       throw Error(place + "damaged: expected the storage " + quoted_briefly(storage.key));
@@ -874,13 +875,13 @@ bool looks_like_pickle(std::string_view begin) {
   const std::string content = file.bytes(0, std::min(file.size(), max_pickle));
   PickleBytes bytes(content, place);
   const Pickle pickle = Unpickler(bytes).read();
-  if (!pickle.foreign.empty()) PickleNames(pickle, "", place).all();
+  if (!pickle.unknown_name.empty()) TensorNameCollector(pickle, "", place).all();
   throw Error(place + "is a pickle without tensors: save them with torch.save, numpy.savez or safetensors");
 }
 
 }  // namespace
 
-bool is_pickle_of_pytorch(std::string_view member) {
+bool is_torch_pickle_name(std::string_view member) {
   return member == "data.pkl" || (member.ends_with("/data.pkl") && std::ranges::count(member, '/') == 1);
 }
 
@@ -888,11 +889,11 @@ bool looks_like_pytorch(std::string_view begin) {
   constexpr std::size_t name_at = 30, length_at = 26;  // offsets in the first member's record
   if (!looks_like_zip(begin)) return looks_like_pickle(begin);
   return begin.size() > name_at &&
-         is_pickle_of_pytorch(begin.substr(name_at, little_endian(begin.substr(length_at, 2))));
+         is_torch_pickle_name(begin.substr(name_at, little_endian(begin.substr(length_at, 2))));
 }
 
-TensorFile open_pytorch(const std::filesystem::path& path, const Token& progress) {
-  const std::string begin = system::read_begin(path, first_bytes);
+TensorFile open_pytorch(const std::filesystem::path& path, const StopToken& progress) {
+  const std::string begin = system::read_prefix(path, first_bytes);
   if (looks_like_zip(begin)) return open_archive(path, progress);
   if (!looks_like_pickle(begin) && looks_like_old_pickle(begin)) refuse_old_pickle(path.string() + ": ");
   if (!looks_like_pickle(begin))

@@ -16,29 +16,30 @@ constexpr std::size_t bytes_at_once = std::size_t{1} << 20;  // between two prog
 
 /// Calls use(k, n, bytes) for items k … k + n − 1, which are stored in this order from item first on.
 template <class Use>
-void in_order(const RawTensor& raw, std::uint64_t first, std::size_t count, const Token& progress, Use use) {
-  const std::size_t most = std::max<std::size_t>(bytes_at_once / raw.item_bytes, 1);
+void for_each_chunk(const RawTensor& raw, std::uint64_t first, std::size_t count, const StopToken& progress,
+                    Use use) {
+  const std::size_t items_per_chunk = std::max<std::size_t>(bytes_at_once / raw.item_bytes, 1);
   std::string buffer;
-  for (std::size_t k = 0; k < count; k += most) {
-    const std::size_t n = std::min(most, count - k);
+  for (std::size_t k = 0; k < count; k += items_per_chunk) {
+    const std::size_t n = std::min(items_per_chunk, count - k);
     use(k, n,
         raw.fetch(raw.begin + (first + k) * raw.item_bytes, n * raw.item_bytes, buffer, progress).data());
     progress.add(n * raw.item_bytes);
   }
 }
 
-void read_blocks(const RawTensor& raw, std::uint64_t first, const Token& progress, Tensor& tensor) {
+void read_blocks(const RawTensor& raw, std::uint64_t first, const StopToken& progress, Tensor& tensor) {
   const std::size_t count = tensor.numbers.size();
   if (first % raw.block != 0 || count % raw.block != 0)
     throw Error(raw.place + "expected a part of whole rows");
   std::vector<float> numbers(raw.block);
-  in_order(raw, first / raw.block, count / raw.block, progress,
-           [&](std::size_t k, std::size_t n, const char* bytes) {
-             for (std::size_t i = 0; i < n; ++i) {
-               raw.decode(bytes + i * raw.item_bytes, numbers.data());
-               std::ranges::copy(numbers, tensor.numbers.data() + (k + i) * raw.block);
-             }
-           });
+  for_each_chunk(raw, first / raw.block, count / raw.block, progress,
+                 [&](std::size_t k, std::size_t n, const char* bytes) {
+                   for (std::size_t i = 0; i < n; ++i) {
+                     raw.decode(bytes + i * raw.item_bytes, numbers.data());
+                     std::ranges::copy(numbers, tensor.numbers.data() + (k + i) * raw.block);
+                   }
+                 });
 }
 
 void decode(const RawTensor& raw, const char* bytes, std::size_t count, std::size_t to, Tensor& tensor) {
@@ -47,22 +48,22 @@ void decode(const RawTensor& raw, const char* bytes, std::size_t count, std::siz
   if (good < count) fail_integer(raw, to + good);
 }
 
-void read_texts(const RawTensor& raw, std::uint64_t first, std::size_t count, const Token& progress,
+void read_texts(const RawTensor& raw, std::uint64_t first, std::size_t count, const StopToken& progress,
                 Tensor& tensor) {
   if (count > max_texts || count > max_text_bytes / raw.item_bytes)
     throw Error(raw.place + "expected at most " + std::to_string(max_texts) + " texts of " +
                 std::to_string(max_text_bytes) + " bytes in all, got " + shape_text(tensor.shape) + " of " +
                 std::to_string(raw.item_bytes) + " bytes each");
   tensor.texts.reserve(count);
-  in_order(raw, first, count, progress, [&](std::size_t, std::size_t n, const char* bytes) {
+  for_each_chunk(raw, first, count, progress, [&](std::size_t, std::size_t n, const char* bytes) {
     for (std::size_t i = 0; i < n; ++i)
       tensor.texts.push_back(decode_utf32(bytes + i * raw.item_bytes, raw.item_bytes, raw.big_endian));
   });
 }
 
 /// Reads numbers with strides: fetches all bytes from the first to the last and picks each number from them.
-void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& strides, const Token& progress,
-                  Tensor& tensor) {
+void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& strides,
+                  const StopToken& progress, Tensor& tensor) {
   const std::uint64_t span = span_of(tensor.shape, strides).value();
   if (span > max_numbers)
     throw Error(raw.place + "expected at most " + std::to_string(max_numbers) +
@@ -89,14 +90,14 @@ void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& stri
   }
 }
 
-Strides rows_first(const Shape& shape) {
+Strides row_major_strides(const Shape& shape) {
   Strides strides(shape.size());
-  std::uint64_t apart = 1;
-  for (std::size_t k = shape.size(); k-- > 0; apart *= shape[k]) strides[k] = apart;
+  std::uint64_t stride = 1;
+  for (std::size_t k = shape.size(); k-- > 0; stride *= shape[k]) strides[k] = stride;
   return strides;
 }
 
-Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const Token& progress) {
+Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const StopToken& progress) {
   const Shape& shape = raw.info.shape;
   Tensor tensor;
   static_cast<TensorInfo&>(tensor) = raw.info;
@@ -104,9 +105,9 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   tensor.shape.assign(shape.begin() + n_leading, shape.end());
   const std::size_t count = count_of(tensor.shape).value();  // the file and the part have been checked
   const bool is_text = raw.info.dtype == Dtype::text;
-  const bool is_strided = !raw.strides.empty() && raw.strides != rows_first(shape);
+  const bool is_strided = !raw.strides.empty() && raw.strides != row_major_strides(shape);
   if (is_strided && is_text) throw Error(raw.place + "text in Fortran order is not supported");
-  const Strides strides = is_strided ? raw.strides : rows_first(shape);
+  const Strides strides = is_strided ? raw.strides : row_major_strides(shape);
   std::uint64_t first = 0;
   for (std::size_t k = 0; k < leading.size(); ++k) first += leading[k] * strides[k];
   if (is_text) {
@@ -117,11 +118,12 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   const Strides rest(strides.begin() + n_leading, strides.end());
   if (raw.decode)
     read_blocks(raw, first, progress, tensor);
-  else if (is_strided && count > 0 && !tensor.shape.empty() && rest != rows_first(tensor.shape))
+  else if (is_strided && count > 0 && !tensor.shape.empty() && rest != row_major_strides(tensor.shape))
     read_strided(raw, first, rest, progress, tensor);
   else
-    in_order(raw, first, count, progress,
-             [&](std::size_t k, std::size_t n, const char* bytes) { decode(raw, bytes, n, k, tensor); });
+    for_each_chunk(raw, first, count, progress, [&](std::size_t k, std::size_t n, const char* bytes) {
+      decode(raw, bytes, n, k, tensor);
+    });
   return tensor;
 }
 
@@ -133,12 +135,12 @@ std::optional<std::uint64_t> byte_count(const RawTensor& tensor) {
   return count_of(lengths);
 }
 
-Strides columns_first(const Shape& shape) {
+Strides column_major_strides(const Shape& shape) {
   Strides strides;
-  std::uint64_t apart = 1;
+  std::uint64_t stride = 1;
   for (const std::size_t length : shape) {
-    strides.push_back(apart);
-    apart *= length;
+    strides.push_back(stride);
+    stride *= length;
   }
   return strides;
 }
@@ -154,15 +156,15 @@ std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides)
   return last + 1;
 }
 
-TensorFile::Entry entry_of(RawTensor tensor) {
+TensorFile::Entry make_entry(RawTensor tensor) {
   TensorInfo info = tensor.info;
   return {std::move(info),
-          [raw = std::move(tensor)](std::span<const std::size_t> leading, const Token& progress) {
+          [raw = std::move(tensor)](std::span<const std::size_t> leading, const StopToken& progress) {
             return read(raw, leading, progress);
           }};
 }
 
-TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const std::string& place) {
+TensorFile::Entry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place) {
   RawTensor raw{{info.name, stored.dtype, info.shape},
                 stored.bytes,
                 false,
@@ -173,7 +175,7 @@ TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const s
                 stored.block,
                 stored.decode};
   const auto read_part = [raw = std::move(raw), dtype = info.dtype](std::span<const std::size_t> leading,
-                                                                    const Token& progress) {
+                                                                    const StopToken& progress) {
     Tensor part = read(raw, leading, progress);
     part.dtype = dtype;
     return part;
@@ -182,11 +184,11 @@ TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const s
 }
 
 Fetch fetch_from(std::shared_ptr<const system::OpenFile> file) {
-  return
-      [file = std::move(file)](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
-        file->read(from, count, buffer);
-        return std::string_view(buffer);
-      };
+  return [file = std::move(file)](std::uint64_t from, std::uint64_t count, std::string& buffer,
+                                  const StopToken&) {
+    file->read(from, count, buffer);
+    return std::string_view(buffer);
+  };
 }
 
 }  // namespace core::formats::readers

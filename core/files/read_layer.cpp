@@ -12,43 +12,44 @@ namespace {
 using attention::Linear;
 
 /// Returns the split of a fused weight with n_outputs, or nothing if heads of that width do not divide it.
-std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, std::size_t width) {
+std::optional<FusedSplit> fused_split_of_width(std::size_t n_outputs, std::size_t n_heads,
+                                               std::size_t width) {
   if (width == 0 || n_outputs % width != 0 || n_outputs / width < n_heads + 2) return std::nullopt;
   const std::size_t both = n_outputs / width - n_heads;
   if (both % 2 != 0 || n_heads % (both / 2) != 0) return std::nullopt;
-  return Share{width, both / 2};
+  return FusedSplit{width, both / 2};
 }
 
-std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const HeadCount& heads) {
+std::optional<FusedSplit> fused_split(std::size_t n_outputs, std::size_t n_inputs, const HeadCount& heads) {
   if (heads.width)
-    if (const auto share = share_of_width(n_outputs, heads.n, *heads.width)) return share;
+    if (const auto split = fused_split_of_width(n_outputs, heads.n, *heads.width)) return split;
   if (heads.kv_heads && *heads.kv_heads <= n_outputs && n_outputs % (heads.n + 2 * *heads.kv_heads) == 0)
-    return Share{n_outputs / (heads.n + 2 * *heads.kv_heads), *heads.kv_heads};
+    return FusedSplit{n_outputs / (heads.n + 2 * *heads.kv_heads), *heads.kv_heads};
   const bool is_three = n_outputs % (3 * heads.n) == 0;
-  const Share alike{n_outputs / (3 * heads.n), heads.n};
+  const FusedSplit alike{n_outputs / (3 * heads.n), heads.n};
   if (is_three && n_outputs == 3 * n_inputs) return alike;
   if (n_inputs % heads.n == 0)
-    if (const auto share = share_of_width(n_outputs, heads.n, n_inputs / heads.n)) return share;
+    if (const auto split = fused_split_of_width(n_outputs, heads.n, n_inputs / heads.n)) return split;
   return is_three ? std::optional(alike) : std::nullopt;
 }
 
 class Reader {
  public:
-  Reader(const TensorFile& file, const HeadCount& heads, const Token& progress)
+  Reader(const TensorFile& file, const HeadCount& heads, const StopToken& progress)
       : file_(file), heads_(heads), progress_(progress) {}
 
-  Linear linear(const Source& source, bool is_output = false) const {
+  Linear linear(const ProjectionSource& source, bool is_output = false) const {
     arma::mat weight, bias;
-    std::optional<Share> share;
+    std::optional<FusedSplit> split;
     for (std::size_t k = 0; k < source.weights.size(); ++k) {
       arma::mat piece = tensor(source.weights[k], source.head_first, is_output);
       if (source.out_by_in) piece = piece.t();
       if (source.n_parts > 1) {
-        share = shared(piece, source.weights[k]);
-        if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->kv_heads != heads_.n))
+        split = require_split(piece, source.weights[k]);
+        if (source.fused == FusedLayout::four_blocks && (heads_.n % 4 != 0 || split->kv_heads != heads_.n))
           fail(source.weights[k],
                "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
-        piece = piece.cols(fused_columns(source.part, *share, heads_.n, source.fused)).eval();
+        piece = piece.cols(fused_columns(source.part, *split, heads_.n, source.fused)).eval();
       }
       if (k > 0 && piece.n_rows != weight.n_rows)
         fail(source.weights[k], "as many inputs as " + source.weights[0], piece);
@@ -58,7 +59,7 @@ class Reader {
       arma::mat all = tensor(name, false, false);
       if (source.head_first && !is_output) all = all.as_row().eval();
       if (all.n_rows != 1) fail(name, "a bias of one dimension", all);
-      bias = arma::join_rows(bias, bias_part(all, source, share, name));
+      bias = arma::join_rows(bias, bias_part(all, source, split, name));
     }
     if (source.biases.empty()) return {std::move(weight), std::nullopt};
     if (bias.n_cols != weight.n_cols)
@@ -85,18 +86,18 @@ class Reader {
     return matrix(found);
   }
 
-  Share shared(const arma::mat& all, const std::string& name) const {
-    if (const auto share = share_of(all.n_cols, all.n_rows, heads_)) return *share;
+  FusedSplit require_split(const arma::mat& all, const std::string& name) const {
+    if (const auto split = fused_split(all.n_cols, all.n_rows, heads_)) return *split;
     fail(name, "outputs that queries, keys and values of " + std::to_string(heads_.n) + " heads share", all);
   }
 
-  arma::mat bias_part(const arma::mat& all, const Source& source, const std::optional<Share>& share,
-                      const std::string& name) const {
+  arma::mat bias_part(const arma::mat& all, const ProjectionSource& source,
+                      const std::optional<FusedSplit>& split, const std::string& name) const {
     if (source.n_bias_parts == 1) return all;
-    if (share) {
-      if (all.n_cols != (heads_.n + 2 * share->kv_heads) * share->d_head)
+    if (split) {
+      if (all.n_cols != (heads_.n + 2 * split->kv_heads) * split->d_head)
         fail(name, "as many numbers as its weight has outputs", all);
-      return all.cols(fused_columns(source.bias_part, *share, heads_.n, source.fused));
+      return all.cols(fused_columns(source.bias_part, *split, heads_.n, source.fused));
     }
     const std::size_t width = all.n_cols / source.n_bias_parts;  // for separate weights
     if (all.n_cols % source.n_bias_parts != 0 || width == 0)
@@ -106,11 +107,11 @@ class Reader {
 
   const TensorFile& file_;
   const HeadCount& heads_;
-  const Token& progress_;
+  const StopToken& progress_;
 };
 
 arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n, const char* meaning,
-                 const Token& progress) {
+                 const StopToken& progress) {
   const Tensor tensor = file.read(name, {}, progress);
   if (tensor.shape != Shape{n})
     throw Error(file.place() + name + ": expected " + std::to_string(n) + " numbers, one for each " +
@@ -118,12 +119,12 @@ arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n,
   return arma::mat(tensor.numbers.data(), 1, n);
 }
 
-attention::HeadNorm read_norm(const TensorFile& file, const LayerHeadNorms& norms, std::size_t n_heads,
-                              std::size_t kv_heads, std::size_t d_head, const Token& progress) {
-  attention::HeadNorm norm{norms.rule, {}, {}, norms.epsilon, norms.over};
+attention::QueryKeyNorm read_norm(const TensorFile& file, const LayerHeadNorms& norms, std::size_t n_heads,
+                                  std::size_t kv_heads, std::size_t d_head, const StopToken& progress) {
+  attention::QueryKeyNorm norm{norms.rule, {}, {}, norms.epsilon, norms.over};
   const double more = norms.plus_one ? 1 : 0;
   const auto factors = [&](const std::vector<std::string>& names, std::size_t n) {
-    if (norm.over == attention::NormOver::head)
+    if (norm.over == attention::NormScope::head)
       return arma::mat(row_of(file, names.front(), d_head, "column of a head", progress) + more);
     const std::size_t expected = norm.n_factors(n, d_head);
     std::vector<double> all;
@@ -145,10 +146,10 @@ positions::Rotary read_rotary(const TensorFile& file, const LayerRotary& layer, 
   if (!rotary.dimensions && layer.fraction != 1)
     rotary.dimensions = static_cast<std::size_t>(static_cast<double>(d_head) * layer.fraction);
   if (rotary.dimensions == d_head) rotary.dimensions.reset();
-  const std::size_t turned = rotary.dimensions.value_or(d_head);
-  if (turned < 2 || turned > d_head || turned % 2 != 0)
+  const std::size_t n_rotated = rotary.dimensions.value_or(d_head);
+  if (n_rotated < 2 || n_rotated > d_head || n_rotated % 2 != 0)
     throw Error(file.place() + "expected an even number of columns that turn, from 2 to " +
-                std::to_string(d_head) + " of a head, got " + std::to_string(turned));
+                std::to_string(d_head) + " of a head, got " + std::to_string(n_rotated));
   return rotary;
 }
 
@@ -163,7 +164,7 @@ arma::mat slopes_of_mpt(std::size_t n_heads, double largest) {
 }
 
 positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& bias, std::size_t n_heads,
-                                  const Token& progress) {
+                                  const StopToken& progress) {
   const arma::mat table = matrix(file.read(bias.table, {}, progress));
   if (table.n_cols != n_heads)
     throw Error(file.place() + bias.table + ": expected a column for each of " + std::to_string(n_heads) +
@@ -173,31 +174,33 @@ positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& 
 
 }  // namespace
 
-positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head) {
-  if (alibi.slopes == Slopes::bloom) return {};
-  if (alibi.slopes == Slopes::mpt) return {slopes_of_mpt(n_heads, alibi.largest)};
+positions::Alibi make_alibi(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head) {
+  if (alibi.slopes == AlibiSlopes::bloom) return {};
+  if (alibi.slopes == AlibiSlopes::mpt) return {slopes_of_mpt(n_heads, alibi.largest)};
   const std::vector<double> slopes = positions::default_slopes(n_heads);
   return {arma::mat(arma::rowvec(slopes) / std::sqrt(static_cast<double>(d_head)))};
 }
 
-arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
-  const std::size_t n_outputs = (n_heads + 2 * share.kv_heads) * share.d_head;
-  const std::size_t n_blocks = fused == Fused::by_head ? share.kv_heads : fused == Fused::in_fours ? 4 : 1;
-  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values come before keys
-  const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
-                    others = share.kv_heads / n_blocks * share.d_head;
+arma::uvec fused_columns(std::size_t part, const FusedSplit& split, std::size_t n_heads, FusedLayout fused) {
+  const std::size_t n_outputs = (n_heads + 2 * split.kv_heads) * split.d_head;
+  const std::size_t n_blocks = fused == FusedLayout::by_head       ? split.kv_heads
+                               : fused == FusedLayout::four_blocks ? 4
+                                                                   : 1;
+  if (fused == FusedLayout::four_blocks && part > 0) part = 3 - part;  // values come before keys
+  const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * split.d_head,
+                    others = split.kv_heads / n_blocks * split.d_head;
   const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
   arma::uvec columns(n_blocks * n);
   for (std::size_t k = 0; k < columns.n_elem; ++k) columns[k] = k / n * block + begin + k % n;
   return columns;
 }
 
-Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
-                         const Token& progress) {
+Attention read_attention(const TensorFile& file, const ProjectionMapping& mapping, const HeadCount& heads,
+                         const StopToken& progress) {
   const std::size_t n_heads = heads.n;
-  if (n_heads == 0 || n_heads > max_counted)
+  if (n_heads == 0 || n_heads > max_count)
     throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
-                std::to_string(max_counted) + " heads, got " + std::to_string(n_heads));
+                std::to_string(max_count) + " heads, got " + std::to_string(n_heads));
   const Reader reader(file, heads, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
@@ -236,15 +239,15 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
   return result;
 }
 
-HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
-                   std::optional<std::size_t> said) {
+HeadCount resolve_head_count(const TensorFile& file, const Layer& layer, const LayerRules& rules,
+                             std::optional<std::size_t> specified) {
   const ConfigHeads& config = rules.heads;
   const std::string place = file.place() + (layer.prefix.empty() ? "" : layer.prefix + ": ");
-  if (said && layer.n_heads > 0 && *said != layer.n_heads)
-    throw Error(place + "expected " + std::to_string(*said) + " heads as said, got " +
+  if (specified && layer.n_heads > 0 && *specified != layer.n_heads)
+    throw Error(place + "expected " + std::to_string(*specified) + " heads as said, got " +
                 std::to_string(layer.n_heads) + " by its tensors");
-  const bool is_as_configured = !said || said == config.n;
-  const auto n = said ? said : layer.n_heads > 0 ? std::optional(layer.n_heads) : config.n;
+  const bool is_as_configured = !specified || specified == config.n;
+  const auto n = specified ? specified : layer.n_heads > 0 ? std::optional(layer.n_heads) : config.n;
   if (!n)
     throw Error(place +
                 "the number of heads must be said (on the command line by --heads): there is no config.json "
@@ -254,12 +257,12 @@ HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules&
 }
 
 attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
-                                    std::size_t kv_heads, std::size_t d_head, const Token& progress) {
+                                    std::size_t kv_heads, std::size_t d_head, const StopToken& progress) {
   attention::Additions additions;
   if (rules.head_norms)
     additions.normalise = read_norm(file, *rules.head_norms, n_heads, kv_heads, d_head, progress);
   if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
-  if (rules.alibi) additions.positions.alibi = alibi_of(*rules.alibi, n_heads, d_head);
+  if (rules.alibi) additions.positions.alibi = make_alibi(*rules.alibi, n_heads, d_head);
   if (rules.bias_table)
     additions.positions.relative = read_relative(file, *rules.bias_table, n_heads, progress);
   additions.score_cap = rules.softcap;

@@ -20,7 +20,7 @@ namespace core::formats::readers {
 
 /// Returns the bytes from … from + count − 1 of a tensor, which are valid until the buffer is reused.
 using Fetch = std::function<std::string_view(std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                             const Token& progress)>;
+                                             const StopToken& progress)>;
 
 /// Distance between consecutive values of each index, in items.
 using Strides = std::vector<std::uint64_t>;
@@ -44,27 +44,27 @@ struct RawTensor {
 std::optional<std::uint64_t> byte_count(const RawTensor& tensor);
 
 /// Returns the strides of a column-major tensor, as in Fortran.
-Strides columns_first(const Shape& shape);
+Strides column_major_strides(const Shape& shape);
 
 /// Returns the number of items from the first to the last, 0 if the tensor is empty, or nothing beyond 2^62.
 std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides);
 
 /// Returns an entry that reads this tensor; if possible, it fetches only the bytes of the requested part.
-TensorFile::Entry entry_of(RawTensor tensor);
+TensorFile::Entry make_entry(RawTensor tensor);
 
 /// Returns an entry for numbers stored uncompressed in a file. place: "FILE: ".
-TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const std::string& place);
+TensorFile::Entry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place);
 
 /// Notes about the parts of an archive or folder that cannot be read.
-class Skipped {
+class SkipNotes {
  public:
   /// place is "FILE: "; within, a prefix that notes omit, is the same by default, for a folder "FOLDER/".
-  explicit Skipped(std::string place) : Skipped(place, place) {}
-  Skipped(std::string place, std::string within) : place_(std::move(place)), within_(std::move(within)) {}
+  explicit SkipNotes(std::string place) : SkipNotes(place, place) {}
+  SkipNotes(std::string place, std::string within) : place_(std::move(place)), within_(std::move(within)) {}
 
   /// Calls work, or notes why it failed.
   template <class Work>
-  void unless(Work work) {
+  void run_or_note(Work work) {
     try {
       work();
     } catch (const Stopped&) {
@@ -86,8 +86,8 @@ class Skipped {
   }
 
   /// Throws the first error, or one with this message if there was none.
-  [[noreturn]] void fail(const std::string& otherwise) const {
-    throw Error(first_.value_or(place_ + otherwise));
+  [[noreturn]] void fail(const std::string& fallback) const {
+    throw Error(first_.value_or(place_ + fallback));
   }
 
   /// Returns all notes, with one for those that were only counted.
@@ -132,13 +132,13 @@ class ZipArchive {
   /// The first read unpacks the whole member to check its length and checksum. Later reads unpack only the
   /// requested part if it follows the previous one or the member is stored uncompressed.
   std::string bytes(const ZipMember& member, std::uint64_t from, std::uint64_t count,
-                    const Token& progress) const;
+                    const StopToken& progress) const;
 
  private:
-  struct Reading;
+  struct State;
 
   std::vector<ZipMember> members_;
-  std::shared_ptr<Reading> reading_;
+  std::shared_ptr<State> state_;
 };
 
 /// Returns a function that reads the bytes of a file or an archive member.
@@ -147,7 +147,7 @@ Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member);
 
 /// Returns the unsupported format of a file and how to convert it: "is a Git LFS pointer of 548 MB, not the
 /// file itself: run git lfs pull"; "" if its first bytes and name reveal none.
-std::string words_on_unreadable(const std::filesystem::path& path, std::string_view begin);
+std::string unsupported_format_message(const std::filesystem::path& path, std::string_view begin);
 
 /// Opens all tensor files of a folder as one tensor file.
 ///
@@ -157,7 +157,7 @@ std::string words_on_unreadable(const std::filesystem::path& path, std::string_v
 /// shards. Skips, with a note, a PyTorch file with the same tensors and a file that cannot be opened, unless
 /// it belongs to heads or sequences. Throws core::Error when two tensors have one name, heads are missing or
 /// differ in shape, or nothing can be opened.
-TensorFile open_folder(const std::filesystem::path& path, const Token& progress);
+TensorFile open_folder(const std::filesystem::path& path, const StopToken& progress);
 
 /// Returns whether bytes begin like a .npy file.
 bool looks_like_npy(std::string_view begin);
@@ -167,13 +167,13 @@ bool looks_like_npy(std::string_view begin);
 /// Versions 1.0 to 3.0; f2 f4 f8, integers, bool and text (U), in both byte orders, C and Fortran order.
 /// Throws core::Error, "FILE: what is wrong", when the header is damaged, has another type (pickled objects,
 /// complex numbers, records) or does not fit the file size. Source: NumPy, numpy.lib.format.
-TensorFile open_npy(const std::filesystem::path& path, const Token& progress);
+TensorFile open_npy(const std::filesystem::path& path, const StopToken& progress);
 
 /// Opens a .npz file: a ZIP archive of .npy files, each a tensor named like its file without the ending.
 ///
 /// Skips a member that cannot be read, with a note. Throws core::Error when the archive is damaged or nothing
 /// in it can be read.
-TensorFile open_npz(const std::filesystem::path& path, const Token& progress);
+TensorFile open_npz(const std::filesystem::path& path, const StopToken& progress);
 
 /// Returns whether bytes begin like a .safetensors file: a length, then a JSON object.
 bool looks_like_safetensors(std::string_view begin);
@@ -197,30 +197,30 @@ std::vector<LocatedTensor> read_safetensors_header(std::string_view text, std::u
 /// header is longer than the file or not such JSON, has a tensor twice or of another type, or when the bytes
 /// of the tensors do not fill the rest of the file without gaps or overlaps. Source:
 /// github.com/huggingface/safetensors, "Format".
-TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress);
+TensorFile open_safetensors(const std::filesystem::path& path, const StopToken& progress);
 
 /// Returns whether a file is the index of a sharded checkpoint, by its first bytes and its name.
 bool looks_like_index(const std::filesystem::path& path, std::string_view begin);
 
 /// Returns the shards that open_index() opens, each once; none if a file is not an index or is damaged.
-std::vector<std::string> shards_named_by(const std::filesystem::path& path);
+std::vector<std::string> list_shards(const std::filesystem::path& path);
 
 /// Opens the shards of an index such as model.safetensors.index.json as one tensor file.
 ///
 /// They must be in its folder. Throws core::Error when a shard is missing, in another folder, in neither
 /// safetensors nor PyTorch format, or lacks a tensor that the index assigns to it.
-TensorFile open_index(const std::filesystem::path& path, const Token& progress);
+TensorFile open_index(const std::filesystem::path& path, const StopToken& progress);
 
 /// Returns whether bytes begin like a pickle or an archive of torch.save.
 bool looks_like_pytorch(std::string_view begin);
 
 /// Returns whether a member of a ZIP archive has the name of torch.save's pickle.
-bool is_pickle_of_pytorch(std::string_view member);
+bool is_torch_pickle_name(std::string_view member);
 
 /// Opens a file of torch.save, a ZIP archive or the legacy format, that holds only tensors and plain values.
 ///
 /// Runs nothing in it. Throws core::Error when it holds anything else (a torch.nn.Module, a function), which
 /// the message names, is damaged, or a tensor exceeds its storage. Source: PyTorch, torch/serialization.py.
-TensorFile open_pytorch(const std::filesystem::path& path, const Token& progress);
+TensorFile open_pytorch(const std::filesystem::path& path, const StopToken& progress);
 
 }  // namespace core::formats::readers

@@ -18,7 +18,7 @@ namespace {
 using std::uint64_t;
 
 constexpr uint64_t length_bytes = 8;
-constexpr uint64_t longest_safetensors_header = 100'000'000;  // as in the library
+constexpr uint64_t max_safetensors_header = 100'000'000;  // as in the library
 
 Dtype read_dtype(const Json& place) {
   const auto dtype =
@@ -33,12 +33,12 @@ LocatedTensor read_tensor(const Json& place, const std::string& name) {
   place.expect_keys({"dtype", "shape", "data_offsets"});
   LocatedTensor tensor{{name, read_dtype(place.required("dtype")), {}}};
   const Json shape = place.required("shape");
-  for (const std::uint64_t length : shape.wholes("a list of whole numbers"))
+  for (const std::uint64_t length : shape.whole_numbers("a list of whole numbers"))
     tensor.info.shape.push_back(length);
   if (const std::size_t n = tensor.info.shape.size(); n > max_dimensions)
     shape.fail("at most 32 dimensions", std::to_string(n));
   const Json offsets = place.required("data_offsets");
-  const auto range = offsets.wholes("a list of whole numbers");
+  const auto range = offsets.whole_numbers("a list of whole numbers");
   if (range.size() != 2 || range[0] > range[1])
     offsets.fail("two offsets [begin, end], the first not the larger");
   tensor.begin = range[0], tensor.end = range[1];
@@ -58,9 +58,9 @@ uint64_t checked_header_length(const system::OpenFile& file, const std::string& 
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
                 " bytes");
   const uint64_t length = little_endian(file.bytes(0, length_bytes));
-  if (length > file.size() - length_bytes || length > longest_safetensors_header)
+  if (length > file.size() - length_bytes || length > max_safetensors_header)
     throw Error(file_name + ": expected a header of at most " +
-                std::to_string(std::min(file.size() - length_bytes, longest_safetensors_header)) +
+                std::to_string(std::min(file.size() - length_bytes, max_safetensors_header)) +
                 " bytes, it claims " + std::to_string(length));
   return length;
 }
@@ -69,7 +69,7 @@ uint64_t checked_header_length(const system::OpenFile& file, const std::string& 
 
 bool looks_like_safetensors(std::string_view begin) {
   return begin.size() > length_bytes && begin[length_bytes] == '{' &&
-         little_endian(begin.substr(0, length_bytes)) <= longest_safetensors_header;
+         little_endian(begin.substr(0, length_bytes)) <= max_safetensors_header;
 }
 
 std::vector<LocatedTensor> read_safetensors_header(std::string_view text, uint64_t n_bytes,
@@ -79,11 +79,11 @@ std::vector<LocatedTensor> read_safetensors_header(std::string_view text, uint64
   std::vector<LocatedTensor> tensors;
   for (const auto& [name, json] : header.members())
     if (name != "__metadata__") tensors.push_back(read_tensor(json, name));
-  std::vector<const LocatedTensor*> in_order;
-  for (const LocatedTensor& tensor : tensors) in_order.push_back(&tensor);
-  std::ranges::sort(in_order, {}, [](const LocatedTensor* t) { return std::pair(t->begin, t->end); });
+  std::vector<const LocatedTensor*> by_offset;
+  for (const LocatedTensor& tensor : tensors) by_offset.push_back(&tensor);
+  std::ranges::sort(by_offset, {}, [](const LocatedTensor* t) { return std::pair(t->begin, t->end); });
   uint64_t at = 0;
-  for (const LocatedTensor* t : in_order) {
+  for (const LocatedTensor* t : by_offset) {
     if (t->begin != at)
       throw Error(file_name + ": " + t->info.name + ": expected its bytes to begin at " + std::to_string(at) +
                   ", where " + (t->begin < at ? "those before it end, got " : "no other tensor is, got ") +
@@ -96,7 +96,7 @@ std::vector<LocatedTensor> read_safetensors_header(std::string_view text, uint64
   return tensors;
 }
 
-TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_safetensors(const std::filesystem::path& path, const StopToken& progress) {
   const std::string file_name = path.string();
   const auto file = std::make_shared<const system::OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
@@ -105,9 +105,9 @@ TensorFile open_safetensors(const std::filesystem::path& path, const Token& prog
   for (LocatedTensor& tensor :
        read_safetensors_header(file->bytes(length_bytes, length), file->size() - data_at, file_name)) {
     const Dtype dtype = tensor.info.dtype;
-    entries.push_back(entry_of(std::move(tensor.info),
-                               StoredNumbers{file, data_at + tensor.begin, dtype, "", 1, dtype_bytes(dtype)},
-                               file_name + ": "));
+    entries.push_back(make_entry(
+        std::move(tensor.info), StoredNumbers{file, data_at + tensor.begin, dtype, "", 1, dtype_bytes(dtype)},
+        file_name + ": "));
   }
   return {path, "safetensors", std::move(entries)};
 }
@@ -116,7 +116,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_index = std::size_t{100} << 20;
+constexpr std::size_t max_index_bytes = std::size_t{100} << 20;
 
 /// A shard of an index, with the number of its tensors that the index names.
 struct Shard {
@@ -125,9 +125,9 @@ struct Shard {
   std::size_t n_named = 0;
 };
 
-TensorFile opened(const fs::path& path, const Token& progress) {
-  const std::string begin = system::read_begin(path, 4096);
-  if (const std::string words = words_on_unreadable(path, begin); !words.empty())
+TensorFile open_shard_file(const fs::path& path, const StopToken& progress) {
+  const std::string begin = system::read_prefix(path, 4096);
+  if (const std::string words = unsupported_format_message(path, begin); !words.empty())
     throw Error(path.string() + ": " + words);
   return looks_like_safetensors(begin) || path.extension() == ".safetensors"
              ? open_safetensors(path, progress)
@@ -141,13 +141,13 @@ bool is_file_name(const std::string& name) {
          name.find_first_of(std::string_view("\\\0", 2)) == name.npos;
 }
 
-Shard shard_called(const Json& name, const fs::path& folder, const Token& progress) {
+Shard open_shard(const Json& name, const fs::path& folder, const StopToken& progress) {
   const fs::path file = name.text();
   if (!is_file_name(name.text())) name.fail("the name of a file in the folder of the index");
   std::error_code ignored;
   if (!fs::exists(folder / file, ignored))
     throw Error(name.place() + "the file " + quoted_briefly(name.text()) + " is missing beside it");
-  Shard shard{std::make_shared<const TensorFile>(opened(folder / file, progress)), {}, 0};
+  Shard shard{std::make_shared<const TensorFile>(open_shard_file(folder / file, progress)), {}, 0};
   for (const TensorInfo& info : shard.file->tensors()) shard.tensors[info.name] = &info;
   return shard;
 }
@@ -160,11 +160,11 @@ bool looks_like_index(const fs::path& path, std::string_view begin) {
   return begin.find("\"weight_map\"") != begin.npos || path.string().ends_with(".index.json");
 }
 
-std::vector<std::string> shards_named_by(const fs::path& path) {
+std::vector<std::string> list_shards(const fs::path& path) {
   std::set<std::string> names;
   try {
-    if (!looks_like_index(path, system::read_begin(path, 4096))) return {};
-    const Json json = parse_json(system::read_file(path, largest_index), path.string());
+    if (!looks_like_index(path, system::read_prefix(path, 4096))) return {};
+    const Json json = parse_json(system::read_file(path, max_index_bytes), path.string());
     for (const auto& [tensor, file] : json.required("weight_map").members())
       if (file.is_text() && is_file_name(file.text())) names.insert(file.text());
   } catch (const Error&) {
@@ -173,22 +173,22 @@ std::vector<std::string> shards_named_by(const fs::path& path) {
   return {names.begin(), names.end()};
 }
 
-TensorFile open_index(const fs::path& path, const Token& progress) {
-  const Json json = parse_json(system::read_file(path, largest_index), path.string());
+TensorFile open_index(const fs::path& path, const StopToken& progress) {
+  const Json json = parse_json(system::read_file(path, max_index_bytes), path.string());
   std::map<std::string, Shard, std::less<>> shards;
   std::vector<TensorFile::Entry> entries;
   for (const auto& [name, file] : json.required("weight_map").members()) {
     progress.add(0);
     auto shard = shards.find(file.text());
     if (shard == shards.end())
-      shard = shards.emplace(file.text(), shard_called(file, path.parent_path(), progress)).first;
+      shard = shards.emplace(file.text(), open_shard(file, path.parent_path(), progress)).first;
     const auto found = shard->second.tensors.find(name);
     if (found == shard->second.tensors.end())
       throw Error(path.string() + ": expected the tensor " + quoted_briefly(name) + " in " + shard->first +
                   ", got none of that name");
     ++shard->second.n_named;
     entries.push_back({*found->second, [source = shard->second.file, name = name](
-                                           std::span<const std::size_t> leading, const Token& p) {
+                                           std::span<const std::size_t> leading, const StopToken& p) {
                          return source->read(name, leading, p);
                        }});
     if (const StoredNumbers* stored = shard->second.file->stored(name)) entries.back().stored = *stored;

@@ -26,16 +26,16 @@ using attention::SharedMatrix;
 using attention::Stage;
 
 /// Overridden stages and values, and their numbers of sequences and heads; 0 if no whole stage is overridden.
-struct ReadGiven {
+struct ParsedGiven {
   attention::Given given;
   std::size_t n_sequences = 0, n_heads = 0;
   std::size_t n_shared = 0;  ///< KV heads, if keys or values are overridden
 };
 
 /// Returns the number of nested lists around the first number.
-std::size_t levels_of(const Json& json) {
+std::size_t nesting_depth(const Json& json) {
   const auto first = json.first();
-  return first ? 1 + levels_of(*first) : 0;
+  return first ? 1 + nesting_depth(*first) : 0;
 }
 
 /// Matrices of one stage, flattened from [sequence][head].
@@ -52,12 +52,12 @@ void add_sequence(const Json& place, Matrices& matrices) {
   require_count(place, heads.size(), attention::max_columns, "heads");
   require_bytes(place, (matrices.all.size() + heads.size()) * bytes_of_a_matrix, "matrices");
   ++matrices.n_sequences, matrices.n_heads = heads.size();
-  for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
+  for (const Json& head : heads) matrices.all.emplace_back(head.matrix(AllowedNumbers::any));
 }
 
 Matrices listed_matrices(const Json& place) {
-  const std::size_t levels = levels_of(place);
-  if (levels < 3) return {1, 1, {SharedMatrix(place.matrix(Numbers::any))}};
+  const std::size_t levels = nesting_depth(place);
+  if (levels < 3) return {1, 1, {SharedMatrix(place.matrix(AllowedNumbers::any))}};
   Matrices matrices;
   if (levels == 3)
     add_sequence(place, matrices);
@@ -69,46 +69,47 @@ Matrices listed_matrices(const Json& place) {
   return matrices;
 }
 
-Matrices matrices_in_file(const Json& place, const SessionFolder& folder, Stage stage) {
-  TensorStage read = stage_in_file(place, folder, stage);
+Matrices read_referenced_matrices(const Json& place, const SessionFolder& folder, Stage stage) {
+  TensorStage read = read_referenced_stage(place, folder, stage);
   return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
 attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
-                                 ReadGiven& read) {
-  Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
+                                 ParsedGiven& read) {
+  Matrices matrices =
+      is_file_reference(place) ? read_referenced_matrices(place, folder, stage) : listed_matrices(place);
   // There may be fewer KV heads than heads; attention::check() validates their number.
-  const bool may_be_fewer = attention::info(stage).rows == attention::Rows::keys;
-  const bool other_heads = !may_be_fewer && read.n_heads > 0 && read.n_heads != matrices.n_heads;
+  const bool is_per_kv_head = attention::info(stage).rows == attention::Rows::keys;
+  const bool other_heads = !is_per_kv_head && read.n_heads > 0 && read.n_heads != matrices.n_heads;
   const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
   if (other_heads || other_sequences)
-    fail_of(place, folder,
-            std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
-            std::to_string(matrices.all.size()));
-  (may_be_fewer ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
+    fail_about_reference(place, folder,
+                         std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
+                         std::to_string(matrices.all.size()));
+  (is_per_kv_head ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
   return {stage, std::move(matrices.all)};
 }
 
 void read_cells(const Json& place, std::vector<GivenCell>& cells) {
-  for (const Json& cell : place.items_if_any("a list of cells")) cells.push_back(read_cell(cell));
+  for (const Json& cell : place.items_or_empty("a list of cells")) cells.push_back(read_cell(cell));
   std::ranges::sort(cells, {}, &GivenCell::place);
-  const auto twice = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
-  if (twice == cells.end()) return;
-  place.fail("each cell once", std::string(attention::info(twice->place.stage).name) + " [" +
-                                   std::to_string(twice->place.row) + ", " +
-                                   std::to_string(twice->place.column) + "] of head " +
-                                   std::to_string(twice->place.head) + " twice");
+  const auto duplicate = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
+  if (duplicate == cells.end()) return;
+  place.fail("each cell once", std::string(attention::info(duplicate->place.stage).name) + " [" +
+                                   std::to_string(duplicate->place.row) + ", " +
+                                   std::to_string(duplicate->place.column) + "] of head " +
+                                   std::to_string(duplicate->place.head) + " twice");
 }
 
 /// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
 /// batch has one more level, a single head may have one less. A stage may be in a file: {"file", "tensor",
-/// "at"}, see matrix_in_file().
+/// "at"}, see read_referenced_matrix().
 ///
 /// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
-ReadGiven read_given(const Json& place, const SessionFolder& folder) {
+ParsedGiven read_given(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
                      "dropout_mask", "cells"});
-  ReadGiven read;
+  ParsedGiven read;
   std::uint64_t bytes = 0;
   for (const attention::StageInfo& stage : attention::stages())
     if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt) {
@@ -131,42 +132,43 @@ bool is_list_of_matrices(const Json& embeddings) {
 }
 
 arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
-  return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
+  return is_file_reference(place) ? read_referenced_matrix(place, folder) : place.matrix();
 }
 
 /// Names of n tokens, of queries or keys.
-struct Names {
+struct TokenNames {
   std::vector<std::string> Sequence::*member;
   std::size_t n;
   const char* words;  ///< follows n in messages
 };
 
-std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder, const Names& names) {
+std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder,
+                                     const TokenNames& names) {
   std::vector<std::string> tokens;
-  if (is_in_file(place)) {
-    tokens = texts_in_file(place, folder);
+  if (is_file_reference(place)) {
+    tokens = read_referenced_texts(place, folder);
   } else {
     const auto items = place.items("a list of strings");
     require_count(place, items.size(), attention::max_tokens, "tokens");
     for (const Json& item : items) tokens.push_back(item.text());
   }
   if (tokens.size() != names.n)
-    fail_of(place, folder, std::to_string(names.n) + names.words, std::to_string(tokens.size()));
+    fail_about_reference(place, folder, std::to_string(names.n) + names.words, std::to_string(tokens.size()));
   return tokens;
 }
 
-void put_names(const Json& place, const Names& names, const std::vector<std::string>& tokens,
-               std::vector<Sequence>& sequences) {
+void set_token_names(const Json& place, const TokenNames& names, const std::vector<std::string>& tokens,
+                     std::vector<Sequence>& sequences) {
   require_bytes(place, sequences.size() * name_bytes(tokens), "names", max_copied_bytes);
   for (Sequence& s : sequences) s.*names.member = tokens;
 }
 
 /// Reads the names of tokens: one list for all sequences, or a list for each.
-void read_names(const Json& place, bool is_batch, const SessionFolder& folder, const Names& names,
-                std::vector<Sequence>& sequences) {
-  const auto first = is_in_file(place) ? std::nullopt : place.first();
+void read_token_names(const Json& place, bool is_batch, const SessionFolder& folder, const TokenNames& names,
+                      std::vector<Sequence>& sequences) {
+  const auto first = is_file_reference(place) ? std::nullopt : place.first();
   if (!is_batch || !first || !first->is_list())
-    return put_names(place, names, read_tokens(place, folder, names), sequences);
+    return set_token_names(place, names, read_tokens(place, folder, names), sequences);
   const auto items = place.items("a list of strings");
   if (items.size() != sequences.size())
     place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
@@ -179,14 +181,14 @@ void read_names(const Json& place, bool is_batch, const SessionFolder& folder, c
 }
 
 /// Sets the token names of a session, or numbers where names are required.
-void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Model& m) {
-  const Names queries{&Sequence::tokens, m.n_tokens(), " tokens, one for each row of the embeddings"};
-  const Names keys{&Sequence::key_tokens, m.n_keys(), " tokens, one for each key"};
-  const auto name = [&](const char* key, const Names& names, bool must_be) {
-    if (const auto said = top.member(key))
-      read_names(*said, is_batch, folder, names, m.sequences);
+void read_all_token_names(const Json& top, bool is_batch, const SessionFolder& folder, Model& m) {
+  const TokenNames queries{&Sequence::tokens, m.n_tokens(), " tokens, one for each row of the embeddings"};
+  const TokenNames keys{&Sequence::key_tokens, m.n_keys(), " tokens, one for each key"};
+  const auto name = [&](const char* key, const TokenNames& names, bool must_be) {
+    if (const auto specified = top.member(key))
+      read_token_names(*specified, is_batch, folder, names, m.sequences);
     else if (must_be)
-      put_names(top, names, attention::numbered_tokens(names.n), m.sequences);
+      set_token_names(top, names, attention::numbered_tokens(names.n), m.sequences);
   };
   name("tokens", queries, true);
   name("key_tokens", keys, m.has_key_embeddings() || keys.n != queries.n);
@@ -219,8 +221,8 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolde
 void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
                          std::vector<Sequence>& sequences) {
   if (!is_list_of_matrices(place)) {
-    const SharedMatrix memory = read_matrix(place, folder);
-    for (Sequence& s : sequences) s.key_embeddings = memory;
+    const SharedMatrix encoder_states = read_matrix(place, folder);
+    for (Sequence& s : sequences) s.key_embeddings = encoder_states;
     return;
   }
   const auto items = place.items("a list of matrices, one for each sequence");
@@ -232,7 +234,7 @@ void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& 
 }
 
 /// Returns sequences without embeddings; the overridden stages give the number of tokens.
-std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
+std::vector<Sequence> sequences_without_embeddings(const ParsedGiven& given) {
   return std::vector<Sequence>(given.n_sequences,
                                {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
 }
@@ -261,8 +263,8 @@ attention::Scale read_scale(const Json& place) {
 }
 
 std::vector<std::size_t> read_heads(const Json& place) {
-  const auto said = place.wholes("a list of heads");
-  std::vector<std::size_t> heads(said.begin(), said.end());
+  const auto specified = place.whole_numbers("a list of heads");
+  std::vector<std::size_t> heads(specified.begin(), specified.end());
   std::ranges::sort(heads);
   return heads;
 }
@@ -270,7 +272,7 @@ std::vector<std::size_t> read_heads(const Json& place) {
 /// Reads a checkpoint layer, which gives the number of heads and additions that the session does not.
 void read_checkpoint(const Json& place, const SessionFolder& folder, std::optional<std::size_t> n_heads,
                      Model& model) {
-  LayerInFile read = attention_in_file(place, folder, n_heads);
+  ReferencedLayer read = read_referenced_layer(place, folder, n_heads);
   model.projections = std::move(read.attention.projections);
   model.n_heads = read.attention.n_heads;
   model.n_kv_heads = read.attention.n_kv_heads;
@@ -280,33 +282,33 @@ void read_checkpoint(const Json& place, const SessionFolder& folder, std::option
 Model read_model(const Json& top, const SessionFolder& folder) {
   Model m;
   const auto given = top.member("given");
-  ReadGiven read = given ? read_given(*given, folder) : ReadGiven();
+  ParsedGiven read = given ? read_given(*given, folder) : ParsedGiven();
   auto embeddings = top.member("embeddings");
   if (embeddings && embeddings->is_null()) embeddings.reset();
-  const bool is_known = embeddings || read.n_sequences == 0;
-  m.sequences =
-      is_known ? read_embeddings(top.required("embeddings"), folder) : sequences_without_embeddings(read);
-  const bool is_batch = is_known ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
+  const bool has_embeddings = embeddings || read.n_sequences == 0;
+  m.sequences = has_embeddings ? read_embeddings(top.required("embeddings"), folder)
+                               : sequences_without_embeddings(read);
+  const bool is_batch = has_embeddings ? is_list_of_matrices(*embeddings) : read.n_sequences > 1;
   m.n_heads = std::max<std::size_t>(1, read.n_heads);
   m.given = std::move(read.given);
   const auto n_heads = top.member("n_heads");
   if (n_heads) m.n_heads = n_heads->whole(1);
-  if (const auto p = top.member("projections"); p && is_in_file(*p))
+  if (const auto p = top.member("projections"); p && is_file_reference(*p))
     read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
   else if (p)
     m.projections = read_projections(*p);
   if (const auto groups = top.given("n_kv_heads")) m.n_kv_heads = groups->whole(1);
-  if (const auto memory = top.given("key_embeddings"))
-    read_key_embeddings(*memory, is_batch, folder, m.sequences);
-  attention::require_size(attention::size_of(m), top.place());
-  name_tokens(top, is_batch, folder, m);
+  if (const auto encoder_states = top.given("key_embeddings"))
+    read_key_embeddings(*encoder_states, is_batch, folder, m.sequences);
+  attention::require_size(attention::model_size(m), top.place());
+  read_all_token_names(top, is_batch, folder, m);
   if (const auto s = top.member("scores")) m.scores = s->word(score_words);
   if (const auto s = top.member("scale")) m.scale = read_scale(*s);
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size(), m.n_keys());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   m.additions = read_additions(top, std::move(m.additions));
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(combine_words);
-  if (const auto d = top.member("departures")) read_departures(*d, m);
+  if (const auto d = top.member("departures")) read_deviations(*d, m);
   if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
   if (const auto c = top.given("context_length")) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
@@ -316,7 +318,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
 
 }  // namespace
 
-Session parse_session(std::string_view text, const std::string& file_name, UntrustedPaths elsewhere) {
+Session parse_session(std::string_view text, const std::string& file_name, UntrustedPaths untrusted_paths) {
   const Json top = parse_json(text, file_name);
   top.expect_keys({"attnscope",   "tokens",    "key_tokens",  "embeddings",     "key_embeddings",
                    "projections", "n_heads",   "n_kv_heads",  "normalise",      "positions",
@@ -325,8 +327,8 @@ Session parse_session(std::string_view text, const std::string& file_name, Untru
                    "mistakes",    "given",     "heads_off",   "left_out",       "assumed",
                    "view"});
   require_version(top);
-  Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
-  if (const auto projections = top.member("projections")) session.left_out = ignored_words(*projections);
+  Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), untrusted_paths}), "", {}};
+  if (const auto projections = top.member("projections")) session.left_out = ignored_features(*projections);
   if (const auto list = top.member("left_out"))
     for (std::string& words : list->texts("a list of what is left out")) session.left_out.push_back(words);
   if (const auto list = top.member("assumed")) session.assumed = list->texts("a list of what was assumed");
@@ -335,8 +337,8 @@ Session parse_session(std::string_view text, const std::string& file_name, Untru
   return session;
 }
 
-Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere) {
-  return parse_session(system::read_file(path, largest_session), path.string(), elsewhere);
+Session load_session(const std::filesystem::path& path, UntrustedPaths untrusted_paths) {
+  return parse_session(system::read_file(path, max_session_bytes), path.string(), untrusted_paths);
 }
 
 namespace {
@@ -389,7 +391,7 @@ std::string projections_json(const Model& m) {
   std::string text = "{";
   const auto add = [&](const char* key, const std::string& linear) {
     text += std::string(text.size() > 1 ? "," : "") + "\n    \"" + key + "\": " + linear;
-    require_readable_session(text);  // before memory for the next one is allocated
+    check_session_size(text);  // before memory for the next one is allocated
   };
   add("query", linear_json(p.query));
   add("key", linear_json(p.key));
@@ -411,9 +413,9 @@ std::string view_json(const std::string& view) {
 
 }  // namespace
 
-void require_readable_session(std::string_view text) {
-  if (text.size() <= largest_session) return;
-  throw Error("a session of more than " + std::to_string(largest_session >> 20) +
+void check_session_size(std::string_view text) {
+  if (text.size() <= max_session_bytes) return;
+  throw Error("a session of more than " + std::to_string(max_session_bytes >> 20) +
               " MiB, which could not be read again; numbers of that size can be exported as .npy or .npz");
 }
 
@@ -423,7 +425,7 @@ std::string session_text(const Session& session) {
   std::string text = "{\n  \"attnscope\": 1";
   const auto add = [&](const char* key, const std::string& value) {
     text += ",\n  \"" + std::string(key) + "\": " + value;
-    require_readable_session(text);
+    check_session_size(text);
   };
   add("tokens", all_tokens_json(m.sequences, &Sequence::tokens));
   if (!m.sequences.front().key_tokens.empty())
@@ -440,7 +442,7 @@ std::string session_text(const Session& session) {
   add("merge_heads", quoted_word(combine_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
   for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
-  if (const std::string departures = departures_text(m); !departures.empty()) add("departures", departures);
+  if (const std::string departures = deviations_text(m); !departures.empty()) add("departures", departures);
   if (!m.mistakes.empty()) add("mistakes", mistakes_text(m));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())

@@ -22,10 +22,10 @@ struct Session {
 };
 
 /// Maximum bytes of a session, read or written.
-constexpr std::size_t largest_session = std::size_t{512} << 20;
+constexpr std::size_t max_session_bytes = std::size_t{512} << 20;
 
-/// Throws core::Error when a text is longer than largest_session.
-void require_readable_session(std::string_view text);
+/// Throws core::Error when a text is longer than max_session_bytes.
+void check_session_size(std::string_view text);
 
 /// Reads a session; file_name is its name in errors, and files that the session names are relative to its
 /// folder.
@@ -35,16 +35,17 @@ void require_readable_session(std::string_view text);
 ///
 /// Throws UntrustedPath when it names a file outside its folder, unless that is allowed.
 Session parse_session(std::string_view text, const std::string& file_name,
-                      UntrustedPaths elsewhere = UntrustedPaths::refused);
+                      UntrustedPaths untrusted_paths = UntrustedPaths::refused);
 
-/// Reads a session file of at most largest_session bytes. Throws core::Error as parse_session() and
+/// Reads a session file of at most max_session_bytes bytes. Throws core::Error as parse_session() and
 /// system::read_file() do.
-Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere = UntrustedPaths::refused);
+Session load_session(const std::filesystem::path& path,
+                     UntrustedPaths untrusted_paths = UntrustedPaths::refused);
 
 /// Returns the session as readable JSON, one row of numbers per line; numbers are restored to the last bit.
 ///
 /// Throws core::Error when the model cannot be computed, view is not a JSON object or the text is longer than
-/// largest_session, so that it could not be read again.
+/// max_session_bytes, so that it could not be read again.
 std::string session_text(const Session& session);
 
 /// Writes a session file atomically. Throws core::Error, which names the file, as session_text() and

@@ -28,10 +28,10 @@ fs::path with_blobs(const fs::path& folder) {
   return folder;
 }
 
-bool leads_into(const fs::path& path, const fs::path& home) {
+bool resolves_inside(const fs::path& path, const fs::path& root) {
   std::error_code error;
   const fs::path end = fs::weakly_canonical(fs::absolute(path, error), error);
-  return !error && std::ranges::mismatch(home, end).in1 == home.end();
+  return !error && std::ranges::mismatch(root, end).in1 == root.end();
 }
 
 bool is_folder(const fs::path& path) {
@@ -44,13 +44,13 @@ bool is_folder(const fs::path& path) {
 ///
 /// Tensors of several sequences are in folders sequence0, sequence1 …; no reader opens other subfolders, or
 /// one that cannot be listed.
-fs::path link_out(const fs::path& folder, const fs::path& home, bool has_folders = true) {
+fs::path find_outside_link(const fs::path& folder, const fs::path& root, bool has_folders = true) {
   const system::Listing listing = system::list_folder(folder);
   for (const fs::path& entry : listing.paths) {
     std::error_code ignored;
-    if (fs::is_symlink(entry, ignored) && !leads_into(entry, home)) return entry;
+    if (fs::is_symlink(entry, ignored) && !resolves_inside(entry, root)) return entry;
     if (!has_folders || !entry.filename().native().starts_with("sequence") || !is_folder(entry)) continue;
-    if (const fs::path out = link_out(entry, home, false); !out.empty() && out != entry) return out;
+    if (const fs::path out = find_outside_link(entry, root, false); !out.empty() && out != entry) return out;
   }
   return listing.error != 0 ? folder : fs::path();
 }
@@ -64,33 +64,35 @@ fs::path home_of(const fs::path& folder, std::error_code& error) {
 bool is_within(const fs::path& path, const fs::path& folder) {
   if (!path.is_relative() || std::ranges::find(path, "..") != path.end()) return false;
   std::error_code error;
-  const fs::path home = home_of(folder, error);
-  if (error || !leads_into(folder / path, home)) return false;
-  return !is_folder(folder / path) || link_out(folder / path, home).empty();
+  const fs::path root = home_of(folder, error);
+  if (error || !resolves_inside(folder / path, root)) return false;
+  return !is_folder(folder / path) || find_outside_link(folder / path, root).empty();
 }
 
-std::string leading_words(const fs::path& path, const fs::path& folder) {
+std::string link_target_text(const fs::path& path, const fs::path& folder) {
   std::error_code error;
-  const fs::path home = home_of(folder, error);
+  const fs::path root = home_of(folder, error);
   // Returns "" if the name shows it already.
-  const auto end_of = [&error](const fs::path& named) {
+  const auto link_target = [&error](const fs::path& named) {
     const fs::path end = fs::weakly_canonical(fs::absolute(named, error), error);
     return end == fs::absolute(named, error).lexically_normal() ? "" : json_quoted(end.string());
   };
   std::string words;
-  if (!leads_into(folder / path, home)) {
-    if (const std::string end = end_of(folder / path); !end.empty()) words = ", which leads to " + end + ",";
+  if (!resolves_inside(folder / path, root)) {
+    if (const std::string end = link_target(folder / path); !end.empty())
+      words = ", which leads to " + end + ",";
   } else if (is_folder(folder / path)) {
-    const fs::path out = link_out(folder / path, home), within = out.lexically_relative(folder / path);
+    const fs::path out = find_outside_link(folder / path, root),
+                   within = out.lexically_relative(folder / path);
     if (within == ".")
       words = ", which cannot be looked into,";
     else if (!out.empty())
-      words = ", in which " + json_quoted(within.string()) + " leads to " + end_of(out) + ",";
+      words = ", in which " + json_quoted(within.string()) + " leads to " + link_target(out) + ",";
   }
   return error ? "" : words;
 }
 
-void throw_without_contents(const std::string& place, const fs::path& path, const fs::path& folder) {
+void rethrow_redacted(const std::string& place, const fs::path& path, const fs::path& folder) {
   try {
     throw;
   } catch (const Stopped&) {
@@ -112,29 +114,30 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Content that a session reads from a file: tensors, or a checkpoint layer with its configuration.
-enum class Wanted { tensors, layer };
+enum class ReferenceKind { tensors, layer };
 
 /// Returns the paths outside the session's folder among a file and those read with it: shards of an index,
 /// config.json. is_within() checks the content of folders.
-std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
+std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& folder, ReferenceKind kind) {
   if (!is_within(file, folder)) return {file};
   if (!system::is_file(folder / file)) return {};
-  std::vector<std::string> names = readers::shards_named_by(folder / file);
-  if (wanted == Wanted::layer) names.emplace_back("config.json");
-  std::vector<fs::path> elsewhere;
+  std::vector<std::string> names = readers::list_shards(folder / file);
+  if (kind == ReferenceKind::layer) names.emplace_back("config.json");
+  std::vector<fs::path> untrusted_paths;
   for (const std::string& name : names)
-    if (const fs::path with = file.parent_path() / name; !is_within(with, folder)) elsewhere.push_back(with);
-  return elsewhere;
+    if (const fs::path with = file.parent_path() / name; !is_within(with, folder))
+      untrusted_paths.push_back(with);
+  return untrusted_paths;
 }
 
-TensorFile opened(const Json& place, const SessionFolder& folder, Wanted wanted) {
+TensorFile open_reference(const Json& place, const SessionFolder& folder, ReferenceKind kind) {
   const Json name = place.required("file");
   const fs::path file = name.text();
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
-  if (folder.elsewhere == UntrustedPaths::refused)
-    for (const fs::path& path : untrusted_paths_of(file, folder.path, wanted))
+  if (folder.untrusted_paths == UntrustedPaths::refused)
+    for (const fs::path& path : untrusted_paths_of(file, folder.path, kind))
       throw UntrustedPath(name.place() + "the file " + quoted_briefly(path.string()) +
-                          leading_words(path, folder.path) + " does not lie beside the session");
+                          link_target_text(path, folder.path) + " does not lie beside the session");
   return open_tensors(folder.path / file);
 }
 
@@ -153,9 +156,9 @@ void require_ignored(const Json& place, const checkpoints::LayerRules& rules) {
           "one with them");
 }
 
-Tensor named_tensor(const Json& place, const SessionFolder& folder) {
+Tensor read_tensor_reference(const Json& place, const SessionFolder& folder) {
   place.expect_keys({"file", "tensor", "at"});
-  const TensorFile file = opened(place, folder, Wanted::tensors);
+  const TensorFile file = open_reference(place, folder, ReferenceKind::tensors);
   const auto name = place.member("tensor");
   if (!name && file.tensors().size() != 1)
     place.fail("the key \"tensor\", as there are " + std::to_string(file.tensors().size()) +
@@ -166,10 +169,10 @@ Tensor named_tensor(const Json& place, const SessionFolder& folder) {
   return file.read(name ? name->text() : file.tensors().front().name, leading);
 }
 
-LayerInFile named_attention(const Json& place, const SessionFolder& folder,
-                            std::optional<std::size_t> n_heads) {
+ReferencedLayer read_layer_reference(const Json& place, const SessionFolder& folder,
+                                     std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
-  const TensorFile file = opened(place, folder, Wanted::layer);
+  const TensorFile file = open_reference(place, folder, ReferenceKind::layer);
   const auto config = checkpoints::sibling_config(file.path());
   checkpoints::refuse_quantized(file, config.quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
@@ -179,12 +182,14 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                                                : std::to_string(chosen->whole(0));
   const std::string where = file.place();
   const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, where);
-  const auto rules = checkpoints::rules_of(file.tensors(), layer, config, where, ignored_names(place));
+  const auto rules =
+      checkpoints::infer_layer_rules(file.tensors(), layer, config, where, ignored_names(place));
   require_ignored(place, rules);
-  Token progress;
-  LayerInFile read{checkpoints::read_attention(file, rules.mapping,
-                                               checkpoints::heads_of(file, layer, rules, n_heads), progress),
-                   {}};
+  StopToken progress;
+  ReferencedLayer read{
+      checkpoints::read_attention(file, rules.mapping,
+                                  checkpoints::resolve_head_count(file, layer, rules, n_heads), progress),
+      {}};
   const std::size_t n = read.attention.n_heads;
   const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
   read.additions =
@@ -194,37 +199,37 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
 
 /// Returns read(); errors do not quote files outside the session's folder.
 template <class Read>
-auto named_by(const Json& place, const SessionFolder& folder, Wanted wanted, Read read) {
+auto with_redacted_errors(const Json& place, const SessionFolder& folder, ReferenceKind kind, Read read) {
   try {
     return read();
   } catch (const Error&) {
     const Json name = place.required("file");
-    if (folder.elsewhere == UntrustedPaths::refused) throw;
+    if (folder.untrusted_paths == UntrustedPaths::refused) throw;
     std::error_code ignored;
-    for (const fs::path& path : untrusted_paths_of(name.text(), folder.path, wanted))
+    for (const fs::path& path : untrusted_paths_of(name.text(), folder.path, kind))
       if (fs::exists(folder.path / path, ignored))
-        throw_without_contents(name.place() + "the file ", path, folder.path);
+        rethrow_redacted(name.place() + "the file ", path, folder.path);
     throw;
   }
 }
 
 }  // namespace
 
-bool is_in_file(const Json& place) {
+bool is_file_reference(const Json& place) {
   return place.member("file").has_value();
 }
 
-arma::mat matrix_in_file(const Json& place, const SessionFolder& folder) {
-  return named_by(place, folder, Wanted::tensors, [&] {
-    arma::mat read = matrix(named_tensor(place, folder));
+arma::mat read_referenced_matrix(const Json& place, const SessionFolder& folder) {
+  return with_redacted_errors(place, folder, ReferenceKind::tensors, [&] {
+    arma::mat read = matrix(read_tensor_reference(place, folder));
     require_count(place, read.n_rows, attention::max_tokens, "rows");
     return read;
   });
 }
 
-std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder) {
-  return named_by(place, folder, Wanted::tensors, [&] {
-    Tensor tensor = named_tensor(place, folder);
+std::vector<std::string> read_referenced_texts(const Json& place, const SessionFolder& folder) {
+  return with_redacted_errors(place, folder, ReferenceKind::tensors, [&] {
+    Tensor tensor = read_tensor_reference(place, folder);
     if (tensor.dtype != Dtype::text || tensor.shape.size() != 1)
       place.fail("a list of texts in the file",
                  std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape));
@@ -233,23 +238,26 @@ std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& f
   });
 }
 
-TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage) {
-  return named_by(place, folder, Wanted::tensors,
-                  [&] { return stage_of(named_tensor(place, folder), stage, 1, place.place()); });
+TensorStage read_referenced_stage(const Json& place, const SessionFolder& folder, attention::Stage stage) {
+  return with_redacted_errors(place, folder, ReferenceKind::tensors, [&] {
+    return stage_from_tensor(read_tensor_reference(place, folder), stage, 1, place.place());
+  });
 }
 
-void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
-             const std::string& got) {
-  if (is_in_file(place)) named_by(place, folder, Wanted::tensors, [&] { place.fail(expected, got); });
+void fail_about_reference(const Json& place, const SessionFolder& folder, const std::string& expected,
+                          const std::string& got) {
+  if (is_file_reference(place))
+    with_redacted_errors(place, folder, ReferenceKind::tensors, [&] { place.fail(expected, got); });
   place.fail(expected, got);
 }
 
-LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
-                              std::optional<std::size_t> n_heads) {
-  return named_by(place, folder, Wanted::layer, [&] { return named_attention(place, folder, n_heads); });
+ReferencedLayer read_referenced_layer(const Json& place, const SessionFolder& folder,
+                                      std::optional<std::size_t> n_heads) {
+  return with_redacted_errors(place, folder, ReferenceKind::layer,
+                              [&] { return read_layer_reference(place, folder, n_heads); });
 }
 
-std::vector<std::string> ignored_words(const Json& projections) {
+std::vector<std::string> ignored_features(const Json& projections) {
   std::vector<std::string> words;
   for (const std::string& name : ignored_names(projections))
     for (const checkpoints::Feature& feature : checkpoints::features())

@@ -17,11 +17,11 @@ namespace core::formats {
 /// Folder of the files that a session names.
 struct SessionFolder {
   std::filesystem::path path;
-  UntrustedPaths elsewhere = UntrustedPaths::refused;
+  UntrustedPaths untrusted_paths = UntrustedPaths::refused;
 };
 
 /// Returns whether this is an object with a "file".
-bool is_in_file(const Json& place);
+bool is_file_reference(const Json& place);
 
 /// Reads {"file", "tensor", "at"}: the matrix at the leading indices "at" of a tensor; "tensor" is optional
 /// if there is only one.
@@ -29,31 +29,31 @@ bool is_in_file(const Json& place);
 /// Throws core::Error as Json and TensorFile do; UntrustedPath when the file, or another read with it, is
 /// outside the folder, by an absolute path, ".." or links, and that is refused. Errors about an allowed file
 /// outside do not quote its content.
-arma::mat matrix_in_file(const Json& place, const SessionFolder& folder);
+arma::mat read_referenced_matrix(const Json& place, const SessionFolder& folder);
 
 /// Reads the texts of a tensor in the same way.
-std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& folder);
+std::vector<std::string> read_referenced_texts(const Json& place, const SessionFolder& folder);
 
 /// Reads an overridden stage in the same way.
-TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage);
+TensorStage read_referenced_stage(const Json& place, const SessionFolder& folder, attention::Stage stage);
 
 /// Throws core::Error about a value or the file that it names; omits got if that file is outside the folder.
-[[noreturn]] void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
-                          const std::string& got);
+[[noreturn]] void fail_about_reference(const Json& place, const SessionFolder& folder,
+                                       const std::string& expected, const std::string& got);
 
 /// Parts of a session that come from a checkpoint layer; mask and scale are in the session itself.
-struct LayerInFile {
+struct ReferencedLayer {
   checkpoints::Attention attention;
   attention::Additions additions;
 };
 
 /// Reads {"file", "layer"}: a layer of a checkpoint, by its number from 0 or its name. n_heads is the
 /// session's value; without it the checkpoint must give one. Throws core::Error.
-LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
-                              std::optional<std::size_t> n_heads);
+ReferencedLayer read_referenced_layer(const Json& place, const SessionFolder& folder,
+                                      std::optional<std::size_t> n_heads);
 
 /// Returns descriptions of the features that a reference to a checkpoint ignores; none for other projections.
-std::vector<std::string> ignored_words(const Json& projections);
+std::vector<std::string> ignored_features(const Json& projections);
 
 /// Returns whether a path is relative and, after following links, inside a folder; false for a folder with a
 /// link to the outside, also in its subfolders.
@@ -64,11 +64,11 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
 
 /// Returns where a path outside the folder leads, to append to its name: ", which leads to \"/srv/x.npy\",";
 /// "" if the name shows it.
-std::string leading_words(const std::filesystem::path& path, const std::filesystem::path& folder);
+std::string link_target_text(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Rethrows the core::Error being handled, about a file; if that is outside the folder, throws one that does
 /// not quote its content. place begins the message.
-[[noreturn]] void throw_without_contents(const std::string& place, const std::filesystem::path& path,
-                                         const std::filesystem::path& folder);
+[[noreturn]] void rethrow_redacted(const std::string& place, const std::filesystem::path& path,
+                                   const std::filesystem::path& folder);
 
 }  // namespace core::formats

@@ -18,10 +18,10 @@ namespace {
 
 using attention::Additions;
 using attention::GivenCell;
-using attention::HeadNorm;
 using attention::Mask;
 using attention::MaskCell;
 using attention::Model;
+using attention::QueryKeyNorm;
 using attention::SharedMatrix;
 using attention::Stage;
 using text::number_text;
@@ -59,13 +59,13 @@ std::string heads_text(const std::vector<SharedMatrix>& matrices, std::size_t n_
   return n_sequences == 1 ? heads_of(0, "  ") : lines_text(indices(n_sequences), "  ", heads_of);
 }
 
-void require_count(const Json& place, std::size_t count, std::size_t limit, const char* things) {
-  if (count > limit) place.fail("at most " + std::to_string(limit) + " " + things, std::to_string(count));
+void require_count(const Json& place, std::size_t count, std::size_t limit, const char* item_names) {
+  if (count > limit) place.fail("at most " + std::to_string(limit) + " " + item_names, std::to_string(count));
 }
 
-void require_bytes(const Json& place, std::uint64_t bytes, const char* things, std::uint64_t limit) {
+void require_bytes(const Json& place, std::uint64_t bytes, const char* item_names, std::uint64_t limit) {
   if (bytes > limit)
-    place.fail(std::string(things) + " of at most " + text::gibibytes(limit), text::gibibytes(bytes));
+    place.fail(std::string(item_names) + " of at most " + text::gibibytes(limit), text::gibibytes(bytes));
 }
 
 void require_version(const Json& top) {
@@ -98,11 +98,11 @@ std::uint64_t name_bytes(const std::vector<std::string>& names) {
 namespace {
 
 template <class T>
-const T& some(const T& value) {
+const T& unwrap(const T& value) {
   return value;
 }
 template <class T>
-const T& some(const std::optional<T>& value) {
+const T& unwrap(const std::optional<T>& value) {
   return *value;
 }
 
@@ -112,7 +112,7 @@ class Fields {
  public:
   Fields() = default;
   explicit Fields(const Json& place) : place_(&place) {}
-  bool reads() const { return place_; }
+  bool is_reading() const { return place_; }
   /// Returns the keys and JSON of the written fields.
   const std::vector<std::pair<const char*, std::string>>& written() const { return written_; }
   std::string text() const {
@@ -120,8 +120,8 @@ class Fields {
     return "{" + text::joined(written_, ", ", words) + "}";
   }
 
-  enum class Nulls { refused, as_missing, as_none };
-  Nulls nulls = Nulls::as_missing;  ///< meaning of null
+  enum class NullPolicy { refused, as_missing, as_none };
+  NullPolicy nulls = NullPolicy::as_missing;  ///< meaning of null
 
   /// Throws core::Error for any other key.
   void keys(std::initializer_list<std::string_view> all) const {
@@ -133,61 +133,64 @@ class Fields {
     for (const std::string_view key : keys) place_->required(key);
   }
 
-  /// Adds a value: read(json) returns it, write(value) returns its JSON; `says` is whether to write it.
+  /// Adds a value: read(json) returns it, write(value) returns its JSON; `should_write` is whether to write
+  /// it.
   template <class T, class Read, class Write>
-  void add(const char* key, T& value, bool says, Read read, Write write) {
+  void add(const char* key, T& value, bool should_write, Read read, Write write) {
     if (!place_) {
-      if (says) written_.emplace_back(key, std::invoke(write, value));
+      if (should_write) written_.emplace_back(key, std::invoke(write, value));
     } else if (const auto json = place_->member(key)) {
       const bool is_required = std::ranges::find(required_, key) != required_.end();
-      if (!json->is_null() || is_required || nulls == Nulls::refused)
+      if (!json->is_null() || is_required || nulls == NullPolicy::refused)
         value = std::invoke(read, *json);
-      else if (nulls == Nulls::as_none)
+      else if (nulls == NullPolicy::as_none)
         value = T();
     }
   }
-  void flag(const char* key, bool& value, bool says = true) {
-    add(key, value, says, &Json::boolean, [](bool is_so) { return is_so ? "true" : "false"; });
+  void flag(const char* key, bool& value, bool should_write = true) {
+    add(key, value, should_write, &Json::boolean, [](bool is_so) { return is_so ? "true" : "false"; });
   }
   template <class Number>
-  void number(const char* key, Number& value, bool says = true) {
+  void number(const char* key, Number& value, bool should_write = true) {
     add(
-        key, value, says, [](const Json& json) { return json.number(); },
-        [](const Number& n) { return number_text(some(n)); });
+        key, value, should_write, [](const Json& json) { return json.number(); },
+        [](const Number& n) { return number_text(unwrap(n)); });
   }
   template <class Whole>
-  void whole(const char* key, Whole& value, std::uint64_t smallest, bool says = true) {
+  void whole(const char* key, Whole& value, std::uint64_t min_value, bool should_write = true) {
     add(
-        key, value, says, [=](const Json& json) { return json.whole(smallest); },
-        [](const Whole& n) { return std::to_string(some(n)); });
+        key, value, should_write, [=](const Json& json) { return json.whole(min_value); },
+        [](const Whole& n) { return std::to_string(unwrap(n)); });
   }
   template <class Meaning, std::size_t n>
-  void word(const char* key, Meaning& value, const std::array<Word<Meaning>, n>& words, bool says = true) {
+  void word(const char* key, Meaning& value, const std::array<Word<Meaning>, n>& words,
+            bool should_write = true) {
     add(
-        key, value, says, [&](const Json& json) { return json.word(words); },
+        key, value, should_write, [&](const Json& json) { return json.word(words); },
         [&](Meaning meaning) { return quoted_word(words, meaning); });
   }
   template <class Row>
-  void row(const char* key, Row& value, bool says = true) {
-    add(key, value, says, &Json::row, [](const Row& numbers) { return row_text(some(numbers), 0); });
+  void row(const char* key, Row& value, bool should_write = true) {
+    add(key, value, should_write, &Json::row,
+        [](const Row& numbers) { return row_text(unwrap(numbers), 0); });
   }
   /// Adds an object of fields; see describe().
   template <class Object>
-  void object(const char* key, Object& value, bool says) {
-    using Described = std::remove_cvref_t<decltype(some(value))>;
-    add(key, value, says, &described<Described>,
-        [](const Object& said) { return description_of(some(said)); });
+  void object(const char* key, Object& value, bool should_write) {
+    using Described = std::remove_cvref_t<decltype(unwrap(value))>;
+    add(key, value, should_write, &read_object<Described>,
+        [](const Object& specified) { return object_text(unwrap(specified)); });
   }
 
   template <class Described, class... Context>
-  static Described described(const Json& place, const Context&... context) {
+  static Described read_object(const Json& place, const Context&... context) {
     Described value{};
     Fields fields(place);
     describe(fields, value, context...);
     return value;
   }
   template <class Described, class... Context>
-  static std::string description_of(Described value, const Context&... context) {
+  static std::string object_text(Described value, const Context&... context) {
     Fields fields;
     describe(fields, value, context...);
     return fields.text();
@@ -206,23 +209,23 @@ std::string numbers_text(const Counts& numbers) {
 }
 
 Counts read_numbers(const Json& place, const char* expected) {
-  const auto numbers = place.wholes(expected);
+  const auto numbers = place.whole_numbers(expected);
   return {numbers.begin(), numbers.end()};
 }
 
 std::vector<MaskCell> read_mask_cells(const Json& place) {
   constexpr const char* expected = "[row, column, visible]";
   std::vector<MaskCell> cells;
-  for (const Json& cell : place.items_if_any("a list of cells [row, column, visible]")) {
+  for (const Json& cell : place.items_or_empty("a list of cells [row, column, visible]")) {
     const auto parts = cell.items(expected, 3);
     const std::size_t row = parts[0].whole(0), column = parts[1].whole(0);
     cells.push_back({row, column, parts[2].boolean()});
   }
   std::ranges::sort(cells, {}, &MaskCell::place);
-  const auto twice = std::ranges::adjacent_find(cells, {}, &MaskCell::place);
-  if (twice != cells.end())
+  const auto duplicate = std::ranges::adjacent_find(cells, {}, &MaskCell::place);
+  if (duplicate != cells.end())
     place.fail("each cell once",
-               "[" + std::to_string(twice->row) + ", " + std::to_string(twice->column) + "] twice");
+               "[" + std::to_string(duplicate->row) + ", " + std::to_string(duplicate->column) + "] twice");
   return cells;
 }
 
@@ -250,9 +253,9 @@ std::string window_text(const attention::MaskWindow& window) {
 }
 
 /// Reads the padding mask: one list for all sequences, or a list for each.
-std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
+std::vector<Counts> read_padding_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   const char* expected = "a list of keys, or a list of such for each sequence";
-  const auto items = place.items_if_any(expected);
+  const auto items = place.items_or_empty(expected);
   if (items.empty()) return {};
   std::vector<Counts> all;
   if (items.front().is_list())
@@ -264,26 +267,26 @@ std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences,
   }
   for (Counts& keys : all) {
     std::ranges::sort(keys);
-    const auto twice = std::ranges::adjacent_find(keys);
-    if (twice != keys.end()) place.fail("each key once", std::to_string(*twice) + " twice");
+    const auto duplicate = std::ranges::adjacent_find(keys);
+    if (duplicate != keys.end()) place.fail("each key once", std::to_string(*duplicate) + " twice");
   }
   if (std::ranges::all_of(all, &Counts::empty) && all.size() == n_sequences) return {};
   return all;
 }
 
-std::string hidden_keys_text(const std::vector<Counts>& all) {
+std::string padding_mask_text(const std::vector<Counts>& all) {
   return all.size() == 1 ? numbers_text(all.front()) : list_text(all, numbers_text);
 }
 
 void describe(Fields& f, Mask& mask, std::size_t n_sequences, std::size_t n_keys) {
   f.keys(
       {"causal", "method", "empty_rows", "cells", "align", "window", "prefix", "documents", "hidden_keys"});
-  f.nulls = Fields::Nulls::refused;
+  f.nulls = Fields::NullPolicy::refused;
   f.flag("causal", mask.causal);
   f.word("method", mask.method, method_words);
   f.word("empty_rows", mask.empty_rows, empty_row_words);
   f.add("cells", mask.cells, !mask.cells.empty(), read_mask_cells, mask_cells_text);
-  f.nulls = Fields::Nulls::as_missing;
+  f.nulls = Fields::NullPolicy::as_missing;
   f.word("align", mask.align, alignment_words, mask.align != attention::MaskAlignment::last);
   f.add("window", mask.window, mask.window != attention::MaskWindow(), read_window, window_text);
   f.whole("prefix", mask.prefix, 0, mask.prefix > 0);
@@ -293,23 +296,23 @@ void describe(Fields& f, Mask& mask, std::size_t n_sequences, std::size_t n_keys
       numbers_text);
   f.add(
       "hidden_keys", mask.hidden_keys, !mask.hidden_keys.empty(),
-      [&](const Json& json) { return read_hidden_keys(json, n_sequences, n_keys); }, hidden_keys_text);
+      [&](const Json& json) { return read_padding_mask(json, n_sequences, n_keys); }, padding_mask_text);
 }
 
-void describe(Fields& f, HeadNorm& norm) {
+void describe(Fields& f, QueryKeyNorm& norm) {
   f.keys({"rule", "query", "key", "epsilon", "over"});
   f.require({"rule", "query", "key"});
   f.word("rule", norm.rule, norm_words);
   f.row("query", norm.query);
   f.row("key", norm.key);
   f.number("epsilon", norm.epsilon);
-  f.word("over", norm.over, norm_over_words, norm.over != attention::NormOver::head);
+  f.word("over", norm.over, norm_over_words, norm.over != attention::NormScope::head);
 }
 
 /// Describes LongRoPE's factors for short and for long texts.
 void describe_factors(Fields& f, std::optional<SharedMatrix>& factors) {
   arma::mat of_short, of_long;
-  if (!f.reads()) of_short = factors->row(0), of_long = factors->row(1);
+  if (!f.is_reading()) of_short = factors->row(0), of_long = factors->row(1);
   f.row("short_factor", of_short);
   f.add(
       "long_factor", of_long, true,
@@ -319,7 +322,7 @@ void describe_factors(Fields& f, std::optional<SharedMatrix>& factors) {
         return row;
       },
       [](const arma::mat& row) { return row_text(row, 0); });
-  if (f.reads()) factors = arma::mat(arma::join_cols(of_short, of_long));
+  if (f.is_reading()) factors = arma::mat(arma::join_cols(of_short, of_long));
 }
 
 void describe(Fields& f, positions::Scaling& scaling) {
@@ -336,8 +339,9 @@ void describe(Fields& f, positions::Scaling& scaling) {
   if (!is_longrope) f.require({"factor"});
   f.number("factor", scaling.factor, !is_longrope);
   if (scaling.rule == llama3) f.require({"low", "high"});
-  if (f.reads() && is_yarn)
-    scaling.high = positions::yarn_fast, scaling.attention = positions::yarn_attention(scaling.factor);
+  if (f.is_reading() && is_yarn)
+    scaling.high = positions::yarn_beta_fast,
+    scaling.attention = positions::yarn_attention_factor(scaling.factor);
   f.number(is_yarn ? "beta_slow" : "low", scaling.low, is_yarn || scaling.rule == llama3);
   f.number(is_yarn ? "beta_fast" : "high", scaling.high, is_yarn || scaling.rule == llama3);
   if (is_longrope) describe_factors(f, scaling.factors);
@@ -349,9 +353,9 @@ void describe(Fields& f, positions::Scaling& scaling) {
 }
 
 std::int64_t read_position(const Json& place) {
-  constexpr double furthest = 0x1p40;
+  constexpr double max_position = 0x1p40;
   const double number = place.number();
-  if (std::trunc(number) != number || std::abs(number) > furthest)
+  if (std::trunc(number) != number || std::abs(number) > max_position)
     place.fail("a whole number between -2^40 and 2^40");
   return static_cast<std::int64_t>(number);
 }
@@ -393,10 +397,10 @@ void describe(Fields& f, attention::Positions& positions) {
 std::vector<SharedMatrix> read_bias(const Json& place) {
   const auto row = place.first();
   const auto cell = row ? row->first() : std::nullopt;
-  if (!cell || !cell->is_list()) return {place.matrix(Numbers::any)};
+  if (!cell || !cell->is_list()) return {place.matrix(AllowedNumbers::any)};
   std::vector<SharedMatrix> all;
   for (const Json& head : place.items("a list of matrices, one for each head"))
-    all.emplace_back(head.matrix(Numbers::any));
+    all.emplace_back(head.matrix(AllowedNumbers::any));
   return all;
 }
 
@@ -405,7 +409,7 @@ std::string bias_text(const std::vector<SharedMatrix>& bias) {
 }
 
 void describe(Fields& f, Additions& a) {
-  f.nulls = Fields::Nulls::as_none;
+  f.nulls = Fields::NullPolicy::as_none;
   f.object("normalise", a.normalise, a.normalise.has_value());
   f.object("positions", a.positions, !(a.positions == attention::Positions()));
   f.number("score_cap", a.score_cap, a.score_cap.has_value());
@@ -419,18 +423,18 @@ double read_rate(const Json& place) {
   return rate;
 }
 
-void read_kept_heads(const Json& place, std::size_t n_heads, std::vector<SharedMatrix>& kept) {
+void read_dropout_heads(const Json& place, std::size_t n_heads, std::vector<SharedMatrix>& kept) {
   const auto heads = place.items("a list of matrices of 0 and 1, one for each head");
   if (heads.size() != n_heads)
     place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
   for (const Json& head : heads) kept.emplace_back(head.matrix());
 }
 
-std::vector<SharedMatrix> read_kept(const Json& place, std::size_t n_heads, std::size_t n_sequences,
-                                    bool is_batch) {
+std::vector<SharedMatrix> read_dropout_mask(const Json& place, std::size_t n_heads, std::size_t n_sequences,
+                                            bool is_batch) {
   std::vector<SharedMatrix> kept;
   if (!is_batch) {
-    read_kept_heads(place, n_heads, kept);
+    read_dropout_heads(place, n_heads, kept);
     return kept;
   }
   const auto sequences = place.items("a list of masks, one for each sequence");
@@ -438,14 +442,14 @@ std::vector<SharedMatrix> read_kept(const Json& place, std::size_t n_heads, std:
     place.fail(std::to_string(n_sequences) + " lists of matrices, one for each sequence",
                std::to_string(sequences.size()));
   require_bytes(place, n_sequences * std::uint64_t{n_heads} * bytes_of_a_matrix, "masks");
-  for (const Json& sequence : sequences) read_kept_heads(sequence, n_heads, kept);
+  for (const Json& sequence : sequences) read_dropout_heads(sequence, n_heads, kept);
   return kept;
 }
 
 void describe(Fields& f, attention::Dropout& dropout, std::size_t n_heads, std::size_t n_sequences,
               bool is_batch) {
   f.keys({"rate", "training", "seed", "stream", "rescale", "mask"});
-  f.nulls = Fields::Nulls::refused;
+  f.nulls = Fields::NullPolicy::refused;
   f.add("rate", dropout.rate, true, read_rate, number_text);
   f.flag("training", dropout.training);
   f.whole("seed", dropout.seed, 0);
@@ -453,7 +457,7 @@ void describe(Fields& f, attention::Dropout& dropout, std::size_t n_heads, std::
   f.flag("rescale", dropout.rescale, !dropout.rescale);
   f.add(
       "mask", dropout.given, !dropout.given.empty(),
-      [&](const Json& json) { return read_kept(json, n_heads, n_sequences, is_batch); },
+      [&](const Json& json) { return read_dropout_mask(json, n_heads, n_sequences, is_batch); },
       [&](const std::vector<SharedMatrix>& kept) { return heads_text(kept, n_heads, n_sequences); });
 }
 
@@ -471,14 +475,15 @@ void describe(Fields& f, GivenCell& cell, std::size_t n_sequences) {
   auto& [stage, sequence, head, row, column] = cell.place;
   f.keys({"stage", "sequence", "head", "row", "column", "value"});
   f.require({"stage", "row", "column", "value"});
-  f.nulls = Fields::Nulls::refused;
+  f.nulls = Fields::NullPolicy::refused;
   f.add("stage", stage, true, read_stage, stage_text);
   f.whole("sequence", sequence, 0, n_sequences > 1);
   f.whole("head", head, 0, attention::info(stage).per_head);
   f.whole("row", row, 0);
   f.whole("column", column, 0);
   f.add(
-      "value", cell.value, true, [](const Json& json) { return json.number(Numbers::any); }, json_number);
+      "value", cell.value, true, [](const Json& json) { return json.number(AllowedNumbers::any); },
+      json_number);
 }
 
 int read_offset(const Json& place) {
@@ -489,10 +494,10 @@ int read_offset(const Json& place) {
 }
 
 /// Describes deviations that no correct implementation has.
-void describe_departures(Fields& f, Model& m) {
+void describe_deviations(Fields& f, Model& m) {
   const attention::Arithmetic exact;
   attention::Arithmetic& a = m.arithmetic;
-  f.nulls = Fields::Nulls::refused;
+  f.nulls = Fields::NullPolicy::refused;
   f.add("mask_diagonal", m.mask.edge.diagonal, m.mask.edge.diagonal != 0, read_offset,
         [](int offset) { return std::to_string(offset); });
   f.flag("mask_transposed", m.mask.edge.transposed, m.mask.edge.transposed);
@@ -507,22 +512,22 @@ void describe_departures(Fields& f, Model& m) {
 }
 
 /// A mistake that older files stored under its own key, as true or false.
-struct OldKey {
+struct LegacyKey {
   const char *key, *mistake;
 };
-constexpr std::array old_keys{
-    OldKey{"scores_swapped", "query_key_swapped"},
-    OldKey{"queries_viewed", "view_without_transpose:query"},
-    OldKey{"keys_viewed", "view_without_transpose:key"},
-    OldKey{"values_viewed", "view_without_transpose:value"},
-    OldKey{"scores_prescaled", "scale_twice"},
-    OldKey{"groups_tiled", "groups_tiled"},
-    OldKey{"norm_after_rotation", "norm_after_rotation"},
-    OldKey{"cap_before_scale", "cap_before_scale"},
-    OldKey{"bias_before_scale", "bias_before_scale"},
-    OldKey{"queries_turned_alone", "rotary_queries_only"},
-    OldKey{"values_turned", "rotary_on_values"},
-    OldKey{"turned_backwards", "rotary_backwards"},
+constexpr std::array legacy_keys{
+    LegacyKey{"scores_swapped", "query_key_swapped"},
+    LegacyKey{"queries_viewed", "view_without_transpose:query"},
+    LegacyKey{"keys_viewed", "view_without_transpose:key"},
+    LegacyKey{"values_viewed", "view_without_transpose:value"},
+    LegacyKey{"scores_prescaled", "scale_twice"},
+    LegacyKey{"groups_tiled", "groups_tiled"},
+    LegacyKey{"norm_after_rotation", "norm_after_rotation"},
+    LegacyKey{"cap_before_scale", "cap_before_scale"},
+    LegacyKey{"bias_before_scale", "bias_before_scale"},
+    LegacyKey{"queries_turned_alone", "rotary_queries_only"},
+    LegacyKey{"values_turned", "rotary_on_values"},
+    LegacyKey{"turned_backwards", "rotary_backwards"},
 };
 /// Words of the old keys that name one of several mistakes, or none.
 constexpr std::array softmax_words{Word{"keys", ""}, Word{"queries", "softmax_over_queries"}};
@@ -537,8 +542,8 @@ void add_mistake(Model& m, std::string_view name, std::int64_t size = 0) {
   if (!name.empty()) m = with_mistake(std::move(m), *mistakes::find_any_mistake(name), size);
 }
 
-void read_old_mistakes(const Json& place, Model& m) {
-  for (const OldKey& old : old_keys)
+void read_legacy_mistakes(const Json& place, Model& m) {
+  for (const LegacyKey& old : legacy_keys)
     if (const auto is_made = place.member(old.key); is_made && is_made->boolean())
       add_mistake(m, old.mistake);
   if (const auto over = place.member("softmax_over")) add_mistake(m, over->word(softmax_words));
@@ -550,7 +555,7 @@ void read_old_mistakes(const Json& place, Model& m) {
     add_mistake(m, blocks->required("rule").word(block_words), size);
   }
   if (const auto offset = place.member("query_offset"))
-    m = mistakes::with_offset_of_queries(std::move(m), read_offset(*offset));
+    m = mistakes::with_query_offset(std::move(m), read_offset(*offset));
 }
 
 void read_mistake(const Json& place, Model& m) {
@@ -558,7 +563,7 @@ void read_mistake(const Json& place, Model& m) {
   if (has_size) place.expect_keys({"name", "size"});
   const Json name = has_size ? place.required("name") : place;
   const mistakes::Mistake* mistake = mistakes::find_any_mistake(name.text());
-  if (!mistake || mistake->in_model) name.fail("a mistake of those in the code, as \"scale_twice\"");
+  if (!mistake || mistake->apply_to_model) name.fail("a mistake of those in the code, as \"scale_twice\"");
   const int size = has_size ? read_offset(place.required("size")) : 0;
   const bool is_offset = std::string_view(mistake->cause) == "rotary_off_by_one";
   if (size < 0 && !is_offset) place.required("size").fail("a whole number from 1 to 1000000");
@@ -568,33 +573,33 @@ void read_mistake(const Json& place, Model& m) {
 }  // namespace
 
 Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
-  return Fields::described<Mask>(place, n_sequences, n_keys);
+  return Fields::read_object<Mask>(place, n_sequences, n_keys);
 }
 
 std::string mask_text(const Mask& mask) {
-  return Fields::description_of(mask, std::size_t{0}, std::size_t{0});
+  return Fields::object_text(mask, std::size_t{0}, std::size_t{0});
 }
 
 attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
-  return Fields::described<attention::Dropout>(place, model.n_heads, model.sequences.size(), is_batch);
+  return Fields::read_object<attention::Dropout>(place, model.n_heads, model.sequences.size(), is_batch);
 }
 
 std::string dropout_text(const Model& model) {
-  return Fields::description_of(model.dropout, model.n_heads, model.sequences.size(), false);
+  return Fields::object_text(model.dropout, model.n_heads, model.sequences.size(), false);
 }
 
 GivenCell read_cell(const Json& place) {
-  return Fields::described<GivenCell>(place, std::size_t{1});
+  return Fields::read_object<GivenCell>(place, std::size_t{1});
 }
 
 std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
-  return Fields::description_of(cell, n_sequences);
+  return Fields::object_text(cell, n_sequences);
 }
 
-Additions read_additions(const Json& top, Additions without) {
+Additions read_additions(const Json& top, Additions defaults) {
   Fields fields(top);
-  describe(fields, without);
-  return without;
+  describe(fields, defaults);
+  return defaults;
 }
 
 std::vector<std::pair<const char*, std::string>> additions_text(Additions additions) {
@@ -603,7 +608,7 @@ std::vector<std::pair<const char*, std::string>> additions_text(Additions additi
   return fields.written();
 }
 
-void read_departures(const Json& place, Model& m) {
+void read_deviations(const Json& place, Model& m) {
   place.expect_keys({"softmax_over",      "scores_swapped",       "mask_diagonal",       "mask_transposed",
                      "large_negative",    "dropout_place",        "split_heads",         "merge_heads",
                      "precision",         "product_inputs",       "sums_rounded",        "softmax_precision",
@@ -612,18 +617,18 @@ void read_departures(const Json& place, Model& m) {
                      "bias_before_scale", "queries_turned_alone", "values_turned",       "turned_backwards",
                      "query_offset"});
   Fields fields(place);
-  describe_departures(fields, m);
-  read_old_mistakes(place, m);
+  describe_deviations(fields, m);
+  read_legacy_mistakes(place, m);
 }
 
-std::string departures_text(Model m) {
+std::string deviations_text(Model m) {
   Fields fields;
-  describe_departures(fields, m);
+  describe_deviations(fields, m);
   return fields.written().empty() ? "" : fields.text();
 }
 
 void read_mistakes(const Json& place, Model& m) {
-  for (const Json& item : place.items_if_any("a list of mistakes")) read_mistake(item, m);
+  for (const Json& item : place.items_or_empty("a list of mistakes")) read_mistake(item, m);
 }
 
 std::string mistakes_text(const Model& m) {

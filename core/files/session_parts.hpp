@@ -50,9 +50,9 @@ inline constexpr std::array norm_words{
     Word{"layer", attention::NormRule::layer},
 };
 inline constexpr std::array norm_over_words{
-    Word{"head", attention::NormOver::head},
-    Word{"each_head", attention::NormOver::own_head},
-    Word{"all_heads", attention::NormOver::all_heads},
+    Word{"head", attention::NormScope::head},
+    Word{"each_head", attention::NormScope::own_head},
+    Word{"all_heads", attention::NormScope::all_heads},
 };
 inline constexpr std::array pair_words{
     Word{"halves", positions::Pairs::halves},
@@ -141,10 +141,10 @@ inline std::uint64_t matrix_bytes(const attention::SharedMatrix& m) {
 }
 
 /// Throws core::Error about a place if count exceeds limit; things names the items.
-void require_count(const Json& place, std::size_t count, std::size_t limit, const char* things);
+void require_count(const Json& place, std::size_t count, std::size_t limit, const char* item_names);
 
 /// Throws core::Error about a place if its things would take more memory than limit.
-void require_bytes(const Json& place, std::uint64_t bytes, const char* things,
+void require_bytes(const Json& place, std::uint64_t bytes, const char* item_names,
                    std::uint64_t limit = attention::max_bytes);
 
 /// Returns the bytes of token names in memory.
@@ -180,17 +180,17 @@ std::string cell_text(const attention::GivenCell& cell, std::size_t n_sequences)
 /// without, null removes it.
 ///
 /// Throws core::Error as Json does; attention::check() decides whether they fit the model.
-attention::Additions read_additions(const Json& top, attention::Additions without = {});
+attention::Additions read_additions(const Json& top, attention::Additions defaults = {});
 
 /// Returns the keys that are set, each with its JSON.
 std::vector<std::pair<const char*, std::string>> additions_text(attention::Additions additions);
 
 /// Reads the "departures" of a session: deviations that no correct implementation has, and the mistakes of
 /// older files, which have no list of them. Throws core::Error as Json does.
-void read_departures(const Json& place, attention::Model& model);
+void read_deviations(const Json& place, attention::Model& model);
 
 /// Returns the deviations that are set as JSON on one line; empty if there are none.
-std::string departures_text(attention::Model model);
+std::string deviations_text(attention::Model model);
 
 /// Reads the "mistakes" of a session: names, or {"name": …, "size": …}.
 void read_mistakes(const Json& place, attention::Model& model);

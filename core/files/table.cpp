@@ -20,16 +20,16 @@ namespace core::formats::readers {
 
 namespace {
 
-constexpr std::string_view blanks_around = " \t\r";
+constexpr std::string_view surrounding_spaces = " \t\r";
 
 /// A number's text without its sign, and the sign.
-struct Unsigned {
+struct SignAndText {
   std::string text;
   bool negative = false;
 };
 
-std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma) {
-  field = text::trimmed(field, blanks_around);
+std::optional<SignAndText> split_sign(std::string_view field, bool decimal_comma) {
+  field = text::trimmed(field, surrounding_spaces);
   bool negative = false;
   for (const std::string_view sign : {"+", "-", "−"}) {
     if (!field.starts_with(sign)) continue;
@@ -42,26 +42,26 @@ std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma)
   if (text == "infinity") text = "inf";
   if (decimal_comma)
     if (const std::size_t comma = text.find(','); comma != text.npos) text[comma] = '.';
-  return Unsigned{std::move(text), negative};
+  return SignAndText{std::move(text), negative};
 }
 
 /// Returns whether a field is a number beyond float64.
 bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
-  const auto decimal = without_sign(field, decimal_comma);
+  const auto decimal = split_sign(field, decimal_comma);
   return decimal && text::is_beyond_float64(decimal->text);
 }
 
 }  // namespace
 
-std::optional<double> written_number(std::string_view field, bool decimal_comma) {
-  const auto decimal = without_sign(field, decimal_comma);
+std::optional<double> parse_number_field(std::string_view field, bool decimal_comma) {
+  const auto decimal = split_sign(field, decimal_comma);
   const auto number = decimal ? text::parse_number(decimal->text) : std::nullopt;
   if (!number) return std::nullopt;
   return decimal->negative ? -*number : *number;
 }
 
-double last_digit_half(std::string_view field) {
-  field = text::trimmed(field, blanks_around);
+double half_last_digit(std::string_view field) {
+  field = text::trimmed(field, surrounding_spaces);
   const std::size_t point = field.find_first_of(".,");
   const std::size_t exponent_at = std::min(field.find_first_of("eE"), field.size());
   if (point == field.npos || point > exponent_at) return 0;
@@ -82,10 +82,10 @@ struct Record {
 };
 
 /// Splitter of a text into records; skips empty lines.
-class Records {
+class RecordReader {
  public:
   /// place begins every message. A space as separator means any number of spaces and tabs.
-  Records(std::string_view text, char separator, std::string place)
+  RecordReader(std::string_view text, char separator, std::string place)
       : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
 
   /// Returns the next record, or nothing at the end. Throws core::Error for an unclosed quote or text after
@@ -93,7 +93,7 @@ class Records {
   std::optional<Record> next() {
     for (;;) {  // skip empty lines
       const std::string_view before = rest_;
-      pass_blanks();
+      skip_spaces();
       if (rest_.empty()) return std::nullopt;
       if (!ends_line()) {
         if (separator_ != ' ') rest_ = before;
@@ -108,7 +108,7 @@ class Records {
         throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
                     std::to_string(max_fields) + " fields, got more");
       record.fields.push_back(field());
-      if (separator_ == ' ') pass_blanks();
+      if (separator_ == ' ') skip_spaces();
       if (ends_line()) break;
       if (separator_ != ' ') {
         rest_.remove_prefix(1);  // only the separator can follow a field
@@ -122,7 +122,7 @@ class Records {
   bool ends_line() const { return rest_.empty() || rest_.front() == '\n' || rest_.starts_with("\r\n"); }
   bool is_separator(char c) const { return c == separator_ || (separator_ == ' ' && c == '\t'); }
 
-  void pass_blanks() {
+  void skip_spaces() {
     const auto end = std::ranges::find_if_not(
         rest_, [&](char c) { return c == ' ' || (c == '\t' && separator_ != '\t'); });
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
@@ -171,16 +171,16 @@ class Records {
   std::size_t line_ = 1;
 };
 
-enum class Fit { absent, uneven, even };
+enum class SeparatorFit { absent, uneven, even };
 
 /// Returns whether a separator occurs in the first lines and splits them into equally many fields; a header
 /// may have one less.
-Fit fit_of(std::string_view text, char separator) {
+SeparatorFit separator_fit(std::string_view text, char separator) {
   constexpr int looked_at = 20;
   std::size_t first = 0, n_fields = 0;
   bool occurs = false;
   try {
-    Records records(text, separator, "");
+    RecordReader records(text, separator, "");
     for (int k = 0; k < looked_at; ++k) {
       const auto record = records.next();
       if (!record) break;
@@ -189,45 +189,45 @@ Fit fit_of(std::string_view text, char separator) {
       if (k == 0) first = n;
       if (k == 1) n_fields = n;
       if (k == 1 ? n != first && n != first + 1 : k > 1 && n != n_fields)
-        return occurs ? Fit::uneven : Fit::absent;
+        return occurs ? SeparatorFit::uneven : SeparatorFit::absent;
     }
   } catch (const Error&) {
-    return Fit::uneven;  // with this separator quotes do not match
+    return SeparatorFit::uneven;  // with this separator quotes do not match
   }
-  return occurs ? Fit::even : Fit::absent;
+  return occurs ? SeparatorFit::even : SeparatorFit::absent;
 }
 
 /// Returns the first of tab, semicolon, comma (if allowed) and space that splits the first lines into equally
 /// many fields, or else the first that occurs.
-char separator_of(std::string_view text, bool comma) {
+char detect_separator(std::string_view text, bool comma) {
   std::vector<char> candidates{'\t', ';'};
   if (comma) candidates.push_back(',');
   candidates.push_back(' ');
-  for (const Fit wanted : {Fit::even, Fit::uneven})
+  for (const SeparatorFit wanted : {SeparatorFit::even, SeparatorFit::uneven})
     for (const char c : candidates)
-      if (fit_of(text, c) == wanted) return c;
+      if (separator_fit(text, c) == wanted) return c;
   return ',';
 }
 
-constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view whitespace = " \t\r\n";
 
-bool is_word(char c) {
+bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
 }
 
 /// Returns the dtype with a name, which may follow torch., np. or numpy.
-std::optional<Dtype> dtype_called(std::string_view word) {
+std::optional<Dtype> parse_dtype(std::string_view word) {
   for (const std::string_view prefix : {"torch.", "np.", "numpy."})
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
   return find_dtype(word, &DtypeNames::name);
 }
 
-class Printed {
+class PrintedParser {
  public:
-  Printed(std::string_view text, const std::string& place) : text_(text), place_(place) {}
+  PrintedParser(std::string_view text, const std::string& place) : text_(text), place_(place) {}
 
   Tensor tensor() {
-    skip_words_before();
+    skip_prefix_words();
     const bool is_call = accept('(');
     const bool is_torch = is_call && word_.ends_with("tensor");
     if (next() == '[')
@@ -250,13 +250,13 @@ class Printed {
     const std::string_view rest = text_.substr(at_);
     const std::string_view found =
         rest.substr(0, std::max<std::size_t>(1, rest.find_first_of(" \t\r\n,[]()")));
-    throw Error(place_ + text::place_words(text_, at_) + ": expected " + expected + ", got " +
+    throw Error(place_ + text::line_and_column(text_, at_) + ": expected " + expected + ", got " +
                 (rest.empty() ? "the end of the text" : quoted_briefly(found)));
   }
 
   /// Skips white space and returns the next character, or 0 at the end.
   char next() {
-    at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
+    at_ = std::min(text_.find_first_not_of(whitespace, at_), text_.size());
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   bool accept(char c) {
@@ -267,13 +267,13 @@ class Printed {
 
   std::string_view take_word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_word_character(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 
   /// Skips "weights = torch.tensor" or "Parameter containing: tensor"; keeps the last word.
-  void skip_words_before() {
-    while (is_word(next()) || next() == '=' || next() == ':') {
+  void skip_prefix_words() {
+    while (is_word_character(next()) || next() == '=' || next() == ':') {
       if (const std::string_view word = take_word(); !word.empty())
         word_ = word;
       else
@@ -287,7 +287,7 @@ class Printed {
     std::size_t count = 0;
     for (; next() != ']'; ++count) {
       if (next() == '\0') fail("']'");
-      refuse_dots();
+      refuse_ellipsis();
       if (next() == '[') {
         if (depth_of_numbers_ && depth + 1 >= *depth_of_numbers_) fail("a number");
         list(depth + 1);
@@ -309,7 +309,7 @@ class Printed {
     ++at_;
   }
 
-  void refuse_dots() {
+  void refuse_ellipsis() {
     if (text_.substr(at_).starts_with("...") || text_.substr(at_).starts_with("…"))
       fail(
           "all numbers; print them in full after torch.set_printoptions(threshold=10**9) or "
@@ -318,17 +318,17 @@ class Printed {
 
   void number() {
     next();
-    refuse_dots();
+    refuse_ellipsis();
     const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", at_), text_.size());
     const std::string_view field = text_.substr(at_, end - at_);
     const bool is_true = field == "True" || field == "true", is_false = field == "False" || field == "false";
-    const auto value = is_true || is_false ? std::optional(is_true ? 1.0 : 0.0) : written_number(field);
+    const auto value = is_true || is_false ? std::optional(is_true ? 1.0 : 0.0) : parse_number_field(field);
     if (!value) fail("a number");
     has_numbers_ = has_numbers_ || !(is_true || is_false);
     has_fractions_ =
         has_fractions_ || field.find_first_of(".nN") != field.npos;  // inf and nan are not integers
     tensor_.numbers.push_back(*value);
-    tensor_.printed_to = std::max(tensor_.printed_to, last_digit_half(field));
+    tensor_.printed_precision = std::max(tensor_.printed_precision, half_last_digit(field));
     at_ = end;
   }
 
@@ -338,7 +338,7 @@ class Printed {
     while (depth > 0) {
       const char c = next();
       if (c == '\0') fail("')'");
-      if (is_word(c)) {
+      if (is_word_character(c)) {
         if (take_word() == "dtype" && accept('=')) read_dtype();
         continue;
       }
@@ -350,7 +350,7 @@ class Printed {
   void read_dtype() {
     if (next() == '\'' || next() == '"') ++at_;
     const std::size_t begin = at_;
-    const auto dtype = dtype_called(take_word());
+    const auto dtype = parse_dtype(take_word());
     if (!dtype) {
       at_ = begin;
       fail("a type of numbers such as float32");
@@ -373,7 +373,7 @@ class Printed {
 /// Returns whether a text begins like a list of numbers from PyTorch, NumPy or JSON.
 bool looks_printed(std::string_view begin) {
   begin = text::without_byte_order_mark(begin);
-  begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
+  begin.remove_prefix(std::min(begin.find_first_not_of(whitespace), begin.size()));
   if (begin.starts_with('[')) return true;
   const std::string_view words = begin.substr(0, begin.find_first_of("[("));
   return words.size() < begin.size() && !words.empty() &&
@@ -381,10 +381,11 @@ bool looks_printed(std::string_view begin) {
          words.find_first_of(",;\t\"") == words.npos;
 }
 
-constexpr std::size_t max_text = std::size_t{512} << 20;
+constexpr std::size_t max_text_file_bytes = std::size_t{512} << 20;
 
 bool is_number(const std::string& field, const TableRules& rules) {
-  return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
+  return parse_number_field(field, rules.decimal_comma) ||
+         is_written_beyond_float64(field, rules.decimal_comma);
 }
 
 /// Returns whether a field marks a missing number.
@@ -395,7 +396,7 @@ bool is_missing(const std::string& field) {
 }
 
 /// Returns whether a field marks a missing number or is a malformed one: "NA", "1e-05f", "1.0.0".
-bool is_spoilt_number(const std::string& field, const TableRules& rules) {
+bool is_malformed_number(const std::string& field, const TableRules& rules) {
   const std::size_t begin = field.find_first_not_of("+-.");
   const bool begins = begin != field.npos && begin < 3 && text::is_digit(field[begin]);
   return (begins || is_missing(field)) && !is_number(field, rules);
@@ -409,14 +410,14 @@ bool looks_like_header(const Record& record, const TableRules& rules) {
 }
 
 /// Returns whether the header has one field less than the row, or an empty first one.
-bool says_labels(const Record* header, const Record& row) {
+bool implies_labels(const Record* header, const Record& row) {
   return header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size());
 }
 
 bool looks_labelled(const Record* header, const Record& row, const TableRules& rules) {
   if (rules.row_labels) return *rules.row_labels;
   if (row.fields.size() < 2) return false;
-  if (says_labels(header, row)) return true;
+  if (implies_labels(header, row)) return true;
   return !row.fields.front().empty() && !is_number(row.fields.front(), rules);
 }
 
@@ -447,23 +448,23 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
               Tensor& tensor) {
   for (std::size_t k = first; k < row.fields.size(); ++k) {
     const std::string& field = row.fields[k];
-    const auto number = written_number(field, rules.decimal_comma);
+    const auto number = parse_number_field(field, rules.decimal_comma);
     if (!number && is_written_beyond_float64(field, rules.decimal_comma))
       fail(place, row.line, k + 1, "a number within float64", field);
-    if (!number && !rules.decimal_comma && written_number(field, true))
+    if (!number && !rules.decimal_comma && parse_number_field(field, true))
       fail(place, row.line,
            ", column " + std::to_string(k + 1) + ": expected a number, got " + quoted_briefly(field) +
                " (a decimal comma must be asked for)");
     if (!number) fail(place, row.line, k + 1, "a number", field);
     tensor.numbers.push_back(*number);
-    tensor.printed_to = std::max(tensor.printed_to, last_digit_half(field));
+    tensor.printed_precision = std::max(tensor.printed_precision, half_last_digit(field));
   }
 }
 
 /// Reads a whole text file of tensors, up to a size that cannot fill the memory.
-std::string read_text_file(const std::filesystem::path& path, const Token& progress) {
+std::string read_text_file(const std::filesystem::path& path, const StopToken& progress) {
   progress.add(0);
-  std::string text = system::read_file(path, max_text);
+  std::string text = system::read_file(path, max_text_file_bytes);
   progress.add(text.size());
   return text;
 }
@@ -471,13 +472,13 @@ std::string read_text_file(const std::filesystem::path& path, const Token& progr
 /// Returns a file with one tensor, named like the file.
 TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
   tensor.name = path.stem().string();
-  return {path, format, {entry_of(std::move(tensor))}};
+  return {path, format, {make_entry(std::move(tensor))}};
 }
 
 }  // namespace
 
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules) {
-  Records records(text, rules.separator.value_or(separator_of(text, !rules.decimal_comma)), place);
+  RecordReader records(text, rules.separator.value_or(detect_separator(text, !rules.decimal_comma)), place);
   auto first = records.next();
   if (!first) throw Error(place + "expected numbers, got nothing");
   Tensor tensor;
@@ -493,8 +494,8 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   const std::string first_field = first->fields.front();
   // Only this field suggests that its column holds names, and it may be a malformed number.
   const bool is_doubtful = labelled && !rules.row_labels &&
-                           !says_labels(header ? &*header : nullptr, *first) &&
-                           is_spoilt_number(first_field, rules);
+                           !implies_labels(header ? &*header : nullptr, *first) &&
+                           is_malformed_number(first_field, rules);
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
     if (is_doubtful && is_number(row->fields.front(), rules))
       fail(place, first_line, 1, "a number", first_field);
@@ -523,7 +524,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
 }
 
 Tensor parse_printed(std::string_view text, const std::string& place) {
-  return Printed(text::without_byte_order_mark(text), place).tensor();
+  return PrintedParser(text::without_byte_order_mark(text), place).tensor();
 }
 
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
@@ -533,11 +534,11 @@ Tensor parse_numbers(std::string_view text, const std::string& place, bool decim
   return parse_table(text, place, rules);
 }
 
-TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress) {
   return file_of(path, "text", parse_numbers(read_text_file(path, progress), path.string() + ": "));
 }
 
-TensorFile open_table(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress) {
   TableRules rules;
   if (path.extension() == ".tsv") rules.separator = '\t';
   return file_of(path, "table", parse_table(read_text_file(path, progress), path.string() + ": ", rules));
@@ -554,12 +555,12 @@ bool is_of_tables(const TensorFile& file) {
   return format == "table" || format == "folder";
 }
 
-bool can_count(const TensorInfo& info) {
+bool can_have_index_row(const TensorInfo& info) {
   return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
 }
 
-bool counts(const Tensor& tensor) {
-  if (!can_count(tensor) || !tensor.column_labels.empty()) return false;
+bool has_index_row(const Tensor& tensor) {
+  if (!can_have_index_row(tensor) || !tensor.column_labels.empty()) return false;
   const double first = tensor.numbers.front();
   if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
   for (std::size_t k = 0; k < tensor.shape[1]; ++k)
@@ -579,28 +580,28 @@ Tensor with_names(Tensor tensor) {
 
 }  // namespace
 
-bool has_index_header(const TensorFile& file, const core::Token& progress) {
+bool has_index_header(const TensorFile& file, const core::StopToken& progress) {
   return std::string_view(file.format()) == "table" &&
          std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
-           return can_count(info) && counts(file.read(info.name, {}, progress));
+           return can_have_index_row(info) && has_index_row(file.read(info.name, {}, progress));
          });
 }
 
-TensorFile with_index_header_as_names(const TensorFile& file, const core::Token& progress) {
+TensorFile with_index_header_as_names(const TensorFile& file, const core::StopToken& progress) {
   bool found = false;
   std::vector<TensorFile::Entry> entries;
   for (const TensorInfo& info : file.tensors()) {
     Tensor tensor;
-    if (is_of_tables(file) && can_count(info)) tensor = file.read(info.name, {}, progress);
-    if (!counts(tensor)) {
+    if (is_of_tables(file) && can_have_index_row(info)) tensor = file.read(info.name, {}, progress);
+    if (!has_index_row(tensor)) {
       entries.push_back(
-          {info, [file, name = info.name](std::span<const std::size_t> leading, const core::Token& t) {
+          {info, [file, name = info.name](std::span<const std::size_t> leading, const core::StopToken& t) {
              return file.read(name, leading, t);
            }});
       continue;
     }
     found = true;
-    entries.push_back(entry_of(with_names(std::move(tensor))));
+    entries.push_back(make_entry(with_names(std::move(tensor))));
   }
   if (!found)
     throw Error(
@@ -610,7 +611,7 @@ TensorFile with_index_header_as_names(const TensorFile& file, const core::Token&
 }
 
 std::string index_header_words(const TensorFile& file, const Tensor& tensor) {
-  if (!is_of_tables(file) || !counts(tensor)) return "";
+  if (!is_of_tables(file) || !has_index_row(tensor)) return "";
   return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
          text::number_text(tensor.numbers[1]) + " …";
 }

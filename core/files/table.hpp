@@ -12,12 +12,12 @@ namespace core::formats {
 // Tables whose first line is 0, 1, 2 … or 1, 2, 3 …: names of columns, or numbers like the others.
 
 /// Returns whether a file is a table with such a first line. Throws core::Error as TensorFile::read() does.
-bool has_index_header(const TensorFile& file, const core::Token& progress);
+bool has_index_header(const TensorFile& file, const core::StopToken& progress);
 
 /// Returns the file with such first lines as names of columns instead of numbers.
 ///
 /// Throws core::Error when it has none.
-TensorFile with_index_header_as_names(const TensorFile& file, const core::Token& progress);
+TensorFile with_index_header_as_names(const TensorFile& file, const core::StopToken& progress);
 
 /// Returns "the first line of attn, 0, 1 …" if a tensor of such a file has one, else "".
 std::string index_header_words(const TensorFile& file, const Tensor& tensor);
@@ -28,10 +28,10 @@ namespace core::formats::readers {
 
 /// Returns the number in a field, which may have spaces around it, a leading plus or the sign −; nan, inf and
 /// infinity in any case; nothing for anything else and for numbers beyond float64.
-std::optional<double> written_number(std::string_view field, bool decimal_comma = false);
+std::optional<double> parse_number_field(std::string_view field, bool decimal_comma = false);
 
 /// Returns half a unit of a decimal's last digit: 0.00005 for "0.1234"; 0 for whole numbers and words.
-double last_digit_half(std::string_view field);
+double half_last_digit(std::string_view field);
 
 /// Reads a tensor as printed by PyTorch or NumPy, or written as JSON: nested brackets, with or without
 /// commas, after "Parameter containing:" and "name = ", in tensor(…, dtype=…, device=…, grad_fn=…) or
@@ -46,7 +46,7 @@ Tensor parse_printed(std::string_view text, const std::string& place);
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma = false);
 
 /// Opens a text file of numbers, printed or as a table.
-TensorFile open_text(const std::filesystem::path& path, const Token& progress);
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress);
 
 /// Format of a table of numbers; missing values are detected.
 struct TableRules {
@@ -67,6 +67,6 @@ struct TableRules {
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules = {});
 
 /// Opens a table file; .tsv is separated by tabs.
-TensorFile open_table(const std::filesystem::path& path, const Token& progress);
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress);
 
 }  // namespace core::formats::readers

@@ -159,7 +159,7 @@ constexpr std::array dtype_table{
 }
 
 /// Returns the offset of the part at leading indices, in numbers. Throws core::Error when there is none.
-std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading) {
+std::size_t part_offset(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (leading.size() > tensor.shape.size())
     fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
                      std::to_string(leading.size()));
@@ -179,9 +179,9 @@ std::span<const DtypeNames> dtypes() {
   return dtype_table;
 }
 
-std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*vocabulary) {
+std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*name_field) {
   for (const DtypeNames& names : dtype_table)
-    if (!word.empty() && names.dtype != Dtype::text && word == names.*vocabulary) return names.dtype;
+    if (!word.empty() && names.dtype != Dtype::text && word == names.*name_field) return names.dtype;
   return std::nullopt;
 }
 
@@ -209,13 +209,13 @@ std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths) {
   return too_many ? std::nullopt : std::optional(count);
 }
 
-Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
+Tensor slice_tensor(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (leading.empty()) return tensor;
-  const auto from = static_cast<std::ptrdiff_t>(begin_of(tensor, leading));
+  const auto from = static_cast<std::ptrdiff_t>(part_offset(tensor, leading));
   Tensor part;
   part.name = tensor.name;
   part.dtype = tensor.dtype;
-  part.printed_to = tensor.printed_to;
+  part.printed_precision = tensor.printed_precision;
   part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
   const auto count = static_cast<std::ptrdiff_t>(count_of(part.shape).value_or(0));
   if (tensor.dtype == Dtype::text)
@@ -228,7 +228,7 @@ Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading) {
 
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (tensor.dtype == Dtype::text) fail(tensor, "expected numbers, got text");
-  const std::size_t from = begin_of(tensor, leading);
+  const std::size_t from = part_offset(tensor, leading);
   const auto shape = std::span(tensor.shape).subspan(leading.size());
   if (shape.size() > 2)
     fail(tensor, "expected a matrix, got " + std::to_string(shape.size()) + " dimensions");
@@ -267,13 +267,13 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
 
 /// Returns the indices of tensors sorted by name. Throws core::Error when two names are equal, as names that
 /// differ in control characters may be after escaping.
-std::vector<std::size_t> places_by_name(const std::vector<TensorInfo>& infos, const std::string& place) {
+std::vector<std::size_t> indices_by_name(const std::vector<TensorInfo>& infos, const std::string& place) {
   std::vector<std::size_t> places(infos.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto name_at = [&](std::size_t k) -> const std::string& { return infos[k].name; };
   std::ranges::sort(places, {}, name_at);
-  if (const auto twice = std::ranges::adjacent_find(places, {}, name_at); twice != places.end())
-    throw Error(place + "two tensors are called " + quoted_briefly(name_at(*twice)));
+  if (const auto duplicate = std::ranges::adjacent_find(places, {}, name_at); duplicate != places.end())
+    throw Error(place + "two tensors are called " + quoted_briefly(name_at(*duplicate)));
   return places;
 }
 
@@ -289,7 +289,7 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
     reads_.push_back(std::move(entry.read));
     stored_.push_back(std::move(entry.stored));
   }
-  by_name_ = places_by_name(infos_, place());
+  by_name_ = indices_by_name(infos_, place());
 }
 
 const TensorInfo* TensorFile::find(std::string_view name) const {
@@ -305,7 +305,7 @@ const TensorInfo& TensorFile::info(std::string_view name) const {
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
-                        const Token& progress) const {
+                        const StopToken& progress) const {
   const TensorInfo& wanted = info(name);
   check_part(wanted, leading, place() + wanted.name + ": ");
   return reads_[static_cast<std::size_t>(&wanted - infos_.data())](leading, progress);
@@ -317,15 +317,16 @@ const StoredNumbers* TensorFile::stored(std::string_view name) const {
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {
-  Token progress;
+  StopToken progress;
   return read(name, leading, progress);
 }
 
-TensorFile::Entry entry_of(Tensor tensor) {
+TensorFile::Entry make_entry(Tensor tensor) {
   TensorInfo info = tensor;
-  return {std::move(info),
-          [whole = std::make_shared<const Tensor>(std::move(tensor))](
-              std::span<const std::size_t> leading, const Token&) { return part_of(*whole, leading); }};
+  return {std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
+                               std::span<const std::size_t> leading, const StopToken&) {
+            return slice_tensor(*whole, leading);
+          }};
 }
 
 }  // namespace core::formats

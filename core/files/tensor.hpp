@@ -52,7 +52,7 @@ struct DtypeNames {
 /// Returns all dtypes in the order of the enum.
 std::span<const DtypeNames> dtypes();
 /// Returns the dtype of numbers with a name, or nothing: find_dtype("F32", &DtypeNames::safetensors).
-std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*vocabulary);
+std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*name_field);
 
 /// Returns "float32", "bfloat16", "bool", "text".
 const char* dtype_name(Dtype dtype);
@@ -85,11 +85,11 @@ struct Tensor : TensorInfo {
   std::vector<double> numbers;                         ///< row-major; empty when dtype is Dtype::text
   std::vector<std::string> texts;                      ///< row-major, in UTF-8, when dtype is Dtype::text
   std::vector<std::string> row_labels, column_labels;  ///< of a table that has them, or empty
-  double printed_to = 0;                               ///< of printed text: largest half unit of a last digit
+  double printed_precision = 0;                        ///< of printed text: largest half unit of a last digit
 };
 
 /// Returns the part of a tensor at leading indices, in the remaining shape.
-Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading);
+Tensor slice_tensor(const Tensor& tensor, std::span<const std::size_t> leading);
 
 /// Returns the matrix at leading indices; one remaining dimension becomes a row, none a 1 × 1 matrix.
 ///
@@ -119,7 +119,7 @@ struct StoredNumbers {
   std::shared_ptr<const system::OpenFile> file;
   std::uint64_t begin = 0;           ///< offset in the file, in bytes
   Dtype dtype = Dtype::f32;          ///< of plain numbers
-  const char* packing = "";          ///< "Q8_0", as in GGUF, or "" for plain numbers
+  const char* quantization = "";     ///< "Q8_0", as in GGUF, or "" for plain numbers
   std::size_t block = 1, bytes = 4;  ///< numbers in a block, and bytes of a block
   void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< of one block; nullptr for plain numbers
 };
@@ -128,7 +128,7 @@ struct StoredNumbers {
 class TensorFile {
  public:
   /// Reads the part of a tensor at leading indices, or all of it if there are none.
-  using Read = std::function<Tensor(std::span<const std::size_t> leading, const Token& progress)>;
+  using Read = std::function<Tensor(std::span<const std::size_t> leading, const StopToken& progress)>;
   struct Entry {
     TensorInfo info;
     Read read;
@@ -160,7 +160,7 @@ class TensorFile {
   /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part, more than
   /// max_numbers are requested, the file is damaged, or float64 cannot hold a 64-bit integer; Stopped when
   /// progress has been stopped.
-  Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
+  Tensor read(std::string_view name, std::span<const std::size_t> leading, const StopToken& progress) const;
   Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;
   /// Returns the location of a tensor's numbers, or nullptr if the file does not hold them uncompressed.
   /// Throws core::Error when there is no such tensor.
@@ -177,6 +177,6 @@ class TensorFile {
 };
 
 /// Returns an entry for a tensor in memory.
-TensorFile::Entry entry_of(Tensor tensor);
+TensorFile::Entry make_entry(Tensor tensor);
 
 }  // namespace core::formats

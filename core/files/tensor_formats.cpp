@@ -30,7 +30,7 @@ using namespace std::string_view_literals;
 constexpr std::string_view pointer_begins = "version https://git-lfs.github.com/spec/";
 
 /// Returns a size in decimal units, as on download pages: "548 MB".
-std::string amount(std::uint64_t bytes) {
+std::string size_text(std::uint64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   if (bytes < 1000 * 1000) return std::to_string(bytes / 1000) + " kB";
   if (bytes < 1000 * 1000 * 1000) return std::to_string(bytes / (1000 * 1000)) + " MB";
@@ -39,12 +39,12 @@ std::string amount(std::uint64_t bytes) {
   return text;
 }
 
-std::string words_on_pointer(std::string_view begin) {
+std::string lfs_pointer_message(std::string_view begin) {
   constexpr std::string_view size = "\nsize ";
   std::string words = "is a Git LFS pointer";
   if (const std::size_t at = begin.find(size); at != begin.npos) {
     begin.remove_prefix(at + size.size());
-    if (const auto bytes = text::take_whole_number(begin)) words += " of " + amount(*bytes);
+    if (const auto bytes = text::consume_unsigned(begin)) words += " of " + size_text(*bytes);
   }
   return words + ", not the file itself: run git lfs pull";
 }
@@ -87,7 +87,7 @@ bool is_binary(std::string_view begin) {
 
 /// A known format that is not supported, and advice on its files.
 struct UnreadableFormat {
-  bool (*is_meant)(const Path& path, std::string_view begin);
+  bool (*matches)(const Path& path, std::string_view begin);
   const char* words;
 };
 
@@ -138,11 +138,11 @@ constexpr std::array unreadable_formats{
 
 }  // namespace
 
-std::string words_on_unreadable(const Path& path, std::string_view begin) {
+std::string unsupported_format_message(const Path& path, std::string_view begin) {
   if (begin.empty()) return "";  // a folder, or an empty file
-  if (begin.starts_with(pointer_begins)) return words_on_pointer(begin);
+  if (begin.starts_with(pointer_begins)) return lfs_pointer_message(begin);
   const auto found = std::ranges::find_if(unreadable_formats,
-                                          [&](const UnreadableFormat& f) { return f.is_meant(path, begin); });
+                                          [&](const UnreadableFormat& f) { return f.matches(path, begin); });
   return found == unreadable_formats.end() ? "" : found->words;
 }
 
@@ -160,7 +160,7 @@ struct Part {
 
 using Parts = std::map<std::string, Part>;
 
-Tensor read(const Part& part, std::span<const std::size_t> leading, const Token& progress) {
+Tensor read(const Part& part, std::span<const std::size_t> leading, const StopToken& progress) {
   if (part.file) return part.file->read(part.name, leading, progress);
   if (!leading.empty()) return read(part.members[leading[0]], leading.subspan(1), progress);
   Tensor whole;
@@ -170,21 +170,21 @@ Tensor read(const Part& part, std::span<const std::size_t> leading, const Token&
     whole.texts.insert(whole.texts.end(), tensor.texts.begin(), tensor.texts.end());
     whole.row_labels = std::move(tensor.row_labels);
     whole.column_labels = std::move(tensor.column_labels);
-    whole.printed_to = std::max(whole.printed_to, tensor.printed_to);
+    whole.printed_precision = std::max(whole.printed_precision, tensor.printed_precision);
   }
   static_cast<TensorInfo&>(whole) = part.info;
   return whole;
 }
 
 /// Returns the number at the end of a name after a word: 3 for "weights.head3" after ".head".
-std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
+std::optional<std::size_t> trailing_number(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
   return at == name.npos ? std::nullopt
-                         : text::parse_whole_number(std::string_view(name).substr(at + word.size()));
+                         : text::parse_unsigned(std::string_view(name).substr(at + word.size()));
 }
 
 /// Stacks parts 0, 1, 2 … of one shape; their common name begins the message if they do not fit.
-Part stacked(const std::string& name, std::map<std::size_t, Part> members, const std::string& place) {
+Part stack_parts(const std::string& name, std::map<std::size_t, Part> members, const std::string& place) {
   Part whole;
   for (auto& [index, member] : members) {
     if (index != whole.members.size())
@@ -210,7 +210,7 @@ void add(Parts& parts, const std::string& name, Part part, const std::string& pl
 
 std::vector<fs::path> sorted_entries(const fs::path& path) {
   system::Listing listing = system::list_folder(path);
-  if (listing.error != 0) throw Error(system::cannot_be_read(path, listing.error));
+  if (listing.error != 0) throw Error(system::read_error_message(path, listing.error));
   return std::move(listing.paths);
 }
 
@@ -219,14 +219,14 @@ bool is_folder(const fs::path& path) {
   std::error_code error;
   const bool is = fs::is_directory(path, error);
   if (error && error != std::errc::no_such_file_or_directory)
-    throw Error(system::cannot_be_read(path, error.value()));
+    throw Error(system::read_error_message(path, error.value()));
   return is;
 }
 
 /// Opens the tensor files in a folder. Skips those that cannot be opened, unless they belong to a series,
 /// such as heads, which would be wrong without them.
-std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, bool is_in_a_row,
-                                                        Skipped& skipped, const Token& progress) {
+std::vector<std::shared_ptr<const TensorFile>> open_files_in(const fs::path& folder, bool is_series,
+                                                             SkipNotes& skipped, const StopToken& progress) {
   std::vector<std::shared_ptr<const TensorFile>> files;
   for (const fs::path& path : sorted_entries(folder)) {
     progress.add(0);
@@ -237,16 +237,16 @@ std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, 
       for (const std::string& note : file->notes()) skipped.add(path.filename().string() + ": " + note);
       files.push_back(std::move(file));
     };
-    if (is_in_a_row || number_after(path.stem().string(), ".head"))
+    if (is_series || trailing_number(path.stem().string(), ".head"))
       open();
     else
-      skipped.unless(open);
+      skipped.run_or_note(open);
   }
   return files;
 }
 
 /// Returns whether a file has the tensors of a .safetensors file, as pytorch_model.bin often does.
-bool repeats(const TensorFile& file, const Parts& parts) {
+bool repeats_safetensors(const TensorFile& file, const Parts& parts) {
   return std::string_view(file.format()) == "pytorch" &&
          std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
            const auto known = parts.find(info.name);
@@ -255,51 +255,52 @@ bool repeats(const TensorFile& file, const Parts& parts) {
          });
 }
 
-Parts parts_of(const fs::path& folder, bool is_in_a_row, Skipped& skipped, const Token& progress) {
+Parts collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped, const StopToken& progress) {
   const std::string place = folder.string() + ": ";
   Parts parts;
   std::map<std::string, std::map<std::size_t, Part>> heads;
-  auto files = files_in(folder, is_in_a_row, skipped, progress);
+  auto files = open_files_in(folder, is_series, skipped, progress);
   std::ranges::stable_sort(files, {},
                            [](const auto& file) { return std::string_view(file->format()) == "pytorch"; });
   for (const auto& file : files) {
-    if (repeats(*file, parts)) {
+    if (repeats_safetensors(*file, parts)) {
       skipped.note(file->path().filename().string() + " has the tensors of a .safetensors file beside it");
       continue;
     }
     for (const TensorInfo& info : file->tensors()) {
       Part part{info, file, info.name, {}};
-      const auto head = number_after(info.name, ".head");
+      const auto head = trailing_number(info.name, ".head");
       if (!head)
         add(parts, info.name, std::move(part), place);
       else if (!heads[info.name.substr(0, info.name.rfind(".head"))].emplace(*head, std::move(part)).second)
         throw Error(place + "two tensors are called " + info.name);
     }
   }
-  for (auto& [name, members] : heads) add(parts, name, stacked(name, std::move(members), place), place);
+  for (auto& [name, members] : heads) add(parts, name, stack_parts(name, std::move(members), place), place);
   return parts;
 }
 
 }  // namespace
 
-TensorFile open_folder(const fs::path& path, const Token& progress) {
+TensorFile open_folder(const fs::path& path, const StopToken& progress) {
   const std::string place = path.string() + ": ";
-  Skipped skipped(place, (path / "").string());
-  Parts parts = parts_of(path, false, skipped, progress);
+  SkipNotes skipped(place, (path / "").string());
+  Parts parts = collect_parts(path, false, skipped, progress);
   std::map<std::string, std::map<std::size_t, Part>> sequences;
   for (const fs::path& entry : sorted_entries(path)) {
-    const auto sequence = number_after(entry.filename().string(), "sequence");
+    const auto sequence = trailing_number(entry.filename().string(), "sequence");
     if (!sequence || !is_folder(entry)) continue;
-    for (auto& [name, part] : parts_of(entry, true, skipped, progress))
+    for (auto& [name, part] : collect_parts(entry, true, skipped, progress))
       sequences[name].emplace(*sequence, std::move(part));
   }
-  for (auto& [name, members] : sequences) add(parts, name, stacked(name, std::move(members), place), place);
+  for (auto& [name, members] : sequences)
+    add(parts, name, stack_parts(name, std::move(members), place), place);
   if (parts.empty())
     skipped.fail("expected a folder of tensors (.npy, .csv, .safetensors …), got none in it");
   std::vector<TensorFile::Entry> entries;
   for (auto& [name, part] : parts)
     entries.push_back({part.info, [shared = std::make_shared<const Part>(part)](
-                                      std::span<const std::size_t> leading, const Token& p) {
+                                      std::span<const std::size_t> leading, const StopToken& p) {
                          return read(*shared, leading, p);
                        }});
   return {path, "folder", std::move(entries), skipped.notes()};
@@ -313,7 +314,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr std::size_t longest_begin = 4096;
+constexpr std::size_t max_prefix_bytes = 4096;
 
 bool is_text(std::string_view begin) {
   return !begin.empty() && std::ranges::none_of(begin, [](char c) {
@@ -324,7 +325,7 @@ bool is_text(std::string_view begin) {
 constexpr const char* pytorch_endings = ".pt .pth .bin .pkl .ckpt";
 
 /// Returns whether a file's name has one of several endings, separated by spaces.
-bool ends_as(const Path& path, std::string_view endings) {
+bool has_any_ending(const Path& path, std::string_view endings) {
   const std::string name = path.filename().string();
   return text::any_word(endings, [&](std::string_view ending) {
     return name.size() > ending.size() && name.ends_with(ending);
@@ -363,7 +364,7 @@ constexpr std::array tensor_format_table{
                  readers::looks_like_index, readers::open_index},
     TensorFormat{"pytorch", pytorch_endings, "what torch.save wrote, if it holds only tensors",
                  [](const Path& path, std::string_view begin) {
-                   return readers::looks_like_pytorch(begin) || ends_as(path, pytorch_endings);
+                   return readers::looks_like_pytorch(begin) || has_any_ending(path, pytorch_endings);
                  },
                  readers::open_pytorch},
     TensorFormat{"table", ".csv .tsv", "a table with or without names of rows and columns",
@@ -387,7 +388,7 @@ std::string tensor_endings() {
 }
 
 bool is_index_of_tensors(const Path& path) {
-  return readers::looks_like_index(path, system::read_begin(path, longest_begin));
+  return readers::looks_like_index(path, system::read_prefix(path, max_prefix_bytes));
 }
 
 std::span<const TensorFormat> tensor_formats() {
@@ -395,11 +396,11 @@ std::span<const TensorFormat> tensor_formats() {
 }
 
 const TensorFormat& tensor_format_of(const Path& path) {
-  const std::string begin = system::read_begin(path, longest_begin);
-  if (const std::string words = readers::words_on_unreadable(path, begin); !words.empty())
+  const std::string begin = system::read_prefix(path, max_prefix_bytes);
+  if (const std::string words = readers::unsupported_format_message(path, begin); !words.empty())
     throw Error(path.string() + ": " + words);
   const auto row = std::ranges::find_if(tensor_format_table,
-                                        [&](const TensorFormat& f) { return f.is_meant(path, begin); });
+                                        [&](const TensorFormat& f) { return f.matches(path, begin); });
   if (row == tensor_format_table.end())
     throw Error(path.string() + ": expected a file of tensors (" + tensor_endings() + ")");
   return *row;
@@ -407,15 +408,15 @@ const TensorFormat& tensor_format_of(const Path& path) {
 
 bool has_tensor_ending(const Path& path) {
   return std::ranges::any_of(tensor_format_table,
-                             [&](const TensorFormat& f) { return ends_as(path, f.endings); });
+                             [&](const TensorFormat& f) { return has_any_ending(path, f.endings); });
 }
 
 TensorFile open_tensors(const std::filesystem::path& path) {
-  Token progress;
+  StopToken progress;
   return open_tensors(path, progress);
 }
 
-TensorFile open_tensors(const std::filesystem::path& path, const Token& progress) {
+TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress) {
   return tensor_format_of(path).open(path, progress);
 }
 

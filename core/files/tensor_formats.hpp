@@ -15,8 +15,8 @@ struct TensorFormat {
   const char* endings;  ///< endings of its files: ".npz"
   const char* about;    ///< one line for the user
   /// Returns whether a file is of this format, damaged or not, by its ending and its first bytes.
-  bool (*is_meant)(const std::filesystem::path& path, std::string_view begin);
-  TensorFile (*open)(const std::filesystem::path& path, const Token& progress);
+  bool (*matches)(const std::filesystem::path& path, std::string_view begin);
+  TensorFile (*open)(const std::filesystem::path& path, const StopToken& progress);
 };
 
 /// Returns all formats of tensors, the most reliably recognized first.
@@ -30,7 +30,7 @@ const TensorFormat& tensor_format_of(const std::filesystem::path& path);
 ///
 /// Throws core::Error, one line that begins with the path, when it has none of the formats or is damaged.
 TensorFile open_tensors(const std::filesystem::path& path);
-TensorFile open_tensors(const std::filesystem::path& path, const Token& progress);
+TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress);
 
 /// Returns the endings of all formats, separated by spaces: ".npy .npz .safetensors …".
 std::string tensor_endings();

@@ -15,20 +15,20 @@ enum class NormRule { rms, layer };
 
 /// Columns that QK norm runs over: those of one head, with factors shared by all heads or separate ones; or
 /// all columns, before heads are split.
-enum class NormOver { head, own_head, all_heads };
+enum class NormScope { head, own_head, all_heads };
 
 /// QK norm: queries and keys are normalized before their dot products: x / √(mean(x²) + ε) · w.
-struct HeadNorm {
+struct QueryKeyNorm {
   NormRule rule = NormRule::rms;
   /// Factors w: one row of d_head, or the rows of all heads or KV heads concatenated if each has its own.
   SharedMatrix query, key;
   double epsilon = 1e-6;  ///< at least 0
-  NormOver over = NormOver::head;
+  NormScope over = NormScope::head;
   /// Returns the number of factors of queries or keys with that many heads.
   std::size_t n_factors(std::size_t n_heads, std::size_t d_head) const {
-    return over == NormOver::head ? d_head : n_heads * d_head;
+    return over == NormScope::head ? d_head : n_heads * d_head;
   }
-  friend bool operator==(const HeadNorm&, const HeadNorm&) = default;
+  friend bool operator==(const QueryKeyNorm&, const QueryKeyNorm&) = default;
 };
 
 /// Where positions enter: in RoPE, or in one of two biases of the scores.
@@ -43,7 +43,7 @@ struct Positions {
 
 /// Extensions of the original paper in current models; none by default.
 struct Additions {
-  std::optional<HeadNorm> normalise;
+  std::optional<QueryKeyNorm> normalise;
   Positions positions;
   std::optional<double> score_cap;  ///< c above 0: scaled scores s become c·tanh(s/c)
   /// Attention bias, none, one for all heads, or one for each: n_tokens × n_keys, finite or −inf.

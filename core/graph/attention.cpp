@@ -45,7 +45,7 @@ Graph intended(const Model& m) {
   if (rotary) k = g.add(rotated_keys, Rotate(k, *rotary, position_of_key(m, 0)));
 
   const bool uniform = m.scores == attention::ScoreRule::uniform;
-  Stage s = uniform ? g.add(scores, EqualScores(q, k)) : g.add(scores, DotProducts(q, k));
+  Stage s = uniform ? g.add(scores, UniformScores(q, k)) : g.add(scores, DotProducts(q, k));
   s = g.add(scaled_scores, Scale(s, m));
   if (added.score_cap) s = g.add(capped_scores, Softcap(s, *added.score_cap));
   if (added.positions.relative)
@@ -55,12 +55,12 @@ Graph intended(const Model& m) {
   const auto by_position = added.positions.has_bias() ? std::optional(position_bias) : std::nullopt;
   if (added.has_bias()) s = g.add(biased_scores, AddBiases(s, by_position, m));
 
-  const attention::Mask rules = mistakes::mask_of(m);
+  const attention::Mask rules = mistakes::effective_mask(m);
   g.add(mask, AttentionMask(m, rules));
   const MaskMethod method = m.mask.method;
   const bool masks_later = method == MaskMethod::zero_after_softmax || method == MaskMethod::renormalise;
   if (masks_later)
-    g.add(masked_scores, MaskedLater(s, mask, rules));
+    g.add(masked_scores, DeferredMask(s, mask, rules));
   else if (method == MaskMethod::large_negative)
     g.add(masked_scores, MaskedFill(s, mask, rules.large_negative, rules));
   else
@@ -78,7 +78,7 @@ Graph intended(const Model& m) {
     g.wrap(weights, ZeroEmptyRows(weights, masked_scores, reads_mask ? std::optional(mask) : std::nullopt));
   }
 
-  if (DrawKept::is_needed(m.dropout)) g.add(kept_weights, DrawKept(m));
+  if (SampleKeepMask::is_needed(m.dropout)) g.add(kept_weights, SampleKeepMask(m));
   g.add(dropout_mask, DropoutFactors(kept_weights, m));
   g.add(dropped_weights, Multiply(weights, dropout_mask, "× mask", "weights × mask"));
 
@@ -117,7 +117,7 @@ Graph attention(const Model& m) {
   }
   if (m.dropout.place != DropoutPlace::weights) drop_scores(g, m);
   for (const auto& [mistake, size] : m.mistakes)
-    if (mistake->in_graph) mistake->in_graph({g, m, size});
+    if (mistake->apply_to_graph) mistake->apply_to_graph({g, m, size});
   return g;
 }
 

@@ -97,10 +97,11 @@ std::optional<Problem> check_projections(const Model& model) {
 std::optional<Problem> check_mask_rules(const Model& model) {
   const Mask& mask = model.mask;
   const std::size_t n_keys = model.n_keys();
-  constexpr std::size_t most = std::size_t{1} << 31;  // far above any number of tokens, and safe to add up
+  constexpr std::size_t max_window = std::size_t{1}
+                                     << 31;  // far above any number of tokens, and safe to add up
   for (const auto& side : {mask.window.left, mask.window.right})
-    if (side && *side > most)
-      return Problem{"mask.window", "expected at most " + to_string(most) +
+    if (side && *side > max_window)
+      return Problem{"mask.window", "expected at most " + to_string(max_window) +
                                         " keys to a side, or no limit, got " + to_string(*side)};
   if (mask.prefix > n_keys)
     return Problem{"mask.prefix",
@@ -207,9 +208,9 @@ bool is_positive(double number) {
 
 std::optional<Problem> check_norm(const Model& m) {
   if (!m.additions.normalise) return std::nullopt;
-  const HeadNorm& norm = *m.additions.normalise;
-  const char* meaning = norm.over == NormOver::head ? "one number for each column of a head"
-                                                    : "one number for each column of all heads";
+  const QueryKeyNorm& norm = *m.additions.normalise;
+  const char* meaning = norm.over == NormScope::head ? "one number for each column of a head"
+                                                     : "one number for each column of all heads";
   if (m.d_head() == 0) return Problem{"normalise", "expected queries and keys of known width"};
   if (!(norm.epsilon >= 0) || !std::isfinite(norm.epsilon))
     return Problem{"normalise.epsilon", "expected a finite number that is not negative"};
@@ -259,16 +260,16 @@ std::optional<Problem> check_rotary(const Model& m) {
   const std::size_t d_head = m.d_head();
   if (!is_positive(rotary.base)) return Problem{path + ".base", "expected a finite number above 0"};
   if (d_head == 0) return Problem{path, "expected queries and keys of known width"};
-  const std::size_t turned = positions::rotated_columns(rotary, d_head);
-  if (turned == 0 || turned > d_head || turned % 2 != 0)
+  const std::size_t n_rotated = positions::rotated_columns(rotary, d_head);
+  if (n_rotated == 0 || n_rotated > d_head || n_rotated % 2 != 0)
     return Problem{path + ".dimensions", "expected an even number from 2 to d_head = " + to_string(d_head) +
-                                             ", got " + to_string(turned)};
-  constexpr std::int64_t furthest = std::int64_t{1} << 40;
-  if (rotary.first < -furthest || rotary.first > furthest)
+                                             ", got " + to_string(n_rotated)};
+  constexpr std::int64_t max_position = std::int64_t{1} << 40;
+  if (rotary.first < -max_position || rotary.first > max_position)
     return Problem{path + ".first", "expected a position between −2⁴⁰ and 2⁴⁰"};
-  if (auto p = check_scaling(rotary, turned / 2)) return p;
+  if (auto p = check_scaling(rotary, n_rotated / 2)) return p;
   if (!rotary.inverse_frequencies) return std::nullopt;
-  return check_matrix(path + ".inverse_frequencies", *rotary.inverse_frequencies, 1, turned / 2,
+  return check_matrix(path + ".inverse_frequencies", *rotary.inverse_frequencies, 1, n_rotated / 2,
                       "one number for each pair");
 }
 
@@ -326,16 +327,17 @@ std::optional<Problem> check_kv_heads(const Model& m) {
   return std::nullopt;
 }
 
-std::optional<Problem> check_memory(const Model& m) {
+std::optional<Problem> check_encoder_states(const Model& m) {
   const std::size_t n_rows = m.sequences.front().key_embeddings.n_rows();
   if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // the usual case
   for (std::size_t s = 0; s < m.sequences.size(); ++s) {
-    const SharedMatrix& memory = m.sequences[s].key_embeddings;
+    const SharedMatrix& encoder_states = m.sequences[s].key_embeddings;
     const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? "[" + to_string(s) + "]" : "");
-    if (n_rows == 0 && memory.n_rows() > 0)
+    if (n_rows == 0 && encoder_states.n_rows() > 0)
       return Problem{path, "expected them in every sequence or in none"};
-    if (n_rows > 0 && memory.n_cols() == 0) return Problem{path, "expected at least one number for each key"};
-    if (auto p = check_matrix(path, memory, n_rows, m.sequences.front().key_embeddings.n_cols(),
+    if (n_rows > 0 && encoder_states.n_cols() == 0)
+      return Problem{path, "expected at least one number for each key"};
+    if (auto p = check_matrix(path, encoder_states, n_rows, m.sequences.front().key_embeddings.n_cols(),
                               "as the first sequence"))
       return p;
   }
@@ -394,27 +396,27 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
 
 /// Returns a problem if given stages do not fit the width of computed ones.
 std::optional<Problem> check_widths(const Model& model) {
-  const auto misfit = [](Stage stage, std::size_t columns, const char* beside, std::size_t wanted) {
+  const auto misfit = [](Stage stage, std::size_t columns, const char* other_stage, std::size_t wanted) {
     return Problem{
         "given." + std::string(info(stage).name),
-        "expected " + to_string(wanted) + " columns, as " + beside + " have, got " + to_string(columns)};
+        "expected " + to_string(wanted) + " columns, as " + other_stage + " have, got " + to_string(columns)};
   };
-  const std::size_t band = model.d_out() / model.n_heads;
-  if (is_computed(model, Stage::keys) && model.d_head() != band)
-    return misfit(Stage::queries, model.d_head(), "the keys", band);
-  if (is_computed(model, Stage::queries) && model.d_head() != band)
-    return misfit(Stage::keys, model.d_head(), "the queries", band);
+  const std::size_t head_width = model.d_out() / model.n_heads;
+  if (is_computed(model, Stage::keys) && model.d_head() != head_width)
+    return misfit(Stage::queries, model.d_head(), "the keys", head_width);
+  if (is_computed(model, Stage::queries) && model.d_head() != head_width)
+    return misfit(Stage::keys, model.d_head(), "the queries", head_width);
   const bool projected =
-      model.projections && model.projections->output && contains(shown_stages(model), Stage::output);
-  if (projected && model.d_value() != band)
-    return misfit(Stage::values, model.d_value(), "the heads' rows of the output projection", band);
+      model.projections && model.projections->output && contains(existing_stages(model), Stage::output);
+  if (projected && model.d_value() != head_width)
+    return misfit(Stage::values, model.d_value(), "the heads' rows of the output projection", head_width);
   return std::nullopt;
 }
 
 std::optional<Problem> check_cells(const Model& model) {
-  const StageSet shown = shown_stages(model);
+  const StageSet shown = existing_stages(model);
   for (std::size_t k = 0; k < model.given.cells.size(); ++k) {
-    const GivenPlace& place = model.given.cells[k].place;
+    const GivenCellAddress& place = model.given.cells[k].place;
     const StageInfo& stage = info(place.stage);
     const std::string path = "given.cells[" + to_string(k) + "]";
     if (place.stage == Stage::embeddings || place.stage == Stage::key_embeddings)
@@ -448,7 +450,7 @@ std::optional<Problem> check_given(const Model& model) {
                      "expected each stage once, in the order of the computation"};
   }
   if (auto p = check_widths(model)) return p;
-  if (!contains(shown_stages(model), Stage::weights))
+  if (!contains(existing_stages(model), Stage::weights))
     return Problem{"given",
                    "expected weights, scores, or queries and keys: what is given does not lead to weights"};
   return check_cells(model);
@@ -464,11 +466,11 @@ constexpr uint64_t squares_per_head = 9;
 // Matrices as wide as the output: queries, keys, values, context vectors, concatenated, output.
 constexpr uint64_t wide_matrices = 6;
 
-std::size_t keys(const Size& s) {
+std::size_t keys(const ModelSize& s) {
   return s.n_keys > 0 ? s.n_keys : s.n_tokens;
 }
 
-uint64_t model_bytes(const Size& s) {
+uint64_t model_bytes(const ModelSize& s) {
   const uint64_t embeddings = uint64_t{s.n_sequences} * s.n_tokens * s.d_model;
   const uint64_t projections = s.projections ? 3 * uint64_t{s.d_model} * s.d_out : 0;
   const uint64_t output =
@@ -492,7 +494,7 @@ std::optional<Problem> check_count(const char* path, const char* things, std::si
 std::optional<Problem> check(const Model& model) {
   if (auto p = check_sequences(model)) return p;
   if (auto p = check_kv_heads(model)) return p;
-  if (auto p = check_memory(model)) return p;
+  if (auto p = check_encoder_states(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;
   if (auto p = check_mask(model)) return p;  // deviations read the mask if stages are given
@@ -503,8 +505,8 @@ std::optional<Problem> check(const Model& model) {
   return check_dropout(model);
 }
 
-Size size_of(const Model& model) {
-  Size s;
+ModelSize model_size(const Model& model) {
+  ModelSize s;
   s.n_sequences = model.sequences.size();
   s.n_tokens = model.sequences.empty() ? 0 : model.n_tokens();
   s.d_model = model.sequences.empty() ? 0 : model.d_model();
@@ -535,7 +537,7 @@ uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_ou
                            wide_matrices * std::max(n_tokens, n_keys) * d_out);
 }
 
-std::optional<Problem> check_size(const Size& s) {
+std::optional<Problem> check_size(const ModelSize& s) {
   if (auto p = check_count("embeddings", "sequences", s.n_sequences, max_sequences)) return p;
   if (auto p = check_count("embeddings", "tokens", s.n_tokens, max_tokens)) return p;
   if (auto p = check_count(s.d_source > 0 ? "key_embeddings" : "given", "keys", s.n_keys, max_tokens))
@@ -553,13 +555,13 @@ std::optional<Problem> check_size(const Size& s) {
                                    ", expected at most " + text::gibibytes(max_bytes)};
 }
 
-void require_size(const Size& size, const std::string& place) {
+void require_size(const ModelSize& size, const std::string& place) {
   if (const auto problem = check_size(size)) throw Error(place + problem->path + ": " + problem->message);
 }
 
 void require_within_limits(const Model& model, const std::string& place) {
   require(model, place);
-  require_size(size_of(model), place);
+  require_size(model_size(model), place);
 }
 
 }  // namespace core::attention

@@ -28,7 +28,7 @@ std::string shape(const StageInfo& stage, const Trace& trace) {
 /// Returns the numbers of a head; a stage that is not computed yet is computed into `room` and not kept.
 const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t head, arma::mat& room) {
   const attention::StageMatrix& numbers = trace.at(stage.stage, head);
-  if (numbers.is_made() || !stage.per_head) return *numbers;
+  if (numbers.is_materialized() || !stage.per_head) return *numbers;
   room.set_size(numbers.n_rows(), numbers.n_cols());
   for (std::size_t i = 0; i < numbers.n_rows(); ++i) room.row(i) = numbers.row(i);
   return room;
@@ -68,8 +68,8 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
     const arma::mat &left = read(stage, a, h, room_a), &right = read(stage, b, h, room_b);
     if (rounding > 0 && !is_never_computed(stage.stage))
       result.allowed =
-          std::max(result.allowed, rounding * std::max(largest_finite(left), largest_finite(right)));
-    const Farthest here = farthest(left, right);
+          std::max(result.allowed, rounding * std::max(max_abs_finite(left), max_abs_finite(right)));
+    const MaxDifference here = max_difference(left, right);
     if (here.distance <= result.largest) continue;
     result.largest = here.distance;
     result.head = h, result.row = here.row, result.column = here.column;
@@ -78,10 +78,10 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
 }
 
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
-                                     const Trace& trace_b, double rounding, const core::Token& token) {
+                                     const Trace& trace_b, double rounding, const core::StopToken& token) {
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
-    if (!token.goes_on()) break;
+    if (!token.should_continue()) break;
     const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
     const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
     if (in_a && in_b)
@@ -97,12 +97,12 @@ namespace {
 using attention::CombineRule;
 using attention::ScaleRule;
 
-constexpr double usual_rate = 0.5;  // if the model has rate 0
+constexpr double default_dropout_rate = 0.5;  // if the model has rate 0
 
 Model flip_mask(const Model& m) {
   Model other = m;
-  other.mask = m.mask.hiding_nothing();
-  other.mask.causal = !m.mask.hides();
+  other.mask = m.mask.with_nothing_masked();
+  other.mask.causal = !m.mask.masks_keys();
   return other;
 }
 
@@ -115,7 +115,7 @@ Model flip_scale(const Model& m) {
 Model flip_dropout(const Model& m) {
   Model other = m;
   other.dropout.training = !m.dropout.active();
-  if (other.dropout.training && other.dropout.rate == 0) other.dropout.rate = usual_rate;
+  if (other.dropout.training && other.dropout.rate == 0) other.dropout.rate = default_dropout_rate;
   return other;
 }
 
@@ -129,7 +129,7 @@ Model flip_combine_rule(const Model& m) {
 constexpr std::array table{
     Switch{"mask", "Mask on vs. off",
            "A is the model with its mask taken away, or with the causal mask when it has none.", flip_mask,
-           [](const Model& m) { return m.mask.hides(); }, "mask on", "mask off"},
+           [](const Model& m) { return m.mask.masks_keys(); }, "mask on", "mask off"},
     Switch{"scale", "Scale on vs. off",
            "A is the model with unscaled scores, or scaled by 1/√d_head when they are not scaled.",
            flip_scale, [](const Model& m) { return m.scale.rule != ScaleRule::none; }, "scale on",

@@ -19,7 +19,7 @@ struct StageDifference {
   bool in_a = true, in_b = true;  ///< which models have this stage
   bool same_shape = true;         ///< same matrix shape and number of heads; false if only one has the stage
   std::string obstacle;           ///< why the stage cannot be compared: "A is 6×3, B is 5×3"; or ""
-  double largest = 0;  ///< ‖A − B‖∞ over all heads, see farthest(); 0 if they cannot be compared
+  double largest = 0;  ///< ‖A − B‖∞ over all heads, see max_difference(); 0 if they cannot be compared
   double allowed = 0;  ///< largest difference that rounding alone can cause
   std::size_t head = 0, row = 0,
               column = 0;  ///< the first cell with that difference; head is 0 if the stage has no heads
@@ -40,7 +40,7 @@ StageDifference compare_stage(const attention::StageInfo& stage, const attention
 /// both models copy is compared exactly. Once `token` is stopped, the remaining stages are missing.
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
                                      const attention::Model& model_b, const attention::Trace& trace_b,
-                                     double rounding = 0, const core::Token& token = {});
+                                     double rounding = 0, const core::StopToken& token = {});
 
 /// Option of a model that users compare on and off.
 struct Switch {

@@ -22,7 +22,7 @@ double difference(DifferenceKind kind, double a, double b);
 arma::mat difference(DifferenceKind kind, const arma::mat& a, const arma::mat& b);
 
 /// Cell in which two matrices differ most.
-struct Farthest {
+struct MaxDifference {
   double distance = 0;  ///< 0 … ∞
   std::size_t row = 0, column = 0;
 };
@@ -31,6 +31,6 @@ struct Farthest {
 ///
 /// A number is infinitely far from NaN or an infinity; two NaN are equal, and so are equal infinities. Throws
 /// core::Error if the shapes differ.
-Farthest farthest(const arma::mat& a, const arma::mat& b);
+MaxDifference max_difference(const arma::mat& a, const arma::mat& b);
 
 }  // namespace core::compare

@@ -15,8 +15,8 @@ namespace core::attention {
 std::vector<arma::mat> sampled_dropout_masks(const Model& model, std::size_t sequence);
 
 /// Returns a mask of n_rows × n_columns from the bits starting at `first`, row-major: 0 or dropout_scale().
-arma::mat mask_of(const random::Bits& kept, std::size_t first, std::size_t n_rows, std::size_t n_columns,
-                  const Dropout& dropout);
+arma::mat mask_from_bits(const random::Bits& kept, std::size_t first, std::size_t n_rows,
+                         std::size_t n_columns, const Dropout& dropout);
 
 /// Returns which of the next n numbers dropout keeps, in its own stream; ignores a given mask.
 random::Bits kept(random::Generator& generator, const Dropout& dropout, std::size_t n);

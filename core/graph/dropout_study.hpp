@@ -35,7 +35,7 @@ class DropoutStudy {
   arma::mat next_mask();
 
   Dropout dropout_;
-  std::size_t draws_before_, draws_after_;  // numbers of the same call for other heads and sequences
+  std::size_t n_before_, n_after_;  // numbers of the same call for other heads and sequences
   arma::mat weights_, sum_;
   random::Generator generator_;
   std::vector<double> distances_;

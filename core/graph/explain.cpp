@@ -13,19 +13,19 @@ namespace {
 
 using attention::StageShape;
 
-Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
+SourceRect one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
   return {source, head, row, row + 1, column, column + 1};
 }
 
 /// Returns one number, without computing a whole stage of tokens × tokens for it.
-double number_at(const Model& m, const Trace& t, const Place& place) {
+double number_at(const Model& m, const Trace& t, const SourceCell& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
     const attention::StageMatrix& all = t.at(*stage, place.head);
     const bool is_large = attention::info(*stage).columns == attention::Columns::tokens;
     return is_large ? all(place.row, place.column) : (*all)(place.row, place.column);
   }
   const MatrixName name = std::get<MatrixName>(place.source);
-  return (*find_matrix(m, place_of(m, name, t.sequence, place.head)))->at(place.row, place.column);
+  return (*find_matrix(m, matrix_ref(m, name, t.sequence, place.head)))->at(place.row, place.column);
 }
 
 bool is_per_head(const Graph& g, const Model& m, const Source& source) {
@@ -38,10 +38,10 @@ bool is_per_head(const Graph& g, const Model& m, const Source& source) {
 StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source& source, std::size_t head) {
   const auto* stage = std::get_if<Stage>(&source);
   if (!stage) {
-    const auto* numbers = find_matrix(m, place_of(m, std::get<MatrixName>(source), t.sequence, head));
+    const auto* numbers = find_matrix(m, matrix_ref(m, std::get<MatrixName>(source), t.sequence, head));
     return numbers ? StageShape{numbers->n_rows(), numbers->n_cols()} : StageShape();
   }
-  if (!is_hidden(*stage)) {
+  if (!is_internal(*stage)) {
     const auto& numbers = t.at(*stage, head);
     return {numbers.n_rows(), numbers.n_cols()};
   }
@@ -65,8 +65,8 @@ HeadSizes sizes_of_split(const Model& m, const Node& node, std::size_t n_columns
 }
 
 /// Adds cells to a list, extending a rectangle that they continue, if any.
-void join(std::vector<Cells>& all, const Cells& cells) {
-  for (Cells& other : all) {
+void join(std::vector<SourceRect>& all, const SourceRect& cells) {
+  for (SourceRect& other : all) {
     if (other.source != cells.source || other.head != cells.head) continue;
     const bool same_rows = other.row0 == cells.row0 && other.row1 == cells.row1,
                same_columns = other.column0 == cells.column0 && other.column1 == cells.column1;
@@ -78,43 +78,43 @@ void join(std::vector<Cells>& all, const Cells& cells) {
 }
 
 /// Returns the runs of cells of one row or column that are not −∞.
-std::vector<Cells> runs_that_count(const Model& m, const Trace& t, const Cells& line) {
-  std::vector<Cells> runs;
-  bool goes_on = false;
+std::vector<SourceRect> finite_score_runs(const Model& m, const Trace& t, const SourceRect& line) {
+  std::vector<SourceRect> runs;
+  bool in_run = false;
   for (std::size_t k = 0; k < line.count(); ++k) {
-    const Place p = line.at(k);
+    const SourceCell p = line.at(k);
     const bool counts = number_at(m, t, p) != -infinity;
-    if (counts && !goes_on) runs.push_back(one_cell(p.source, p.head, p.row, p.column));
+    if (counts && !in_run) runs.push_back(one_cell(p.source, p.head, p.row, p.column));
     if (counts) runs.back().row1 = p.row + 1, runs.back().column1 = p.column + 1;
-    goes_on = counts;
+    in_run = counts;
   }
   return runs;
 }
 
 bool is_given(const Cell& c) {
-  if (is_hidden(c.node.stage)) return false;
+  if (is_internal(c.node.stage)) return false;
   const explain::CellAddress address{c.node.stage, c.head, c.i, c.j};
   return c.model.given.find(c.node.stage) ||
-         c.model.given.find(explain::given_place(c.model, c.trace.sequence, address));
+         c.model.given.find(explain::given_cell_address(c.model, c.trace.sequence, address));
 }
 
-std::vector<Cells> operands_of(const Cell& c) {
-  std::vector<Cells> all;
+std::vector<SourceRect> operands_of(const Cell& c) {
+  std::vector<SourceRect> all;
   if (is_given(c)) return all;
   const Operation& operation = *c.node.operation;
   for (std::size_t k = 0; k < operation.inputs.size(); ++k) {
     if (!operation.uses(c, k)) continue;
-    const Cells cells = c.cells(k);
-    std::vector<Cells> parts;
-    if (c.is_hidden(k)) {
+    const SourceRect cells = c.cells(k);
+    std::vector<SourceRect> parts;
+    if (c.is_internal(k)) {
       for (std::size_t n = 0; n < cells.count(); ++n)
-        for (const Cells& further : operands_of(c.inner(k, n))) join(parts, further);
-    } else if (k == 0 && operation.skips_hidden()) {
-      const Place own = cells.at(*operation.continues(c));
+        for (const SourceRect& further : operands_of(c.inner(k, n))) join(parts, further);
+    } else if (k == 0 && operation.ignores_negative_infinity()) {
+      const SourceCell own = cells.at(*operation.previous_operand(c));
       if (number_at(c.model, c.trace, own) == -infinity)  // a masked key alone gives the weight 0
         parts = {one_cell(own.source, own.head, own.row, own.column)};
       else
-        parts = runs_that_count(c.model, c.trace, cells);
+        parts = finite_score_runs(c.model, c.trace, cells);
     } else if (cells.count() > 0) {
       parts = {cells};
     }
@@ -124,83 +124,84 @@ std::vector<Cells> operands_of(const Cell& c) {
 }
 
 /// Returns the cell that is explained before another.
-std::optional<explain::CellAddress> before(const Cell& c) {
+std::optional<explain::CellAddress> previous_cell(const Cell& c) {
   // A weight after dropout is explained by the weight and the factor alone.
   if (is_given(c) || c.node.stage == Stage::dropped_weights) return std::nullopt;
   const Operation& operation = *c.node.operation;
   const Stage* from = operation.inputs.empty() ? nullptr : operation.inputs[0].stage();
   if (!from || !operation.uses(c, 0) || dynamic_cast<const Parameter*>(c.graph.find(*from)->operation.get()))
     return std::nullopt;
-  const auto k = operation.continues(c);
+  const auto k = operation.previous_operand(c);
   if (!k) return std::nullopt;
-  if (c.is_hidden(0)) return before(c.inner(0, *k));
-  const Place place = c.cells(0).at(*k);
+  if (c.is_internal(0)) return previous_cell(c.inner(0, *k));
+  const SourceCell place = c.cells(0).at(*k);
   return explain::CellAddress{*from, place.head, place.row, place.column};
 }
 
 /// Finds the cells that depend on some others: rectangles of stages that are shown.
-struct Readers {
+struct DependentFinder {
   const Graph& g;
   const Model& m;
   const Trace& t;
-  Stages shown = graph::shown(g, m);
-  std::vector<Cells> found = {};
+  Stages existing_nodes = graph::existing_nodes(g, m);
+  std::vector<SourceRect> found = {};
 
-  void find(const Cells& cells) {
+  void find(const SourceRect& cells) {
     for (const Node& node : g.nodes) {
-      if (!shown[index(node.stage)] || (!is_hidden(node.stage) && m.given.find(node.stage))) continue;
+      if (!existing_nodes[index(node.stage)] || (!is_internal(node.stage) && m.given.find(node.stage)))
+        continue;
       const std::vector<Input>& inputs = node.operation->inputs;
       for (std::size_t k = 0; k < inputs.size(); ++k)
         if (inputs[k].source == cells.source && inputs[k].is_read())
-          for (const Cells& made : made_of(node, k, cells)) add(node, k, made);
+          for (const SourceRect& dependent : dependents_of(node, k, cells)) add(node, k, dependent);
     }
   }
 
  private:
   /// Returns the cells of a node that depend on some cells of its input k, by its letters.
-  std::vector<Cells> made_of(const Node& node, std::size_t k, const Cells& cells) const {
+  std::vector<SourceRect> dependents_of(const Node& node, std::size_t k, const SourceRect& cells) const {
     const Input& input = node.operation->inputs[k];
     if (input.layout)
       return node.heads == Heads::shared ? combined(node, input, cells) : split(node, input, cells);
     const Node& from = *g.find(*input.stage());
     const bool both_have_heads = from.heads != Heads::shared && node.heads != Heads::shared;
-    std::vector<Cells> all;
+    std::vector<SourceRect> all;
     for (std::size_t h = 0; h < (node.heads == Heads::shared ? 1 : m.n_heads); ++h) {
       if (both_have_heads && nth_matrix(g, from, h) != nth_matrix(g, from, cells.head)) continue;
       const StageShape shape = shape_of(g, m, t, node.stage, h);
-      Cells made{node.stage, h, 0, shape.n_rows, 0, shape.n_cols};
-      if (input.cells[0] == 'i') made.row0 = cells.row0, made.row1 = cells.row1;
-      if (input.cells[0] == 'j') made.column0 = cells.row0, made.column1 = cells.row1;
-      if (input.cells[1] == 'j') made.column0 = cells.column0, made.column1 = cells.column1;
+      SourceRect dependent{node.stage, h, 0, shape.n_rows, 0, shape.n_cols};
+      if (input.cells[0] == 'i') dependent.row0 = cells.row0, dependent.row1 = cells.row1;
+      if (input.cells[0] == 'j') dependent.column0 = cells.row0, dependent.column1 = cells.row1;
+      if (input.cells[1] == 'j') dependent.column0 = cells.column0, dependent.column1 = cells.column1;
       if (input.cells[1] == 'p') {  // in a whole row the partners are the row itself
-        made.column0 = cells.column0, made.column1 = cells.column1;
+        dependent.column0 = cells.column0, dependent.column1 = cells.column1;
         if (cells.column1 == cells.column0 + 1) {
-          made.column0 = node.operation->column(m, cells.row0, cells.column0);
-          made.column1 = made.column0 + 1;
+          dependent.column0 = node.operation->column(m, cells.row0, cells.column0);
+          dependent.column1 = dependent.column0 + 1;
         }
       }
-      if (k == 0 && node.operation->skips_hidden()) {
-        for (const Cells& run : of_visible(node, made, cells)) all.push_back(run);
+      if (k == 0 && node.operation->ignores_negative_infinity()) {
+        for (const SourceRect& run : dependent_weights(node, dependent, cells)) all.push_back(run);
       } else {
-        all.push_back(made);
+        all.push_back(dependent);
       }
     }
     return all;
   }
 
-  std::vector<Cells> combined(const Node& node, const Input& input, const Cells& cells) const {
-    std::vector<Cells> all;
+  std::vector<SourceRect> combined(const Node& node, const Input& input, const SourceRect& cells) const {
+    std::vector<SourceRect> all;
     for (std::size_t n = 0; n < cells.count(); ++n) {
-      const Place from = cells.at(n);
-      const JoinedCell to = input.layout->joined({from.head, from.row, from.column}, combined_sizes(m));
+      const SourceCell from = cells.at(n);
+      const CombinedCell to = input.layout->combine({from.head, from.row, from.column}, combined_sizes(m));
       join(all, one_cell(node.stage, 0, to.row, to.column));
     }
     return all;
   }
 
-  std::vector<Cells> split(const Node& node, const Input& input, const Cells& cells) const {
+  std::vector<SourceRect> split(const Node& node, const Input& input, const SourceRect& cells) const {
     const HeadSizes sizes = sizes_of_split(m, node, shape_of(g, m, t, cells.source, 0).n_cols);
-    std::vector<Cells> all;
+    std::vector<SourceRect> all;
     for (std::size_t n = 0; n < cells.count(); ++n) {
       const HeadCell to = input.layout->split({cells.at(n).row, cells.at(n).column}, sizes);
       for (std::size_t h = 0; h < m.n_heads; ++h)
@@ -211,31 +212,32 @@ struct Readers {
 
   /// Returns the weights of a row or column of scores that a score contributes to: of keys that are not −∞,
   /// or only its own.
-  std::vector<Cells> of_visible(const Node& node, Cells made, const Cells& cell) const {
+  std::vector<SourceRect> dependent_weights(const Node& node, SourceRect dependent,
+                                            const SourceRect& cell) const {
     if (number_at(m, t, cell.at(0)) == -infinity)
-      return {one_cell(node.stage, made.head, cell.row0, cell.column0)};
-    made.source = cell.source;
-    std::vector<Cells> runs = runs_that_count(m, t, made);
-    for (Cells& run : runs) run.source = node.stage;
+      return {one_cell(node.stage, dependent.head, cell.row0, cell.column0)};
+    dependent.source = cell.source;
+    std::vector<SourceRect> runs = finite_score_runs(m, t, dependent);
+    for (SourceRect& run : runs) run.source = node.stage;
     return runs;
   }
 
   /// Adds the rows of a rectangle that use input k, without overridden cells.
-  void add(const Node& node, std::size_t k, const Cells& made) {
-    std::vector<Cells> rows;
-    for (std::size_t i = made.row0; i < made.row1; ++i)
-      if (node.operation->uses({g, node, m, t, made.head, i, made.column0}, k))
-        join(rows, {made.source, made.head, i, i + 1, made.column0, made.column1});
-    for (const Cells& used : rows)
-      if (is_hidden(node.stage))
+  void add(const Node& node, std::size_t k, const SourceRect& dependent) {
+    std::vector<SourceRect> rows;
+    for (std::size_t i = dependent.row0; i < dependent.row1; ++i)
+      if (node.operation->uses({g, node, m, t, dependent.head, i, dependent.column0}, k))
+        join(rows, {dependent.source, dependent.head, i, i + 1, dependent.column0, dependent.column1});
+    for (const SourceRect& used : rows)
+      if (is_internal(node.stage))
         find(used);
       else
-        for (const Cells& cells : without_typed_cells(used))
+        for (const SourceRect& cells : without_overrides(used))
           if (std::ranges::find(found, cells) == found.end()) found.push_back(cells);
   }
 
   /// Returns the rectangle without its overridden cells, as rectangles.
-  std::vector<Cells> without_typed_cells(const Cells& cells) const {
+  std::vector<SourceRect> without_overrides(const SourceRect& cells) const {
     const auto inside = [&](const attention::GivenCell& cell) {
       const auto& p = cell.place;
       return Source(p.stage) == cells.source && p.sequence == t.sequence &&
@@ -245,26 +247,26 @@ struct Readers {
     const auto first = std::ranges::find_if(m.given.cells, inside);
     if (first == m.given.cells.end()) return {cells};
     const auto [row, column] = std::pair(first->place.row, first->place.column);
-    Cells above = cells, left = cells, right = cells, below = cells;
+    SourceRect above = cells, left = cells, right = cells, below = cells;
     above.row1 = left.row0 = right.row0 = row;
     below.row0 = left.row1 = right.row1 = row + 1;
     left.column1 = column, right.column0 = column + 1;
-    std::vector<Cells> rest;
-    for (const Cells& part : {above, left, right, below})
+    std::vector<SourceRect> rest;
+    for (const SourceRect& part : {above, left, right, below})
       if (part.count() > 0)
-        for (const Cells& more : without_typed_cells(part)) rest.push_back(more);
+        for (const SourceRect& more : without_overrides(part)) rest.push_back(more);
     return rest;
   }
 };
 
 }  // namespace
 
-bool Cell::is_hidden(std::size_t k) const {
+bool Cell::is_internal(std::size_t k) const {
   const Stage* stage = node.operation->inputs[k].stage();
-  return stage && graph::is_hidden(*stage);
+  return stage && graph::is_internal(*stage);
 }
 
-Cells Cell::cells(std::size_t k) const {
+SourceRect Cell::cells(std::size_t k) const {
   const Input& input = node.operation->inputs[k];
   const std::size_t own = is_per_head(graph, model, input.source) ? head : 0;
   const StageShape shape = shape_of(graph, model, trace, input.source, own);
@@ -275,10 +277,10 @@ Cells Cell::cells(std::size_t k) const {
   }
   if (input.layout) {
     const HeadSizes sizes = sizes_of_split(model, node, shape.n_cols);
-    const JoinedCell from = input.layout->joined({nth_matrix(graph, node, head), i, j}, sizes);
+    const CombinedCell from = input.layout->combine({nth_matrix(graph, node, head), i, j}, sizes);
     return one_cell(input.source, 0, from.row, from.column);
   }
-  Cells cells{input.source, own, 0, shape.n_rows, 0, shape.n_cols};
+  SourceRect cells{input.source, own, 0, shape.n_rows, 0, shape.n_cols};
   const auto choose = [&](char letter, std::size_t& first, std::size_t& end) {
     if (letter == ':') return;
     first = letter == 'i'   ? i
@@ -295,20 +297,20 @@ Cells Cell::cells(std::size_t k) const {
 }
 
 Cell Cell::inner(std::size_t k, std::size_t nth) const {
-  const Place p = cells(k).at(nth);
+  const SourceCell p = cells(k).at(nth);
   return {graph, *graph.find(std::get<Stage>(p.source)), model, trace, p.head, p.row, p.column};
 }
 
 std::vector<Operand> Cell::operands(std::size_t k, Derivation* lines) const {
-  const Cells all = cells(k);
+  const SourceRect all = cells(k);
   std::vector<Operand> operands;
   for (std::size_t n = 0; n < all.count(); ++n) {
-    if (!is_hidden(k)) {
+    if (!is_internal(k)) {
       operands.push_back({number_at(model, trace, all.at(n)), all.at(n)});
       continue;
     }
     Derivation of{lines ? lines->cell : explain::CellAddress{}};
-    inner(k, n).work_out(of);
+    inner(k, n).derive(of);
     operands.push_back({of.result(), {}});
     if (!lines) continue;
     for (const explain::Step& step : of.steps)
@@ -317,7 +319,7 @@ std::vector<Operand> Cell::operands(std::size_t k, Derivation* lines) const {
   return operands;
 }
 
-void Cell::work_out(Derivation& steps) const {
+void Cell::derive(Derivation& steps) const {
   node.operation->terms(*this, steps);
   if (!node.operation->rounded) return;
   const double nearest = attention::rounded(graph.precision, steps.result());
@@ -369,23 +371,24 @@ graph::Cell cell_of(const graph::Graph& g, const Model& m, const Trace& t, const
 std::vector<CellAddress> chain_to(const graph::Graph& g, const Model& m, const Trace& t,
                                   const CellAddress& cell) {
   std::vector<CellAddress> chain{cell};
-  while (const auto earlier = graph::before(cell_of(g, m, t, chain.back()))) chain.push_back(*earlier);
+  while (const auto earlier = graph::previous_cell(cell_of(g, m, t, chain.back()))) chain.push_back(*earlier);
   std::ranges::reverse(chain);
   return chain;
 }
 
 /// Writes the one step of a cell that is given, or those of the operation.
-void work_out(const graph::Cell& c, graph::Derivation& steps) {
-  if (!graph::is_given(c)) return c.work_out(steps);
-  const bool is_typed = c.model.given.find(given_place(c.model, c.trace.sequence, steps.cell));
-  steps.begin(steps.title(), is_typed ? "overridden" : "overridden, not computed");
-  steps.note(is_typed ? "overridden" : "given",
+void derive(const graph::Cell& c, graph::Derivation& steps) {
+  if (!graph::is_given(c)) return c.derive(steps);
+  const bool is_overridden = c.model.given.find(given_cell_address(c.model, c.trace.sequence, steps.cell));
+  steps.begin(steps.title(), is_overridden ? "overridden" : "overridden, not computed");
+  steps.note(is_overridden ? "overridden" : "given",
              graph::number_at(c.model, c.trace, {steps.cell.stage, c.head, c.i, c.j}));
 }
 
 }  // namespace
 
-attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell) {
+attention::GivenCellAddress given_cell_address(const Model& model, std::size_t sequence,
+                                               const CellAddress& cell) {
   return {cell.stage, sequence, matrix_of_head(model, cell.stage, cell.head), cell.row, cell.column};
 }
 
@@ -394,25 +397,25 @@ Explanation explain(const Model& model, const Trace& trace, const CellAddress& c
   Explanation explanation{cell, {}, 0};
   for (const CellAddress& address : chain_to(g, model, trace, cell)) {
     graph::Derivation derivation{address};
-    work_out(cell_of(g, model, trace, address), derivation);
+    derive(cell_of(g, model, trace, address), derivation);
     for (Step& step : derivation.steps) explanation.steps.push_back(std::move(step));
   }
   explanation.result = explanation.steps.back().result;
   return explanation;
 }
 
-std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell) {
+std::vector<CellAddress> derived_cells(const Model& model, const Trace& trace, const CellAddress& cell) {
   return chain_to(graph::attention(model), model, trace, cell);
 }
 
-std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
+std::vector<SourceRect> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
   const graph::Graph g = graph::attention(model);
   return graph::operands_of(cell_of(g, model, trace, cell));
 }
 
-std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell) {
+std::vector<SourceRect> results(const Model& model, const Trace& trace, const CellAddress& cell) {
   const graph::Graph g = graph::attention(model);
-  graph::Readers readers{g, model, trace};
+  graph::DependentFinder readers{g, model, trace};
   readers.find({cell.stage, cell.head, cell.row, cell.row + 1, cell.column, cell.column + 1});
   return readers.found;
 }

@@ -11,7 +11,7 @@ namespace core::explain {
 /// Number that enters another, and its place if it has one.
 struct Operand {
   double value = 0;
-  std::optional<Place> place;
+  std::optional<SourceCell> place;
 };
 
 /// How the operands of a line are written; words have none.
@@ -67,14 +67,14 @@ struct Explanation {
 Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// Returns the cells that explain() derives, the given one last.
-std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<CellAddress> derived_cells(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// Returns the direct operands of a cell. Keys at −inf, which add nothing to a softmax, are left out; the
 /// weight of such a key depends on its −inf alone.
-std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<SourceRect> operands(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// Returns the direct results of a cell: rectangles of stages that the model has, without given cells.
-std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<SourceRect> results(const Model& model, const Trace& trace, const CellAddress& cell);
 
 /// Terms of a step that are shown when it is folded.
 struct Folded {

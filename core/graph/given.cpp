@@ -15,7 +15,7 @@ const GivenStage* Given::find(Stage stage) const {
   return find_by(stages, stage, &GivenStage::stage);
 }
 
-const GivenCell* Given::find(const GivenPlace& place) const {
+const GivenCell* Given::find(const GivenCellAddress& place) const {
   const auto found = std::ranges::lower_bound(cells, place, {}, &GivenCell::place);
   return found == cells.end() || found->place != place ? nullptr : &*found;
 }
@@ -44,7 +44,7 @@ void fit_keys(Model& model) {
   for (Sequence& s : model.sequences)
     if (s.keys().size() != n_keys)
       s.key_tokens = n_keys == s.tokens.size() ? std::vector<std::string>() : numbered_tokens(n_keys);
-  fit_mask(model);
+  trim_mask(model);
 }
 
 }  // namespace
@@ -56,27 +56,27 @@ std::size_t n_queries_of(const std::vector<GivenStage>& stages) {
   return first->matrices.front().n_rows();
 }
 
-void give(Model& model, GivenStage stage) {
+void set_given_stage(Model& model, GivenStage stage) {
   auto& stages = model.given.stages;
   std::erase_if(stages, [&](const GivenStage& s) { return s.stage == stage.stage; });
   std::erase_if(model.given.cells, [&](const GivenCell& c) { return c.place.stage == stage.stage; });
   const auto place = std::ranges::lower_bound(stages, stage.stage, {}, &GivenStage::stage);
   stages.insert(place, std::move(stage));
   fit_keys(model);
-  drop_lost_cells(model);
+  remove_invalid_overrides(model);
 }
 
-void take_back(Model& model, Stage stage) {
+void clear_given_stage(Model& model, Stage stage) {
   std::erase_if(model.given.stages, [&](const GivenStage& s) { return s.stage == stage; });
   fit_keys(model);
-  drop_lost_cells(model);
+  remove_invalid_overrides(model);
 }
 
-void drop_lost_cells(Model& model) {
+void remove_invalid_overrides(Model& model) {
   if (model.given.cells.empty() || model.sequences.empty() || model.n_heads == 0) return;
-  const StageSet shown = shown_stages(model);
+  const StageSet shown = existing_stages(model);
   std::erase_if(model.given.cells, [&](const GivenCell& cell) {
-    const GivenPlace& place = cell.place;
+    const GivenCellAddress& place = cell.place;
     if (!contains(shown, place.stage) || place.sequence >= model.sequences.size()) return true;
     const StageShape size = shape_of(model, place.stage);
     const std::size_t n_heads = n_matrices(model, place.stage);
@@ -92,7 +92,7 @@ Model model_of(std::vector<GivenStage> stages, std::size_t n_sequences) {
   model.sequences.assign(n_sequences, {numbered_tokens(n_queries), arma::mat(n_queries, 0)});
   model.n_heads = stages.front().matrices.size() / n_sequences;
   model.mask.causal = false;
-  for (GivenStage& stage : stages) give(model, std::move(stage));
+  for (GivenStage& stage : stages) set_given_stage(model, std::move(stage));
   if (model.d_head() == 0) model.scale.rule = ScaleRule::none;
   require(model);
   return model;

@@ -21,15 +21,15 @@ struct GivenStage {
 
 /// Place of a cell of a stage; head is 0 for stages without heads, and the KV head for stages with one matrix
 /// per KV head.
-struct GivenPlace {
+struct GivenCellAddress {
   Stage stage = Stage::weights;
   std::size_t sequence = 0, head = 0, row = 0, column = 0;
-  friend auto operator<=>(const GivenPlace&, const GivenPlace&) = default;
+  friend auto operator<=>(const GivenCellAddress&, const GivenCellAddress&) = default;
 };
 
 /// One overridden cell, of a computed or a given stage.
 struct GivenCell {
-  GivenPlace place;
+  GivenCellAddress place;
   double value = 0;
   /// Compares places and bits.
   friend bool operator==(const GivenCell& a, const GivenCell& b);
@@ -44,7 +44,7 @@ struct Given {
   /// Returns the given stage, or nullptr if it is not given as a whole.
   const GivenStage* find(Stage stage) const;
   /// Returns the overridden cell at a place, or nullptr.
-  const GivenCell* find(const GivenPlace& place) const;
+  const GivenCell* find(const GivenCellAddress& place) const;
   friend bool operator==(const Given&, const Given&) = default;
 };
 

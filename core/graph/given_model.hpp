@@ -10,13 +10,13 @@ namespace core::attention {
 ///
 /// Removes overridden cells of it and of stages that the model no longer has. If the number of keys changes,
 /// they are named by number, or after the tokens again, and mask cells beyond them are removed.
-void give(Model& model, GivenStage stage);
+void set_given_stage(Model& model, GivenStage stage);
 
-/// Removes a given stage, if it is given, so that it is computed again; otherwise like give().
-void take_back(Model& model, Stage stage);
+/// Removes a given stage, if it is given, so that it is computed again; otherwise like set_given_stage().
+void clear_given_stage(Model& model, Stage stage);
 
 /// Removes overridden cells whose stage the model does not have, or that lie outside it.
-void drop_lost_cells(Model& model);
+void remove_invalid_overrides(Model& model);
 
 /// Returns the number of queries in given stages, which have at least one stage with at least one matrix.
 std::size_t n_queries_of(const std::vector<GivenStage>& stages);

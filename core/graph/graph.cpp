@@ -13,12 +13,12 @@ namespace core::graph {
 namespace {
 
 Heads heads_of(Stage stage) {
-  if (is_hidden(stage) || !attention::info(stage).per_head) return Heads::shared;
+  if (is_internal(stage) || !attention::info(stage).per_head) return Heads::shared;
   return attention::info(stage).rows == attention::Rows::keys ? Heads::per_kv_head : Heads::per_head;
 }
 
 bool has_key_rows(Stage stage) {
-  if (is_hidden(stage)) return stage == all_keys || stage == all_values;
+  if (is_internal(stage)) return stage == all_keys || stage == all_values;
   return attention::info(stage).rows == attention::Rows::keys;
 }
 
@@ -27,21 +27,21 @@ std::size_t n_matrices(const Node& node, const Model& m) {
 }
 
 const attention::GivenStage* given_stage(const Model& m, Stage stage) {
-  return is_hidden(stage) ? nullptr : m.given.find(stage);
+  return is_internal(stage) ? nullptr : m.given.find(stage);
 }
 
-mat chosen(const mat& all, const std::vector<std::size_t>& rows) {
+mat select_rows(const mat& all, const std::vector<std::size_t>& rows) {
   return all.rows(arma::conv_to<arma::uvec>::from(rows));
 }
 
 /// Writes the overridden cells of one matrix.
-void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size_t nth, const RowChoice& rows,
-                    SharedMatrix& numbers) {
+void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size_t nth,
+                    const RowSelection& rows, SharedMatrix& numbers) {
   const auto& cells = m.given.cells;
-  auto cell = std::ranges::lower_bound(cells, attention::GivenPlace{stage, sequence, nth, 0, 0}, {},
+  auto cell = std::ranges::lower_bound(cells, attention::GivenCellAddress{stage, sequence, nth, 0, 0}, {},
                                        &attention::GivenCell::place);
   for (; cell != cells.end(); ++cell) {
-    const attention::GivenPlace& p = cell->place;
+    const attention::GivenCellAddress& p = cell->place;
     if (p.stage != stage || p.sequence != sequence || p.head != nth) return;
     const std::size_t row =
         rows ? static_cast<std::size_t>(std::ranges::find(*rows, p.row) - rows->begin()) : p.row;
@@ -50,16 +50,16 @@ void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size
 }
 
 /// Computes a node, all of it or some rows. Only here are results rounded, and stages and cells overridden.
-void compute(const Graph& g, const Model& m, const Node& node, const RowChoice& rows, Evaluation& stages) {
+void compute(const Graph& g, const Model& m, const Node& node, const RowSelection& rows, Evaluation& stages) {
   std::vector<SharedMatrix> matrices;
   const std::size_t n = n_matrices(node, m);
   const auto* given = given_stage(m, node.stage);
   for (std::size_t h = 0; h < n; ++h) {
     if (given) {
       const SharedMatrix& numbers = given->matrices[stages.sequence * n + h];
-      matrices.push_back(rows ? SharedMatrix(chosen(numbers, *rows)) : numbers);
+      matrices.push_back(rows ? SharedMatrix(select_rows(numbers, *rows)) : numbers);
     } else {
-      mat numbers = node.operation->matrix(Reading{g, node, m, stages, h, rows});
+      mat numbers = node.operation->matrix(OperationInputs{g, node, m, stages, h, rows});
       if (node.operation->rounded) numbers = attention::rounded(g.precision, std::move(numbers));
       matrices.emplace_back(std::move(numbers));
     }
@@ -76,7 +76,7 @@ Stages needed_whole(const Graph& g, const Stages& present) {
   for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
     if (!present[index(node->stage)]) continue;
     for (const Input& input : node->operation->inputs)
-      if (input.stage() && (all[index(node->stage)] || !input.is_by_rows())) all.set(index(*input.stage()));
+      if (input.stage() && (all[index(node->stage)] || !input.is_row_wise())) all.set(index(*input.stage()));
   }
   return all;
 }
@@ -103,23 +103,23 @@ Stage Graph::add_node(Stage stage, std::unique_ptr<Operation> operation) {
   return stage;
 }
 
-Stage Graph::next_hidden() const {
+Stage Graph::next_internal() const {
   std::size_t next = index(kept_weights) + 1;
   while (find(Stage(next))) ++next;
   return Stage(next);
 }
 
-void Graph::hide(Stage stage, std::unique_ptr<Operation> around) {
+void Graph::make_internal(Stage stage, std::unique_ptr<Operation> wrapper) {
   Node& node = *find(stage);
-  Node inner{next_hidden(), node.heads, node.has_key_rows, std::move(node.operation)};
-  node.operation = std::move(around);
+  Node inner{next_internal(), node.heads, node.has_key_rows, std::move(node.operation)};
+  node.operation = std::move(wrapper);
   redirect(*node.operation, stage, inner.stage);
   nodes.push_back(std::move(inner));
   sort();
 }
 
 void Graph::insert(Node& reader, std::unique_ptr<Operation> operation) {
-  Node inserted{next_hidden(), reader.heads, reader.has_key_rows, std::move(operation)};
+  Node inserted{next_internal(), reader.heads, reader.has_key_rows, std::move(operation)};
   inserted.operation->rounded = false;
   inserted.operation->inputs[0].source = reader.operation->inputs[0].source;
   reader.operation->inputs[0].source = inserted.stage;
@@ -162,26 +162,27 @@ void Graph::sort() {
   nodes = std::move(sorted);
 }
 
-const mat& Reading::of_head(std::size_t k, std::size_t other) const {
+const mat& OperationInputs::of_head(std::size_t k, std::size_t other) const {
   const Input& input = node.operation->inputs[k];
   const Stage* stage = input.stage();
   const auto numbers = [&]() -> const mat& {
     if (!stage)
-      return *find_matrix(model, place_of(model, std::get<MatrixName>(input.source), stages.sequence, other));
+      return *find_matrix(model,
+                          matrix_ref(model, std::get<MatrixName>(input.source), stages.sequence, other));
     // Heads of queries read the KV head that they share; KV heads read their own.
     const Node& from = *graph.find(*stage);
     const bool is_own = node.heads == Heads::per_kv_head && from.heads == Heads::per_kv_head;
     return stages[*stage][is_own ? other : nth_matrix(graph, from, other)];
   };
-  if (!rows || !input.is_by_rows() || (stage && stages.partial[index(*stage)])) return numbers();
-  return *copies.emplace_back(std::make_unique<mat>(chosen(numbers(), *rows)));
+  if (!rows || !input.is_row_wise() || (stage && stages.partial[index(*stage)])) return numbers();
+  return *copies.emplace_back(std::make_unique<mat>(select_rows(numbers(), *rows)));
 }
 
-std::size_t Reading::n_rows() const {
+std::size_t OperationInputs::n_rows() const {
   return rows ? rows->size() : node.has_key_rows ? model.n_keys() : model.n_tokens();
 }
 
-std::size_t Reading::sequence() const {
+std::size_t OperationInputs::sequence() const {
   return stages.sequence;
 }
 
@@ -189,7 +190,7 @@ std::size_t nth_matrix(const Graph& g, const Node& node, std::size_t head) {
   return node.heads == Heads::shared ? 0 : node.heads == Heads::per_kv_head ? g.kv_head[head] : head;
 }
 
-Stages shown(const Graph& g, const Model& m) {
+Stages existing_nodes(const Graph& g, const Model& m) {
   Stages known, needed, given;
   needed.set(index(g.result));
   for (const auto& stage : m.given.stages) given.set(index(stage.stage));
@@ -206,15 +207,15 @@ Stages shown(const Graph& g, const Model& m) {
   return known & (needed | given);
 }
 
-Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const RowChoice& rows,
+Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const RowSelection& rows,
                     Evaluation known, std::optional<Stage> last) {
   Evaluation stages = std::move(known);
   stages.sequence = sequence;
-  const Stages present = shown(g, m), whole = rows ? needed_whole(g, present) : Stages();
+  const Stages present = existing_nodes(g, m), whole = rows ? needed_whole(g, present) : Stages();
   for (const Node& node : g.nodes) {
     const std::size_t k = index(node.stage);
-    const bool is_there = !stages[node.stage].empty() && !(whole[k] && stages.partial[k]);
-    if (present[k] && !is_there) compute(g, m, node, whole[k] ? RowChoice() : rows, stages);
+    const bool exists = !stages[node.stage].empty() && !(whole[k] && stages.partial[k]);
+    if (present[k] && !exists) compute(g, m, node, whole[k] ? RowSelection() : rows, stages);
     if (node.stage == last) break;
   }
   return stages;
@@ -225,7 +226,7 @@ std::string formula(const Graph& g, const Model& m, Stage stage, bool brief) {
   if (!node) return "";
   const auto& inputs = node->operation->inputs;
   const Stage* from = inputs.empty() ? nullptr : inputs[0].stage();
-  return node->operation->formula(brief, from && is_hidden(*from) ? formula(g, m, *from, brief) : "");
+  return node->operation->formula(brief, from && is_internal(*from) ? formula(g, m, *from, brief) : "");
 }
 
 // The PyTorch program.
@@ -236,7 +237,7 @@ std::string name_in_torch(const Source& source) {
   if (const auto* stage = std::get_if<Stage>(&source))
     return *stage == Stage::embeddings       ? "x"
            : *stage == Stage::key_embeddings ? "memory"
-           : is_hidden(*stage)               ? ""  // inlined by its reader
+           : is_internal(*stage)             ? ""  // inlined by its reader
                                              : attention::info(*stage).name;
   switch (const MatrixName name = std::get<MatrixName>(source)) {
     case MatrixName::query_weight:
@@ -259,7 +260,7 @@ std::string name_in_torch(const Source& source) {
 }
 
 /// Returns keys and values as every head reads them.
-std::string for_every_head(const Graph& g, const Model& m, const std::string& name) {
+std::string repeat_kv_heads(const Graph& g, const Model& m, const std::string& name) {
   if (m.kv_heads() == m.n_heads) return name;
   if (m.kv_heads() == 1) return name + ".unsqueeze(-3)";  // one for all
   const std::string times = std::to_string(m.n_heads / m.kv_heads());
@@ -278,25 +279,26 @@ std::string in_parentheses(const std::string& expression) {
 }
 
 /// Returns a node as PyTorch code; hidden inputs are inlined.
-Code code_of(const Graph& g, const Model& m, const Node& node) {
-  Names names;
+TorchCode code_of(const Graph& g, const Model& m, const Node& node) {
+  InputNames names;
   std::vector<std::string> before;
   std::string hidden;
   for (const Input& input : node.operation->inputs) {
     std::string& name = names.emplace_back(name_in_torch(input.source));
     const Node* from = input.stage() ? g.find(*input.stage()) : nullptr;
     if (!from) continue;
-    if (is_hidden(from->stage)) {
-      const Code inner = code_of(g, m, *from);
+    if (is_internal(from->stage)) {
+      const TorchCode inner = code_of(g, m, *from);
       before.insert(before.end(), inner.before.begin(), inner.before.end());
       hidden = inner.expression;
       name = in_parentheses(hidden);
     }
-    if (from->heads == Heads::per_kv_head && node.heads == Heads::per_head) name = for_every_head(g, m, name);
+    if (from->heads == Heads::per_kv_head && node.heads == Heads::per_head)
+      name = repeat_kv_heads(g, m, name);
     if (from->stage == Stage::mask && m.n_heads > 1 && m.sequences.size() > 1 && !m.mask.hidden_keys.empty())
       name += ".unsqueeze(-3)";  // each sequence has a mask of its own, for all heads
   }
-  Code code = node.operation->torch(names);
+  TorchCode code = node.operation->torch_code(names);
   if (code.expression == in_parentheses(hidden)) code.expression = hidden;
   code.before.insert(code.before.begin(), before.begin(), before.end());
   return code;
@@ -311,16 +313,16 @@ std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
                     ", \"more tokens than the context length\"");
   if (m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias())
     lines.push_back(std::string("n_keys = ") + (m.has_key_embeddings() ? "memory" : "x") + ".shape[-2]");
-  const Stages present = shown(g, m);
+  const Stages present = existing_nodes(g, m);
   std::vector<Stage> returned;
   std::optional<std::size_t> prepared;  // line for the positions that rotate queries and keys
   for (const Node& node : g.nodes) {
-    if (!present[index(node.stage)] || is_hidden(node.stage)) continue;
+    if (!present[index(node.stage)] || is_internal(node.stage)) continue;
     returned.push_back(node.stage);
     if (dynamic_cast<const Parameter*>(node.operation.get())) continue;  // an argument of forward()
     if (node.stage == Stage::scores || node.stage == Stage::dropout_mask || node.stage == Stage::concatenated)
       lines.emplace_back();
-    const Code code = code_of(g, m, node);
+    const TorchCode code = code_of(g, m, node);
     const bool is_early = prepared && attention::info(node.stage).line == 1;
     for (const std::string& line : code.before)
       if (std::ranges::count(lines, line) == 0)  // lines that several stages need are written once
@@ -358,30 +360,30 @@ Trace attend_checked(const Model& model, std::size_t sequence) {
   t.at(Stage::key_embeddings) = model.sequences[sequence].key_embeddings;
   if (stages[Stage::mask].empty()) t.at(Stage::mask) = arma::ones(model.n_tokens(), model.n_keys());
   for (const graph::Node& node : g.nodes) {
-    if (graph::is_hidden(node.stage) || stages[node.stage].empty()) continue;
+    if (graph::is_internal(node.stage) || stages[node.stage].empty()) continue;
     for (std::size_t h = 0; h < (node.heads == graph::Heads::shared ? 1 : model.n_heads); ++h)
       t.at(node.stage, h) = stages[node.stage][nth_matrix(g, node, h)];
   }
   return t;
 }
 
-StageSet shown_stages(const Model& model) {
-  const graph::Stages shown = graph::shown(graph::attention(model), model);
+StageSet existing_stages(const Model& model) {
+  const graph::Stages existing_nodes = graph::existing_nodes(graph::attention(model), model);
   StageSet set;
-  for (std::size_t k = 0; k < n_stages; ++k) set[k] = shown[k];
+  for (std::size_t k = 0; k < n_stages; ++k) set[k] = existing_nodes[k];
   return set;
 }
 
-Stage stage_before(const Model& model, Stage stage) {
+Stage input_stage(const Model& model, Stage stage) {
   const graph::Graph g = graph::attention(model);
   const graph::Node* node = g.find(stage);
   do node = g.find(*node->operation->inputs[0].stage());
-  while (graph::is_hidden(node->stage));
+  while (graph::is_internal(node->stage));
   return node->stage;
 }
 
 bool is_computed(const Model& model, Stage stage) {
-  return contains(shown_stages(model), stage) && !model.given.find(stage);
+  return contains(existing_stages(model), stage) && !model.given.find(stage);
 }
 
 std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {

@@ -24,12 +24,12 @@ using attention::Precision;
 using attention::SharedMatrix;
 using attention::Stage;
 using attention::Trace;
-using explain::Cells;
 using explain::Form;
 using explain::Label;
 using explain::Operand;
-using explain::Place;
 using explain::Source;
+using explain::SourceCell;
+using explain::SourceRect;
 
 /// Hidden stages, computed but not shown: the projections of all heads, and which weights dropout keeps.
 /// Edits of a graph may add more.
@@ -40,7 +40,7 @@ inline constexpr std::size_t max_stages = 64;
 constexpr std::size_t index(Stage stage) {
   return static_cast<std::size_t>(stage);
 }
-constexpr bool is_hidden(Stage stage) {
+constexpr bool is_internal(Stage stage) {
   return index(stage) >= attention::n_stages;
 }
 using Stages = std::bitset<max_stages>;
@@ -52,19 +52,19 @@ enum class Heads { shared, per_kv_head, per_head };
 struct HeadCell {
   std::size_t head = 0, row = 0, column = 0;
 };
-struct JoinedCell {
+struct CombinedCell {
   std::size_t row = 0, column = 0;
 };
 struct HeadSizes {
   std::size_t n_heads = 1, n_rows = 0, width = 0;
 };
-struct Layout {
-  JoinedCell (*joined)(HeadCell, HeadSizes);
-  HeadCell (*split)(JoinedCell, HeadSizes);
+struct HeadLayout {
+  CombinedCell (*combine)(HeadCell, HeadSizes);
+  HeadCell (*split)(CombinedCell, HeadSizes);
 };
-extern const Layout bands;         ///< head h has d_head neighboring columns
-extern const Layout interleaved;   ///< head h has columns h, h + n_heads, …
-extern const Layout untransposed;  ///< [token][d_out] read as [head][token][d_head]
+extern const HeadLayout contiguous;    ///< head h has d_head neighboring columns
+extern const HeadLayout interleaved;   ///< head h has columns h, h + n_heads, …
+extern const HeadLayout untransposed;  ///< [token][d_out] read as [head][token][d_head]
 
 /// Returns the sizes of queries, keys or values before they are split, and of the concatenated context
 /// vectors.
@@ -78,11 +78,11 @@ HeadSizes combined_sizes(const Model& model);
 struct Input {
   Source source;
   const char* cells = "ij";
-  const Layout* layout = nullptr;  ///< instead of letters: layout of the cells among all heads
+  const HeadLayout* layout = nullptr;  ///< instead of letters: layout of the cells among all heads
 
   bool is_read() const { return layout || *cells; }
   /// Returns whether rows of the result need only the same rows of the input.
-  bool is_by_rows() const { return layout ? layout != &untransposed : cells[0] == 'i'; }
+  bool is_row_wise() const { return layout ? layout != &untransposed : cells[0] == 'i'; }
   const Stage* stage() const { return std::get_if<Stage>(&source); }
   /// Returns the symbol of a learned matrix: "W_q".
   std::string symbol() const { return attention::symbol(std::get<MatrixName>(source)); }
@@ -93,16 +93,16 @@ struct Node;
 struct Evaluation;
 
 /// All rows of a matrix, or a list of some.
-using RowChoice = std::optional<std::vector<std::size_t>>;
+using RowSelection = std::optional<std::vector<std::size_t>>;
 
 /// Inputs of an operation while it computes rows of one head.
-struct Reading {
+struct OperationInputs {
   const Graph& graph;
   const Node& node;
   const Model& model;
   const Evaluation& stages;
   std::size_t head;
-  const RowChoice& rows;
+  const RowSelection& rows;
   mutable std::vector<std::unique_ptr<mat>> copies = {};  ///< rows taken from inputs
 
   /// Returns input k for this head, or for another; only the wanted rows if it is read by rows.
@@ -139,21 +139,21 @@ struct Cell {
   std::size_t head, i, j;
 
   /// Returns the cells of input k that enter this one; none if there is no such matrix.
-  Cells cells(std::size_t k) const;
+  SourceRect cells(std::size_t k) const;
   /// Returns their numbers. Those of a hidden stage are derived and have no place; their lines are written to
   /// `lines` if it is set.
   std::vector<Operand> operands(std::size_t k, Derivation* lines = nullptr) const;
   Operand operand(std::size_t k, Derivation* lines = nullptr) const { return operands(k, lines).front(); }
-  bool is_hidden(std::size_t k) const;
+  bool is_internal(std::size_t k) const;
   /// Returns the nth cell of input k, which is a hidden stage.
   Cell inner(std::size_t k, std::size_t nth = 0) const;
   /// Writes the derivation of the cell, including its rounding.
-  void work_out(Derivation& steps) const;
+  void derive(Derivation& steps) const;
 };
 
 /// Line of PyTorch, with the lines needed before and after it.
-using Names = std::vector<std::string>;
-struct Code {
+using InputNames = std::vector<std::string>;
+struct TorchCode {
   std::string expression;
   std::vector<std::string> before = {}, after = {};
 };
@@ -167,17 +167,17 @@ struct Operation {
   explicit Operation(std::vector<Input> from = {}) : inputs(std::move(from)) {}
   virtual ~Operation() = default;
   /// Returns the wanted rows of one head.
-  virtual mat matrix(const Reading& in) const = 0;
+  virtual mat matrix(const OperationInputs& in) const = 0;
   /// Writes the derivation of a cell.
   virtual void terms(const Cell& cell, Derivation& steps) const = 0;
   /// Returns whether a cell depends on input k: a row of zeros does not depend on weights. The same for all
   /// cells of a row.
   virtual bool uses(const Cell& cell, std::size_t k) const;
   /// Returns whether cells of the first input that are −∞ add nothing to others.
-  virtual bool skips_hidden() const { return false; }
+  virtual bool ignores_negative_infinity() const { return false; }
   /// Returns which cell of the first input is explained before a cell, if any: by default the only one that
   /// enters it.
-  virtual std::optional<std::size_t> continues(const Cell& cell) const;
+  virtual std::optional<std::size_t> previous_operand(const Cell& cell) const;
   /// Returns the column that the letters p and b stand for.
   virtual std::size_t column(const Model&, std::size_t /*i*/, std::size_t j) const { return j; }
   /// Returns the label of column k of the result in a sum.
@@ -186,7 +186,7 @@ struct Operation {
   /// of a first input that is not shown.
   virtual std::string formula(bool brief, const std::string& hidden) const = 0;
   /// Returns the PyTorch expression; `in` are the names of the inputs.
-  virtual Code torch(const Names& in) const = 0;
+  virtual TorchCode torch_code(const InputNames& in) const = 0;
 };
 
 struct Node {
@@ -208,48 +208,49 @@ struct Graph {
   Node* find(Stage stage);
 
   /// Adds a stage as the last node.
-  template <class Made>
-  Stage add(Stage stage, Made operation) {
-    return add_node(stage, std::make_unique<Made>(std::move(operation)));
+  template <class NewOperation>
+  Stage add(Stage stage, NewOperation operation) {
+    return add_node(stage, std::make_unique<NewOperation>(std::move(operation)));
   }
 
   // Edits for deviations; each does nothing if the stage is missing.
 
   /// Returns the operation of a type that makes a stage, alone or wrapped by another.
-  template <class Wanted>
-  Wanted* get(Stage stage) {
+  template <class OperationType>
+  OperationType* get(Stage stage) {
     Node* node = find(stage);
     if (!node) return nullptr;
-    if (auto* operation = dynamic_cast<Wanted*>(node->operation.get())) return operation;
+    if (auto* operation = dynamic_cast<OperationType*>(node->operation.get())) return operation;
     const auto& inputs = node->operation->inputs;
     const Stage* inner = inputs.empty() ? nullptr : inputs[0].stage();
-    return inner && is_hidden(*inner) ? get<Wanted>(*inner) : nullptr;
+    return inner && is_internal(*inner) ? get<OperationType>(*inner) : nullptr;
   }
   /// Returns all operations of a type.
-  template <class Wanted>
-  std::vector<Wanted*> all() {
-    std::vector<Wanted*> found;
+  template <class OperationType>
+  std::vector<OperationType*> all() {
+    std::vector<OperationType*> found;
     for (Node& node : nodes)
-      if (auto* operation = dynamic_cast<Wanted*>(node.operation.get())) found.push_back(operation);
+      if (auto* operation = dynamic_cast<OperationType*>(node.operation.get())) found.push_back(operation);
     return found;
   }
   /// Replaces an operation by another.
-  template <class Made>
-  void replace(const Operation* old, Made operation) {
+  template <class NewOperation>
+  void replace(const Operation* old, NewOperation operation) {
     for (Node& node : nodes)
       if (node.operation.get() == old)
-        return void(node.operation = std::make_unique<Made>(std::move(operation)));
+        return void(node.operation = std::make_unique<NewOperation>(std::move(operation)));
   }
   /// Wraps a stage in an operation: it keeps the name, and the wrapped stage becomes hidden.
-  template <class Made>
-  void wrap(Stage stage, Made around) {
-    if (find(stage)) hide(stage, std::make_unique<Made>(std::move(around)));
+  template <class NewOperation>
+  void wrap(Stage stage, NewOperation wrapper) {
+    if (find(stage)) make_internal(stage, std::make_unique<NewOperation>(std::move(wrapper)));
   }
   /// Inserts a hidden operation between an operation and its first input.
-  template <class Made>
-  void insert_before(const Operation* reader, Made operation) {
+  template <class NewOperation>
+  void insert_before(const Operation* reader, NewOperation operation) {
     for (Node& node : nodes)
-      if (node.operation.get() == reader) return insert(node, std::make_unique<Made>(std::move(operation)));
+      if (node.operation.get() == reader)
+        return insert(node, std::make_unique<NewOperation>(std::move(operation)));
   }
   /// Removes a stage: its readers read its first input instead.
   void bypass(Stage stage);
@@ -258,8 +259,8 @@ struct Graph {
 
  private:
   Stage add_node(Stage stage, std::unique_ptr<Operation> operation);
-  Stage next_hidden() const;
-  void hide(Stage stage, std::unique_ptr<Operation> around);
+  Stage next_internal() const;
+  void make_internal(Stage stage, std::unique_ptr<Operation> wrapper);
   void insert(Node& reader, std::unique_ptr<Operation> operation);
   void sort();
 };
@@ -280,13 +281,13 @@ struct Evaluation {
 std::size_t nth_matrix(const Graph& graph, const Node& node, std::size_t head);
 
 /// Returns the stages that exist: given, or known and needed for the result.
-Stages shown(const Graph& graph, const Model& model);
+Stages existing_nodes(const Graph& graph, const Model& model);
 
 /// Computes every stage of a sequence, or those up to `last`. With rows: these rows of each stage, or all of
 /// it if others need all of it. Stages in `known` are reused, unless it has only rows of them and all are
 /// needed.
-Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence, const RowChoice& rows = {},
-                    Evaluation known = {}, std::optional<Stage> last = {});
+Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence,
+                    const RowSelection& rows = {}, Evaluation known = {}, std::optional<Stage> last = {});
 
 /// Returns the formula of a computed stage; empty if the graph does not have it.
 std::string formula(const Graph& graph, const Model& model, Stage stage, bool brief);

@@ -17,7 +17,7 @@ namespace core::attention {
 ///
 /// Rows that are not distributions (NaN, or only zeros) are ignored. Row 0 has no token before it and counts
 /// only for `entropy_bits` and `itself`. A mean over no rows is not set.
-struct HeadFacts {
+struct HeadStatistics {
   std::optional<double> entropy_bits;       ///< of the row divided by its sum; 0 … log2 n_keys
   std::optional<double> itself;             ///< weight on the diagonal
   std::optional<double> previous;           ///< on the previous token
@@ -28,28 +28,28 @@ struct HeadFacts {
 
 /// Returns the facts of one head; weights are n_tokens × n_keys, tokens n_tokens names. With other keys only
 /// the entropy is known. Computes at most one row of the weights at a time.
-HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens,
-                     const core::Token& token = {});
+HeadStatistics head_statistics(const StageMatrix& weights, std::span<const std::string> tokens,
+                               const core::StopToken& token = {});
 
 /// Facts that heads can be sorted by.
-enum class HeadFigure { entropy, itself, previous, two_or_three_back, first, same_word };
+enum class HeadMetric { entropy, itself, previous, two_or_three_back, first, same_word };
 
 /// Row of the table of figures.
-struct HeadFigureInfo {
-  HeadFigure figure;
+struct HeadMetricInfo {
+  HeadMetric figure;
   const char* name;   ///< in sessions: "two_or_three_back"
   const char* title;  ///< in the window: "2–3 tokens back"
-  std::optional<double> HeadFacts::*value;
+  std::optional<double> HeadStatistics::*value;
   bool smallest_first;  ///< order of sorted heads
 };
 
-std::span<const HeadFigureInfo> head_figures();
-const HeadFigureInfo& info(HeadFigure figure);
+std::span<const HeadMetricInfo> head_metrics();
+const HeadMetricInfo& info(HeadMetric figure);
 /// Returns the row of that name, or nullptr.
-const HeadFigureInfo* find_head_figure(std::string_view name);
+const HeadMetricInfo* find_head_metric(std::string_view name);
 
 /// Returns the heads sorted by a figure, those without one last; equal ones stay in their order.
-std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> facts);
+std::vector<std::size_t> sort_heads(HeadMetric figure, std::span<const HeadStatistics> facts);
 
 /// Returns the similarity of heads, n_heads × n_heads: 1 − mean Jensen–Shannon divergence of their rows in
 /// bits.
@@ -57,6 +57,6 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
 /// From 0, no key in common anywhere, to 1, the same weights. Rows that are not distributions in both heads
 /// are ignored; NaN if none remains. Source: Lin, Divergence measures based on the Shannon entropy, IEEE
 /// Trans. Inf. Theory 37, 1991.
-arma::mat similarity_of_heads(const Trace& trace, const core::Token& token = {});
+arma::mat head_similarity(const Trace& trace, const core::StopToken& token = {});
 
 }  // namespace core::attention

@@ -13,7 +13,7 @@ constexpr std::size_t max_sequences = 16384, max_tokens = 16384, max_columns = 1
 constexpr std::uint64_t max_bytes = std::uint64_t{8} << 30;
 
 /// Dimensions that determine the memory of a model and its trace.
-struct Size {
+struct ModelSize {
   std::size_t n_sequences = 1, n_tokens = 1, d_model = 1, d_out = 1, n_heads = 1;
   bool projections = false, output_projection = false, given_dropout_mask = false;
   std::size_t n_keys = 0;           ///< if different from n_tokens
@@ -23,7 +23,7 @@ struct Size {
 };
 
 /// Returns the size of a model, consistent or not; without sequences it has no tokens and no columns.
-Size size_of(const Model& model);
+ModelSize model_size(const Model& model);
 
 /// Returns the bytes of one sequence's trace at its largest, with the mask renormalized, for sizes within the
 /// limits above; n_keys = 0 stands for n_tokens.
@@ -33,10 +33,10 @@ std::uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t
 /// Returns the first limit that a model of this size breaks: a count, or max_bytes for its own numbers.
 ///
 /// Whether its trace fits depends on the machine: compare trace_bytes() with the free memory.
-std::optional<Problem> check_size(const Size& size);
+std::optional<Problem> check_size(const ModelSize& size);
 
 /// Throws core::Error if check_size() finds a broken limit.
-void require_size(const Size& size, const std::string& place = "");
+void require_size(const ModelSize& size, const std::string& place = "");
 
 /// Throws core::Error, "PLACEpath: message", if a model cannot be computed or breaks a limit.
 void require_within_limits(const Model& model, const std::string& place = "");

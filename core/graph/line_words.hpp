@@ -12,8 +12,8 @@ namespace core::explain {
 /// what is masked, whether rows sum to 1, what dropout did.
 ///
 /// For matrices too large to scan quickly it describes only the model's options.
-std::string line_words(const attention::Model& model, const attention::Trace& trace, std::size_t head,
-                       int line);
+std::string describe_line(const attention::Model& model, const attention::Trace& trace, std::size_t head,
+                          int line);
 
 /// Returns the line of PyTorch that computes a stage: "scores = queries @ keys.transpose(-2, -1)"; "" for
 /// embeddings and given stages.
@@ -21,6 +21,6 @@ std::string code_line(const attention::Model& model, attention::Stage stage);
 
 /// Returns the sums of a head's weights in words: "a row sums to 1", "a column sums to 1, not a row",
 /// "rows do not all sum to 1", "some weights are not numbers"; "" for matrices that are too large.
-std::string sum_words(const attention::Trace& trace, std::size_t head);
+std::string describe_row_sums(const attention::Trace& trace, std::size_t head);
 
 }  // namespace core::explain

@@ -64,7 +64,7 @@ const char* symbol(MatrixName name) {
   return symbols[static_cast<std::size_t>(name)];
 }
 
-const SharedMatrix* find_matrix(const Model& model, MatrixPlace place) {
+const SharedMatrix* find_matrix(const Model& model, MatrixRef place) {
   const auto held = [](const std::optional<SharedMatrix>& matrix) { return matrix ? &*matrix : nullptr; };
   const Additions& a = model.additions;
   const Positions& p = a.positions;
@@ -98,11 +98,11 @@ const SharedMatrix* find_matrix(const Model& model, MatrixPlace place) {
   return held(linear->bias);
 }
 
-SharedMatrix* find_matrix(Model& model, MatrixPlace place) {
+SharedMatrix* find_matrix(Model& model, MatrixRef place) {
   return const_cast<SharedMatrix*>(find_matrix(std::as_const(model), place));  // the model is not const
 }
 
-MatrixPlace place_of(const Model& model, MatrixName name, std::size_t sequence, std::size_t head) {
+MatrixRef matrix_ref(const Model& model, MatrixName name, std::size_t sequence, std::size_t head) {
   if (name != MatrixName::score_bias) return {name, sequence};
   return {name, model.additions.score_bias.size() == 1 ? 0 : head};
 }

@@ -62,17 +62,17 @@ std::string path_of(MatrixName name);
 const char* symbol(MatrixName name);
 
 /// One matrix, the nth if there are several of that name: embeddings of a sequence, attention bias of a head.
-struct MatrixPlace {
+struct MatrixRef {
   MatrixName name = MatrixName::embeddings;
   std::size_t nth = 0;
-  friend bool operator==(const MatrixPlace&, const MatrixPlace&) = default;
+  friend bool operator==(const MatrixRef&, const MatrixRef&) = default;
 };
 
 /// Returns the matrix at a place, or nullptr if the model has none there.
-const SharedMatrix* find_matrix(const Model& model, MatrixPlace place);
-SharedMatrix* find_matrix(Model& model, MatrixPlace place);
+const SharedMatrix* find_matrix(const Model& model, MatrixRef place);
+SharedMatrix* find_matrix(Model& model, MatrixRef place);
 
 /// Returns the place of the matrix of that name for a sequence and a head.
-MatrixPlace place_of(const Model& model, MatrixName name, std::size_t sequence, std::size_t head);
+MatrixRef matrix_ref(const Model& model, MatrixName name, std::size_t sequence, std::size_t head);
 
 }  // namespace core::attention

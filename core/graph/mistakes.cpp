@@ -39,7 +39,7 @@ bool is_softmax_in(const Model& m) {
 }
 
 /// Sets a number of heads that is often used by mistake: twice as many, half of them, or one.
-void split_otherwise(Model& m) {
+void use_wrong_head_count(Model& m) {
   const std::size_t n = m.n_heads;
   m = with_heads(m, m.d_out() % (2 * n) == 0 ? 2 * n : n % 2 == 0 ? n / 2 : 1);
 }
@@ -60,7 +60,7 @@ void mend_scale(Model& m) {
 }
 arma::mat slopes_reversed(const positions::Alibi& alibi, std::size_t n_heads) {
   arma::mat slopes(1, n_heads);
-  for (std::size_t h = 0; h < n_heads; ++h) slopes(0, h) = slope_of(alibi, n_heads - 1 - h, n_heads);
+  for (std::size_t h = 0; h < n_heads; ++h) slopes(0, h) = alibi_slope(alibi, n_heads - 1 - h, n_heads);
   return slopes;
 }
 bool has_slopes_reversed(const Model& m) {
@@ -95,13 +95,13 @@ void move_edge(Model& m) {
 }
 template <MaskMethod method>
 void mask_by(Model& m) {
-  if (m.mask.hides()) m.mask.method = method;
+  if (m.mask.masks_keys()) m.mask.method = method;
 }
 template <int power>
 constexpr double fill = power == 4 ? -1e4 : -1e9;
 template <int power>
 void fill_with(Model& m) {
-  if (m.mask.hides()) m.mask.method = MaskMethod::large_negative, m.mask.large_negative = fill<power>;
+  if (m.mask.masks_keys()) m.mask.method = MaskMethod::large_negative, m.mask.large_negative = fill<power>;
 }
 template <int power>
 bool fills_with(const Model& m) {
@@ -117,26 +117,26 @@ void train(Model& m) {
 
 // Deviations in the code of the mask, which is a copy of the model's.
 
-void see_padding(Mask& mask, const Model& m) {
+void unmask_padding(Mask& mask, const Model& m) {
   Model masked = m;
   masked.mask = mask, masked.mistakes.clear();
-  mask = with_padding_seen(masked).mask;
+  mask = with_padding_unmasked(masked).mask;
 }
-void miss_key(Mask& mask, const Model& m) {
+void mask_one_key(Mask& mask, const Model& m) {
   Model masked = m;
   masked.mask = mask;
-  mask = with_key_hidden(masked, m.n_keys() / 2).mask;
+  mask = with_key_masked(masked, m.n_keys() / 2).mask;
 }
 
 // Features that deviations concern.
 
-bool has_groups(const Model& m) {
+bool has_kv_heads(const Model& m) {
   return m.n_kv_heads.has_value();
 }
 bool has_rotary(const Model& m) {
   return m.additions.positions.rotary.has_value();
 }
-bool stretches_positions(const Model& m) {
+bool has_rotary_scaling(const Model& m) {
   return has_rotary(m) && m.additions.positions.rotary->scaling.rule != positions::ScalingRule::none;
 }
 bool has_norm(const Model& m) {
@@ -160,8 +160,8 @@ bool has_sink(const Model& m) {
 using graph::Rotate;
 using graph::Softmax;
 
-bool lay_out(const Injection& in, Stage stage, const graph::Layout& layout) {
-  const graph::Layout*& own = in.g.get<graph::SplitHeads>(stage)->inputs[0].layout;
+bool lay_out(const Injection& in, Stage stage, const graph::HeadLayout& layout) {
+  const graph::HeadLayout*& own = in.g.get<graph::SplitHeads>(stage)->inputs[0].layout;
   return std::exchange(own, &layout) != &layout;
 }
 bool transpose_weight(const Injection& in, Part part, Stage stage) {
@@ -185,9 +185,9 @@ bool leave_biases_out(const Injection& in) {
   return changes;
 }
 bool leave_out(const Injection& in, std::initializer_list<Stage> stages) {
-  const bool is_there = in.g.find(*stages.begin());
+  const bool exists = in.g.find(*stages.begin());
   for (const Stage stage : stages) in.g.bypass(stage);
-  return is_there;
+  return exists;
 }
 
 bool interleave(const Injection& in) {
@@ -199,12 +199,12 @@ bool interleave(const Injection& in) {
 }
 bool interleave_combined(const Injection& in) {
   auto* combined = in.g.get<graph::CombineHeads>(Stage::concatenated);
-  if (combined->inputs[0].layout != &graph::bands) return false;
+  if (combined->inputs[0].layout != &graph::contiguous) return false;
   combined->inputs[0].layout = &graph::interleaved;
   return true;
 }
 template <bool queries, bool keys, bool values>
-bool view(const Injection& in) {
+bool view_without_transpose(const Injection& in) {
   const bool many_queries = in.m.n_heads > 1 && in.m.n_tokens() > 1,
              many_keys = in.m.kv_heads() > 1 && in.m.n_keys() > 1;
   if ((queries && !many_queries) || ((keys || values) && !many_keys)) return false;
@@ -235,32 +235,33 @@ bool norm_after_rotation(const Injection& in) {
 }
 /// Changes every rotation; `change` returns whether it has an effect.
 template <class Change>
-bool rotate_otherwise(const Injection& in, Change change) {
+bool change_rotations(const Injection& in, Change change) {
   bool changes = false;
   for (Rotate* rotation : in.g.all<Rotate>()) changes = change(rotation->rotary) || changes;
   return changes;
 }
 /// Returns whether more than one pair is rotated, each at its own frequency.
-bool turns_pairs(const positions::Rotary& rotary, const Model& m) {
+bool has_several_pairs(const positions::Rotary& rotary, const Model& m) {
   return positions::rotated_columns(rotary, m.d_head()) > 2;
 }
-bool pair_otherwise(const Injection& in) {
-  return rotate_otherwise(in, [&](positions::Rotary& r) {
+bool swap_rotary_pairing(const Injection& in) {
+  return change_rotations(in, [&](positions::Rotary& r) {
     using positions::Pairs;
-    if (turns_pairs(r, in.m)) r.pairs = r.pairs == Pairs::halves ? Pairs::neighbours : Pairs::halves;
-    return turns_pairs(r, in.m);
+    if (has_several_pairs(r, in.m)) r.pairs = r.pairs == Pairs::halves ? Pairs::neighbours : Pairs::halves;
+    return has_several_pairs(r, in.m);
   });
 }
-bool take_usual_base(const Injection& in) {
-  constexpr double usual_base = 10000;
-  return rotate_otherwise(in, [&](positions::Rotary& r) {
-    return turns_pairs(r, in.m) && !r.inverse_frequencies && std::exchange(r.base, usual_base) != usual_base;
+bool use_default_base(const Injection& in) {
+  constexpr double default_base = 10000;
+  return change_rotations(in, [&](positions::Rotary& r) {
+    return has_several_pairs(r, in.m) && !r.inverse_frequencies &&
+           std::exchange(r.base, default_base) != default_base;
   });
 }
 bool leave_scaling_out(const Injection& in) {
   if (!has_rotary(in.m)) return false;
   const double base = in.m.additions.positions.rotary->base;  // dynamic scaling raises it
-  return rotate_otherwise(in, [base](positions::Rotary& r) {
+  return change_rotations(in, [base](positions::Rotary& r) {
     if (r.inverse_frequencies) return false;
     positions::Rotary unscaled = r;
     unscaled.base = base, unscaled.scaling = {};
@@ -301,7 +302,7 @@ bool scales(const Injection& in) {
 bool scale_twice(const Injection& in) {
   auto* products = in.g.get<graph::DotProducts>(Stage::scores);
   if (!products || !scales(in)) return false;
-  products->scaled_before = in.g.get<graph::Scale>(Stage::scaled_scores)->factor;
+  products->pre_scale = in.g.get<graph::Scale>(Stage::scaled_scores)->factor;
   return true;
 }
 template <Stage stage>
@@ -333,7 +334,7 @@ bool leave_sink_out(const Injection& in) {
 }
 template <BlockRule rule>
 bool take_blocks(const Injection& in) {
-  const Blocks blocks{rule, in.size > 0 ? static_cast<std::size_t>(in.size) : likely_block_size(in.m)};
+  const Blocks blocks{rule, in.size > 0 ? static_cast<std::size_t>(in.size) : default_block_size(in.m)};
   if (blocks.size >= in.m.n_keys()) return false;
   bool changes = false;
   for (Softmax* softmax : in.g.all<Softmax>())
@@ -408,27 +409,27 @@ constexpr std::array table{
     Mistake{"view_without_transpose", "view_without_transpose", "heads viewed without transpose",
             "Queries, keys and values are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
             "View as (n_tokens, n_heads, d_head), then swap tokens and heads: transpose(1, 2).",
-            Stage::queries, {}, view<true, true, true>},
+            Stage::queries, {}, view_without_transpose<true, true, true>},
     Mistake{"view_without_transpose:query", "view_without_transpose", "queries viewed without transpose",
             "The queries are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
             "View the queries as (n_tokens, n_heads, d_head), then swap tokens and heads: transpose(1, 2).",
-            Stage::queries, {}, view<true, false, false>},
+            Stage::queries, {}, view_without_transpose<true, false, false>},
     Mistake{"view_without_transpose:key", "view_without_transpose", "keys viewed without transpose",
             "The keys are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
             "View the keys as (n_tokens, n_heads, d_head), then swap tokens and heads: transpose(1, 2).",
-            Stage::keys, {}, view<false, true, false>},
+            Stage::keys, {}, view_without_transpose<false, true, false>},
     Mistake{"view_without_transpose:value", "view_without_transpose", "values viewed without transpose",
             "The values are viewed as (n_heads, n_tokens, d_head) without the transpose, which mixes tokens and heads.",
             "View the values as (n_tokens, n_heads, d_head), then swap tokens and heads: transpose(1, 2).",
-            Stage::values, {}, view<false, false, true>},
+            Stage::values, {}, view_without_transpose<false, false, true>},
     Mistake{"n_heads_other", "n_heads_other", "wrong number of heads",
             "The columns are split into a different number of heads.",
             "Split into as many heads as the model has.",
-            Stage::queries, {}, {}, {}, split_otherwise},
+            Stage::queries, {}, {}, {}, use_wrong_head_count},
     Mistake{"groups_tiled", "groups_tiled", "KV heads tiled",
             "Keys and values are repeated as a whole, so that head h uses KV head h mod n_kv_heads.",
             "Repeat each KV head in place: repeat_interleave(n_heads // n_kv_heads, dim=1), not repeat().",
-            Stage::keys, has_groups, tile_kv_heads},
+            Stage::keys, has_kv_heads, tile_kv_heads},
     Mistake{"rotary_on_values", "rotary_on_values", "values rotated",
             "RoPE is applied to the values, too.", "Apply RoPE to queries and keys only.",
             Stage::values, has_rotary, rotate_values},
@@ -444,7 +445,7 @@ constexpr std::array table{
     Mistake{"rotary_other_pairs", "rotary_other_pairs", "wrong RoPE pairs",
             "RoPE pairs the columns differently: halves (p with p + d/2) instead of adjacent ones (2p with 2p + 1), or the other way round.",
             "Use the pairs that the weights were trained with: halves in Hugging Face's Llama, adjacent columns in Meta's.",
-            Stage::rotated_queries, has_rotary, pair_otherwise},
+            Stage::rotated_queries, has_rotary, swap_rotary_pairing},
     Mistake{"rotary_off_by_one", "rotary_off_by_one", "query positions one too high",
             "The RoPE positions of queries, or of keys, are off by one.",
             "Count the positions of queries and keys from the same 0.",
@@ -456,11 +457,11 @@ constexpr std::array table{
     Mistake{"rotary_base", "rotary_base", "RoPE base 10000",
             "The RoPE base is not the model's, but another one such as 10000, the most common.",
             "Use the base of the model: rope_theta in its config.json.",
-            Stage::rotated_queries, has_rotary, take_usual_base},
+            Stage::rotated_queries, has_rotary, use_default_base},
     Mistake{"rotary_scaling_missing", "rotary_scaling_missing", "RoPE scaling missing",
             "The RoPE frequencies are not scaled for long texts.",
             "Scale the frequencies as rope_scaling in config.json says.",
-            Stage::rotated_queries, stretches_positions, leave_scaling_out},
+            Stage::rotated_queries, has_rotary_scaling, leave_scaling_out},
     Mistake{"rotary_backwards", "rotary_backwards", "RoPE with the opposite sign",
             "Queries and keys are rotated by the negative angle: the signs of the sines are swapped.",
             "Rotate by the positive angle: first·cos − second·sin, second·cos + first·sin.",
@@ -508,7 +509,7 @@ constexpr std::array table{
             Stage::biased_scores, has_bias, [](const Injection& in) { return leave_score_bias_out(in, MatrixName::score_bias); }},
     Mistake{"no_mask", "no_mask", "no mask",
             "Every query attends to every key, later ones included.", "Mask the scores before the softmax.",
-            Stage::mask, {}, {}, {}, [](Model& m) { m.mask = m.mask.hiding_nothing(); }, [](const Model& m) { return !m.mask.hides(); }, mask_causally},
+            Stage::mask, {}, {}, {}, [](Model& m) { m.mask = m.mask.with_nothing_masked(); }, [](const Model& m) { return !m.mask.masks_keys(); }, mask_causally},
     Mistake{"causal_unwanted", "causal_unwanted", "causal mask unwanted",
             "A causal mask is applied, although every query may attend to later keys.",
             "Leave the causal mask out: is_causal=False.",
@@ -516,11 +517,11 @@ constexpr std::array table{
     Mistake{"padding_missing", "padding_missing", "padding mask missing",
             "Padding keys are not masked.",
             "Mask padding keys before the softmax: masked_fill(is_padding, float('-inf')).",
-            Stage::mask, {}, {}, see_padding},
+            Stage::mask, {}, {}, unmask_padding},
     Mistake{"key_missing", "key_missing", "a key missing",
             "One key is masked for every query, for example by a loop or a cache that skips it.",
             "Unmask the key for the queries that may attend to it.",
-            Stage::mask, {}, {}, miss_key},
+            Stage::mask, {}, {}, mask_one_key},
     Mistake{"mask_aligned_first", "mask_aligned_first", "mask from the first key on",
             "The causal mask aligns the queries with the first keys instead of the last: tril() of a matrix that is not square, or is_causal=True.",
             "Shift the diagonal by n_keys − n_queries.",
@@ -630,7 +631,7 @@ constexpr std::array more{
 // clang-format on
 
 /// Returns the index of a row among all, which is the order of injection.
-std::size_t place_of(const Mistake* mistake) {
+std::size_t injection_order(const Mistake* mistake) {
   const auto in = [&](const auto& rows) {
     return static_cast<std::size_t>(std::ranges::find(rows, mistake, [](const Mistake& m) { return &m; }) -
                                     rows.begin());
@@ -654,49 +655,52 @@ const Mistake* find_any_mistake(std::string_view name) {
   return mistake ? mistake : find_by(more, name, &Mistake::name);
 }
 
-bool is_made(const Mistake& mistake, const Model& model) {
-  if (!mistake.in_model)
-    return std::ranges::find(model.mistakes, &mistake, &MadeMistake::mistake) != model.mistakes.end();
+bool is_injected(const Mistake& mistake, const Model& model) {
+  if (!mistake.apply_to_model)
+    return std::ranges::find(model.mistakes, &mistake, &InjectedMistake::mistake) != model.mistakes.end();
   return mistake.is_in_model && mistake.is_in_model(model);
 }
 
-bool can_be_mended(const Mistake& mistake) {
-  return !mistake.in_model || mistake.mend_model;
+bool is_fixable(const Mistake& mistake) {
+  return !mistake.apply_to_model || mistake.fix_model;
 }
 
 Model with_mistake(Model model, const Mistake& mistake, std::int64_t size) {
-  std::erase_if(model.mistakes, [&](const MadeMistake& made) { return made.mistake == &mistake; });
-  const auto next = std::ranges::find_if(
-      model.mistakes, [&](const MadeMistake& made) { return place_of(made.mistake) > place_of(&mistake); });
+  std::erase_if(model.mistakes,
+                [&](const InjectedMistake& injected) { return injected.mistake == &mistake; });
+  const auto next = std::ranges::find_if(model.mistakes, [&](const InjectedMistake& injected) {
+    return injection_order(injected.mistake) > injection_order(&mistake);
+  });
   model.mistakes.insert(next, {&mistake, size});
   return model;
 }
 
-Model made(const Mistake& mistake, const Model& model, std::int64_t size) {
-  if (mistake.in_model) {
+Model injected(const Mistake& mistake, const Model& model, std::int64_t size) {
+  if (mistake.apply_to_model) {
     Model next = model;
-    mistake.in_model(next);
+    mistake.apply_to_model(next);
     return next;
   }
   Model next = with_mistake(model, mistake, size), seen = next;
   seen.mistakes.clear();
   graph::Graph g = graph::attention(seen);
   bool does = false;
-  std::erase_if(next.mistakes, [&](const MadeMistake& made) {  // those without effect
-    const auto& [row, own_size] = made;
-    const Mask before = mask_of(seen);
-    seen.mistakes.push_back(made);
-    const bool changes = row->in_graph ? row->in_graph({g, seen, own_size}) : mask_of(seen) != before;
+  std::erase_if(next.mistakes, [&](const InjectedMistake& injected) {  // those without effect
+    const auto& [row, own_size] = injected;
+    const Mask before = effective_mask(seen);
+    seen.mistakes.push_back(injected);
+    const bool changes =
+        row->apply_to_graph ? row->apply_to_graph({g, seen, own_size}) : effective_mask(seen) != before;
     does = does || (changes && row == &mistake);
     return !changes;
   });
   return does ? next : model;
 }
 
-Model mended(const Mistake& mistake, const Model& model) {
+Model without_mistake(const Mistake& mistake, const Model& model) {
   Model next = model;
-  if (mistake.mend_model) mistake.mend_model(next);
-  std::erase_if(next.mistakes, [&](const MadeMistake& made) { return made.mistake == &mistake; });
+  if (mistake.fix_model) mistake.fix_model(next);
+  std::erase_if(next.mistakes, [&](const InjectedMistake& injected) { return injected.mistake == &mistake; });
   return next;
 }
 
@@ -706,7 +710,7 @@ std::string fix_in(const Mistake& mistake, const Model& model) {
     return "Repeat each head of keys and values in place, repeat_interleave(" +
            std::to_string(model.n_heads / model.kv_heads()) + ", dim=1), not repeat().";
   if (model.n_tokens() == model.n_keys()) return mistake.fix;
-  const std::int64_t diagonal = attention::place_of_query(model, 0);
+  const std::int64_t diagonal = attention::aligned_query_position(model, 0);
   const auto tril = [](std::int64_t shift) { return "tril(diagonal=" + std::to_string(shift) + ")"; };
   if (name == "mask_transposed") return "Keep " + tril(diagonal) + " of queries × keys.";
   if (name == "mask_hides_diagonal" || name == "mask_shows_next")
@@ -722,12 +726,12 @@ std::string fix_in(const Mistake& mistake, const Model& model) {
   return mistake.fix;
 }
 
-bool concerns(const Mistake& mistake, const Model& model) {
-  return !mistake.needs || mistake.needs(model) || is_made(mistake, model);
+bool is_relevant(const Mistake& mistake, const Model& model) {
+  return !mistake.has_feature || mistake.has_feature(model) || is_injected(mistake, model);
 }
 
-bool applies(const Mistake& mistake, const Model& model) {
-  return !(made(mistake, model) == model);
+bool has_effect(const Mistake& mistake, const Model& model) {
+  return !(injected(mistake, model) == model);
 }
 
 bool deviates(const Model& model) {
@@ -735,14 +739,14 @@ bool deviates(const Model& model) {
          model.mask.large_negative != Mask().large_negative || model.dropout.place != DropoutPlace::weights;
 }
 
-Mask mask_of(const Model& model) {
+Mask effective_mask(const Model& model) {
   Mask mask = model.mask;
   for (const auto& [mistake, size] : model.mistakes)
-    if (mistake->in_mask) mistake->in_mask(mask, model);
+    if (mistake->apply_to_mask) mistake->apply_to_mask(mask, model);
   return mask;
 }
 
-Model as_used(Model m) {
+Model effective_model(Model m) {
   graph::Graph g = graph::attention(m);
   const auto reads = [&](MatrixName name) {
     return std::ranges::any_of(g.nodes, [&](const graph::Node& node) {
@@ -765,22 +769,22 @@ Model as_used(Model m) {
   if (!reads(MatrixName::query_norm)) added.normalise.reset();
   if (!reads(MatrixName::frequencies)) added.positions.rotary.reset();
   if (!g.find(Stage::position_bias)) added.positions.alibi.reset(), added.positions.relative.reset();
-  if (m.makes("sink_missing")) added.sink.reset();
+  if (m.has_mistake("sink_missing")) added.sink.reset();
   if (!reads(MatrixName::score_bias)) added.score_bias.clear();
   if (!g.find(Stage::capped_scores)) added.score_cap.reset();
   return m;
 }
 
-int offset_of_queries(const Model& model) {
+int query_offset(const Model& model) {
   if (model.mistakes.empty()) return 0;
   graph::Graph g = graph::attention(model);
   const auto* rotation = g.get<Rotate>(Stage::rotated_queries);
   return rotation ? rotation->offset : 0;
 }
 
-Model with_offset_of_queries(Model model, int offset) {
-  std::erase_if(model.mistakes, [](const MadeMistake& made) {
-    return std::string_view(made.mistake->cause) == "rotary_off_by_one";
+Model with_query_offset(Model model, int offset) {
+  std::erase_if(model.mistakes, [](const InjectedMistake& injected) {
+    return std::string_view(injected.mistake->cause) == "rotary_off_by_one";
   });
   if (offset == 0) return model;
   return with_mistake(std::move(model),
@@ -820,8 +824,9 @@ Model with_projections_swapped(const Model& model) {
 }
 
 Model with_heads(const Model& model, std::size_t n_heads) {
-  const bool of_heads = !model.given.empty() || !model.heads_off.empty() || !model.dropout.given.empty();
-  if (of_heads || n_heads == 0 || model.d_out() % n_heads != 0) return model;
+  const bool has_per_head_data =
+      !model.given.empty() || !model.heads_off.empty() || !model.dropout.given.empty();
+  if (has_per_head_data || n_heads == 0 || model.d_out() % n_heads != 0) return model;
   Model next = model;
   next.n_heads = n_heads;
   if (model.n_kv_heads) {  // as many as their columns can hold
@@ -832,36 +837,36 @@ Model with_heads(const Model& model, std::size_t n_heads) {
   return model.additions == attention::Additions() || !attention::check(next) ? next : model;
 }
 
-Model with_padding_seen(const Model& model) {
+Model with_padding_unmasked(const Model& model) {
   Model next = model;
   next.mask.hidden_keys.clear();
   if (model.mask.cells.empty()) return next;
-  const attention::MaskOfSequence sights(model, 0);
-  std::vector<std::size_t> hidden(model.n_keys()), seen(model.n_keys());
+  const attention::SequenceMask sequence_mask(model, 0);
+  std::vector<std::size_t> masked_keys(model.n_keys()), seen(model.n_keys());
   for (std::size_t i = 0; i < model.n_tokens(); ++i)
     for (std::size_t j = 0; j < model.n_keys(); ++j) {
       const MaskCell* cell = model.mask.find(i, j);
-      if (!sights.by_rules(i, j).visible) continue;  // masked anyway
-      ++(cell && !cell->visible ? hidden : seen)[j];
+      if (!sequence_mask.by_rules(i, j).visible) continue;  // masked anyway
+      ++(cell && !cell->visible ? masked_keys : seen)[j];
     }
   std::erase_if(next.mask.cells, [&](const MaskCell& cell) {
-    return !cell.visible && hidden[cell.column] > 0 && seen[cell.column] == 0;
+    return !cell.visible && masked_keys[cell.column] > 0 && seen[cell.column] == 0;
   });
   return next;
 }
 
-Model with_key_hidden(const Model& model, std::size_t key) {
+Model with_key_masked(const Model& model, std::size_t key) {
   if (key >= model.n_keys() || model.n_keys() == 1) return model;
   Model next = model;
   next.mask.hidden_keys.resize(model.sequences.size());
-  for (std::vector<std::size_t>& hidden : next.mask.hidden_keys) {
-    const auto place = std::ranges::lower_bound(hidden, key);
-    if (place == hidden.end() || *place != key) hidden.insert(place, key);
+  for (std::vector<std::size_t>& masked_keys : next.mask.hidden_keys) {
+    const auto place = std::ranges::lower_bound(masked_keys, key);
+    if (place == masked_keys.end() || *place != key) masked_keys.insert(place, key);
   }
   return next;
 }
 
-std::size_t likely_block_size(const Model& model) {
+std::size_t default_block_size(const Model& model) {
   std::size_t size = 1;
   while (4 * size <= model.n_keys()) size *= 2;
   return size;

@@ -30,7 +30,7 @@ using attention::Stage;
 struct Injection {
   graph::Graph& g;
   const Model& m;
-  std::int64_t size;  ///< see attention::MadeMistake
+  std::int64_t size;  ///< see attention::InjectedMistake
 };
 
 struct Mistake {
@@ -41,17 +41,18 @@ struct Mistake {
   const char* fix;    ///< one sentence: what to do instead; see fix_in()
   Stage first;        ///< no earlier stage can change
   /// Returns whether a model has the feature concerned; if not set, every model has.
-  bool (*needs)(const Model&) = nullptr;
-  /// Changes the graph of a model; false if nothing changes. Each has in_graph, in_mask or in_model.
-  bool (*in_graph)(const Injection&) = nullptr;
+  bool (*has_feature)(const Model&) = nullptr;
+  /// Changes the graph of a model; false if nothing changes. Each has apply_to_graph, apply_to_mask or
+  /// apply_to_model.
+  bool (*apply_to_graph)(const Injection&) = nullptr;
   /// Changes the mask that the graph is built with.
-  void (*in_mask)(attention::Mask&, const Model&) = nullptr;
+  void (*apply_to_mask)(attention::Mask&, const Model&) = nullptr;
   /// Changes options of the model; does nothing if there is nothing to change.
-  void (*in_model)(Model&) = nullptr;
+  void (*apply_to_model)(Model&) = nullptr;
   /// Returns whether the options have this deviation; if not set, they never do.
   bool (*is_in_model)(const Model&) = nullptr;
   /// Corrects the options; if not set, the numbers needed for that are lost.
-  void (*mend_model)(Model&) = nullptr;
+  void (*fix_model)(Model&) = nullptr;
 };
 
 /// Returns the rows that menus and the command line offer, in the order of the stages that they change.
@@ -62,14 +63,14 @@ const Mistake* find_mistake(std::string_view name);
 /// Does the same with forms that are not offered: "blocks_not_rescaled:sum".
 const Mistake* find_any_mistake(std::string_view name);
 
-bool is_made(const Mistake& mistake, const Model& model);
-bool can_be_mended(const Mistake& mistake);
+bool is_injected(const Mistake& mistake, const Model& model);
+bool is_fixable(const Mistake& mistake);
 
 /// Returns the model with the deviation, without listed ones that then have no effect; the model as it is if
 /// the deviation has none.
-Model made(const Mistake& mistake, const Model& model, std::int64_t size = 0);
+Model injected(const Mistake& mistake, const Model& model, std::int64_t size = 0);
 /// Returns the model without the deviation.
-Model mended(const Mistake& mistake, const Model& model);
+Model without_mistake(const Mistake& mistake, const Model& model);
 /// Returns the model with one more deviation in its list, whether it has an effect or not.
 Model with_mistake(Model model, const Mistake& mistake, std::int64_t size = 0);
 
@@ -77,24 +78,24 @@ Model with_mistake(Model model, const Mistake& mistake, std::int64_t size = 0);
 std::string fix_in(const Mistake& mistake, const Model& model);
 
 /// Returns whether a model has the feature concerned, or the deviation.
-bool concerns(const Mistake& mistake, const Model& model);
+bool is_relevant(const Mistake& mistake, const Model& model);
 
 /// Returns whether the deviation would change the model.
-bool applies(const Mistake& mistake, const Model& model);
+bool has_effect(const Mistake& mistake, const Model& model);
 
 /// Returns whether a model has a listed deviation, or an option that no implementation is meant to have.
 bool deviates(const Model& model);
 
 /// Returns the mask that a model is computed with: its own, changed by deviations.
-attention::Mask mask_of(const Model& model);
+attention::Mask effective_mask(const Model& model);
 
 /// Returns the model as its code uses it: without matrices and a softcap that deviations leave out, and with
 /// weights that they transpose.
-Model as_used(Model model);
+Model effective_model(Model model);
 
 /// Returns the offset of query positions from key positions in RoPE.
-int offset_of_queries(const Model& model);
-Model with_offset_of_queries(Model model, int offset);
+int query_offset(const Model& model);
+Model with_query_offset(Model model, int offset);
 
 // Models with one change; where there is nothing to change, the model as it is.
 
@@ -105,11 +106,11 @@ Model with_projections_swapped(const Model& model);
 /// something is given for each head.
 Model with_heads(const Model& model, std::size_t n_heads);
 /// Returns the model whose queries attend to padding keys and to keys masked by hand for every query.
-Model with_padding_seen(const Model& model);
+Model with_padding_unmasked(const Model& model);
 /// Returns the model with one more key masked for all queries of all sequences.
-Model with_key_hidden(const Model& model, std::size_t key);
+Model with_key_masked(const Model& model, std::size_t key);
 /// Returns the largest power of two that is at most half the number of keys.
-std::size_t likely_block_size(const Model& model);
+std::size_t default_block_size(const Model& model);
 /// Returns the model with embeddings, projections, biases, additions and given stages rounded to a precision.
 Model with_rounded_inputs(const Model& model, attention::Precision precision);
 

@@ -40,7 +40,7 @@ std::size_t Model::n_keys() const {
 
 std::size_t Model::kv_head_of(std::size_t head) const {
   const std::size_t groups = kv_heads();
-  if (makes("groups_tiled")) return head % groups;
+  if (has_mistake("groups_tiled")) return head % groups;
   return groups == n_heads ? head : head / (n_heads / groups);
 }
 
@@ -52,7 +52,7 @@ std::size_t Model::d_out() const {
 }
 
 std::size_t Model::d_output() const {
-  const bool is_projected = projections && projections->output && !makes("output_projection_missing");
+  const bool is_projected = projections && projections->output && !has_mistake("output_projection_missing");
   return is_projected ? projections->output->weight.n_cols() : n_heads * d_value();
 }
 
@@ -66,36 +66,36 @@ std::size_t Model::d_value() const {
   return m ? m->n_cols() : d_out() / n_heads;
 }
 
-bool Mask::says_more() const {
+bool Mask::has_other_rules() const {
   return align != MaskAlignment::last || window != MaskWindow() || prefix > 0 || !documents.empty() ||
          !hidden_keys.empty();
 }
 
-bool Mask::is_plainly_causal() const {
-  return causal && edge == MaskEdge() && cells.empty() && !says_more();
+bool Mask::is_only_causal() const {
+  return causal && edge == MaskEdge() && cells.empty() && !has_other_rules();
 }
 
-Mask Mask::hiding_nothing() const {
+Mask Mask::with_nothing_masked() const {
   Mask mask;
   mask.causal = false, mask.method = method, mask.empty_rows = empty_rows;
   mask.edge = edge, mask.large_negative = large_negative;
   return mask;
 }
 
-bool Mask::hides() const {
-  return !cells.empty() || hides_by_rule();
+bool Mask::masks_keys() const {
+  return !cells.empty() || masks_keys_by_rule();
 }
 
-bool Mask::hides_by_rule() const {
+bool Mask::masks_keys_by_rule() const {
   return causal || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
 }
 
-bool Model::makes(std::string_view mistake) const {
-  return std::ranges::any_of(mistakes,
-                             [&](const MadeMistake& made) { return made.mistake->name == mistake; });
+bool Model::has_mistake(std::string_view mistake) const {
+  return std::ranges::any_of(
+      mistakes, [&](const InjectedMistake& injected) { return injected.mistake->name == mistake; });
 }
 
-bool Model::is_off(std::size_t head) const {
+bool Model::is_ablated(std::size_t head) const {
   return std::ranges::binary_search(heads_off, head);
 }
 
@@ -109,7 +109,7 @@ void require(const Model& model, std::size_t sequence) {
     throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
 }
 
-void fit_mask(Model& model) {
+void trim_mask(Model& model) {
   Mask& mask = model.mask;
   const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
   std::erase_if(mask.cells, [&](const MaskCell& c) { return c.row >= n_queries || c.column >= n_keys; });
@@ -182,8 +182,8 @@ double dropout_scale(const Dropout& dropout) {
 
 std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
   const graph::HeadSizes sizes = graph::split_sizes(model, stage);
-  const bool in_bands = !model.makes("heads_interleaved");
-  return (in_bands ? graph::bands : graph::interleaved).joined({head, 0, k}, sizes).column;
+  const bool is_contiguous = !model.has_mistake("heads_interleaved");
+  return (is_contiguous ? graph::contiguous : graph::interleaved).combine({head, 0, k}, sizes).column;
 }
 
 }  // namespace core::attention

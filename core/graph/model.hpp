@@ -109,18 +109,18 @@ struct Mask {
   const MaskCell* find(std::size_t row, std::size_t column) const;
   /// Returns whether there is more than the causal rule and cells set by hand: an alignment, a window, a
   /// prefix, documents, padding.
-  bool says_more() const;
+  bool has_other_rules() const;
   /// Returns whether only the causal rule masks keys, and queries are aligned with the last keys.
-  bool is_plainly_causal() const;
+  bool is_only_causal() const;
   /// Returns whether scores are masked, not weights.
   bool is_before_softmax() const {
     return method == MaskMethod::negative_infinity || method == MaskMethod::large_negative;
   }
   /// Returns a mask of the same method that masks nothing.
-  Mask hiding_nothing() const;
+  Mask with_nothing_masked() const;
   /// Returns whether anything can mask a key, or anything but cells set by hand.
-  bool hides() const;
-  bool hides_by_rule() const;
+  bool masks_keys() const;
+  bool masks_keys_by_rule() const;
   friend bool operator==(const Mask&, const Mask&) = default;
 };
 
@@ -174,10 +174,10 @@ struct Blocks {
 };
 
 /// Deviation in the code that computes a model: a row of the table, and its size if it can have several.
-struct MadeMistake {
+struct InjectedMistake {
   const mistakes::Mistake* mistake = nullptr;
   std::int64_t size = 0;  ///< keys per block, or offset of positions; 0: the default
-  friend bool operator==(const MadeMistake&, const MadeMistake&) = default;
+  friend bool operator==(const InjectedMistake&, const InjectedMistake&) = default;
 };
 
 /// Everything that the user can edit and that attend() needs.
@@ -195,7 +195,8 @@ struct Model {
   std::optional<std::size_t> context_length;
   Additions additions;
   Arithmetic arithmetic;
-  std::vector<MadeMistake> mistakes;  ///< each once, in the order of the table: see core/graph/mistakes.hpp
+  std::vector<InjectedMistake>
+      mistakes;  ///< each once, in the order of the table: see core/graph/mistakes.hpp
   Given given;
   /// Ablated heads, sorted: their context vectors count as zero when heads are combined. Source: Michel, Levy
   /// and Neubig 2019.
@@ -226,9 +227,9 @@ struct Model {
   std::size_t d_head() const;
   /// Returns the columns of one head's values and context vectors; 0 if unknown.
   std::size_t d_value() const;
-  bool is_off(std::size_t head) const;
+  bool is_ablated(std::size_t head) const;
   /// Returns whether the model has the deviation of that name.
-  bool makes(std::string_view mistake) const;
+  bool has_mistake(std::string_view mistake) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
 
@@ -248,7 +249,7 @@ void require(const Model& model, const std::string& place = "");
 void require(const Model& model, std::size_t sequence);
 
 /// Removes entries of the mask for keys and queries that the model no longer has.
-void fit_mask(Model& model);
+void trim_mask(Model& model);
 
 /// Returns "0", "1", …: names of tokens that have none.
 std::vector<std::string> numbered_tokens(std::size_t n_tokens);

@@ -33,7 +33,7 @@ std::string list(const std::vector<std::size_t>& numbers) {
 
 // Products.
 
-std::string Product::coarseness(bool brief) const {
+std::string Product::precision_text(bool brief) const {
   if (brief) return "";
   return (factors == Precision::float64 ? "" : std::string(", factors in ") + name_of(factors)) +
          (sums ? std::string(", sums in ") + name_of(*sums) : "");
@@ -44,49 +44,49 @@ Linear::Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName b
   if (attention::find_matrix(m, {bias})) inputs.push_back({bias, "0j"});
 }
 
-mat Linear::matrix(const Reading& in) const {
+mat Linear::matrix(const OperationInputs& in) const {
   const mat transposed = is_transposed() ? mat(in[1].t()) : mat();
   const mat& weight = is_transposed() ? transposed : in[1];
-  mat y = is_coarse() ? coarse(in[0], weight) : mat(in[0] * weight);
+  mat y = has_reduced_precision() ? reduced_product(in[0], weight) : mat(in[0] * weight);
   if (has_bias()) y.each_row() += arma::rowvec(in[2]);
   return y;
 }
 
 std::string Linear::formula(bool brief, const std::string&) const {
   return x_symbol + "·" + inputs[1].symbol() + (is_transposed() ? "ᵀ" : "") +
-         (has_bias() ? " + " + inputs[2].symbol() : "") + coarseness(brief);
+         (has_bias() ? " + " + inputs[2].symbol() : "") + precision_text(brief);
 }
 
-mat DotProducts::matrix(const Reading& in) const {
-  mat products = is_coarse() ? coarse(in[0], in[1].t()) : mat(in[0] * in[1].t());
-  if (scaled_before) products *= *scaled_before;
+mat DotProducts::matrix(const OperationInputs& in) const {
+  mat products = has_reduced_precision() ? reduced_product(in[0], in[1].t()) : mat(in[0] * in[1].t());
+  if (pre_scale) products *= *pre_scale;
   return products;
 }
 
 std::string DotProducts::formula(bool brief, const std::string&) const {
-  return (is_swapped ? "KQᵀ" : "QKᵀ") + coarseness(brief) + (scaled_before ? ", already scaled" : "");
+  return (is_swapped ? "KQᵀ" : "QKᵀ") + precision_text(brief) + (pre_scale ? ", already scaled" : "");
 }
 
 // Heads.
 
-const Layout bands{[](HeadCell c, HeadSizes s) {
-                     return JoinedCell{c.row, c.head * s.width + c.column};
-                   },
-                   [](JoinedCell c, HeadSizes s) {
-                     return HeadCell{c.column / s.width, c.row, c.column % s.width};
-                   }};
-const Layout interleaved{[](HeadCell c, HeadSizes s) {
-                           return JoinedCell{c.row, c.column * s.n_heads + c.head};
-                         },
-                         [](JoinedCell c, HeadSizes s) {
-                           return HeadCell{c.column % s.n_heads, c.row, c.column / s.n_heads};
-                         }};
-const Layout untransposed{
+const HeadLayout contiguous{[](HeadCell c, HeadSizes s) {
+                              return CombinedCell{c.row, c.head * s.width + c.column};
+                            },
+                            [](CombinedCell c, HeadSizes s) {
+                              return HeadCell{c.column / s.width, c.row, c.column % s.width};
+                            }};
+const HeadLayout interleaved{[](HeadCell c, HeadSizes s) {
+                               return CombinedCell{c.row, c.column * s.n_heads + c.head};
+                             },
+                             [](CombinedCell c, HeadSizes s) {
+                               return HeadCell{c.column % s.n_heads, c.row, c.column / s.n_heads};
+                             }};
+const HeadLayout untransposed{
     [](HeadCell c, HeadSizes s) {
       const std::size_t nth = (c.head * s.n_rows + c.row) * s.width + c.column, all = s.n_heads * s.width;
-      return JoinedCell{nth / all, nth % all};
+      return CombinedCell{nth / all, nth % all};
     },
-    [](JoinedCell c, HeadSizes s) {
+    [](CombinedCell c, HeadSizes s) {
       const std::size_t nth = c.row * s.n_heads * s.width + c.column, each = s.n_rows * s.width;
       return HeadCell{nth / each, nth % each / s.width, nth % s.width};
     }};
@@ -101,51 +101,51 @@ HeadSizes combined_sizes(const Model& m) {
   return {m.n_heads, m.n_tokens(), m.d_value()};
 }
 
-mat SplitHeads::matrix(const Reading& in) const {
+mat SplitHeads::matrix(const OperationInputs& in) const {
   const mat& x = in[0];
-  const Layout* layout = inputs[0].layout;
+  const HeadLayout* layout = inputs[0].layout;
   const HeadSizes sizes{n_heads, x.n_rows, x.n_cols / n_heads};
-  if (layout == &bands) return x.cols(in.head * sizes.width, (in.head + 1) * sizes.width - 1);
+  if (layout == &contiguous) return x.cols(in.head * sizes.width, (in.head + 1) * sizes.width - 1);
   mat own(in.n_rows(), sizes.width);
   for (std::size_t a = 0; a < own.n_rows; ++a)
     for (std::size_t k = 0; k < own.n_cols; ++k) {
-      const JoinedCell from = layout->joined({in.head, in.row(a), k}, sizes);
+      const CombinedCell from = layout->combine({in.head, in.row(a), k}, sizes);
       own(a, k) = x(layout == &untransposed ? from.row : a, from.column);
     }
   return own;
 }
 
 std::string SplitHeads::formula(bool brief, const std::string& hidden) const {
-  const Layout* layout = inputs[0].layout;
+  const HeadLayout* layout = inputs[0].layout;
   const std::string from = hidden.empty() ? "X" : hidden;
   if (layout == &untransposed) return from + (brief ? ", viewed" : ", viewed without the transpose");
   return from + (layout == &interleaved && !brief ? ", columns h, h + " + to_string(n_heads) + ", …" : "");
 }
 
-Code SplitHeads::torch(const Names& in) const {
+TorchCode SplitHeads::torch_code(const InputNames& in) const {
   if (n_heads == 1) return {in[0]};
-  const Layout* layout = inputs[0].layout;
-  const char* how = layout == &bands         ? ".unflatten(-1, (N, D)).transpose(-3, -2)"
+  const HeadLayout* layout = inputs[0].layout;
+  const char* how = layout == &contiguous    ? ".unflatten(-1, (N, D)).transpose(-3, -2)"
                     : layout == &interleaved ? ".unflatten(-1, (D, N)).movedim(-1, -3)"
                                              : ".unflatten(-1, (N, D)).reshape(*x.shape[:-2], N, -1, D)";
   return {in[0] + with_sizes(how, n_heads, d_head)};
 }
 
-mat CombineHeads::matrix(const Reading& in) const {
-  const Layout* layout = inputs[0].layout;
+mat CombineHeads::matrix(const OperationInputs& in) const {
+  const HeadLayout* layout = inputs[0].layout;
   std::vector<const mat*> heads;
   for (std::size_t h = 0; h < n_heads; ++h) heads.push_back(&in.of_head(0, h));
   const HeadSizes sizes{n_heads, in.model.n_tokens(), heads[0]->n_cols};
   mat all(in.n_rows(), n_heads * sizes.width, arma::fill::zeros);
-  if (layout == &bands) {
+  if (layout == &contiguous) {
     for (std::size_t h = 0; h < n_heads; ++h)
-      if (!in.model.is_off(h)) all.cols(h * sizes.width, (h + 1) * sizes.width - 1) = *heads[h];
+      if (!in.model.is_ablated(h)) all.cols(h * sizes.width, (h + 1) * sizes.width - 1) = *heads[h];
     return all;
   }
   for (std::size_t a = 0; a < all.n_rows; ++a)
     for (std::size_t j = 0; j < all.n_cols; ++j) {
       const HeadCell from = layout->split({in.row(a), j}, sizes);
-      if (!in.model.is_off(from.head))
+      if (!in.model.is_ablated(from.head))
         all(a, j) = (*heads[from.head])(layout == &untransposed ? from.row : a, from.column);
     }
   return all;
@@ -154,24 +154,25 @@ mat CombineHeads::matrix(const Reading& in) const {
 std::string CombineHeads::formula(bool brief, const std::string&) const {
   if (inputs[0].layout == &untransposed) return brief ? "no transpose" : "reshaped without the transpose";
   if (inputs[0].layout == &interleaved) return "interleaved";
-  if (n_on < n_heads) return to_string(n_on) + (brief ? " on" : n_on == 1 ? " head on" : " heads on");
+  if (n_enabled < n_heads)
+    return to_string(n_enabled) + (brief ? " on" : n_enabled == 1 ? " head on" : " heads on");
   if (n_heads == 1) return "one head";
   return brief ? "" : n_heads == 2 ? "heads 0, 1" : "heads 0 … " + to_string(n_heads - 1);
 }
 
-Code CombineHeads::torch(const Names& in) const {
+TorchCode CombineHeads::torch_code(const InputNames& in) const {
   if (inputs[0].layout == &untransposed)
     return {in[0] + ".reshape(*x.shape[:-1], -1)  # the bug: no transpose(-3, -2) before it"};
   if (n_heads == 1) return {in[0]};
-  return {in[0] +
-          (inputs[0].layout == &bands ? ".transpose(-3, -2).flatten(-2)" : ".movedim(-3, -1).flatten(-2)")};
+  return {in[0] + (inputs[0].layout == &contiguous ? ".transpose(-3, -2).flatten(-2)"
+                                                   : ".movedim(-3, -1).flatten(-2)")};
 }
 
 // Queries and keys.
 
-mat Norm::matrix(const Reading& in) const {
+mat Norm::matrix(const OperationInputs& in) const {
   mat y = in[0];
-  const bool over_all = is_over_all();
+  const bool over_all = is_over_all_heads();
   const auto mean_over = [&](const auto& of_row) {  // of each row
     if (!over_all) return arma::vec(of_row(in[0]));
     arma::vec sum(y.n_rows, arma::fill::zeros);
@@ -179,36 +180,37 @@ mat Norm::matrix(const Reading& in) const {
     return arma::vec(sum / static_cast<double>(n_heads));
   };
   arma::vec means(y.n_rows, arma::fill::zeros);
-  if (centers) means = mean_over([](const mat& x) { return arma::vec(arma::mean(x, 1)); });
-  if (centers) y.each_col() -= means;
+  if (is_centered) means = mean_over([](const mat& x) { return arma::vec(arma::mean(x, 1)); });
+  if (is_centered) y.each_col() -= means;
   y.each_col() /= arma::vec(arma::sqrt(mean_over([&](mat x) {
-                                         if (centers) x.each_col() -= means;
+                                         if (is_centered) x.each_col() -= means;
                                          return arma::vec(arma::mean(arma::square(x), 1));
                                        }) +
                                        epsilon));
   const arma::rowvec factors = in[1];
-  const std::size_t first = over == attention::NormOver::head ? 0 : in.head * d_head;
+  const std::size_t first = over == attention::NormScope::head ? 0 : in.head * d_head;
   y.each_row() %= arma::rowvec(factors.cols(first, first + d_head - 1));
   return y;
 }
 
 std::string Norm::formula(bool brief, const std::string&) const {
   const std::string after = !is_after_rotation ? "" : brief ? ", rotated" : ", after the rotation";
-  if (brief) return (is_over_all() ? "norm of all heads" : "norm") + after;
-  return std::string("each row ÷ its ") + (centers ? "standard deviation" : "root mean square") +
-         (is_over_all() ? " over all heads" : "") + " × w" + after;
+  if (brief) return (is_over_all_heads() ? "norm of all heads" : "norm") + after;
+  return std::string("each row ÷ its ") + (is_centered ? "standard deviation" : "root mean square") +
+         (is_over_all_heads() ? " over all heads" : "") + " × w" + after;
 }
 
-Code Norm::torch(const Names& in) const {
-  const std::string mean = std::string(".mean(") + (is_over_all() ? "(-3, -1)" : "-1") + ", keepdim=True)",
-                    rows = centers ? "(" + in[0] + " - " + in[0] + mean + ")" : in[0];
-  const bool has_own = over != attention::NormOver::head && n_heads > 1;
+TorchCode Norm::torch_code(const InputNames& in) const {
+  const std::string mean =
+                        std::string(".mean(") + (is_over_all_heads() ? "(-3, -1)" : "-1") + ", keepdim=True)",
+                    rows = is_centered ? "(" + in[0] + " - " + in[0] + mean + ")" : in[0];
+  const bool has_own = over != attention::NormScope::head && n_heads > 1;
   const std::string factors =
       has_own ? in[1] + with_sizes(".unflatten(-1, (N, D)).unsqueeze(-2)", n_heads, d_head) : in[1];
   return {rows + " / (" + rows + ".square()" + mean + " + " + number(epsilon) + ").sqrt() * " + factors};
 }
 
-mat Rotate::matrix(const Reading& in) const {
+mat Rotate::matrix(const OperationInputs& in) const {
   if (!in.rows) return positions::rotate(in[0], first + offset, rotary);
   mat y(arma::size(in[0]));
   for (std::size_t a = 0; a < y.n_rows; ++a)
@@ -221,15 +223,15 @@ std::string Rotate::formula(bool brief, const std::string& hidden) const {
   const std::string pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours",
                     back = is_backwards ? " backwards" : "",
                     by = offset == 0 ? "" : (offset < 0 ? " − " : " + ") + to_string(std::abs(offset));
-  const double magnitude = positions::magnitude(rotary);
-  const std::string times = magnitude == 1 ? "" : " × " + text::number_text(magnitude);
+  const double attention_factor = positions::attention_factor(rotary);
+  const std::string times = attention_factor == 1 ? "" : " × " + text::number_text(attention_factor);
   return (brief ? "rotated" + back : "pairs of " + pairs + " rotated" + back + " by position") + by + times;
 }
 
-Code Rotate::torch(const Names& in) const {
+TorchCode Rotate::torch_code(const InputNames& in) const {
   const bool divides = rotary.scaling.rule == positions::ScalingRule::linear;
   const std::string factor = number(rotary.scaling.factor);
-  Code code;
+  TorchCode code;
   code.before = {"positions = torch.arange(n_keys, dtype=torch.float64)" +
                  (rotary.first != 0 ? " + " + number(static_cast<double>(rotary.first)) : std::string()) +
                  (divides ? "  # of keys, before they are scaled" : "")};
@@ -257,7 +259,7 @@ std::string Scale::formula(bool, const std::string&) const {
                                      : "÷ √" + to_string(width);
 }
 
-Code Scale::torch(const Names& in) const {
+TorchCode Scale::torch_code(const InputNames& in) const {
   using attention::ScaleRule;
   switch (rule) {
     case ScaleRule::inverse_sqrt_d_head:
@@ -272,14 +274,14 @@ Code Scale::torch(const Names& in) const {
   return {in[0]};
 }
 
-Code Softcap::torch(const Names& in) const {
+TorchCode Softcap::torch_code(const InputNames& in) const {
   return {number(cap) + " * torch.tanh(" + in[0] + " / " + number(cap) + ")"};
 }
 
 namespace {
 
 /// Returns a matrix of numbers by distance, key − query.
-mat by_distance(const Reading& in, const auto& of_distance) {
+mat by_distance(const OperationInputs& in, const auto& of_distance) {
   mat bias(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < bias.n_cols; ++j)
     for (std::size_t a = 0; a < bias.n_rows; ++a)
@@ -294,31 +296,32 @@ const std::vector<std::string> positions_in_torch{
 
 Alibi::Alibi(const Model& m) {
   const positions::Alibi& alibi = *m.additions.positions.alibi;
-  for (std::size_t h = 0; h < m.n_heads; ++h) slopes.push_back(positions::slope_of(alibi, h, m.n_heads));
+  for (std::size_t h = 0; h < m.n_heads; ++h) slopes.push_back(positions::alibi_slope(alibi, h, m.n_heads));
   if (alibi.slopes) inputs = {{MatrixName::slopes, "0h"}};
 }
 
-mat Alibi::matrix(const Reading& in) const {
+mat Alibi::matrix(const OperationInputs& in) const {
   return by_distance(in, [slope = slopes[in.head]](std::int64_t distance) {
     return -slope * static_cast<double>(std::abs(distance));
   });
 }
 
-Code Alibi::torch(const Names&) const {
+TorchCode Alibi::torch_code(const InputNames&) const {
   return {std::string("(-slopes") + (slopes.size() > 1 ? "[:, None, None]" : "") +
               " * (key - query).abs()).expand(scores.shape)",
           positions_in_torch};
 }
 
-mat RelativeBias::matrix(const Reading& in) const {
-  return by_distance(
-      in, [&](std::int64_t distance) { return in[0](in.head, positions::bucket_of(distance, relative)); });
+mat RelativeBias::matrix(const OperationInputs& in) const {
+  return by_distance(in, [&](std::int64_t distance) {
+    return in[0](in.head, positions::relative_position_bucket(distance, relative));
+  });
 }
 
-Code RelativeBias::torch(const Names&) const {
+TorchCode RelativeBias::torch_code(const InputNames&) const {
   const std::size_t n = relative.table.n_cols() / (relative.bidirectional ? 2 : 1);
   const std::string few = to_string(n / 2);
-  Code code{
+  TorchCode code{
       std::string("bias_table") + (n_heads > 1 ? "[:, bucket]" : "[0, bucket]") + ".expand(scores.shape)",
       positions_in_torch};
   for (const std::string& line :
@@ -344,14 +347,15 @@ AddBiases::AddBiases(Stage x, std::optional<Stage> position_bias, const Model& m
 AttentionMask::AttentionMask(const Model& m, attention::Mask rules)
     : mask(std::move(rules)),
       names_keys(m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias()),
-      is_moved(m.n_keys() != m.n_tokens() && mask.align == attention::MaskAlignment::last),
+      is_shifted(m.n_keys() != m.n_tokens() && mask.align == attention::MaskAlignment::last),
       has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
 
-mat AttentionMask::matrix(const Reading& in) const {
-  const attention::MaskOfSequence sights(in.model, in.sequence());
+mat AttentionMask::matrix(const OperationInputs& in) const {
+  const attention::SequenceMask sequence_mask(in.model, in.sequence());
   mat visible(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < visible.n_cols; ++j)
-    for (std::size_t a = 0; a < visible.n_rows; ++a) visible(a, j) = sights.by_rules(in.row(a), j).visible;
+    for (std::size_t a = 0; a < visible.n_rows; ++a)
+      visible(a, j) = sequence_mask.by_rules(in.row(a), j).visible;
   for (const auto& cell : mask.cells)
     if (!in.rows)
       visible(cell.row, cell.column) = cell.visible;
@@ -361,16 +365,16 @@ mat AttentionMask::matrix(const Reading& in) const {
   return visible;
 }
 
-Code AttentionMask::torch(const Names&) const {
-  const std::string keys = names_keys ? "n_keys" : "n_tokens", shift = is_moved ? "n_keys - n_tokens" : "",
+TorchCode AttentionMask::torch_code(const InputNames&) const {
+  const std::string keys = names_keys ? "n_keys" : "n_tokens", shift = is_shifted ? "n_keys - n_tokens" : "",
                     remark = "  # 1: the query attends to the key";
-  Code code;
+  TorchCode code;
   const auto add = [&](const std::string& line) { code.after.push_back(line); };
-  if (!mask.says_more() || !mask.hides_by_rule()) {
+  if (!mask.has_other_rules() || !mask.masks_keys_by_rule()) {
     code.expression =
         "torch.ones(n_tokens, " + keys + ")" + (mask.causal ? ".tril(" + shift + ")" : "") + remark;
   } else {
-    code.before = {"query, key = torch.arange(n_tokens)[:, None]" + (is_moved ? " + " + shift : "") +
+    code.before = {"query, key = torch.arange(n_tokens)[:, None]" + (is_shifted ? " + " + shift : "") +
                    ", torch.arange(" + keys + ")"};
     code.expression = mask.causal ? "key <= query" : "torch.ones(n_tokens, " + keys + ", dtype=bool)";
     if (const auto left = mask.window.left) add("mask &= key >= query - " + to_string(*left));
@@ -397,23 +401,23 @@ Code AttentionMask::torch(const Names&) const {
 MaskedFill::MaskedFill(Stage x, Stage mask, double number, const attention::Mask& rules)
     : Operation({{x}, {mask}}),
       fill(number),
-      hides(rules.hides()),
-      is_plainly_causal(rules.is_plainly_causal()) {}
+      masks_keys(rules.masks_keys()),
+      is_only_causal(rules.is_only_causal()) {}
 
-mat MaskedFill::matrix(const Reading& in) const {
+mat MaskedFill::matrix(const OperationInputs& in) const {
   mat y = in[0];
   y.elem(arma::find(in[1] == 0)).fill(fill);
   return y;
 }
 
 std::string MaskedFill::formula(bool brief, const std::string& hidden) const {
-  if (!hides) return hidden + (brief ? "nothing masked" : "no key is masked");
-  const std::string words = hidden + attention::fill_words(fill);
-  if (is_plainly_causal) return words + (brief ? " ahead" : " where key > query");
+  if (!masks_keys) return hidden + (brief ? "nothing masked" : "no key is masked");
+  const std::string words = hidden + attention::fill_text(fill);
+  if (is_only_causal) return words + (brief ? " ahead" : " where key > query");
   return words + (brief ? " if masked" : " where masked");
 }
 
-Code MaskedFill::torch(const Names& in) const {
+TorchCode MaskedFill::torch_code(const InputNames& in) const {
   const std::string value =
       std::isinf(fill) ? "-torch.inf" : "-1e" + to_string(std::lround(std::log10(-fill)));
   return {in[0] + ".masked_fill(" + in[1] + " == 0, " + value + ")"};
@@ -437,11 +441,11 @@ Softmax::Softmax(Stage x, const Model& m)
   if (m.additions.sink) inputs.push_back({MatrixName::sink, "0h"});
 }
 
-mat Softmax::matrix(const Reading& in) const {
+mat Softmax::matrix(const OperationInputs& in) const {
   return attention::rounded(precision, weights(attention::rounded(precision, in[0]), in));
 }
 
-mat Softmax::weights(mat scores, const Reading& in) const {
+mat Softmax::weights(mat scores, const OperationInputs& in) const {
   if (!has_sink()) return softmax_of_rows(std::move(scores));
   const arma::vec sink(scores.n_rows, arma::fill::value(in[1](0, in.head)));
   return softmax_of_rows(arma::join_rows(scores, sink)).head_cols(scores.n_cols);
@@ -457,13 +461,13 @@ std::string Softmax::formula(bool brief, const std::string& hidden) const {
   return text + hidden;
 }
 
-Code Softmax::torch(const Names& in) const {
+TorchCode Softmax::torch_code(const InputNames& in) const {
   if (!has_sink()) return {"torch.softmax(" + in[0] + ", dim=-1)"};
   return {"torch.softmax(torch.cat([" + in[0] + ", " + in[1] + (n_heads > 1 ? "[:, None, None]" : "") +
           ".expand(*" + in[0] + ".shape[:-1], 1)], dim=-1), dim=-1)[..., :-1]"};
 }
 
-mat SoftmaxOverQueries::weights(mat scores, const Reading& in) const {
+mat SoftmaxOverQueries::weights(mat scores, const OperationInputs& in) const {
   const mat all = softmax_of_rows(scores.t()).t();
   return in.rows ? mat(all.rows(arma::conv_to<arma::uvec>::from(*in.rows))) : all;
 }
@@ -487,7 +491,7 @@ BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& bl
   return {own ? so_far : whole, summed ? so_far : whole, largest};
 }
 
-mat SoftmaxInBlocks::weights(mat scores, const Reading& in) const {
+mat SoftmaxInBlocks::weights(mat scores, const OperationInputs& in) const {
   mat weights(arma::size(scores));
   for (std::size_t i = 0; i < scores.n_rows; ++i) {
     const arma::rowvec row = scores.row(i);
@@ -514,7 +518,7 @@ std::string SoftmaxInBlocks::words(bool brief) const {
   return Softmax::words(false) + " in " + of + ", " + what;
 }
 
-mat DivideByRowSum::matrix(const Reading& in) const {
+mat DivideByRowSum::matrix(const OperationInputs& in) const {
   mat y = in[0];
   y.each_col() /= in[1].col(0);
   return y;
@@ -525,7 +529,7 @@ ZeroEmptyRows::ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> m
   if (mask) inputs.push_back({*mask, "i:"});
 }
 
-mat ZeroEmptyRows::matrix(const Reading& in) const {
+mat ZeroEmptyRows::matrix(const OperationInputs& in) const {
   mat y = in[0];
   for (std::size_t i = 0; i < y.n_rows; ++i) {
     const auto scores = in[1].row(i);
@@ -535,7 +539,7 @@ mat ZeroEmptyRows::matrix(const Reading& in) const {
   return y;
 }
 
-Code ZeroEmptyRows::torch(const Names& in) const {
+TorchCode ZeroEmptyRows::torch_code(const InputNames& in) const {
   const std::string hidden = "(" + in[1] + " == -torch.inf)",
                     nothing = reads_mask() ? "((" + in[2] + " == 0) | " + hidden + ")" : hidden;
   return {in[0],
@@ -546,7 +550,7 @@ Code ZeroEmptyRows::torch(const Names& in) const {
 
 // Dropout.
 
-mat DrawKept::matrix(const Reading& in) const {
+mat SampleKeepMask::matrix(const OperationInputs& in) const {
   const std::size_t n = in.model.n_heads * in.model.n_tokens(), n_keys = in.model.n_keys(),
                     first = in.sequence() * n * n_keys;
   random::Generator generator(dropout.seed);
@@ -558,7 +562,7 @@ mat DrawKept::matrix(const Reading& in) const {
   return ones;
 }
 
-Code DrawKept::torch(const Names&) const {
+TorchCode SampleKeepMask::torch_code(const InputNames&) const {
   if (dropout.stream == attention::DropoutStream::mkl) return {"kept"};  // current PyTorch samples others
   // nn.Dropout samples exactly these numbers, except in builds with MKL before PyTorch 2.7.
   return {"kept",
@@ -568,11 +572,11 @@ Code DrawKept::torch(const Names&) const {
 }
 
 DropoutFactors::DropoutFactors(Stage kept, const Model& m) : dropout(m.dropout) {
-  if (DrawKept::is_needed(dropout)) inputs = {{kept, "::"}};
+  if (SampleKeepMask::is_needed(dropout)) inputs = {{kept, "::"}};
   rounded = false;
 }
 
-mat DropoutFactors::matrix(const Reading& in) const {
+mat DropoutFactors::matrix(const OperationInputs& in) const {
   mat factors(in.n_rows(), in.model.n_keys(), arma::fill::ones);
   if (!dropout.active()) return factors;
   const bool given = !dropout.given.empty();
@@ -590,7 +594,7 @@ std::string DropoutFactors::formula(bool brief, const std::string&) const {
   return dropout.rate == 0 ? "off" : dropout.rescale ? "0 or 1/(1−p)" : "0 or 1";
 }
 
-Code DropoutFactors::torch(const Names& in) const {
+TorchCode DropoutFactors::torch_code(const InputNames& in) const {
   if (!dropout.active())
     return {std::string("torch.ones_like(weights)") + (dropout.training ? "" : "  # evaluation")};
   if (dropout.rate == 1) return {"torch.zeros_like(weights)  # a rate of 1 drops everything"};

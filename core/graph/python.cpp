@@ -101,7 +101,7 @@ bool is_float32(const arma::mat& matrix) {
 
 std::string string(const std::string& text) {
   std::string literal = "\"";
-  for (const char32_t c : text::repaired_characters(text)) literal += escaped(c);
+  for (const char32_t c : text::decode_utf8_lossy(text)) literal += escaped(c);
   return literal + "\"";
 }
 

@@ -68,7 +68,7 @@ arma::mat rounded(Precision precision, arma::mat numbers) {
   return numbers;
 }
 
-double cut_to_tf32(double number) {
+double truncate_to_tf32(double number) {
   const Format& format = format_of(Precision::tf32);
   const double single = rounded(Precision::float32, number);
   if (!std::isfinite(single) || std::abs(single) < format.smallest) return single;
@@ -76,7 +76,8 @@ double cut_to_tf32(double number) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(single) >> n_cut << n_cut);
 }
 
-arma::mat coarse_product(arma::mat a, arma::mat b, Precision factors, std::optional<Precision> sums) {
+arma::mat reduced_precision_product(arma::mat a, arma::mat b, Precision factors,
+                                    std::optional<Precision> sums) {
   a = rounded(factors, std::move(a));
   b = rounded(factors, std::move(b));
   if (!sums) return a * b;

@@ -21,10 +21,11 @@ double rounded(Precision precision, double number);
 arma::mat rounded(Precision precision, arma::mat numbers);
 
 /// Returns a number as float32 truncated, not rounded, to 11 binary digits; tiny ones stay.
-double cut_to_tf32(double number);
+double truncate_to_tf32(double number);
 
 /// Returns a·b at reduced precision: both rounded to `factors`; with `sums`, each product and each partial
 /// sum rounded to it. The result is not rounded otherwise.
-arma::mat coarse_product(arma::mat a, arma::mat b, Precision factors, std::optional<Precision> sums);
+arma::mat reduced_precision_product(arma::mat a, arma::mat b, Precision factors,
+                                    std::optional<Precision> sums);
 
 }  // namespace core::attention

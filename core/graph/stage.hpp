@@ -53,8 +53,8 @@ enum class Columns { tokens, features, single };
 /// Coloring of a stage's numbers.
 enum class Coloring {
   signed_values,  ///< symmetric around 0
-  weights,        ///< from 0 to top_of_range()
-  mask            ///< gray, from 0 to top_of_range()
+  weights,        ///< from 0 to color_range_max()
+  mask            ///< gray, from 0 to color_range_max()
 };
 
 /// Row of the table for heatmaps, export, explanations and comparison.
@@ -72,7 +72,7 @@ struct StageInfo {
   /// Returns how many matrices of it a trace has with that many heads.
   constexpr std::size_t count(std::size_t n_heads) const { return per_head ? n_heads : 1; }
 
-  /// Returns whether the model has this stage: see shown_stages().
+  /// Returns whether the model has this stage: see existing_stages().
   bool present(const Model& model) const;
 };
 

@@ -11,7 +11,7 @@
 namespace core::attention {
 
 bool StageInfo::present(const Model& model) const {
-  return contains(shown_stages(model), stage);
+  return contains(existing_stages(model), stage);
 }
 
 std::vector<const StageInfo*> givable_stages() {
@@ -25,7 +25,7 @@ const StageInfo* find_stage(std::string_view name) {
   return find_by(stages(), name, &StageInfo::name);
 }
 
-std::string fill_words(double fill) {
+std::string fill_text(double fill) {
   if (std::isinf(fill)) return "−∞";
   static constexpr std::array digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
   const double power = std::round(std::log10(-fill));
@@ -64,7 +64,7 @@ StageShape shape_of(const Model& model, Stage stage) {
   }
 }
 
-std::string shape_words(const Model& model, Stage stage) {
+std::string torch_shape(const Model& model, Stage stage) {
   const auto [n_rows, n_cols] = shape_of(model, stage);
   const std::size_t n = model.sequences.size();
   return n > 1 ? text::tuple_text({n, n_rows, n_cols}) : text::tuple_text({n_rows, n_cols});
@@ -74,7 +74,7 @@ const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequenc
   return stage.rows == Rows::keys ? sequence.keys() : sequence.tokens;
 }
 
-double top_of_range(const Model& model, Stage stage) {
+double color_range_max(const Model& model, Stage stage) {
   const bool dropped = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
   const GivenStage* given = dropped ? model.given.find(Stage::dropout_mask) : nullptr;
   if (given) return std::max(1.0, given->matrices.front()->max());  // the first head represents all

@@ -23,14 +23,14 @@ inline bool contains(const StageSet& set, Stage stage) {
 ///
 /// A stage exists if it is given, or if all its inputs are known and the output depends on it: scores that
 /// could be computed do not exist if the weights are given.
-StageSet shown_stages(const Model& model);
+StageSet existing_stages(const Model& model);
 
 /// Returns whether a stage is computed: it exists and is not given as a whole.
 bool is_computed(const Model& model, Stage stage);
 
 /// Returns the stage that is the first input of another in this model: the scores that are scaled, the
 /// queries that are rotated.
-Stage stage_before(const Model& model, Stage stage);
+Stage input_stage(const Model& model, Stage stage);
 
 /// Returns the stages that can be given as a whole, in order: see can_be_given().
 std::vector<const StageInfo*> givable_stages();
@@ -39,7 +39,7 @@ std::vector<const StageInfo*> givable_stages();
 const StageInfo* find_stage(std::string_view name);
 
 /// Returns the value of masked scores as text: "−∞", "−10⁹".
-std::string fill_words(double fill);
+std::string fill_text(double fill);
 
 /// Returns the formula of a stage in the field's notation, or "given"; "_q" stands for a subscript q. The
 /// brief one fits a narrow window.
@@ -55,12 +55,12 @@ struct StageShape {
 };
 StageShape shape_of(const Model& model, Stage stage);
 /// Returns the shape as PyTorch prints it, with the size of a batch in front: "(8, 4, 256)".
-std::string shape_words(const Model& model, Stage stage);
+std::string torch_shape(const Model& model, Stage stage);
 
 /// Returns the names of the tokens of a stage's rows.
 const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence);
 
 /// Returns the top of the range of a stage that is colored from 0: 1, or 1/(1 − rate) after dropout.
-double top_of_range(const Model& model, Stage stage);
+double color_range_max(const Model& model, Stage stage);
 
 }  // namespace core::attention

@@ -16,15 +16,15 @@
 
 namespace core::attention {
 
-RowFacts row_facts(const arma::rowvec& numbers) {
-  RowFacts facts;
+RowStatistics row_statistics(const arma::rowvec& numbers) {
+  RowStatistics facts;
   bool first = true;
   for (std::size_t j = 0; j < numbers.n_elem; ++j) {
     const double v = numbers[j];
     if (!std::isfinite(v)) continue;
     facts.sum += v;
     if (first || v < facts.smallest) facts.smallest = v;
-    if (first || v > facts.largest) facts.largest = v, facts.where = j;
+    if (first || v > facts.largest) facts.largest = v, facts.argmax = j;
     first = false;
   }
   if (!(facts.sum > 0) || facts.smallest < 0) return facts;
@@ -36,23 +36,24 @@ RowFacts row_facts(const arma::rowvec& numbers) {
   return facts;
 }
 
-RowFacts row_facts(const arma::mat& numbers, std::size_t row) {
-  return row_facts(arma::rowvec(numbers.row(row)));
+RowStatistics row_statistics(const arma::mat& numbers, std::size_t row) {
+  return row_statistics(arma::rowvec(numbers.row(row)));
 }
-RowFacts row_facts(const StageMatrix& numbers, std::size_t row) {
-  return row_facts(numbers.row(row));
+RowStatistics row_statistics(const StageMatrix& numbers, std::size_t row) {
+  return row_statistics(numbers.row(row));
 }
 
 namespace {
 
-constexpr std::array figures{
-    HeadFigureInfo{HeadFigure::entropy, "entropy", "entropy", &HeadFacts::entropy_bits, true},
-    HeadFigureInfo{HeadFigure::itself, "itself", "itself", &HeadFacts::itself, false},
-    HeadFigureInfo{HeadFigure::previous, "previous", "previous", &HeadFacts::previous, false},
-    HeadFigureInfo{HeadFigure::two_or_three_back, "two_or_three_back", "2–3 tokens back",
-                   &HeadFacts::two_or_three_back, false},
-    HeadFigureInfo{HeadFigure::first, "first", "first token", &HeadFacts::first, false},
-    HeadFigureInfo{HeadFigure::same_word, "same_word", "earlier same token", &HeadFacts::same_word, false}};
+constexpr std::array metrics{
+    HeadMetricInfo{HeadMetric::entropy, "entropy", "entropy", &HeadStatistics::entropy_bits, true},
+    HeadMetricInfo{HeadMetric::itself, "itself", "itself", &HeadStatistics::itself, false},
+    HeadMetricInfo{HeadMetric::previous, "previous", "previous", &HeadStatistics::previous, false},
+    HeadMetricInfo{HeadMetric::two_or_three_back, "two_or_three_back", "2–3 tokens back",
+                   &HeadStatistics::two_or_three_back, false},
+    HeadMetricInfo{HeadMetric::first, "first", "first token", &HeadStatistics::first, false},
+    HeadMetricInfo{HeadMetric::same_word, "same_word", "earlier same token", &HeadStatistics::same_word,
+                   false}};
 
 struct Mean {
   double sum = 0;
@@ -70,9 +71,9 @@ double surprise(double p) {
 
 /// Row of weights, the row divided by its sum, and its entropy; shares are empty if it is not a distribution.
 struct Row {
-  arma::rowvec weights, shares;
+  arma::rowvec weights, probabilities;
   double entropy_bits = 0;
-  bool is_distribution() const { return !shares.is_empty(); }
+  bool is_distribution() const { return !probabilities.is_empty(); }
 };
 
 Row row_of(const StageMatrix& weights, std::size_t i) {
@@ -84,26 +85,27 @@ Row row_of(const StageMatrix& weights, std::size_t i) {
     sound = sound && w >= 0;
   }
   if (!sound || !(sum > 0) || !std::isfinite(sum)) return row;
-  row.shares = row.weights * (1 / sum);
-  for (const double p : row.shares) row.entropy_bits += surprise(p);
+  row.probabilities = row.weights * (1 / sum);
+  for (const double p : row.probabilities) row.entropy_bits += surprise(p);
   return row;
 }
 
 /// Returns the Jensen–Shannon divergence of two distributions, in bits.
 double divergence(const Row& a, const Row& b) {
   double middle_bits = 0;
-  for (std::size_t j = 0; j < a.shares.n_elem; ++j) middle_bits += surprise((a.shares[j] + b.shares[j]) / 2);
+  for (std::size_t j = 0; j < a.probabilities.n_elem; ++j)
+    middle_bits += surprise((a.probabilities[j] + b.probabilities[j]) / 2);
   return std::clamp(middle_bits - (a.entropy_bits + b.entropy_bits) / 2, 0.0, 1.0);
 }
 
 }  // namespace
 
-HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> tokens,
-                     const core::Token& token) {
+HeadStatistics head_statistics(const StageMatrix& weights, std::span<const std::string> tokens,
+                               const core::StopToken& token) {
   Mean entropy, itself, previous, two_or_three, first, same;
   std::map<std::string_view, std::vector<std::size_t>> seen;
   const bool square = weights.n_rows() == weights.n_cols();
-  for (std::size_t i = 0; i < weights.n_rows() && token.goes_on(); ++i) {
+  for (std::size_t i = 0; i < weights.n_rows() && token.should_continue(); ++i) {
     std::vector<std::size_t>& earlier = seen[tokens[i]];
     const Row row = row_of(weights, i);
     const arma::rowvec& w = row.weights;
@@ -122,20 +124,20 @@ HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> to
           two_or_three.value(), first.value(),  same.value()};
 }
 
-std::span<const HeadFigureInfo> head_figures() {
-  return figures;
+std::span<const HeadMetricInfo> head_metrics() {
+  return metrics;
 }
 
-const HeadFigureInfo& info(HeadFigure figure) {
-  return figures[static_cast<std::size_t>(figure)];
+const HeadMetricInfo& info(HeadMetric figure) {
+  return metrics[static_cast<std::size_t>(figure)];
 }
 
-const HeadFigureInfo* find_head_figure(std::string_view name) {
-  return find_by(figures, name, &HeadFigureInfo::name);
+const HeadMetricInfo* find_head_metric(std::string_view name) {
+  return find_by(metrics, name, &HeadMetricInfo::name);
 }
 
-std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> facts) {
-  const HeadFigureInfo& by = info(figure);
+std::vector<std::size_t> sort_heads(HeadMetric figure, std::span<const HeadStatistics> facts) {
+  const HeadMetricInfo& by = info(figure);
   std::vector<std::size_t> order(facts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -146,10 +148,10 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
   return order;
 }
 
-arma::mat similarity_of_heads(const Trace& trace, const core::Token& token) {
+arma::mat head_similarity(const Trace& trace, const core::StopToken& token) {
   const std::size_t n = trace.n_heads(), n_rows = n > 0 ? trace.at(Stage::weights, 0).n_rows() : 0;
   std::vector<Mean> divergences(n * n);
-  for (std::size_t i = 0; i < n_rows && token.goes_on(); ++i) {
+  for (std::size_t i = 0; i < n_rows && token.should_continue(); ++i) {
     std::vector<Row> rows;
     for (std::size_t h = 0; h < n; ++h) rows.push_back(row_of(trace.at(Stage::weights, h), i));
     for (std::size_t a = 0; a < n; ++a)
@@ -183,7 +185,7 @@ void expect_one_shape(const arma::mat& a, const arma::mat& b) {
 }  // namespace
 
 double difference(DifferenceKind kind, double a, double b) {
-  if (are_same(a, b)) return 0;
+  if (equal_or_both_nan(a, b)) return 0;
   const double d = a - b;
   switch (kind) {
     case DifferenceKind::absolute:
@@ -203,9 +205,9 @@ arma::mat difference(DifferenceKind kind, const arma::mat& a, const arma::mat& b
   return result;
 }
 
-Farthest farthest(const arma::mat& a, const arma::mat& b) {
+MaxDifference max_difference(const arma::mat& a, const arma::mat& b) {
   expect_one_shape(a, b);
-  Farthest best;
+  MaxDifference best;
   for (std::size_t j = 0; j < a.n_cols; ++j)
     for (std::size_t i = 0; i < a.n_rows; ++i) {
       const double d = abs_difference(a(i, j), b(i, j));

@@ -42,7 +42,7 @@ bool Operation::uses(const Cell&, std::size_t k) const {
   return inputs[k].is_read();
 }
 
-std::optional<std::size_t> Operation::continues(const Cell&) const {
+std::optional<std::size_t> Operation::previous_operand(const Cell&) const {
   const Input& first = inputs[0];
   const bool is_one_cell = first.layout || std::string_view(first.cells).find(':') == std::string_view::npos;
   return is_one_cell ? std::optional<std::size_t>(0) : std::nullopt;
@@ -54,8 +54,8 @@ void Parameter::terms(const Cell& c, Derivation& d) const {
 }
 
 void Copy::terms(const Cell& c, Derivation& d) const {
-  if (c.is_hidden(0)) return c.inner(0).work_out(d);
-  copy(c, d, words_of_cell);
+  if (c.is_internal(0)) return c.inner(0).derive(d);
+  copy(c, d, cell_formula);
 }
 
 // Products.
@@ -90,7 +90,7 @@ void Linear::terms(const Cell& c, Derivation& d) const {
   d.line(Form::addition, {sum, {}}, bias, sum + bias.value);
 }
 
-std::optional<std::size_t> Linear::continues(const Cell& c) const {
+std::optional<std::size_t> Linear::previous_operand(const Cell& c) const {
   const std::vector<Operand> x = c.operands(0), weight = c.operands(1);
   std::size_t best = 0;
   double largest = -1;
@@ -106,8 +106,8 @@ void DotProducts::terms(const Cell& c, Derivation& d) const {
   d.begin(d.title(),
           is_swapped ? "k_" + i + " · q_" + j + ", in each other's place" : "q_" + i + " · k_" + j);
   write_products(c, d, [](std::size_t) { return Label(); });
-  if (const double sum = d.result(); scaled_before)
-    d.line(Form::factor, {sum, {}}, {*scaled_before, {}}, sum * *scaled_before, "of scaled queries");
+  if (const double sum = d.result(); pre_scale)
+    d.line(Form::factor, {sum, {}}, {*pre_scale, {}}, sum * *pre_scale, "of scaled queries");
 }
 
 void WeightedSum::terms(const Cell& c, Derivation& d) const {
@@ -117,36 +117,36 @@ void WeightedSum::terms(const Cell& c, Derivation& d) const {
   write_products(c, d, [](std::size_t k) { return Label{Label::token, k}; });
 }
 
-void EqualScores::terms(const Cell&, Derivation& d) const {
+void UniformScores::terms(const Cell&, Derivation& d) const {
   write_zero(d, d.title(), "no query prefers any key");
 }
 
 // Heads.
 
 void SplitHeads::terms(const Cell& c, Derivation& d) const {
-  if (c.is_hidden(0)) return c.inner(0).work_out(d);
-  const Place from = c.cells(0).at(0);
+  if (c.is_internal(0)) return c.inner(0).derive(d);
+  const SourceCell from = c.cells(0).at(0);
   copy(c, d,
        (from.source == Source(Stage::key_embeddings) ? "m_" : "x_") + to_string(from.row) +
            column_words(from.column) + ": no projection");
 }
 
 bool CombineHeads::uses(const Cell& c, std::size_t k) const {
-  return !c.model.is_off(c.cells(k).head);
+  return !c.model.is_ablated(c.cells(k).head);
 }
 
 Label CombineHeads::label(const Model& m, std::size_t k) const {
-  return inputs[0].layout == &bands ? Label{Label::head, k / m.d_value()} : Label{Label::column, k};
+  return inputs[0].layout == &contiguous ? Label{Label::head, k / m.d_value()} : Label{Label::column, k};
 }
 
 void CombineHeads::terms(const Cell& c, Derivation& d) const {
   const std::size_t head = c.cells(0).head;
-  if (c.model.is_off(head)) return write_zero(d, d.title(), "head " + to_string(head) + " is off");
+  if (c.model.is_ablated(head)) return write_zero(d, d.title(), "head " + to_string(head) + " is off");
   copy(c, d,
-       inputs[0].layout == &interleaved ? "heads interleaved"
-       : inputs[0].layout != &bands     ? formula(false, "")
-       : n_heads > 1                    ? "the heads concatenated"
-                                        : "one head",
+       inputs[0].layout == &interleaved  ? "heads interleaved"
+       : inputs[0].layout != &contiguous ? formula(false, "")
+       : n_heads > 1                     ? "the heads concatenated"
+                                         : "one head",
        {Label::head, head});
 }
 
@@ -154,7 +154,7 @@ void CombineHeads::terms(const Cell& c, Derivation& d) const {
 
 void Norm::terms(const Cell& c, Derivation& d) const {
   std::vector<Operand> row = c.operands(0);
-  const bool over_all = is_over_all();
+  const bool over_all = is_over_all_heads();
   std::vector<double> others;  // the same row in the other heads
   for (std::size_t h = 0, next = 0; over_all && h < c.model.n_heads; ++h) {
     if (nth_matrix(c.graph, c.node, h) != next) continue;
@@ -166,12 +166,12 @@ void Norm::terms(const Cell& c, Derivation& d) const {
   }
   const double n = static_cast<double>(row.size() + others.size());
   const std::string over_words = over_all ? " over all heads" : "";
-  d.begin(d.title(), centers ? "(x − mean) ÷ deviation" + over_words + " · w"
-                             : "x ÷ √(mean of x²" + over_words + " + ε) · w");
+  d.begin(d.title(), is_centered ? "(x − mean) ÷ deviation" + over_words + " · w"
+                                 : "x ÷ √(mean of x²" + over_words + " + ε) · w");
   double mean = 0, squares = 0;
-  for (std::size_t k = 0; centers && k < row.size(); ++k) mean += row[k].value / n;
-  for (std::size_t k = 0; centers && k < others.size(); ++k) mean += others[k] / n;
-  if (centers) d.note("mean of the row" + over_words, mean);
+  for (std::size_t k = 0; is_centered && k < row.size(); ++k) mean += row[k].value / n;
+  for (std::size_t k = 0; is_centered && k < others.size(); ++k) mean += others[k] / n;
+  if (is_centered) d.note("mean of the row" + over_words, mean);
   for (std::size_t k = 0; k < row.size(); ++k) {
     Operand& x = row[k];
     x.value -= mean;
@@ -195,9 +195,9 @@ void Norm::terms(const Cell& c, Derivation& d) const {
 }
 
 std::size_t Rotate::column(const Model& m, std::size_t, std::size_t j) const {
-  const auto pair = pair_of(rotary, j, m.d_head());
+  const auto pair = pair_of_column(rotary, j, m.d_head());
   if (!pair) return j;
-  const auto [one, other] = columns_of(rotary, *pair, m.d_head());
+  const auto [one, other] = pair_columns(rotary, *pair, m.d_head());
   return one + other - j;
 }
 
@@ -207,26 +207,27 @@ bool Rotate::uses(const Cell& c, std::size_t k) const {
 
 void Rotate::terms(const Cell& c, Derivation& d) const {
   const std::size_t d_head = c.model.d_head(), other_column = column(c.model, c.i, c.j);
-  const auto pair = pair_of(rotary, c.j, d_head);
+  const auto pair = pair_of_column(rotary, c.j, d_head);
   const std::int64_t position = first + offset + static_cast<std::int64_t>(c.i);
-  if (c.is_hidden(0)) {
+  if (c.is_internal(0)) {
     Derivation before{d.cell};
-    c.inner(0).work_out(before);
+    c.inner(0).derive(before);
     d.begin(d.title(), before.steps[0].formula + ", rotated: an injected bug");
     d.note("projected", before.result());
     if (!pair) return d.note("not one of the rotated columns", before.result());
   } else if (!pair) {
     return copy(c, d, "column " + to_string(c.j) + " is not rotated");
   } else {
-    const auto [one, other] = columns_of(rotary, *pair, d_head);
+    const auto [one, other] = pair_columns(rotary, *pair, d_head);
     d.begin(d.title(),
             "columns " + to_string(one) + ", " + to_string(other) + " at position " + to_string(position));
   }
   const Operand own = c.operand(0), other = c.operand(1);
-  if (c.is_hidden(0)) d.note("projected, column " + to_string(other_column), other.value);
+  if (c.is_internal(0)) d.note("projected, column " + to_string(other_column), other.value);
   const double frequency = positions::frequencies(rotary, d_head)[*pair],
                at = scaled_position(rotary, static_cast<double>(position)), angle = at * frequency,
-               by = positions::magnitude(rotary), cosine = std::cos(angle) * by, sine = std::sin(angle) * by;
+               by = positions::attention_factor(rotary), cosine = std::cos(angle) * by,
+               sine = std::sin(angle) * by;
   if (rotary.scaling.rule == positions::ScalingRule::linear)
     d.line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
            "position, scaled");
@@ -234,7 +235,7 @@ void Rotate::terms(const Cell& c, Derivation& d) const {
   const std::string times = by == 1 ? "" : " × attention factor " + text::number_text(by);
   d.note("its cosine" + times, cosine);
   d.note("its sine" + times, sine);
-  const double signed_sine = columns_of(rotary, *pair, d_head).first == c.j ? -sine : sine;
+  const double signed_sine = pair_columns(rotary, *pair, d_head).first == c.j ? -sine : sine;
   d.term(Form::product, own, {cosine, {}}, own.value * cosine);
   d.term(Form::product, other, {signed_sine, {}}, other.value * signed_sine);
   d.sum(own.value * cosine + other.value * signed_sine);
@@ -269,8 +270,8 @@ void Softcap::terms(const Cell& c, Derivation& d) const {
 
 void Alibi::terms(const Cell& c, Derivation& d) const {
   const double slope = slopes[c.head];
-  const auto apart = position_of_query(c.model, c.i) - position_of_key(c.model, c.j);
-  const double distance = static_cast<double>(std::abs(apart));
+  const auto relative_position = position_of_query(c.model, c.i) - position_of_key(c.model, c.j);
+  const double distance = static_cast<double>(std::abs(relative_position));
   d.begin(d.title(), positions_words(c));
   if (inputs.empty())
     d.note("slope of the head", slope);
@@ -280,7 +281,7 @@ void Alibi::terms(const Cell& c, Derivation& d) const {
 }
 
 std::size_t RelativeBias::column(const Model& m, std::size_t i, std::size_t j) const {
-  return positions::bucket_of(position_of_key(m, j) - position_of_query(m, i), relative);
+  return positions::relative_position_bucket(position_of_key(m, j) - position_of_query(m, i), relative);
 }
 
 void RelativeBias::terms(const Cell& c, Derivation& d) const {
@@ -301,23 +302,23 @@ void AddBiases::terms(const Cell& c, Derivation& d) const {
 
 void AttentionMask::terms(const Cell& c, Derivation& d) const {
   const bool visible = attention::visibility(c.model, c.trace.sequence, c.i, c.j).visible;
-  d.begin(d.title(), explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
+  d.begin(d.title(), explain::visibility_formula(c.model, c.trace.sequence, c.i, c.j));
   d.note(visible ? "unmasked" : "masked", visible);
 }
 
 void MaskedFill::terms(const Cell& c, Derivation& d) const {
-  const bool drops = c.is_hidden(0);
+  const bool drops = c.is_internal(0);
   d.begin(drops ? "Dropped and masked" : d.title(),
-          explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
+          explain::visibility_formula(c.model, c.trace.sequence, c.i, c.j));
   const Operand score = c.operand(0, &d);
   if (drops) d.steps.back().lines.back().words = "score × dropout mask";
   if (c.operand(1).value != 0) return d.line(Form::words, score, {}, score.value, "unmasked, so unchanged");
-  d.note("masked, so " + attention::fill_words(fill), fill);
+  d.note("masked, so " + attention::fill_text(fill), fill);
 }
 
 // The softmax.
 
-std::string Softmax::line_words(const Cell& c) const {
+std::string Softmax::scope_text(const Cell& c) const {
   const std::string sink = has_sink() ? " and the sink" : "";
   if (c.model.mask.method != attention::MaskMethod::negative_infinity) return "over all keys" + sink;
   const arma::rowvec mask = c.trace.at(attention::Stage::mask).row(c.i);
@@ -326,12 +327,12 @@ std::string Softmax::line_words(const Cell& c) const {
   return (arma::all(mask) ? "over all keys" : "over the unmasked keys") + sink;
 }
 
-std::string SoftmaxOverQueries::line_words(const Cell& c) const {
+std::string SoftmaxOverQueries::scope_text(const Cell& c) const {
   return "over the queries of key " + to_string(c.j);
 }
 
 void Softmax::terms(const Cell& c, Derivation& d) const {
-  d.begin("Softmax", c.is_hidden(0) ? "of scores × dropout mask" : line_words(c));
+  d.begin("Softmax", c.is_internal(0) ? "of scores × dropout mask" : scope_text(c));
   const attention::Blocks in = key_blocks();
   const bool in_blocks = in.rule != attention::BlockRule::whole;
   std::vector<Operand> scores = c.operands(0, &d);
@@ -406,7 +407,7 @@ bool ZeroEmptyRows::uses(const Cell& c, std::size_t k) const {
 }
 
 void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
-  if (!is_empty(c)) return c.inner(0).work_out(d);
+  if (!is_empty(c)) return c.inner(0).derive(d);
   write_zero(d, "Empty row",
              "query " + to_string(c.i) +
                  (arma::any(c.trace.at(attention::Stage::mask).row(c.i)) ? " has no score above −∞"
@@ -416,7 +417,7 @@ void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
 
 // Dropout.
 
-void DrawKept::terms(const Cell&, Derivation& d) const {
+void SampleKeepMask::terms(const Cell&, Derivation& d) const {
   d.begin("Drawn", "");
 }
 

@@ -11,7 +11,7 @@ namespace core::explain {
 std::string name(Source source);
 
 /// Returns the name of one number in the field's notation: "q_1[0]", "W_q[2][1]", "Weights[1][0]".
-std::string name(const Place& place);
+std::string name(const SourceCell& place);
 
 /// Returns the text of a label: "Your", "head 0", "column 2", or "".
 std::string words(const Label& label, const attention::Sequence& sequence);

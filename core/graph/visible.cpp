@@ -12,29 +12,30 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 
 }  // namespace
 
-MaskOfSequence::MaskOfSequence(const Model& model, std::size_t sequence)
+SequenceMask::SequenceMask(const Model& model, std::size_t sequence)
     : model_(model),
-      mistaken_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::mask_of(model))),
-      first_(place_of_query(model, 0)) {
+      changed_mask_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::effective_mask(model))),
+      first_(aligned_query_position(model, 0)) {
   if (sequence >= mask().hidden_keys.size()) return;
   padding_.resize(model.n_keys());
   for (const std::size_t key : mask().hidden_keys[sequence]) padding_[key] = true;
 }
 
-CellVisibility MaskOfSequence::by_rules(std::size_t query, std::size_t key) const {
+CellVisibility SequenceMask::by_rules(std::size_t query, std::size_t key) const {
   const std::int64_t i = first_ + static_cast<std::int64_t>(query), j = static_cast<std::int64_t>(key);
   const Mask& m = mask();
   const MaskEdge& edge = m.edge;
   const bool in_future = m.causal && (edge.transposed ? i - j : j - i) > edge.diagonal,
              is_far = !within(m.window, i, j);
-  if (!padding_.empty() && padding_[key]) return {false, Decided::by_padding};
-  if (!m.documents.empty() && m.documents[query] != m.documents[key]) return {false, Decided::by_document};
+  if (!padding_.empty() && padding_[key]) return {false, VisibilityReason::by_padding};
+  if (!m.documents.empty() && m.documents[query] != m.documents[key])
+    return {false, VisibilityReason::by_document};
   if (!in_future && !is_far) return {};
-  if (key < m.prefix) return {true, Decided::by_prefix};
-  return {false, in_future ? Decided::by_future : Decided::by_window};
+  if (key < m.prefix) return {true, VisibilityReason::by_prefix};
+  return {false, in_future ? VisibilityReason::by_future : VisibilityReason::by_window};
 }
 
-std::int64_t place_of_query(const Model& model, std::size_t query) {
+std::int64_t aligned_query_position(const Model& model, std::size_t query) {
   const auto i = static_cast<std::int64_t>(query);
   if (model.mask.align == MaskAlignment::first) return i;
   return i + static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
@@ -42,16 +43,16 @@ std::int64_t place_of_query(const Model& model, std::size_t query) {
 
 CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,
                                    std::size_t key) {
-  return MaskOfSequence(model, sequence).by_rules(query, key);
+  return SequenceMask(model, sequence).by_rules(query, key);
 }
 
-CellVisibility MaskOfSequence::at(std::size_t query, std::size_t key) const {
-  if (const MaskCell* cell = mask().find(query, key)) return {cell->visible, Decided::by_hand};
+CellVisibility SequenceMask::at(std::size_t query, std::size_t key) const {
+  if (const MaskCell* cell = mask().find(query, key)) return {cell->visible, VisibilityReason::by_hand};
   return by_rules(query, key);
 }
 
 CellVisibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  return MaskOfSequence(model, sequence).at(query, key);
+  return SequenceMask(model, sequence).at(query, key);
 }
 
 bool follows_rules(const Model& model, const MaskCell& cell) {
@@ -60,14 +61,15 @@ bool follows_rules(const Model& model, const MaskCell& cell) {
   return true;
 }
 
-arma::mat visible_cells(const Model& model, std::size_t sequence) {
-  const MaskOfSequence sights(model, sequence);
+arma::mat visibility_matrix(const Model& model, std::size_t sequence) {
+  const SequenceMask sequence_mask(model, sequence);
   arma::mat visible(model.n_tokens(), model.n_keys());
   double* next = visible.memptr();  // column-major
   for (std::size_t key = 0; key < visible.n_cols; ++key)
     for (std::size_t query = 0; query < visible.n_rows; ++query)
-      *next++ = sights.by_rules(query, key).visible;
-  for (const MaskCell& cell : mistakes::mask_of(model).cells) visible(cell.row, cell.column) = cell.visible;
+      *next++ = sequence_mask.by_rules(query, key).visible;
+  for (const MaskCell& cell : mistakes::effective_mask(model).cells)
+    visible(cell.row, cell.column) = cell.visible;
   return visible;
 }
 

@@ -9,7 +9,7 @@
 namespace core::attention {
 
 /// Reason why a query attends to a key or does not: the last that applies, but by_future before by_window.
-enum class Decided {
+enum class VisibilityReason {
   by_nothing,   ///< unmasked
   by_future,    ///< masked: the key comes after the query
   by_window,    ///< masked: the key is outside the sliding window
@@ -21,13 +21,13 @@ enum class Decided {
 
 struct CellVisibility {
   bool visible = true;
-  Decided decided = Decided::by_nothing;
+  VisibilityReason reason = VisibilityReason::by_nothing;
 };
 
 /// Mask of a sequence, prepared once for all of its cells; the model must outlive it.
-class MaskOfSequence {
+class SequenceMask {
  public:
-  MaskOfSequence(const Model& model, std::size_t sequence);
+  SequenceMask(const Model& model, std::size_t sequence);
 
   /// Applies causal rule, window, prefix, documents and padding, ignoring cells set by hand.
   CellVisibility by_rules(std::size_t query, std::size_t key) const;
@@ -35,18 +35,18 @@ class MaskOfSequence {
   CellVisibility at(std::size_t query, std::size_t key) const;
 
  private:
-  const Mask& mask() const { return mistaken_ ? *mistaken_ : model_.mask; }
+  const Mask& mask() const { return changed_mask_ ? *changed_mask_ : model_.mask; }
 
   const Model& model_;
-  std::optional<Mask> mistaken_;  // if deviations change the model's
-  std::int64_t first_;            // position of the first query among the keys
-  std::vector<bool> padding_;     // [key], or empty
+  std::optional<Mask> changed_mask_;  // if deviations change the model's
+  std::int64_t first_;                // position of the first query among the keys
+  std::vector<bool> padding_;         // [key], or empty
 };
 
 /// Returns the position of a query among the keys.
-std::int64_t place_of_query(const Model& model, std::size_t query);
+std::int64_t aligned_query_position(const Model& model, std::size_t query);
 
-/// Returns one cell of a MaskOfSequence; keep that object for many cells.
+/// Returns one cell of a SequenceMask; keep that object for many cells.
 CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,
                                    std::size_t key);
 
@@ -57,6 +57,6 @@ CellVisibility visibility(const Model& model, std::size_t sequence, std::size_t 
 bool follows_rules(const Model& model, const MaskCell& cell);
 
 /// Returns which keys each query of a sequence attends to: n_tokens × n_keys of 0 (masked) and 1 (unmasked).
-arma::mat visible_cells(const Model& model, std::size_t sequence);
+arma::mat visibility_matrix(const Model& model, std::size_t sequence);
 
 }  // namespace core::attention

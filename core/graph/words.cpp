@@ -78,13 +78,13 @@ std::string text_of(const Line& line, const attention::Sequence& sequence) {
 }  // namespace
 
 std::string name(Source source) {
-  if (const auto* input = std::get_if<Input>(&source)) return symbol(*input);
+  if (const auto* input = std::get_if<MatrixName>(&source)) return symbol(*input);
   return attention::info(std::get<Stage>(source)).title;
 }
 
-std::string name(const Place& place) {
+std::string name(const SourceCell& place) {
   const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
-  if (const auto* input = std::get_if<Input>(&place.source))
+  if (const auto* input = std::get_if<MatrixName>(&place.source))
     return name(place.source) + (attention::has_one_row(*input) ? column : "[" + row + "]" + column);
   switch (std::get<Stage>(place.source)) {
     case Stage::embeddings:
@@ -140,8 +140,8 @@ std::string plain_text(const Explanation& explanation, const attention::Sequence
 
 namespace {
 
-using attention::Decided;
 using attention::Mask;
+using attention::VisibilityReason;
 
 std::string window_words(const attention::MaskWindow& window) {
   const auto side = [](const std::optional<std::size_t>& n, const char* name) {
@@ -152,17 +152,17 @@ std::string window_words(const attention::MaskWindow& window) {
 }
 
 /// Returns the reason where something other than the causal rule decides.
-std::string by_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key) {
+std::string reason_words(const Mask& mask, VisibilityReason reason, std::size_t query, std::size_t key) {
   const std::string k = "key " + to_string(key), q = "query " + to_string(query);
-  switch (decided) {
-    case Decided::by_window:
+  switch (reason) {
+    case VisibilityReason::by_window:
       return k + " is outside the window of " + q + " (" + window_words(mask.window) + ")";
-    case Decided::by_prefix:
+    case VisibilityReason::by_prefix:
       return k + " is one of the first " + to_string(mask.prefix) + ", which every query attends to";
-    case Decided::by_document:
+    case VisibilityReason::by_document:
       return k + " is of document " + to_string(mask.documents[key]) + ", " + q + " of document " +
              to_string(mask.documents[query]);
-    case Decided::by_padding:
+    case VisibilityReason::by_padding:
       return k + " is padding";
     default:
       return "";
@@ -170,19 +170,19 @@ std::string by_another(const Mask& mask, Decided decided, std::size_t query, std
 }
 
 /// Returns the same as a formula; `place` is the query's position among the keys.
-std::string formula_of_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key,
-                               std::int64_t place) {
+std::string rule_formula(const Mask& mask, VisibilityReason reason, std::size_t query, std::size_t key,
+                         std::int64_t place) {
   const std::string k = "key " + to_string(key);
-  switch (decided) {
-    case Decided::by_window:
+  switch (reason) {
+    case VisibilityReason::by_window:
       if (static_cast<std::int64_t>(key) < place)
         return k + " < " + to_string(place) + " − " + to_string(*mask.window.left);
       return k + " > " + to_string(place) + " + " + to_string(*mask.window.right);
-    case Decided::by_prefix:
+    case VisibilityReason::by_prefix:
       return k + " < prefix " + to_string(mask.prefix);
-    case Decided::by_document:
+    case VisibilityReason::by_document:
       return "document " + to_string(mask.documents[key]) + " ≠ " + to_string(mask.documents[query]);
-    case Decided::by_padding:
+    case VisibilityReason::by_padding:
       return k + " is padding";
     default:
       return "";
@@ -194,7 +194,7 @@ bool is_causal(const Model& model) {
 }
 
 /// Returns why the causal rule masks a key if its edge is shifted or transposed.
-std::string moved_edge_words(const Model& model, std::size_t query, std::size_t key) {
+std::string shifted_mask_text(const Model& model, std::size_t query, std::size_t key) {
   const attention::MaskEdge& edge = model.mask.edge;
   const std::string q = "query " + to_string(query), k = "key " + to_string(key);
   const std::string by = edge.diagonal > 0   ? " + " + to_string(edge.diagonal)
@@ -208,11 +208,11 @@ std::string moved_edge_words(const Model& model, std::size_t query, std::size_t 
 
 }  // namespace
 
-std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  const auto [visible, decided] = attention::visibility(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
-  if (std::string words = formula_of_another(mistakes::mask_of(model), decided, query, key,
-                                             attention::place_of_query(model, query));
+std::string visibility_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  const auto [visible, reason] = attention::visibility(model, sequence, query, key);
+  if (reason == VisibilityReason::by_hand) return visible ? "unmasked by hand" : "masked by hand";
+  if (std::string words = rule_formula(mistakes::effective_mask(model), reason, query, key,
+                                       attention::aligned_query_position(model, query));
       !words.empty())
     return words;
   if (!model.mask.causal)
@@ -220,21 +220,22 @@ std::string sight_formula(const Model& model, std::size_t sequence, std::size_t 
                ? "no causal mask"
                : "within the window (" + window_words(model.mask.window) + ")";
   if (!is_causal(model)) return "by another rule than the causal one";
-  const std::int64_t later = attention::place_of_query(model, 0);
+  const std::int64_t later = attention::aligned_query_position(model, 0);
   return "key " + to_string(key) + (visible ? " ≤ query " : " > query ") + to_string(query) +
          (later > 0   ? " + " + to_string(later)
           : later < 0 ? " − " + to_string(-later)
                       : "");
 }
 
-std::string visibility_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  const auto [visible, decided] = attention::visibility(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
-  if (std::string words = by_another(mistakes::mask_of(model), decided, query, key); !words.empty())
+std::string describe_visibility(const Model& model, std::size_t sequence, std::size_t query,
+                                std::size_t key) {
+  const auto [visible, reason] = attention::visibility(model, sequence, query, key);
+  if (reason == VisibilityReason::by_hand) return visible ? "unmasked by hand" : "masked by hand";
+  if (std::string words = reason_words(mistakes::effective_mask(model), reason, query, key); !words.empty())
     return (visible ? "unmasked: " : "masked: ") + words;
   if (visible) return "unmasked";
-  if (!is_causal(model)) return "masked: " + moved_edge_words(model, query, key);
-  const std::int64_t place = attention::place_of_query(model, query);
+  if (!is_causal(model)) return "masked: " + shifted_mask_text(model, query, key);
+  const std::int64_t place = attention::aligned_query_position(model, query);
   std::string words = "masked: key " + to_string(key) + " comes after query " + to_string(query);
   if (place == static_cast<std::int64_t>(query)) return words;
   return words + (place < 0 ? ", which comes before every key"
@@ -244,7 +245,7 @@ std::string visibility_words(const Model& model, std::size_t sequence, std::size
 namespace {
 
 constexpr std::size_t max_cells = 4096;  // scanned for a sentence
-constexpr double as_good_as_hidden = -1e8, sum_tolerance = 1e-6;
+constexpr double masked_threshold = -1e8, sum_tolerance = 1e-6;
 
 bool present(const Model& m, Stage stage) {
   return attention::info(stage).present(m);
@@ -264,29 +265,31 @@ std::string capital(std::string words) {
   return words;
 }
 
-std::string making(const Model& m) {
-  struct Made {
+std::string describe_projections(const Model& m) {
+  struct ProjectionNames {
     Stage stage;
     const char *one, *many;
   };
-  constexpr std::array all{Made{Stage::queries, "a query", "queries"}, Made{Stage::keys, "a key", "keys"},
-                           Made{Stage::values, "a value", "values"}};
-  std::vector<std::string> asking, asked, given;
-  for (const Made& made : all) {
-    if (!present(m, made.stage)) continue;
-    if (is_given(m, made.stage))
-      given.emplace_back(made.many);
+  constexpr std::array all{ProjectionNames{Stage::queries, "a query", "queries"},
+                           ProjectionNames{Stage::keys, "a key", "keys"},
+                           ProjectionNames{Stage::values, "a value", "values"}};
+  std::vector<std::string> from_token, from_source, given;
+  for (const ProjectionNames& projection : all) {
+    if (!present(m, projection.stage)) continue;
+    if (is_given(m, projection.stage))
+      given.emplace_back(projection.many);
     else
-      (made.stage != Stage::queries && m.has_key_embeddings() ? asked : asking).emplace_back(made.one);
+      (projection.stage != Stage::queries && m.has_key_embeddings() ? from_source : from_token)
+          .emplace_back(projection.one);
   }
   std::string words;
-  if (!asking.empty() && m.projections) words = "Each token makes " + listed(asking);
-  if (!asking.empty() && !m.projections) {
-    for (std::string& one : asking) one.erase(0, 2);  // "a query" is its own query
-    words = "Each token is its own " + listed(asking);
+  if (!from_token.empty() && m.projections) words = "Each token makes " + listed(from_token);
+  if (!from_token.empty() && !m.projections) {
+    for (std::string& one : from_token) one.erase(0, 2);  // "a query" is its own query
+    words = "Each token is its own " + listed(from_token);
   }
-  if (!asked.empty())
-    words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(asked);
+  if (!from_source.empty())
+    words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(from_source);
   if (!given.empty()) words += (words.empty() ? capital(listed(given)) : "; " + listed(given)) + " are given";
   if (m.kv_heads() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
   if (present(m, Stage::rotated_queries)) words += "; RoPE rotates them";
@@ -294,26 +297,26 @@ std::string making(const Model& m) {
 }
 
 /// Describes which of the masked scores are masked, by whatever rule.
-std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_masking(const Model& m, const Trace& trace, std::size_t head) {
   if (!present(m, Stage::masked_scores)) return "";
   const auto& masked = trace.at(attention::Stage::masked_scores, head);
   if (masked.n_rows() * masked.n_cols() > max_cells) {
     const bool before = m.mask.is_before_softmax();
-    if (!m.mask.hides() || !before || !m.given.empty()) return "";
+    if (!m.mask.masks_keys() || !before || !m.given.empty()) return "";
     graph::Graph g = graph::attention(m);
     const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
-    return fill && fill->is_plainly_causal ? "; the future is masked" : "; some keys are masked";
+    return fill && fill->is_only_causal ? "; the future is masked" : "; some keys are masked";
   }
   bool any = false, future = true, past = true, lowered = false;
   for (std::size_t i = 0; i < masked.n_rows(); ++i) {
-    const std::int64_t place = attention::place_of_query(m, i);
+    const std::int64_t place = attention::aligned_query_position(m, i);
     for (std::size_t j = 0; j < masked.n_cols(); ++j) {
-      const bool hidden = masked(i, j) < as_good_as_hidden;
+      const bool is_masked = masked(i, j) < masked_threshold;
       const auto key = static_cast<std::int64_t>(j);
-      any = any || hidden;
-      future = future && hidden == (key > place);
-      past = past && hidden == (key < place);
-      lowered = lowered || (!hidden && trace.at(attention::Stage::mask)(i, j) == 0);
+      any = any || is_masked;
+      future = future && is_masked == (key > place);
+      past = past && is_masked == (key < place);
+      lowered = lowered || (!is_masked && trace.at(attention::Stage::mask)(i, j) == 0);
     }
   }
   const bool before = m.mask.is_before_softmax();
@@ -321,7 +324,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   return future ? "; the future is masked" : past ? "; the past is masked" : "; some keys are masked";
 }
 
-std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_scores(const Model& m, const Trace& trace, std::size_t head) {
   graph::Graph g = graph::attention(m);
   const auto* products = g.get<graph::DotProducts>(Stage::scores);
   std::string words = !products              ? "No query prefers any key"
@@ -332,10 +335,10 @@ std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
       words = stage == Stage::scores          ? "Scores are given"
               : stage == Stage::scaled_scores ? "Scaled scores are given"
                                               : "Masked scores are given";
-  return words + hidden_words(m, trace, head);
+  return words + describe_masking(m, trace, head);
 }
 
-std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_dropout(const Model& m, const Trace& trace, std::size_t head) {
   if (is_given(m, Stage::dropout_mask)) return "; the dropout mask is given";
   if (!m.dropout.active()) return "";
   graph::Graph g = graph::attention(m);
@@ -355,21 +358,21 @@ std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
                              : "";
 }
 
-std::string weighing(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_weights(const Model& m, const Trace& trace, std::size_t head) {
   using attention::MaskMethod;
   std::string words = is_given(m, Stage::weights) ? "Weights are given" : "Scores become weights";
-  if (!is_given(m, Stage::weights) && m.mask.hides()) {
+  if (!is_given(m, Stage::weights) && m.mask.masks_keys()) {
     if (m.mask.method == MaskMethod::renormalise) words += ", masked ones 0 and each row divided by its sum";
     if (m.mask.method == MaskMethod::zero_after_softmax) words += ", masked ones 0";
   }
-  if (const std::string sums = sum_words(trace, head); !sums.empty()) words += "; " + sums;
-  return words + dropping(m, trace, head);
+  if (const std::string sums = describe_row_sums(trace, head); !sums.empty()) words += "; " + sums;
+  return words + describe_dropout(m, trace, head);
 }
 
-std::string mixing(const Model& m) {
+std::string describe_output(const Model& m) {
   std::string words = "Weights mix the values";
   const graph::Graph g = graph::attention(m);
-  const graph::Layout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
+  const graph::HeadLayout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
   if (m.n_heads > 1)
     words += layout == &graph::untransposed  ? "; heads are combined without the transpose"
              : layout == &graph::interleaved ? "; heads are interleaved"
@@ -380,7 +383,7 @@ std::string mixing(const Model& m) {
   return words;
 }
 
-std::size_t typed_in(const Model& m, const Trace& trace, std::size_t head, int line) {
+std::size_t count_overridden(const Model& m, const Trace& trace, std::size_t head, int line) {
   return static_cast<std::size_t>(std::ranges::count_if(m.given.cells, [&](const attention::GivenCell& cell) {
     const auto& p = cell.place;
     return p.sequence == trace.sequence && attention::info(p.stage).line == line &&
@@ -390,7 +393,7 @@ std::size_t typed_in(const Model& m, const Trace& trace, std::size_t head, int l
 
 }  // namespace
 
-std::string sum_words(const Trace& trace, std::size_t head) {
+std::string describe_row_sums(const Trace& trace, std::size_t head) {
   const auto& weights = trace.at(attention::Stage::weights, head);
   if (weights.n_rows() * weights.n_cols() > max_cells || weights.n_rows() == 0) return "";
   const arma::mat& numbers = weights;
@@ -403,12 +406,12 @@ std::string sum_words(const Trace& trace, std::size_t head) {
   return "rows do not all sum to 1";
 }
 
-std::string line_words(const Model& model, const Trace& trace, std::size_t head, int line) {
-  std::string words = line == 1   ? making(model)
-                      : line == 2 ? meeting(model, trace, head)
-                      : line == 3 ? weighing(model, trace, head)
-                                  : mixing(model);
-  if (const std::size_t n = typed_in(model, trace, head, line); n > 0)
+std::string describe_line(const Model& model, const Trace& trace, std::size_t head, int line) {
+  std::string words = line == 1   ? describe_projections(model)
+                      : line == 2 ? describe_scores(model, trace, head)
+                      : line == 3 ? describe_weights(model, trace, head)
+                                  : describe_output(model);
+  if (const std::size_t n = count_overridden(model, trace, head, line); n > 0)
     words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " overridden";
   return words;
 }

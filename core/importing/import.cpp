@@ -50,28 +50,28 @@ std::string listed(const std::vector<std::string>& items) {
   return text::joined(first, ", ") + " and " + std::to_string(items.size() - max_listed) + " more";
 }
 
-std::string parts_text(const Account& account, const std::string& used, const std::string& none) {
+std::string parts_text(const ImportReport& import_report, const std::string& used, const std::string& none) {
   std::string text;
   add_part(text, "used", used);
-  add_part(text, "not computed", text::joined(account.not_supported, ", ", &NotSupported::words));
-  add_part(text, "assumed", account.assumed.empty() ? none : text::joined(account.assumed, ", "));
-  add_part(text, "not used", account.not_used.empty() ? none : listed(account.not_used));
+  add_part(text, "not computed", text::joined(import_report.not_supported, ", ", &UnsupportedFeature::words));
+  add_part(text, "assumed", import_report.assumed.empty() ? none : text::joined(import_report.assumed, ", "));
+  add_part(text, "not used", import_report.not_used.empty() ? none : listed(import_report.not_used));
   return text;
 }
 
 }  // namespace
 
-std::string reservations_text(const Account& account) {
-  return parts_text(account, "", "");
+std::string caveats_text(const ImportReport& import_report) {
+  return parts_text(import_report, "", "");
 }
 
-std::string account_text(const Account& account) {
-  return parts_text(account, text::joined(account.used, ", "), "nothing");
+std::string import_report_text(const ImportReport& import_report) {
+  return parts_text(import_report, text::joined(import_report.used, ", "), "nothing");
 }
 
-std::vector<std::string> not_supported_words(const Account& account) {
+std::vector<std::string> not_supported_words(const ImportReport& import_report) {
   std::vector<std::string> words;
-  for (const NotSupported& feature : account.not_supported) words.push_back(feature.words);
+  for (const UnsupportedFeature& feature : import_report.not_supported) words.push_back(feature.words);
   return words;
 }
 
@@ -79,31 +79,31 @@ std::string tensor_words(const formats::TensorInfo& info) {
   return info.name + " " + formats::shape_text(info.shape);
 }
 
-void note_unused(Account& account, const formats::TensorFile& file, const std::vector<std::string>& used,
-                 const std::string& prefix) {
+void note_unused(ImportReport& import_report, const formats::TensorFile& file,
+                 const std::vector<std::string>& used, const std::string& prefix) {
   std::vector<std::string> others;
   for (const formats::TensorInfo& info : file.tensors()) {
     const bool is_names = info.dtype == formats::Dtype::text && info.name == "tokens";
     if (is_names || std::ranges::find(used, info.name) != used.end()) continue;
-    (info.name.starts_with(prefix) ? account.not_used : others).push_back(tensor_words(info));
+    (info.name.starts_with(prefix) ? import_report.not_used : others).push_back(tensor_words(info));
   }
-  if (others.size() == 1) account.not_used.push_back(others.front());
+  if (others.size() == 1) import_report.not_used.push_back(others.front());
   if (others.size() > 1)
-    account.not_used.push_back(std::to_string(others.size()) + " tensors of other parts");
+    import_report.not_used.push_back(std::to_string(others.size()) + " tensors of other parts");
 }
 
-void require_ignored(const Account& account, const std::vector<std::string>& ignored,
+void require_ignored(const ImportReport& import_report, const std::vector<std::string>& ignored,
                      const std::string& place) {
-  std::vector<NotSupported> refused;
-  for (const NotSupported& feature : account.not_supported) {
+  std::vector<UnsupportedFeature> refused;
+  for (const UnsupportedFeature& feature : import_report.not_supported) {
     const auto is_named = [&](const std::string& name) { return name == feature.name || name == "all"; };
     if (std::ranges::none_of(ignored, is_named)) refused.push_back(feature);
   }
   if (refused.empty()) return;
   throw Error(place + "expected attention without " +
-              text::joined(refused, ", ", &NotSupported::words, " and ") +
-              ", which cannot be computed yet; --ignore " + text::joined(refused, ",", &NotSupported::name) +
-              " opens it without them");
+              text::joined(refused, ", ", &UnsupportedFeature::words, " and ") +
+              ", which cannot be computed yet; --ignore " +
+              text::joined(refused, ",", &UnsupportedFeature::name) + " opens it without them");
 }
 
 void refuse_layer(const TensorFile& file, const Choices& choices) {
@@ -117,7 +117,7 @@ std::pair<std::string, std::string> owner_and_last(const std::string& name) {
   return {last == name.npos ? "" : name.substr(0, last), name.substr(last + 1)};
 }
 
-std::string names_to_ignore() {
+std::string ignorable_names() {
   return text::joined(formats::checkpoints::features(), ", ", &formats::checkpoints::Feature::name);
 }
 
@@ -126,17 +126,18 @@ bool can_be_ignored(const std::string& name) {
                                               [&](const auto& feature) { return name == feature.name; });
 }
 
-Account account_of_given(const attention::Model& model, const std::vector<formats::GivenTensor>& given) {
+ImportReport given_stages_report(const attention::Model& model,
+                                 const std::vector<formats::StageFile>& given) {
   using attention::Stage;
-  Account account;
-  for (const formats::GivenTensor& tensor : given)
-    account.used.push_back(tensor.source + " as " + tensor.stage);
-  if (model.given.find(Stage::weights)) return account;
+  ImportReport import_report;
+  for (const formats::StageFile& tensor : given)
+    import_report.used.push_back(tensor.source + " as " + tensor.stage);
+  if (model.given.find(Stage::weights)) return import_report;
   if (!model.given.find(Stage::masked_scores))
-    account.assumed.push_back("not causal: every key is attended to");
+    import_report.assumed.push_back("not causal: every key is attended to");
   if (!model.given.find(Stage::masked_scores) && !model.given.find(Stage::scaled_scores))
-    account.assumed.push_back(scale_words(model));
-  return account;
+    import_report.assumed.push_back(scale_words(model));
+  return import_report;
 }
 
 std::string scale_words(const attention::Model& model) {
@@ -175,14 +176,14 @@ std::string row_sums_note(const attention::Model& model) {
 }
 
 void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
-                       const std::optional<bool>& said, Account& account) {
-  if (said) return;
+                       const std::optional<bool>& header_choice, ImportReport& import_report) {
+  if (header_choice) return;
   if (const std::string words = index_header_words(file, tensor); !words.empty())
-    account.assumed.push_back(words +
-                              ", is a row of numbers and no names of columns (--first-line says which)");
+    import_report.assumed.push_back(
+        words + ", is a row of numbers and no names of columns (--first-line says which)");
 }
 
-const TensorInfo* usual_embeddings(const TensorFile& file) {
+const TensorInfo* guess_embeddings(const TensorFile& file) {
   for (const char* known : names_of_embeddings)
     if (const TensorInfo* info = file.find(known); info && can_be_embeddings(*info)) return info;
   const auto& all = file.tensors();
@@ -193,7 +194,7 @@ const TensorInfo* usual_embeddings(const TensorFile& file) {
 }
 
 std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
-                                   const core::Token& progress) {
+                                   const core::StopToken& progress) {
   const TensorInfo* texts = file.find("tokens");
   if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
     return file.read("tokens", {}, progress).texts;
@@ -222,7 +223,7 @@ std::string some_names(const TensorFile& file) {
 
 const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
   if (!name.empty()) return file.info(name);
-  if (const TensorInfo* info = usual_embeddings(file)) return *info;
+  if (const TensorInfo* info = guess_embeddings(file)) return *info;
   fail(file, "expected a tensor called embeddings, or one to be chosen among " + some_names(file));
 }
 
@@ -231,14 +232,15 @@ bool is_named(const TensorInfo& info, std::span<const char* const> names) {
 }
 
 /// Notes that attention reads the output of the norm, while a tensor may be from before it.
-void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
+void note_norm(const TensorInfo& info, bool norm_before, ImportReport& import_report) {
   if (!norm_before || is_named(info, names_after_the_norm)) return;
   if (is_named(info, names_before_the_norm))
-    account.assumed.push_back(info.name +
-                              " enters attention as it is, though it seems to come before the layer norm, "
-                              "which is not computed");
+    import_report.assumed.push_back(
+        info.name +
+        " enters attention as it is, though it seems to come before the layer norm, "
+        "which is not computed");
   else
-    account.assumed.push_back(info.name + " is the input of attention, after the layer norm");
+    import_report.assumed.push_back(info.name + " is the input of attention, after the layer norm");
 }
 
 arma::mat sampled_embeddings(std::size_t d_in) {
@@ -247,11 +249,11 @@ arma::mat sampled_embeddings(std::size_t d_in) {
 }
 
 /// Returns the sequences in a tensor of a file: [tokens, d_model], or a batch of these; without a name, that
-/// of usual_embeddings().
+/// of guess_embeddings().
 ///
 /// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers.
 std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
-                                               const core::Token& progress) {
+                                               const core::StopToken& progress) {
   const TensorInfo& info = find_embeddings(file, name);
   if (!can_be_embeddings(info))
     fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
@@ -275,8 +277,8 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
 /// Returns the sequences for a checkpoint's attention with d_in columns, chosen or else sampled; adds to the
 /// result which they are and what is assumed about them.
 std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
-                                                std::size_t d_in, bool norm_before, Imported& result,
-                                                const core::Token& progress) {
+                                                std::size_t d_in, bool norm_before, ImportResult& result,
+                                                const core::StopToken& progress) {
   if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
     result.notes.push_back("No embeddings were given: " + std::to_string(n_sampled_tokens) +
                            " tokens of standard normal numbers (seed 123) stand for them.");
@@ -291,9 +293,9 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
                    " columns, as many as the projections have inputs, got " + std::to_string(n_columns));
   const TensorInfo& info = find_embeddings(file, choices.embeddings_tensor);
   const std::string from = is_other ? " of " + file.path().filename().string() : "";
-  result.account.used.push_back(tensor_words(info) + from + " as embeddings");
-  note_norm(info, norm_before, result.account);
-  if (is_other) note_index_header(file, file.read(info.name, {}, progress), {}, result.account);
+  result.import_report.used.push_back(tensor_words(info) + from + " as embeddings");
+  note_norm(info, norm_before, result.import_report);
+  if (is_other) note_index_header(file, file.read(info.name, {}, progress), {}, result.import_report);
   return sequences;
 }
 
@@ -303,7 +305,8 @@ constexpr std::array names_of_sources{"encoder_hidden_states", "encoder_last_hid
 /// Reads the cross-attention source from the encoder states next to the embeddings, if there are some. Throws
 /// core::Error, "FILE: …", when it does not have d_source columns or the number of sequences differs.
 void read_source(const TensorFile& checkpoint, const Choices& choices,
-                 const attention::Projections& projections, Imported& result, const core::Token& progress) {
+                 const attention::Projections& projections, ImportResult& result,
+                 const core::StopToken& progress) {
   const TensorFile file =
       choices.embeddings.empty() ? checkpoint : formats::open_tensors(choices.embeddings, progress);
   const auto& all = file.tensors();
@@ -312,8 +315,8 @@ void read_source(const TensorFile& checkpoint, const Choices& choices,
   });
   if (found == all.end()) {
     const checkpoints::Feature& feature = checkpoints::feature_named("source");
-    result.account.not_supported.push_back({feature.name, feature.words});
-    if (choices.ignored) require_ignored(result.account, *choices.ignored, file.place());
+    result.import_report.not_supported.push_back({feature.name, feature.words});
+    if (choices.ignored) require_ignored(result.import_report, *choices.ignored, file.place());
     return;
   }
   auto sources = embeddings_in(file, found->name, progress);
@@ -326,46 +329,47 @@ void read_source(const TensorFile& checkpoint, const Choices& choices,
     sequences[k].key_tokens = attention::numbered_tokens(sources[k].embeddings->n_rows);
     sequences[k].key_embeddings = sources[k].embeddings;
   }
-  std::erase_if(result.account.assumed,
+  std::erase_if(result.import_report.assumed,
                 [](const std::string& words) { return words.starts_with("keys and values of"); });
-  result.account.used.push_back(tensor_words(*found) + " as what keys and values are made of");
+  result.import_report.used.push_back(tensor_words(*found) + " as what keys and values are made of");
 }
 
 /// Makes a model of embeddings alone, which are its queries, keys and values.
-Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+ImportResult import_embeddings(const TensorFile& file, const Choices& choices,
+                               const core::StopToken& progress) {
   const TensorInfo* info =
-      choices.embeddings_tensor.empty() ? usual_embeddings(file) : &file.info(choices.embeddings_tensor);
+      choices.embeddings_tensor.empty() ? guess_embeddings(file) : &file.info(choices.embeddings_tensor);
   if (!info)
     fail(file,
          "expected a session, a checkpoint of a known layout, stages of attention (weights, scores, or "
          "queries and keys) or embeddings, and none of the names tells which these are: " +
              some_names(file));
   refuse_layer(file, choices);
-  Imported result;
-  Account& account = result.account;
+  ImportResult result;
+  ImportReport& import_report = result.import_report;
   result.model.sequences = embeddings_in(file, info->name, progress);
   result.model.n_heads = choices.n_heads.value_or(1);
   result.notes.push_back(
       "There are no projections of a known layout in the file: queries, keys and values are the embeddings.");
   const Tensor whole = file.read(info->name, {}, progress);
-  account.used.push_back(tensor_words(*info) + " as embeddings");
-  if (!whole.row_labels.empty()) account.used.push_back("the first column as tokens");
-  if (choices.n_heads) account.used.push_back(text::counted(*choices.n_heads, "head") + ", as said");
+  import_report.used.push_back(tensor_words(*info) + " as embeddings");
+  if (!whole.row_labels.empty()) import_report.used.push_back("the first column as tokens");
+  if (choices.n_heads) import_report.used.push_back(text::counted(*choices.n_heads, "head") + ", as said");
   if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))
-    account.assumed.push_back("that " + info->name + " is embeddings");
-  if (!choices.n_heads) account.assumed.push_back("1 head");
-  account.assumed.push_back("causal");
+    import_report.assumed.push_back("that " + info->name + " is embeddings");
+  if (!choices.n_heads) import_report.assumed.push_back("1 head");
+  import_report.assumed.push_back("causal");
   attention::require_within_limits(result.model, file.place());
-  account.assumed.push_back(scale_words(result.model));
-  note_index_header(file, whole, choices.has_header_line, account);
-  note_unused(account, file, {info->name}, "");
+  import_report.assumed.push_back(scale_words(result.model));
+  note_index_header(file, whole, choices.has_header_line, import_report);
+  note_unused(import_report, file, {info->name}, "");
   return result;
 }
 
 constexpr checkpoints::Naming naming_by_hand{"by_hand", "projections named by hand", "", true};
 
 /// Returns a layer with projections named by hand; the rest comes from the known layer that they belong to.
-Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::Mapping& mapping) {
+Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::ProjectionMapping& mapping) {
   const std::string weight = mapping.query.weights.empty() ? "" : mapping.query.weights.front();
   Layer layer{"", &naming_by_hand, mapping, 0};
   for (const Layer& known : layers)
@@ -375,22 +379,22 @@ Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::Mapping
   return layer;
 }
 
-void add_names(std::vector<std::string>& names, const checkpoints::Source& source) {
+void add_names(std::vector<std::string>& names, const checkpoints::ProjectionSource& source) {
   for (const auto& each : {source.weights, source.biases})
     for (const std::string& name : each)
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
-std::vector<std::string> tensors_of(const checkpoints::Mapping& mapping, bool has_output) {
+std::vector<std::string> tensors_of(const checkpoints::ProjectionMapping& mapping, bool has_output) {
   std::vector<std::string> names;
   for (const auto* source : {&mapping.query, &mapping.key, &mapping.value}) add_names(names, *source);
   if (has_output && mapping.output) add_names(names, *mapping.output);
   return names;
 }
 
-void add_not_supported(Account& account, const LayerRules& rules) {
+void add_not_supported(ImportReport& import_report, const LayerRules& rules) {
   for (const checkpoints::Feature* feature : rules.not_supported)
-    account.not_supported.push_back({feature->name, feature->words});
+    import_report.not_supported.push_back({feature->name, feature->words});
 }
 
 /// Returns "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
@@ -426,25 +430,25 @@ void require_known_type(const LayerRules& rules, const std::vector<std::string>&
 }
 
 /// Makes a model from a layer of a checkpoint, or from projections named by hand.
-Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers, const Choices& choices,
-                           const core::Token& progress) {
-  const checkpoints::Config config = checkpoints::sibling_config(file.path(), choices.settings.as_type);
+ImportResult import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers,
+                               const Choices& choices, const core::StopToken& progress) {
+  const checkpoints::Config config = checkpoints::sibling_config(file.path(), choices.settings.type_override);
   const Layer layer =
       choices.mapping
           ? layer_by_hand(layers, *choices.mapping)
           : checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
-  LayerRules rules = checkpoints::rules_of(file.tensors(), layer, config, file.place(),
-                                           choices.ignored.value_or(std::vector<std::string>()));
+  LayerRules rules = checkpoints::infer_layer_rules(file.tensors(), layer, config, file.place(),
+                                                    choices.ignored.value_or(std::vector<std::string>()));
   if (choices.mapping) rules.mapping = *choices.mapping;
-  Imported result;
-  Account& account = result.account;
-  add_not_supported(account, rules);
+  ImportResult result;
+  ImportReport& import_report = result.import_report;
+  add_not_supported(import_report, rules);
   if (choices.ignored) require_known_type(rules, *choices.ignored, file.place());
   if (choices.ignored)
-    require_ignored(account, *choices.ignored,
+    require_ignored(import_report, *choices.ignored,
                     file.place() + layer.prefix + (layer.prefix.empty() ? "" : ": "));
 
-  const auto heads = checkpoints::heads_of(file, layer, rules, choices.n_heads);
+  const auto heads = checkpoints::resolve_head_count(file, layer, rules, choices.n_heads);
   checkpoints::Attention read = checkpoints::read_attention(file, rules.mapping, heads, progress);
   result.notes = std::move(read.notes);
   attention::Model& model = result.model;
@@ -455,7 +459,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   // Checked before embeddings are sampled for it.
   attention::require_size({.d_model = d_in, .d_out = d_out, .n_heads = read.n_heads, .projections = true},
                           file.place());
-  model.scale = checkpoints::scale_of(rules, config, layer, d_head);
+  model.scale = checkpoints::layer_scale(rules, config, layer, d_head);
   model.additions =
       checkpoints::read_additions(file, rules, model.n_heads, model.kv_heads(), d_head, progress);
   model.projections = std::move(read.projections);
@@ -464,20 +468,21 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
 
   std::vector<std::string> used = tensors_of(rules.mapping, model.projections->output.has_value());
   std::ranges::copy(rules.tensors(), std::back_inserter(used));
-  account.used.push_back(weights_words(file, layer, used));
-  account.used.push_back(heads_words(model.n_heads, choices, rules, layer));
+  import_report.used.push_back(weights_words(file, layer, used));
+  import_report.used.push_back(heads_words(model.n_heads, choices, rules, layer));
   if (model.n_kv_heads)
-    account.used.push_back(std::to_string(*model.n_kv_heads) + " of keys and values, which the others share");
-  account.used.insert(account.used.end(), rules.known.begin(), rules.known.end());
-  account.assumed = rules.assumed;
+    import_report.used.push_back(std::to_string(*model.n_kv_heads) +
+                                 " of keys and values, which the others share");
+  import_report.used.insert(import_report.used.end(), rules.known.begin(), rules.known.end());
+  import_report.assumed = rules.assumed;
   model.sequences = embeddings_for(file, choices, d_in, rules.norm_before, result, progress);
   if (rules.is_cross && !(choices.embeddings.empty() && choices.embeddings_tensor.empty()))
     read_source(file, choices, *model.projections, result, progress);
   const bool is_configured = !config.model_type.empty() || !config.parts.empty();
-  (is_configured ? account.used : account.assumed).push_back(scale_words(model));
+  (is_configured ? import_report.used : import_report.assumed).push_back(scale_words(model));
   if (!choices.embeddings_tensor.empty() && choices.embeddings.empty())
     used.push_back(choices.embeddings_tensor);
-  note_unused(account, file, used, layer.prefix);
+  note_unused(import_report, file, used, layer.prefix);
   attention::require_within_limits(model, file.place());
   return result;
 }
@@ -486,19 +491,19 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
 
 ExpectedLayer expected_of_layer(const TensorFile& file, const Layer& layer,
                                 const checkpoints::Config& config) {
-  const LayerRules rules = checkpoints::rules_of(file.tensors(), layer, config, file.place());
+  const LayerRules rules = checkpoints::infer_layer_rules(file.tensors(), layer, config, file.place());
   ExpectedLayer expected{{}, rules.heads.n};
   if (layer.n_heads > 0) expected.n_heads = layer.n_heads;
-  Account& account = expected.account;
-  add_not_supported(account, rules);
-  account.used = rules.known;
-  account.assumed = rules.assumed;
+  ImportReport& import_report = expected.import_report;
+  add_not_supported(import_report, rules);
+  import_report.used = rules.known;
+  import_report.assumed = rules.assumed;
   return expected;
 }
 
 bool is_session(const std::filesystem::path& path) {
   if (formats::is_index_of_tensors(path)) return false;
-  const std::string begin = system::read_begin(path, 4096);
+  const std::string begin = system::read_prefix(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   // A binary file may begin like this by chance, through its length, but no text has a zero byte.
   if (begin.find('\0') != begin.npos) return false;
@@ -507,31 +512,32 @@ bool is_session(const std::filesystem::path& path) {
   return character == '{' || (path.extension() == ".json" && character != '[');
 }
 
-void apply(const Settings& settings, Imported& imported, const std::string& place) {
+void apply(const Settings& settings, ImportResult& imported, const std::string& place) {
   attention::Model& model = imported.model;
-  Account& account = imported.account;
-  const auto say = [&](const std::string& words, const char* instead_of) {
-    std::erase_if(account.assumed, [&](const std::string& assumed) {
+  ImportReport& import_report = imported.import_report;
+  const auto record_setting = [&](const std::string& words, const char* instead_of) {
+    std::erase_if(import_report.assumed, [&](const std::string& assumed) {
       return assumed.find(instead_of) != assumed.npos && assumed.find("--heads") == assumed.npos;
     });
-    account.used.push_back(words + ", as said");
+    import_report.used.push_back(words + ", as said");
   };
   if (settings.causal) {
     model.mask.causal = *settings.causal;
-    say(*settings.causal ? "causal" : "not causal", "causal");
+    record_setting(*settings.causal ? "causal" : "not causal", "causal");
   }
   if (settings.scale) {
     model.scale = {attention::ScaleRule::factor, *settings.scale};
-    say(scale_words(model), "scale");
+    record_setting(scale_words(model), "scale");
   }
   if (settings.rotary) {
     model.additions.positions.rotary = settings.rotary;
-    std::erase_if(account.not_supported, [](const NotSupported& each) { return each.name == "rotary"; });
-    say("rotary base " + text::number_text(settings.rotary->base), "rotary");
+    std::erase_if(import_report.not_supported,
+                  [](const UnsupportedFeature& each) { return each.name == "rotary"; });
+    record_setting("rotary base " + text::number_text(settings.rotary->base), "rotary");
   }
   if (settings.window) {
     model.mask.window.left = *settings.window - 1;
-    say("a window of " + text::counted(*settings.window, "key"), "window");
+    record_setting("a window of " + text::counted(*settings.window, "key"), "window");
   }
   if (settings.n_kv_heads && model.projections && model.kv_heads() != *settings.n_kv_heads)
     throw Error(place + "expected " + text::counted(*settings.n_kv_heads, "KV head") + ", got " +
@@ -552,8 +558,8 @@ void refuse_checkpoint_as_stages(const TensorFile& file, const Choices& choices)
     fail(file, "expected a checkpoint of a known layout, got one of model_type \"" + type + "\"");
 }
 
-Imported import_without_settings(const TensorFile& file, const Choices& choices,
-                                 const core::Token& progress) {
+ImportResult import_without_settings(const TensorFile& file, const Choices& choices,
+                                     const core::StopToken& progress) {
   checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto has_queries = [](const StageLayer& layer) {
@@ -566,30 +572,30 @@ Imported import_without_settings(const TensorFile& file, const Choices& choices,
   if (!choices.embeddings_tensor.empty()) return import_embeddings(file, choices, progress);
   const auto found = find_stages(file, progress);
   const bool has_stages = !choices.stages.empty() || std::ranges::any_of(found, [](const StageLayer& layer) {
-    return !usual_stages(layer).empty();
+    return !default_stages(layer).empty();
   });
   if (!has_stages) return import_embeddings(file, choices, progress);
   refuse_checkpoint_as_stages(file, choices);
-  Imported result = import_stages(file, found, choices, progress);
+  ImportResult result = import_stages(file, found, choices, progress);
   attention::require_within_limits(result.model, file.place());
   return result;
 }
 
 }  // namespace
 
-Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+ImportResult import_tensors(const TensorFile& file, const Choices& choices, const core::StopToken& progress) {
   if (choices.has_header_line == true) {
     Choices rest = choices;
     rest.has_header_line = false;
     return import_tensors(with_index_header_as_names(file, progress), rest, progress);
   }
-  Imported result = import_without_settings(file, choices, progress);
+  ImportResult result = import_without_settings(file, choices, progress);
   if (choices.settings != Settings()) apply(choices.settings, result, file.place());
   return result;
 }
 
-std::vector<std::string> layers_in(const TensorFile& file, const Choices& choices,
-                                   const core::Token& progress) {
+std::vector<std::string> layer_names(const TensorFile& file, const Choices& choices,
+                                     const core::StopToken& progress) {
   std::vector<std::string> names;
   if (choices.mapping) return names;
   const auto layers = checkpoints::find_layers(file.tensors());
@@ -603,26 +609,27 @@ std::vector<std::string> layers_in(const TensorFile& file, const Choices& choice
     for (const StageLayer& layer : found) names.push_back(layer.name);
     return names;
   }
-  const auto stages = found.empty() ? choices.stages : usual_stages(found.front());
+  const auto stages = found.empty() ? choices.stages : default_stages(found.front());
   const bool is_batch = counts_sequences(file, stages, found.empty() ? "" : found.front().name, choices);
-  const std::size_t n = layers_within(file, stages, is_batch);
+  const std::size_t n = count_layers(file, stages, is_batch);
   for (std::size_t k = 0; k < n; ++k) names.push_back("");
   return names;
 }
 
-Imported import_file(const std::filesystem::path& path, const Choices& choices, const core::Token& progress) {
+ImportResult import_file(const std::filesystem::path& path, const Choices& choices,
+                         const core::StopToken& progress) {
   if (is_session(path)) {
-    if (choices.says_something())
+    if (choices.has_choices())
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
-    formats::Session session = formats::load_session(path, choices.elsewhere);
-    Imported imported{std::move(session.model), {}, std::move(session.view), {}};
+    formats::Session session = formats::load_session(path, choices.untrusted_paths);
+    ImportResult imported{std::move(session.model), {}, std::move(session.view), {}};
     for (std::string& words : session.left_out)
-      imported.account.not_supported.push_back({"", std::move(words)});
-    imported.account.assumed = std::move(session.assumed);
+      imported.import_report.not_supported.push_back({"", std::move(words)});
+    imported.import_report.assumed = std::move(session.assumed);
     return imported;
   }
   const TensorFile file = formats::open_tensors(path, progress);
-  Imported result = import_tensors(file, choices, progress);
+  ImportResult result = import_tensors(file, choices, progress);
   result.notes.insert(result.notes.begin(), file.notes().begin(), file.notes().end());
   return result;
 }

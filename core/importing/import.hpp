@@ -15,36 +15,36 @@
 namespace core::importing {
 
 /// A feature of a model that this program does not compute.
-struct NotSupported {
+struct UnsupportedFeature {
   std::string name;   ///< as --ignore names it: "rotary"
   std::string words;  ///< "rotary positions"
-  friend bool operator==(const NotSupported&, const NotSupported&) = default;
+  friend bool operator==(const UnsupportedFeature&, const UnsupportedFeature&) = default;
 };
 
 /// How a file was used: the parts used and not used, assumptions where nothing is said, and features that are
 /// not computed. A few words each: "attn_mask [6, 6]", "causal".
-struct Account {
+struct ImportReport {
   std::vector<std::string> used, not_used, assumed;
-  std::vector<NotSupported> not_supported;
-  friend bool operator==(const Account&, const Account&) = default;
+  std::vector<UnsupportedFeature> not_supported;
+  friend bool operator==(const ImportReport&, const ImportReport&) = default;
 };
 
 /// Returns "not computed: rotary positions; assumed: causal; not used: attn_mask [6, 6]", or "" when all of
 /// these are empty.
-std::string reservations_text(const Account& account);
+std::string caveats_text(const ImportReport& import_report);
 
 /// Returns the same after "used: …", on one line, with "nothing" where nothing was assumed or left unused.
-std::string account_text(const Account& account);
+std::string import_report_text(const ImportReport& import_report);
 
 /// Returns the words of the features that are not supported.
-std::vector<std::string> not_supported_words(const Account& account);
+std::vector<std::string> not_supported_words(const ImportReport& import_report);
 
 /// Returns the names that may be ignored, "rotary, relative, …"; whether a name is one of them, or "all".
-std::string names_to_ignore();
+std::string ignorable_names();
 bool can_be_ignored(const std::string& name);
 
 /// Returns the account of a model that has only given stages, all from files.
-Account account_of_given(const attention::Model& model, const std::vector<formats::GivenTensor>& given);
+ImportReport given_stages_report(const attention::Model& model, const std::vector<formats::StageFile>& given);
 
 /// Returns a note if rows of given weights do not sum to 1, else "".
 std::string row_sums_note(const attention::Model& model);
@@ -63,42 +63,44 @@ struct Settings {
   std::optional<positions::Rotary> rotary;
   std::optional<std::size_t> window;  ///< largest number of keys per query: its own and those before it
   std::optional<std::size_t> n_kv_heads;
-  std::string as_type = {};  ///< model_type to assume for a checkpoint, instead of that of config.json, or ""
+  std::string type_override =
+      {};  ///< model_type to assume for a checkpoint, instead of that of config.json, or ""
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
 /// The user's choices for opening a file; anything else is detected.
 struct Choices {
   std::string layer = {};  ///< by number from 0 or by name; empty is the first
-  std::optional<formats::checkpoints::Mapping> mapping = {};  ///< by hand, instead of a known layout
+  std::optional<formats::checkpoints::ProjectionMapping> mapping =
+      {};  ///< by hand, instead of a known layout
   std::optional<std::size_t> n_heads = {};
-  std::filesystem::path embeddings = {};         ///< a file of tensors next to the checkpoint, or empty
-  std::vector<formats::GivenTensor> given = {};  ///< stages given by other files, for a model of any kind
-  std::string embeddings_tensor = {};            ///< the tensor of that file, or of the file itself
-  std::vector<StageSource> stages = {};          ///< of the file itself, by hand, not detected
+  std::filesystem::path embeddings = {};       ///< a file of tensors next to the checkpoint, or empty
+  std::vector<formats::StageFile> given = {};  ///< stages given by other files, for a model of any kind
+  std::string embeddings_tensor = {};          ///< the tensor of that file, or of the file itself
+  std::vector<StageSource> stages = {};        ///< of the file itself, by hand, not detected
   std::optional<bool> has_header_line = {};  ///< whether a table's first line 0, 1, 2 … is names, not numbers
   bool first_axis_is_batch = false;          ///< of stages of four dimensions; if false it counts layers
   bool computes_stages = false;              ///< uses only queries, keys and values where the file has them
   Settings settings = {};
   /// Features that may be ignored, by name, or "all"; without a list all may, with a note.
   std::optional<std::vector<std::string>> ignored = {};
-  UntrustedPaths elsewhere = UntrustedPaths::refused;  ///< whether a session may name files elsewhere
-  bool says_something() const {
+  UntrustedPaths untrusted_paths = UntrustedPaths::refused;  ///< whether a session may name files elsewhere
+  bool has_choices() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
            has_header_line || settings != Settings();
   }
 };
 
 /// A model made from a file, with notes for the user, a sentence each.
-struct Imported {
+struct ImportResult {
   attention::Model model;
   std::vector<std::string> notes;
   std::string view;  ///< of a session: its saved view
-  Account account = {};
+  ImportReport import_report = {};
 };
 
 /// Applies settings to a model and its account. Throws core::Error, "PLACE…", where they do not fit.
-void apply(const Settings& settings, Imported& imported, const std::string& place);
+void apply(const Settings& settings, ImportResult& imported, const std::string& place);
 
 /// Returns whether the file begins like a session, or has a JSON extension, and so is read as one.
 bool is_session(const std::filesystem::path& path);
@@ -108,11 +110,12 @@ bool is_session(const std::filesystem::path& path);
 ///
 /// Missing embeddings become eight tokens of standard normal numbers, with a note. Throws core::Error, one
 /// line that names the file and the missing choice.
-Imported import_tensors(const formats::TensorFile& file, const Choices& choices, const core::Token& progress);
+ImportResult import_tensors(const formats::TensorFile& file, const Choices& choices,
+                            const core::StopToken& progress);
 
 /// The expected result for a layer of a checkpoint, according to names and its configuration.
 struct ExpectedLayer {
-  Account account;
+  ImportReport import_report;
   std::optional<std::size_t> n_heads;
 };
 /// Returns it. Throws core::Error.
@@ -120,15 +123,16 @@ ExpectedLayer expected_of_layer(const formats::TensorFile& file, const formats::
                                 const formats::checkpoints::Config& config);
 
 /// Returns the layers for Choices::layer, by name or number; fewer than two leave no choice.
-std::vector<std::string> layers_in(const formats::TensorFile& file, const Choices& choices,
-                                   const core::Token& progress);
+std::vector<std::string> layer_names(const formats::TensorFile& file, const Choices& choices,
+                                     const core::StopToken& progress);
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
-Imported import_file(const std::filesystem::path& path, const Choices& choices, const core::Token& progress);
+ImportResult import_file(const std::filesystem::path& path, const Choices& choices,
+                         const core::StopToken& progress);
 
 /// Returns the tensor of a file whose name says that it is embeddings, or else the only one with two or three
 /// axes; or nullptr.
-const formats::TensorInfo* usual_embeddings(const formats::TensorFile& file);
+const formats::TensorInfo* guess_embeddings(const formats::TensorFile& file);
 
 /// The stages of one layer that a file has, by the names of its tensors.
 struct StageLayer {
@@ -140,21 +144,21 @@ struct StageLayer {
 ///
 /// A file of one tensor, or of several of one shape, under meaningless names holds weights if its first
 /// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.
-std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core::Token& progress);
+std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core::StopToken& progress);
 
 /// Returns the stages that are given by default: weights, or else the last scores, or else queries and keys;
 /// with values if there are some. None when the file holds none of them.
-std::vector<StageSource> usual_stages(const StageLayer& layer);
+std::vector<StageSource> default_stages(const StageLayer& layer);
 
 /// Returns the number of layers that the first axis counts, in [layers, heads, rows, columns] or [layers,
 /// sequences, heads, rows, columns]; 0 when it counts none.
 ///
 /// Throws core::Error when the tensors differ in it.
-std::size_t layers_within(const formats::TensorFile& file, const std::vector<StageSource>& stages,
-                          bool first_axis_is_batch);
+std::size_t count_layers(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                         bool first_axis_is_batch);
 
 /// Returns the expected account for those stages of a layer, according to the names in the file.
-Account expected_of_stages(const formats::TensorFile& file, const std::vector<StageSource>& stages,
-                           const std::string& layer);
+ImportReport expected_of_stages(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                                const std::string& layer);
 
 }  // namespace core::importing

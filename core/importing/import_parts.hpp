@@ -10,11 +10,11 @@ std::string tensor_words(const formats::TensorInfo& info);
 
 /// Notes the tensors of a file that were not used: those with the prefix one by one, several others only by
 /// their number.
-void note_unused(Account& account, const formats::TensorFile& file, const std::vector<std::string>& used,
-                 const std::string& prefix);
+void note_unused(ImportReport& import_report, const formats::TensorFile& file,
+                 const std::vector<std::string>& used, const std::string& prefix);
 
 /// Throws core::Error, "PLACEexpected …", when an unsupported feature may not be ignored.
-void require_ignored(const Account& account, const std::vector<std::string>& ignored,
+void require_ignored(const ImportReport& import_report, const std::vector<std::string>& ignored,
                      const std::string& place);
 
 /// Throws core::Error when a layer was chosen though the file has none.
@@ -28,11 +28,11 @@ std::string scale_words(const attention::Model& model);
 
 /// Returns the texts of a tensor "tokens" of that length in the file, or else "0", "1", …
 std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
-                                   const core::Token& progress);
+                                   const core::StopToken& progress);
 
 /// Notes that the first line 0, 1, 2 … of a table was read as numbers, unless the user said what it is.
 void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
-                       const std::optional<bool>& said, Account& account);
+                       const std::optional<bool>& header_choice, ImportReport& import_report);
 
 /// Returns whether a first axis of four counts the sequences of a batch and not layers: by the user's choice,
 /// or because no layer was chosen and a mask next to the stages has as many sequences.
@@ -40,7 +40,7 @@ bool counts_sequences(const formats::TensorFile& file, const std::vector<StageSo
                       const std::string& layer, const Choices& choices);
 
 /// Makes a model in which stages of one layer are given, without anything before them. Throws core::Error.
-Imported import_stages(const formats::TensorFile& file, const std::vector<StageLayer>& found,
-                       const Choices& choices, const core::Token& progress);
+ImportResult import_stages(const formats::TensorFile& file, const std::vector<StageLayer>& found,
+                           const Choices& choices, const core::StopToken& progress);
 
 }  // namespace core::importing

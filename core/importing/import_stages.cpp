@@ -36,7 +36,7 @@ constexpr double masked_score = -1e4;         // finite numbers that replace −
 constexpr double same_factor = 0.01;          // relative
 
 /// A layer along a first axis that counts layers; n is 0 if there is no such axis.
-struct LayerOf {
+struct LayerIndex {
   std::size_t index = 0, n = 0;
 };
 
@@ -54,13 +54,13 @@ std::optional<Stage> givable(const std::string& base) {
 }
 
 std::optional<ParsedName> stage_by_name(const std::string& name) {
-  const check::Name parts = check::split_name(name);
+  const check::NameParts parts = check::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
     const auto [owner, last] = owner_and_last(parts.base);
     return ParsedName{*stage, owner, parts.head};
   }
-  for (const auto& [base, number, is_parted, behind] : check::without_numbers(name))
+  for (const auto& [base, number, is_separate, suffix] : check::split_numbers(name))
     if (const auto stage = givable(base)) return ParsedName{*stage, number, {}};
   return std::nullopt;
 }
@@ -73,17 +73,17 @@ bool can_be_a_stage(const TensorInfo& info) {
 /// Returns whether all rows sum to 1, ignoring rows of zeros, such as padding, unless all rows are zero.
 bool sums_to_one(const Tensor& tensor) {
   const std::size_t n = tensor.shape.back();
-  bool a_row_counts = false;
+  bool has_nonzero_row = false;
   for (std::size_t at = 0; at < tensor.numbers.size(); at += n) {
     const double sum = std::accumulate(tensor.numbers.begin() + static_cast<std::ptrdiff_t>(at),
                                        tensor.numbers.begin() + static_cast<std::ptrdiff_t>(at + n), 0.0);
     if (sum != 0 && !(std::abs(sum - 1) <= rounding_of_a_row)) return false;
-    a_row_counts = a_row_counts || sum != 0;
+    has_nonzero_row = has_nonzero_row || sum != 0;
   }
-  return a_row_counts;
+  return has_nonzero_row;
 }
 
-bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::Token& progress) {
+bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::StopToken& progress) {
   const Tensor first = file.read(info.name, Shape(info.shape.size() - 2, 0), progress);
   return sums_to_one(first) && std::ranges::all_of(first.numbers, [](double number) {
            return number >= 0 && number <= 1 + rounding_of_a_row;
@@ -91,7 +91,7 @@ bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::T
 }
 
 /// Returns weights under meaningless names, one tensor per layer: "arr_0", "arr_1", …
-std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Token& progress) {
+std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::StopToken& progress) {
   std::vector<const TensorInfo*> tensors;
   for (const TensorInfo& info : file.tensors())
     if (info.dtype != formats::Dtype::text) tensors.push_back(&info);
@@ -102,12 +102,12 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
   if (!alike || !holds_weights(file, *tensors.front(), progress)) return {};
   std::vector<StageLayer> layers;
   for (const TensorInfo* info : tensors) layers.push_back({info->name, {{Stage::weights, {info->name}}}});
-  std::ranges::stable_sort(layers, text::comes_before, &StageLayer::name);
+  std::ranges::stable_sort(layers, text::natural_less, &StageLayer::name);
   return layers;
 }
 
 /// Returns the numbers in another order of axes: axis k of the result is axis order[k] of the tensor.
-Tensor with_axes(Tensor tensor, const Shape& order) {
+Tensor permute(Tensor tensor, const Shape& order) {
   const std::size_t n_axes = order.size();
   Shape strides(n_axes, 1), shape(n_axes), steps(n_axes), at(n_axes, 0);
   for (std::size_t k = n_axes - 1; k-- > 0;) strides[k] = strides[k + 1] * tensor.shape[k + 1];
@@ -133,7 +133,7 @@ Tensor with_axes(Tensor tensor, const Shape& order) {
 }
 
 /// Returns 0, 1, … with one axis moved to another place.
-Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
+Shape moved_axis_order(std::size_t n_axes, std::size_t from, std::size_t to) {
   Shape order;
   for (std::size_t k = 0; k < n_axes; ++k)
     if (k != from) order.push_back(k);
@@ -143,29 +143,29 @@ Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
 
 /// Transposes weights [.., queries, keys, heads] to [.., heads, queries, keys], and notes it, when the axis
 /// that sums to 1 reveals this order; others stay.
-Tensor with_heads_in_front(Tensor weights, Account& account) {
+Tensor with_heads_in_front(Tensor weights, ImportReport& import_report) {
   const std::size_t n = weights.shape.size();
   if (n < 3 || weights.numbers.empty() || sums_to_one(weights) ||
-      !sums_to_one(with_axes(weights, moved(n, n - 2, n - 1))))
+      !sums_to_one(permute(weights, moved_axis_order(n, n - 2, n - 1))))
     return weights;
   if (weights.shape[n - 3] != weights.shape[n - 2] && weights.shape[n - 2] == weights.shape[n - 1])
     return weights;  // [heads, T, T] whose columns sum to 1: the softmax went the wrong way
-  account.assumed.push_back("that the last axis of " + tensor_words(weights) +
-                            " counts heads, as the one before it sums to 1");
-  return with_axes(std::move(weights), moved(n, n - 1, n - 3));
+  import_report.assumed.push_back("that the last axis of " + tensor_words(weights) +
+                                  " counts heads, as the one before it sums to 1");
+  return permute(std::move(weights), moved_axis_order(n, n - 1, n - 3));
 }
 
 /// Returns the number of heads of queries, keys or values by their name; else notes the assumption that heads
 /// come before tokens.
-std::optional<std::size_t> heads_by_name(const TensorInfo& info, Account& account) {
+std::optional<std::size_t> heads_by_name(const TensorInfo& info, ImportReport& import_report) {
   const std::size_t n = info.shape.size();
   if (n != 3 && n != 4) return std::nullopt;
   // TransformerLens has heads after tokens.
   for (const char* hook : {"hook_q", "hook_k", "hook_v"})
     if (info.name.ends_with(hook)) return info.shape[n - 2];
   if (info.shape[n - 3] == 1) return std::nullopt;  // one head, which is noted elsewhere
-  account.assumed.push_back(tensor_words(info) + " is [" + (n == 4 ? "sequences, " : "") +
-                            "heads, tokens, columns] (--heads would tell)");
+  import_report.assumed.push_back(tensor_words(info) + " is [" + (n == 4 ? "sequences, " : "") +
+                                  "heads, tokens, columns] (--heads would tell)");
   return std::nullopt;
 }
 
@@ -173,24 +173,24 @@ std::optional<std::size_t> heads_by_name(const TensorInfo& info, Account& accoun
 /// columns] and [sequences, tokens, columns], transposes [sequences, tokens, heads, d_head]; notes it.
 /// Without a number of heads, or of two dimensions, they stay.
 Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::string& place,
-                  Account& account) {
+                  ImportReport& import_report) {
   const std::size_t n = tensor.shape.size();
   if (!n_heads || n < 3 || n > 4 || tensor.numbers.empty() || tensor.shape[n - 3] == *n_heads) return tensor;
   const std::string words = tensor_words(tensor);
   if (n == 3 && tensor.shape[0] > 1 && tensor.shape[1] == *n_heads && tensor.shape[2] % *n_heads != 0) {
-    account.assumed.push_back(words + " is [tokens, heads, columns]");
-    return with_axes(std::move(tensor), {1, 0, 2});
+    import_report.assumed.push_back(words + " is [tokens, heads, columns]");
+    return permute(std::move(tensor), {1, 0, 2});
   }
   if (n == 3 && tensor.shape[2] % *n_heads == 0) {
     const Shape& s = tensor.shape;
     tensor.shape = {s[0], s[1], *n_heads, s[2] / *n_heads};
-    account.assumed.push_back(words + " is [sequences, tokens, columns of " + std::to_string(*n_heads) +
-                              " heads]");
-    return with_axes(std::move(tensor), {0, 2, 1, 3});
+    import_report.assumed.push_back(words + " is [sequences, tokens, columns of " + std::to_string(*n_heads) +
+                                    " heads]");
+    return permute(std::move(tensor), {0, 2, 1, 3});
   }
   if (n == 4 && tensor.shape[2] == *n_heads) {
-    account.assumed.push_back(words + " is [sequences, tokens, heads, columns]");
-    return with_axes(std::move(tensor), {0, 2, 1, 3});
+    import_report.assumed.push_back(words + " is [sequences, tokens, heads, columns]");
+    return permute(std::move(tensor), {0, 2, 1, 3});
   }
   if (n == 4 && tensor.shape[1] > 0 && *n_heads % tensor.shape[1] == 0) return tensor;  // grouped
   throw Error(place + "expected " + std::to_string(*n_heads) + " heads, got " +
@@ -230,13 +230,13 @@ std::optional<double> factor_between(const GivenStage& scores, const GivenStage&
   return factor;
 }
 
-bool masks_some(const GivenStage& scores) {
+bool has_masked_scores(const GivenStage& scores) {
   return std::ranges::any_of(
       scores.matrices, [](const arma::mat& m) { return arma::any(arma::vectorise(m) <= masked_score); });
 }
 
 /// The kind of a file's scores: their stage, and the factor that is still missing.
-struct ScoresAre {
+struct ScoreKind {
   attention::Stage stage = attention::Stage::scores;
   std::optional<double> factor;
   std::string words;  ///< the evidence, or the assumption
@@ -245,22 +245,22 @@ struct ScoresAre {
 
 /// Distinguishes raw scores from scaled ones by Q·Kᵀ, if queries and keys are known, else by whether there is
 /// a scale next to them.
-ScoresAre judge_scores(const GivenStage& scores, const GivenStage* queries, const GivenStage* keys,
+ScoreKind judge_scores(const GivenStage& scores, const GivenStage* queries, const GivenStage* keys,
                        bool has_scale) {
-  const Stage done = masks_some(scores) ? Stage::masked_scores : Stage::scaled_scores;
+  const Stage scaled_stage = has_masked_scores(scores) ? Stage::masked_scores : Stage::scaled_scores;
   const auto factor = queries && keys ? factor_between(scores, *queries, *keys) : std::nullopt;
   if (factor && std::abs(*factor - 1) <= same_factor) {
     const auto d_head = static_cast<double>(queries->matrices.front().n_cols());
     return {Stage::scores, 1 / std::sqrt(d_head), "the scores are Q·Kᵀ, not scaled yet"};
   }
   if (factor)
-    return {done,
+    return {scaled_stage,
             {},
             "the scores are scaled already: Q·Kᵀ × " + text::number_text(std::round(*factor * 1e4) / 1e4)};
   if (queries && keys)
-    return {done, {}, "the scores, which are not Q·Kᵀ times a number, are scaled already", true};
+    return {scaled_stage, {}, "the scores, which are not Q·Kᵀ times a number, are scaled already", true};
   if (has_scale) return {Stage::scores, {}, "the scores are still to be scaled", true};
-  return {done, {}, "the scores are scaled already", true};
+  return {scaled_stage, {}, "the scores are scaled already", true};
 }
 
 /// Tensors next to stages that say how to continue: a scale, masks, a bias, whether it is causal.
@@ -276,49 +276,49 @@ constexpr const char* names_of_masks =
     " mask attn_mask attention_mask causal_mask attn_bias attention_bias position_bias ";
 
 /// Reads a mask or a scale, for that layer alone when it has an axis of layers as the stages have.
-Tensor read_in_background(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
-                          const core::Token& progress) {
+Tensor read_mask_or_scale(const TensorFile& file, const TensorInfo& info, const LayerIndex& layer,
+                          const core::StopToken& progress) {
   const std::size_t n_axes = info.shape.size();
   const bool has_layers = layer.n > 0 && n_axes > 0 && n_axes != 2 && info.shape[0] == layer.n;
   return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
 }
 
 /// The effect of a mask on one sequence and head.
-struct MaskOf {
-  arma::mat visible;         ///< 1, or 0 where masked
-  arma::mat added;           ///< addition to unmasked scores
-  bool adds_others = false;  ///< whether that is not 0 everywhere
+struct MaskEffect {
+  arma::mat visible;      ///< 1, or 0 where masked
+  arma::mat added;        ///< addition to unmasked scores
+  bool has_bias = false;  ///< whether that is not 0 everywhere
 };
 
 /// Returns the share of queries, of those with an unmasked key, that attend to the key at their own position.
 /// Positions count from the first key, or so that the last query has the last key.
-double share_of_own_keys(const std::vector<arma::mat>& all, double shown, bool from_last) {
-  double seen = 0, n = 0;
+double self_attending_share(const std::vector<arma::mat>& all, double unmasked, bool from_last) {
+  double n_unmasked = 0, n = 0;
   for (const arma::mat& m : all)
     for (arma::uword i = 0; i < m.n_rows; ++i) {
-      if (!arma::any(m.row(i) == shown)) continue;
+      if (!arma::any(m.row(i) == unmasked)) continue;
       const arma::uword place =
           from_last ? i + m.n_cols - m.n_rows : i;  // wraps to a large number before the first key
-      ++n, seen += place < m.n_cols && m(i, place) == shown;
+      ++n, n_unmasked += place < m.n_cols && m(i, place) == unmasked;
     }
-  return n > 0 ? seen / n : 0;
+  return n > 0 ? n_unmasked / n : 0;
 }
 
 /// Returns whether 1 masks: otherwise some query would have no key, and fewer would attend to their own.
 ///
 /// Padding queries have no key in either reading, so having none is not enough.
-bool is_transposed(const std::vector<arma::mat>& all) {
-  const auto sees_nothing = [](const arma::mat& m) {
+bool is_inverted_mask(const std::vector<arma::mat>& all) {
+  const auto has_empty_row = [](const arma::mat& m) {
     return arma::any(arma::vectorise(arma::all(m == 0, 1)));
   };
-  if (std::ranges::none_of(all, sees_nothing)) return false;
+  if (std::ranges::none_of(all, has_empty_row)) return false;
   for (const bool from_last : {true, false})
-    if (share_of_own_keys(all, 0, from_last) > share_of_own_keys(all, 1, from_last)) return true;
+    if (self_attending_share(all, 0, from_last) > self_attending_share(all, 1, from_last)) return true;
   return false;
 }
 
 /// Returns whether the numbers mask by being 1 and 0, in either reading.
-bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias) {
+bool is_zero_one_mask(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias) {
   if (is_boolean || is_bias) return is_boolean;
   const auto is_known = [](const arma::mat& m) { return arma::all(arma::vectorise(m == 0 || m == 1)); };
   const auto has_one = [](const arma::mat& m) { return arma::any(arma::vectorise(m) == 1); };
@@ -326,19 +326,19 @@ bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias
 }
 
 /// Returns the effect of adding the numbers.
-MaskOf added(const arma::mat& numbers) {
-  MaskOf mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
+MaskEffect added(const arma::mat& numbers) {
+  MaskEffect mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
   for (arma::uword k = 0; k < numbers.n_elem; ++k) {
     if (numbers[k] <= masked_score)
       mask.visible[k] = mask.added[k] = 0;
     else
-      mask.adds_others |= numbers[k] != 0;
+      mask.has_bias |= numbers[k] != 0;
   }
   return mask;
 }
 
 /// Returns one matrix of n_queries × n_keys for each head or sequence, or none when it does not fit.
-std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& model) {
+std::vector<arma::mat> expand_mask(const Tensor& tensor, const attention::Model& model) {
   std::vector<arma::mat> all;
   if (tensor.numbers.empty() || tensor.shape.empty()) return all;
   if (tensor.shape.size() < 3)
@@ -358,9 +358,9 @@ std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& mode
   return all;
 }
 
-void lack(Account& account, const char* name, const TensorInfo& info) {
+void add_unsupported_tensor(ImportReport& import_report, const char* name, const TensorInfo& info) {
   const auto& feature = formats::checkpoints::feature_named(name);
-  account.not_supported.push_back(
+  import_report.not_supported.push_back(
       {feature.name, std::string(feature.words) + " (" + tensor_words(info) + ")"});
 }
 
@@ -370,14 +370,14 @@ bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, a
   if (all.size() != model.sequences.size()) return false;
   arma::mat common = all[0];
   for (const arma::mat& each : all) common = arma::max(common, each);
-  std::vector<std::vector<std::size_t>> hidden(all.size());
+  std::vector<std::vector<std::size_t>> masked(all.size());
   for (std::size_t s = 0; s < all.size(); ++s)
     for (arma::uword j = 0; j < all[s].n_cols; ++j) {
-      const bool is_hidden = arma::all(all[s].col(j) == 0);
-      if (!is_hidden && !arma::all(all[s].col(j) == common.col(j))) return false;
-      if (is_hidden) hidden[s].push_back(j);
+      const bool is_masked_key = arma::all(all[s].col(j) == 0);
+      if (!is_masked_key && !arma::all(all[s].col(j) == common.col(j))) return false;
+      if (is_masked_key) masked[s].push_back(j);
     }
-  model.mask.hidden_keys = std::move(hidden);
+  model.mask.hidden_keys = std::move(masked);
   visible %= common;
   return true;
 }
@@ -393,14 +393,14 @@ bool are_same(const std::vector<arma::mat>& all) {
 
 /// Adds numbers to the scores, one matrix for all heads or one for each, if sequences have the same; where
 /// heads mask different cells, −∞ is added there.
-bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& visible) {
+bool apply_bias(const std::vector<MaskEffect>& all, ImportResult& result, arma::mat& visible) {
   attention::Model& model = result.model;
-  std::vector<arma::mat> shown, numbers;
-  for (const MaskOf& one : all) shown.push_back(one.visible), numbers.push_back(one.added);
-  const bool hides_the_same = are_same(shown);
-  if (!hides_the_same)
+  std::vector<arma::mat> unmasked, numbers;
+  for (const MaskEffect& one : all) unmasked.push_back(one.visible), numbers.push_back(one.added);
+  const bool masks_same_cells = are_same(unmasked);
+  if (!masks_same_cells)
     for (std::size_t k = 0; k < all.size(); ++k)
-      numbers[k].elem(arma::find(shown[k] == 0)).fill(-arma::datum::inf);
+      numbers[k].elem(arma::find(unmasked[k] == 0)).fill(-arma::datum::inf);
   if (are_same(numbers)) {
     numbers.resize(1);
   } else {
@@ -416,44 +416,45 @@ bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& vis
     const bool is_number = arma::all(arma::vectorise(each) < arma::datum::inf);  // false for NaN, too
     if (!is_number) return false;
   }
-  if (hides_the_same) visible %= shown[0];
+  if (masks_same_cells) visible %= unmasked[0];
   model.additions.score_bias.clear();
   for (arma::mat& each : numbers) model.additions.score_bias.emplace_back(std::move(each));
   return true;
 }
 
-enum class Taken { no, as_mask, as_bias };
+enum class MaskUse { no, as_mask, as_bias };
 
 /// Masks cells of visible by a mask, and adds its other numbers to the scores, or notes why not.
-Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
-  const auto all = spread(tensor, result.model);
+MaskUse apply_mask(const Tensor& tensor, ImportResult& result, arma::mat& visible) {
+  const auto all = expand_mask(tensor, result.model);
   if (all.empty()) {
-    result.account.assumed.push_back(tensor_words(tensor) + " is not a mask: its shape does not fit");
-    return Taken::no;
+    result.import_report.assumed.push_back(tensor_words(tensor) + " is not a mask: its shape does not fit");
+    return MaskUse::no;
   }
-  const bool of_ones =
-      is_of_ones(all, tensor.dtype == formats::Dtype::boolean, tensor.name.ends_with("bias"));
-  const bool turned = of_ones && is_transposed(all);
-  std::vector<MaskOf> meant;
-  std::vector<arma::mat> shown;
+  const bool is_binary =
+      is_zero_one_mask(all, tensor.dtype == formats::Dtype::boolean, tensor.name.ends_with("bias"));
+  const bool is_inverted = is_binary && is_inverted_mask(all);
+  std::vector<MaskEffect> effects;
+  std::vector<arma::mat> unmasked;
   for (const arma::mat& each : all) {
-    meant.push_back(of_ones ? MaskOf{turned ? arma::mat(1 - each) : each, {}} : added(each));
-    shown.push_back(meant.back().visible);
+    effects.push_back(is_binary ? MaskEffect{is_inverted ? arma::mat(1 - each) : each, {}} : added(each));
+    unmasked.push_back(effects.back().visible);
   }
-  if (std::ranges::any_of(meant, &MaskOf::adds_others)) {
+  if (std::ranges::any_of(effects, &MaskEffect::has_bias)) {
     const bool is_first = result.model.additions.score_bias.empty();
-    if (is_first && apply_bias(meant, result, visible)) return Taken::as_bias;
-    return lack(result.account, "bias", tensor), Taken::no;
+    if (is_first && apply_bias(effects, result, visible)) return MaskUse::as_bias;
+    return add_unsupported_tensor(result.import_report, "bias", tensor), MaskUse::no;
   }
-  if (are_same(shown))
-    visible %= shown[0];
-  else if (!apply_padding(shown, result.model, visible))
-    return lack(result.account, "mask", tensor), Taken::no;
-  if (turned)
-    result.account.assumed.push_back("1 in " + tensor.name + " hides, as else a query would see nothing");
-  else if (of_ones)
-    result.account.used.push_back("1 in " + tensor.name + " shows");
-  return Taken::as_mask;
+  if (are_same(unmasked))
+    visible %= unmasked[0];
+  else if (!apply_padding(unmasked, result.model, visible))
+    return add_unsupported_tensor(result.import_report, "mask", tensor), MaskUse::no;
+  if (is_inverted)
+    result.import_report.assumed.push_back("1 in " + tensor.name +
+                                           " hides, as else a query would see nothing");
+  else if (is_binary)
+    result.import_report.used.push_back("1 in " + tensor.name + " shows");
+  return MaskUse::as_mask;
 }
 
 /// Sets the causal rule if it masks the same cells, with queries aligned to the last keys or the first.
@@ -465,7 +466,7 @@ bool is_causal(attention::Model& model, const arma::mat& visible) {
     arma::mat rule(visible.n_rows, visible.n_cols);
     for (std::size_t i = 0; i < visible.n_rows; ++i)
       for (std::size_t j = 0; j < visible.n_cols; ++j)
-        rule(i, j) = static_cast<std::int64_t>(j) <= attention::place_of_query(model, i);
+        rule(i, j) = static_cast<std::int64_t>(j) <= attention::aligned_query_position(model, i);
     if (are_equal(rule, visible)) return true;
   }
   mask.causal = false;
@@ -475,23 +476,23 @@ bool is_causal(attention::Model& model, const arma::mat& visible) {
 
 void put_mask(attention::Model& model, const arma::mat& visible, const std::string& place) {
   if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
-  const arma::uvec hidden = arma::find(visible.t() == 0);  // row by row
-  if (hidden.n_elem > max_cells)
+  const arma::uvec masked = arma::find(visible.t() == 0);  // row by row
+  if (masked.n_elem > max_cells)
     throw Error(place + "expected at most " + std::to_string(max_cells) + " masked cells, got " +
-                std::to_string(hidden.n_elem));
-  for (const arma::uword k : hidden)
+                std::to_string(masked.n_elem));
+  for (const arma::uword k : masked)
     model.mask.cells.push_back({k / visible.n_cols, k % visible.n_cols, false});
 }
 
-bool apply_scale(const Tensor& tensor, Imported& result) {
+bool apply_scale(const Tensor& tensor, ImportResult& result) {
   attention::Model& model = result.model;
   if (tensor.numbers.size() != 1 || !std::isfinite(tensor.numbers[0])) return false;
   const double number = tensor.numbers[0], root = std::sqrt(static_cast<double>(model.d_head()));
   const bool divides = root > 1 && std::abs(number - root) <= 1e-3 * root;
   model.scale = {attention::ScaleRule::factor, divides ? 1 / number : number};
   if (divides)
-    result.account.assumed.push_back("scores are divided by " + tensor.name + ", which is √" +
-                                     std::to_string(model.d_head()));
+    result.import_report.assumed.push_back("scores are divided by " + tensor.name + ", which is √" +
+                                           std::to_string(model.d_head()));
   return true;
 }
 
@@ -511,45 +512,46 @@ MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer)
 
 /// Applies them to a model of given stages, unless these are already masked or scaled; returns the names of
 /// those that were used.
-std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const MaskAndScale& beside,
-                                              const LayerOf& layer, Imported& result,
-                                              const core::Token& progress) {
+std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const MaskAndScale& mask_and_scale,
+                                              const LayerIndex& layer, ImportResult& result,
+                                              const core::StopToken& progress) {
   attention::Model& model = result.model;
-  Account& account = result.account;
+  ImportReport& import_report = result.import_report;
   std::vector<std::string> used;
   if (model.given.find(Stage::weights) || model.given.find(Stage::masked_scores)) return used;
   const auto note = [&](const TensorInfo& info, const char* as) {
     used.push_back(info.name);
-    account.used.push_back(tensor_words(info) + " as " + as);
+    import_report.used.push_back(tensor_words(info) + " as " + as);
   };
   const bool scales = !model.given.find(Stage::scaled_scores);
   const bool is_scaled =
-      scales && beside.scale && apply_scale(read_in_background(file, *beside.scale, layer, progress), result);
-  if (is_scaled) note(*beside.scale, "the scale");
+      scales && mask_and_scale.scale &&
+      apply_scale(read_mask_or_scale(file, *mask_and_scale.scale, layer, progress), result);
+  if (is_scaled) note(*mask_and_scale.scale, "the scale");
   if (scales && !is_scaled && model.scale.rule != attention::ScaleRule::factor)
-    account.assumed.push_back(scale_words(model));
+    import_report.assumed.push_back(scale_words(model));
 
   arma::mat visible(model.n_tokens(), model.n_keys(), arma::fill::ones);
   std::size_t n_named = 0;
-  if (beside.is_causal) {
-    const Tensor tensor = read_in_background(file, *beside.is_causal, layer, progress);
+  if (mask_and_scale.is_causal) {
+    const Tensor tensor = read_mask_or_scale(file, *mask_and_scale.is_causal, layer, progress);
     if (tensor.numbers.size() == 1) {
-      note(*beside.is_causal, "whether it is causal");
+      note(*mask_and_scale.is_causal, "whether it is causal");
       ++n_named;
       for (std::size_t i = 0; tensor.numbers[0] != 0 && i < visible.n_rows; ++i)
         for (std::size_t j = i + 1; j < visible.n_cols; ++j) visible(i, j) = 0;  // as PyTorch does
     }
   }
-  for (const TensorInfo* info : beside.masks) {
-    const Taken taken = apply_mask(read_in_background(file, *info, layer, progress), result, visible);
-    if (taken == Taken::no) continue;
-    note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
-    if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
-      account.assumed.push_back("that the scores do not include " + info->name);
+  for (const TensorInfo* info : mask_and_scale.masks) {
+    const MaskUse mask_use = apply_mask(read_mask_or_scale(file, *info, layer, progress), result, visible);
+    if (mask_use == MaskUse::no) continue;
+    note(*info, mask_use == MaskUse::as_mask ? "the mask" : "a bias of the scores");
+    if (mask_use == MaskUse::as_bias && model.given.find(Stage::scaled_scores))
+      import_report.assumed.push_back("that the scores do not include " + info->name);
     ++n_named;
   }
   put_mask(model, visible, file.place());
-  if (n_named == 0) account.assumed.push_back("not causal: every key is attended to");
+  if (n_named == 0) import_report.assumed.push_back("not causal: every key is attended to");
   return used;
 }
 
@@ -563,7 +565,7 @@ const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
 std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std::size_t n_layers,
                          const std::vector<StageLayer>& named) {
   if (chosen.empty()) return 0;
-  if (const auto number = text::parse_whole_number(chosen); number && *number < n_layers) return *number;
+  if (const auto number = text::parse_unsigned(chosen); number && *number < n_layers) return *number;
   for (std::size_t k = 0; k < named.size(); ++k)
     if (n_layers == named.size() && named[k].name.starts_with(chosen)) return k;
   throw Error(file.place() +
@@ -575,7 +577,7 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std:
 /// Returns whether a mask next to stages of four axes shows that their first axis counts sequences: it has as
 /// many rows of keys, or as many matrices for all heads.
 bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource>& stages,
-                           const MaskAndScale& beside) {
+                           const MaskAndScale& mask_and_scale) {
   std::optional<std::size_t> n;
   std::vector<std::size_t> lengths;
   for (const StageSource& source : stages) {
@@ -589,7 +591,7 @@ bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource
       lengths = {shape[1], shape[2]};  // heads come before tokens or after them
   }
   const auto is_length = [&](std::size_t keys) { return std::ranges::find(lengths, keys) != lengths.end(); };
-  return std::ranges::any_of(beside.masks, [&](const TensorInfo* mask) {
+  return std::ranges::any_of(mask_and_scale.masks, [&](const TensorInfo* mask) {
     const formats::Shape& shape = mask->shape;
     if (shape.empty() || shape[0] != n || !is_length(shape.back())) return false;
     const bool is_of_keys = shape.size() == 2 && !is_length(shape[0]);  // not of queries and keys
@@ -603,13 +605,13 @@ const StageSource* find(const StageLayer& layer, Stage stage) {
 
 }  // namespace
 
-std::vector<StageLayer> find_stages(const TensorFile& file, const core::Token& progress) {
+std::vector<StageLayer> find_stages(const TensorFile& file, const core::StopToken& progress) {
   using Heads = std::map<std::size_t, std::string>;
-  std::map<std::string, std::map<Stage, Heads>, decltype(&text::comes_before)> layers(text::comes_before);
+  std::map<std::string, std::map<Stage, Heads>, decltype(&text::natural_less)> layers(text::natural_less);
   for (const TensorInfo& info : file.tensors()) {
     if (!can_be_a_stage(info)) continue;
-    const auto said = stage_by_name(info.name);
-    if (said) layers[said->layer][said->stage].emplace(said->head.value_or(0), info.name);
+    const auto parsed = stage_by_name(info.name);
+    if (parsed) layers[parsed->layer][parsed->stage].emplace(parsed->head.value_or(0), info.name);
   }
   if (layers.empty()) return nameless_weights(file, progress);
   std::vector<StageLayer> result;
@@ -623,7 +625,7 @@ std::vector<StageLayer> find_stages(const TensorFile& file, const core::Token& p
   return result;
 }
 
-std::vector<StageSource> usual_stages(const StageLayer& layer) {
+std::vector<StageSource> default_stages(const StageLayer& layer) {
   std::vector<StageSource> usual;
   for (const Stage stage : {Stage::weights, Stage::masked_scores, Stage::scaled_scores, Stage::scores})
     if (const StageSource* source = find(layer, stage); source && usual.empty()) usual.push_back(*source);
@@ -640,8 +642,8 @@ bool counts_sequences(const TensorFile& file, const std::vector<StageSource>& st
          (choices.layer.empty() && masks_count_sequences(file, stages, mask_and_scale_in(file, layer)));
 }
 
-std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>& stages,
-                          bool first_axis_is_batch) {
+std::size_t count_layers(const TensorFile& file, const std::vector<StageSource>& stages,
+                         bool first_axis_is_batch) {
   std::optional<std::size_t> n_layers;
   for (const StageSource& source : stages) {
     const TensorInfo& info = info_of(file, source);
@@ -659,49 +661,49 @@ std::size_t layers_within(const TensorFile& file, const std::vector<StageSource>
   return n_layers.value_or(0);
 }
 
-Account expected_of_stages(const TensorFile& file, const std::vector<StageSource>& stages,
-                           const std::string& layer) {
-  Account account;
+ImportReport expected_of_stages(const TensorFile& file, const std::vector<StageSource>& stages,
+                                const std::string& layer) {
+  ImportReport import_report;
   std::vector<std::string> used;
   for (const StageSource& source : stages)
     used.insert(used.end(), source.tensors.begin(), source.tensors.end());
-  const MaskAndScale beside = mask_and_scale_in(file, layer);
+  const MaskAndScale mask_and_scale = mask_and_scale_in(file, layer);
   const bool is_masked = find_by(stages, Stage::weights, &StageSource::stage) ||
                          find_by(stages, Stage::masked_scores, &StageSource::stage);
   const bool is_scaled = is_masked || find_by(stages, Stage::scaled_scores, &StageSource::stage);
   std::vector<const TensorInfo*> applied;
-  if (!is_masked) applied = beside.masks;
-  if (!is_masked && beside.is_causal) applied.push_back(beside.is_causal);
-  if (!is_scaled && beside.scale) applied.push_back(beside.scale);
+  if (!is_masked) applied = mask_and_scale.masks;
+  if (!is_masked && mask_and_scale.is_causal) applied.push_back(mask_and_scale.is_causal);
+  if (!is_scaled && mask_and_scale.scale) applied.push_back(mask_and_scale.scale);
   for (const TensorInfo* info : applied) used.push_back(info->name);
   for (const std::string& name : used)
-    if (const TensorInfo* info = file.find(name)) account.used.push_back(tensor_words(*info));
-  if (!is_masked && beside.masks.empty() && !beside.is_causal)
-    account.assumed.push_back("not causal: every key is attended to");
-  note_unused(account, file, used, layer);
-  return account;
+    if (const TensorInfo* info = file.find(name)) import_report.used.push_back(tensor_words(*info));
+  if (!is_masked && mask_and_scale.masks.empty() && !mask_and_scale.is_causal)
+    import_report.assumed.push_back("not causal: every key is attended to");
+  note_unused(import_report, file, used, layer);
+  return import_report;
 }
 
 namespace {
 
 /// The import of the stages of one layer as a model.
-class StageImport {
+class StageImporter {
  public:
-  StageImport(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
-              const core::Token& progress)
+  StageImporter(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
+                const core::StopToken& progress)
       : file_(file), found_(found), choices_(choices), progress_(progress), n_heads_(choices.n_heads) {
     choose();
   }
 
-  Imported imported() {
+  ImportResult imported() {
     for (const StageSource& source : stages_)
       for (const std::string& name : source.tensors)
         use(name, std::string(" as ") + attention::info(source.stage).name);
-    const MaskAndScale beside = mask_and_scale_in(file_, own_.name);
+    const MaskAndScale mask_and_scale = mask_and_scale_in(file_, stage_layer_.name);
     std::size_t n_sequences = 1;
     std::vector<GivenStage> given = read_all(n_sequences);
     std::optional<double> factor;
-    if (choices_.stages.empty() && !found_.empty()) factor = judge(given, beside.scale != nullptr);
+    if (choices_.stages.empty() && !found_.empty()) factor = judge(given, mask_and_scale.scale != nullptr);
     attention::Model& model = result_.model;
     try {
       model = attention::model_of(std::move(given), n_sequences);
@@ -710,22 +712,22 @@ class StageImport {
     }
     const TensorInfo& first = info_of(file_, stages_.front());
     if (layer_.n > 0 && choices_.layer.empty() && first.shape.size() == 4)
-      account_.assumed.push_back("that the first axis of " + tensor_words(first) +
-                                 " counts layers, not sequences");
+      report_.assumed.push_back("that the first axis of " + tensor_words(first) +
+                                " counts layers, not sequences");
     if (is_batch_ && !choices_.first_axis_is_batch)
-      account_.used.push_back("the first axis as sequences, of which a mask has as many");
+      report_.used.push_back("the first axis as sequences, of which a mask has as many");
     const std::string n_heads = text::counted(model.n_heads, "head");
     if (choices_.n_heads)
-      account_.used.push_back(n_heads + ", as said");
+      report_.used.push_back(n_heads + ", as said");
     else if (model.n_heads == 1 && model.given.find(Stage::queries))
-      account_.assumed.push_back(n_heads);
+      report_.assumed.push_back(n_heads);
     if (factor) model.scale = {attention::ScaleRule::factor, *factor};
-    if (factor && !beside.scale) account_.assumed.push_back(scale_words(model));
-    for (std::string& name : apply_mask_and_scale(file_, beside, layer_, result_, progress_))
+    if (factor && !mask_and_scale.scale) report_.assumed.push_back(scale_words(model));
+    for (std::string& name : apply_mask_and_scale(file_, mask_and_scale, layer_, result_, progress_))
       used_.push_back(std::move(name));
-    if (choices_.ignored) require_ignored(account_, *choices_.ignored, file_.place());
+    if (choices_.ignored) require_ignored(report_, *choices_.ignored, file_.place());
     if (const std::string wrong = row_sums_note(model); !wrong.empty()) result_.notes.push_back(wrong);
-    note_unused(account_, file_, used_, by_name_ ? own_.name : "");
+    note_unused(report_, file_, used_, by_name_ ? stage_layer_.name : "");
     for (attention::Sequence& sequence : model.sequences)
       sequence.tokens = tokens_in(file_, sequence.tokens.size(), progress_);
     result_.notes.push_back(opened_note());
@@ -737,27 +739,29 @@ class StageImport {
   void choose() {
     by_name_ = choices_.stages.empty() && found_.size() > 1;
     std::size_t index = by_name_ ? chosen_layer(file_, choices_.layer, found_.size(), found_) : 0;
-    if (!found_.empty()) own_ = found_[index];
-    const bool has_first = choices_.computes_stages && find(own_, Stage::queries) && find(own_, Stage::keys);
+    if (!found_.empty()) stage_layer_ = found_[index];
+    const bool has_first =
+        choices_.computes_stages && find(stage_layer_, Stage::queries) && find(stage_layer_, Stage::keys);
     if (has_first)
-      std::erase_if(own_.stages, [](const StageSource& s) { return !attention::is_projected(s.stage); });
-    stages_ = choices_.stages.empty() ? usual_stages(own_) : choices_.stages;
+      std::erase_if(stage_layer_.stages,
+                    [](const StageSource& s) { return !attention::is_projected(s.stage); });
+    stages_ = choices_.stages.empty() ? default_stages(stage_layer_) : choices_.stages;
     if (stages_.empty())
       throw Error(file_.place() + "expected weights, scores, or queries and keys among its tensors");
-    is_batch_ = counts_sequences(file_, stages_, own_.name, choices_);
-    layer_ = {index, by_name_ ? 0 : layers_within(file_, stages_, is_batch_)};
+    is_batch_ = counts_sequences(file_, stages_, stage_layer_.name, choices_);
+    layer_ = {index, by_name_ ? 0 : count_layers(file_, stages_, is_batch_)};
     if (by_name_) return;
-    const bool has_a_name = found_.size() == 1 && !own_.name.empty();
+    const bool has_a_name = found_.size() == 1 && !stage_layer_.name.empty();
     if (layer_.n > 0 || has_a_name)
       layer_.index = chosen_layer(file_, choices_.layer, std::max<std::size_t>(1, layer_.n), found_);
     else
       refuse_layer(file_, choices_);
-    if (!found_.empty()) own_ = found_[std::min(layer_.index, found_.size() - 1)];
+    if (!found_.empty()) stage_layer_ = found_[std::min(layer_.index, found_.size() - 1)];
   }
 
   void use(const std::string& name, const std::string& as) {
     used_.push_back(name);
-    account_.used.push_back(tensor_words(file_.info(name)) + as);
+    report_.used.push_back(tensor_words(file_.info(name)) + as);
   }
 
   std::string opened_note() const {
@@ -773,18 +777,19 @@ class StageImport {
   /// Reads a stage, with as many heads as the user said or as earlier stages have; a stage with a matrix per
   /// head determines their number.
   formats::TensorStage read(const StageSource& source) {
-    const bool has_bands = attention::is_projected(source.stage) && source.tensors.size() == 1;
+    const bool has_head_columns = attention::is_projected(source.stage) && source.tensors.size() == 1;
     formats::TensorStage all{{source.stage, {}}, 1};
     for (const std::string& name : source.tensors) {
       const std::string place = file_.place() + name + ": ";
       Tensor tensor = numbers_of(file_.info(name));
-      note_index_header(file_, tensor, choices_.has_header_line, account_);
-      if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
-      if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
+      note_index_header(file_, tensor, choices_.has_header_line, report_);
+      if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), report_);
+      if (has_head_columns && !n_heads_) n_heads_ = heads_by_name(tensor, report_);
       const auto& n_kv_heads = choices_.settings.n_kv_heads;
       const auto n_own = n_kv_heads && source.stage != Stage::queries ? n_kv_heads : n_heads_;
-      if (has_bands) tensor = with_heads(std::move(tensor), n_own, place, account_);
-      auto part = formats::stage_of(tensor, source.stage, has_bands ? n_own.value_or(1) : 1, place);
+      if (has_head_columns) tensor = with_heads(std::move(tensor), n_own, place, report_);
+      auto part =
+          formats::stage_from_tensor(tensor, source.stage, has_head_columns ? n_own.value_or(1) : 1, place);
       all.n_sequences = part.n_sequences;
       for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
     }
@@ -837,8 +842,8 @@ class StageImport {
     std::vector<attention::SharedMatrix> repeated;
     for (const auto& matrix : matrices) repeated.insert(repeated.end(), *n_heads_ / n, matrix);
     matrices = std::move(repeated);
-    account_.used.push_back(std::to_string(n) + " heads of " + source.tensors.front() + ", each for " +
-                            std::to_string(*n_heads_ / n) + " heads of queries");
+    report_.used.push_back(std::to_string(n) + " heads of " + source.tensors.front() + ", each for " +
+                           std::to_string(*n_heads_ / n) + " heads of queries");
   }
 
   /// Determines which stage the scores are, with queries and keys as evidence; returns the factor that is
@@ -847,10 +852,10 @@ class StageImport {
     const auto scores = std::ranges::find(given, Stage::scores, &GivenStage::stage);
     if (scores == given.end()) return std::nullopt;
     std::optional<formats::TensorStage> queries, keys;
-    const StageSource *q = find(own_, Stage::queries), *k = find(own_, Stage::keys);
+    const StageSource *q = find(stage_layer_, Stage::queries), *k = find(stage_layer_, Stage::keys);
     if (q && k) {
       try {
-        if (layers_within(file_, {*q, *k}, is_batch_) != layer_.n) throw Error("of other layers");
+        if (count_layers(file_, {*q, *k}, is_batch_) != layer_.n) throw Error("of other layers");
         queries = read(*q), keys = read(*k);
         for (const StageSource* source : {q, k})
           for (const std::string& name : source->tensors) use(name, " to tell what the scores are");
@@ -860,32 +865,32 @@ class StageImport {
         queries.reset(), keys.reset();  // of another shape they are no evidence
       }
     }
-    const ScoresAre are =
+    const ScoreKind kind =
         judge_scores(*scores, queries ? &queries->given : nullptr, keys ? &keys->given : nullptr, has_scale);
-    scores->stage = are.stage;
-    (are.is_assumed ? account_.assumed : account_.used).push_back(are.words);
-    return are.factor;
+    scores->stage = kind.stage;
+    (kind.is_assumed ? report_.assumed : report_.used).push_back(kind.words);
+    return kind.factor;
   }
 
   const TensorFile& file_;
   const std::vector<StageLayer>& found_;
   const Choices& choices_;
-  const core::Token& progress_;
+  const core::StopToken& progress_;
   std::optional<std::size_t> n_heads_;
   bool by_name_ = false, is_batch_ = false;
-  StageLayer own_;  // the layer as it was found
+  StageLayer stage_layer_;  // the layer as it was found
   std::vector<StageSource> stages_;
-  LayerOf layer_;
+  LayerIndex layer_;
   std::vector<std::string> used_;
-  Imported result_;
-  Account& account_ = result_.account;
+  ImportResult result_;
+  ImportReport& report_ = result_.import_report;
 };
 
 }  // namespace
 
-Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
-                       const core::Token& progress) {
-  return StageImport(file, found, choices, progress).imported();
+ImportResult import_stages(const TensorFile& file, const std::vector<StageLayer>& found,
+                           const Choices& choices, const core::StopToken& progress) {
+  return StageImporter(file, found, choices, progress).imported();
 }
 
 }  // namespace core::importing

@@ -17,11 +17,11 @@ using attention::ScaleRule;
 
 using Labels = std::vector<std::string>;
 
-const Labels& tokens(const Moment& m) {
+const Labels& tokens(const StepState& m) {
   return m.model.sequences.front().tokens;
 }
 
-const Labels& keys(const Moment& m) {
+const Labels& keys(const StepState& m) {
   return m.model.sequences.front().keys();
 }
 
@@ -50,7 +50,7 @@ Model with_combine_rule(Model model, CombineRule rule) {
   return model;
 }
 
-std::vector<Picture> library(const Moment& m) {
+std::vector<Picture> library(const StepState& m) {
   constexpr std::array relevance{"high", "high", "medium", "none", "low"};
   const std::size_t question = m.model.n_tokens() - 1,
                     books = std::min({relevance.size(), question, m.model.n_keys()});
@@ -65,7 +65,7 @@ std::vector<Picture> library(const Moment& m) {
   return {p};
 }
 
-std::vector<Picture> single_query(const Moment& m) {
+std::vector<Picture> single_query(const StepState& m) {
   constexpr std::size_t query = 1;
   const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   if (q.n_rows <= query) return {};
@@ -84,19 +84,19 @@ std::vector<Picture> single_query(const Moment& m) {
   return {terms, sums};
 }
 
-std::vector<Picture> double_loop(const Moment& m) {
+std::vector<Picture> double_loop(const StepState& m) {
   const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   arma::mat loops(q.n_rows, k.n_rows, arma::fill::zeros);
   for (std::size_t i = 0; i < q.n_rows; ++i)
     for (std::size_t j = 0; j < k.n_rows; ++j)
       for (std::size_t c = 0; c < q.n_cols; ++c) loops(i, j) += q(i, c) * k(j, c);
   const arma::mat product = q * k.t();
-  const std::string apart = "largest difference " + number(largest_difference(loops, product));
+  const std::string difference_note = "largest difference " + number(largest_difference(loops, product));
   return {{"two loops", "", tokens(m), keys(m), {}, loops, Shading::signed_values},
-          {"one product", apart, tokens(m), keys(m), {}, product, Shading::signed_values}};
+          {"one product", difference_note, tokens(m), keys(m), {}, product, Shading::signed_values}};
 }
 
-std::vector<Picture> next_token(const Moment& m) {
+std::vector<Picture> next_token(const StepState& m) {
   Picture p{.title = "what may be read",
             .rows = tokens(m),
             .columns = keys(m),
@@ -108,7 +108,7 @@ std::vector<Picture> next_token(const Moment& m) {
   return {p};
 }
 
-std::vector<Picture> moved_rows(const Moment& m) {
+std::vector<Picture> moved_rows(const StepState& m) {
   const arma::vec joined = rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::concatenate));
   const arma::vec reshaped =
       rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::reshape_without_transpose));
@@ -121,7 +121,8 @@ std::vector<Picture> moved_rows(const Moment& m) {
 }
 
 /// Returns a picture of weights, labeled with the tokens, or with numbers where the size differs.
-Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
+Picture weights_picture(const StepState& m, const std::string& title, const std::string& note,
+                        const arma::mat& weights) {
   const auto names = [](const Labels& known, std::size_t n) {
     return n == known.size() ? known : numbered("", n);
   };
@@ -130,64 +131,64 @@ Picture square(const Moment& m, const std::string& title, const std::string& not
       Shading::weights};
 }
 
-std::vector<Picture> versions(const Moment& m) {
+std::vector<Picture> versions(const StepState& m) {
   const arma::mat first = weights_of(editing::find_preset("002-average")->make()),
                   second = weights_of(editing::find_preset("002-softmax-zeros")->make());
   const arma::mat& third = m.trace.at(attention::Stage::weights, 0);
   const auto distance = [&](const arma::mat& other) {
     return "from version 1: " + number(largest_difference(first, other));
   };
-  return {square(m, "version 1: triangle", "", first),
-          square(m, "version 2: softmax of zeros", distance(second), second),
-          square(m, "version 3: queries and keys", distance(third), third)};
+  return {weights_picture(m, "version 1: triangle", "", first),
+          weights_picture(m, "version 2: softmax of zeros", distance(second), second),
+          weights_picture(m, "version 3: queries and keys", distance(third), third)};
 }
 
-std::vector<Picture> mask_methods(const Moment& m) {
+std::vector<Picture> mask_methods(const StepState& m) {
   const arma::mat infinite = weights_of(with_method(m.model, MaskMethod::negative_infinity));
-  const arma::mat renormalised = weights_of(with_method(m.model, MaskMethod::renormalise));
-  const bool parted = infinite.is_finite() && !renormalised.is_finite();
-  const std::string note = parted
+  const arma::mat renormalized = weights_of(with_method(m.model, MaskMethod::renormalise));
+  const bool divides_by_zero = infinite.is_finite() && !renormalized.is_finite();
+  const std::string note = divides_by_zero
                                ? "0/0: nothing is left to divide by"
-                               : "largest difference " + number(largest_difference(infinite, renormalised));
-  return {square(m, "−∞ before softmax", "", infinite),
-          square(m, "softmax, 0, renormalise", note, renormalised)};
+                               : "largest difference " + number(largest_difference(infinite, renormalized));
+  return {weights_picture(m, "−∞ before softmax", "", infinite),
+          weights_picture(m, "softmax, 0, renormalise", note, renormalized)};
 }
 
-std::vector<Picture> entropy(const Moment& m) {
+std::vector<Picture> entropy(const StepState& m) {
   const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
   const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
-  const arma::vec most = arma::log2(arma::vec(arma::sum(*m.trace.at(attention::Stage::mask), 1)));
+  const arma::vec max_entropy = arma::log2(arma::vec(arma::sum(*m.trace.at(attention::Stage::mask), 1)));
   return {
       {.title = "entropy of each row, in bits",
        .note = "mean " + number(arma::mean(scaled)) + " scaled, " + number(arma::mean(plain)) + " not scaled",
        .rows = tokens(m),
        .columns = {"scaled", "not scaled", "at most"},
-       .numbers = arma::join_rows(scaled, plain, most),
+       .numbers = arma::join_rows(scaled, plain, max_entropy),
        .shading = Shading::signed_values}};
 }
 
 }  // namespace
 
-std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment) {
+std::vector<Picture> pictures(Exhibit exhibit, const StepState& state) {
   // Exhibits recompute attention, which says nothing about given numbers.
-  if (!moment.model.given.empty()) return {};
+  if (!state.model.given.empty()) return {};
   switch (exhibit) {
     case Exhibit::library:
-      return library(moment);
+      return library(state);
     case Exhibit::single_query:
-      return single_query(moment);
+      return single_query(state);
     case Exhibit::double_loop:
-      return double_loop(moment);
+      return double_loop(state);
     case Exhibit::next_token:
-      return next_token(moment);
+      return next_token(state);
     case Exhibit::moved_rows:
-      return moved_rows(moment);
+      return moved_rows(state);
     case Exhibit::versions:
-      return versions(moment);
+      return versions(state);
     case Exhibit::mask_methods:
-      return mask_methods(moment);
+      return mask_methods(state);
     case Exhibit::entropy:
-      return entropy(moment);
+      return entropy(state);
     case Exhibit::none:
       break;
   }

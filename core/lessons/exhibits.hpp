@@ -27,7 +27,7 @@ struct Picture {
 
 /// Returns the pictures of an exhibit for the current model, from left to right; none for Exhibit::none, or
 /// when any number of the model is given.
-std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment);
+std::vector<Picture> pictures(Exhibit exhibit, const StepState& state);
 
 /// Returns how far each row of the output moves when 1 is added to every number of the last token, in the
 /// first sequence.

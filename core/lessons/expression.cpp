@@ -55,7 +55,7 @@ double cell(const arma::mat& numbers, std::size_t row, std::size_t column) {
 }
 
 std::size_t largest_in_row(const arma::mat& numbers, std::size_t row) {
-  return row < numbers.n_rows ? attention::row_facts(numbers, row).where : numbers.n_cols;
+  return row < numbers.n_rows ? attention::row_statistics(numbers, row).argmax : numbers.n_cols;
 }
 
 double largest_above_diagonal(const arma::mat& numbers) {
@@ -68,7 +68,8 @@ double largest_above_diagonal(const arma::mat& numbers) {
 
 arma::vec entropies(const arma::mat& weights) {
   arma::vec bits(weights.n_rows);
-  for (std::size_t i = 0; i < weights.n_rows; ++i) bits[i] = attention::row_facts(weights, i).entropy_bits;
+  for (std::size_t i = 0; i < weights.n_rows; ++i)
+    bits[i] = attention::row_statistics(weights, i).entropy_bits;
   return bits;
 }
 
@@ -90,16 +91,16 @@ double truth(bool holds) {
 }
 
 /// Returns an index as a position; negative ones count from the end.
-std::size_t place(double index, std::size_t n) {
+std::size_t resolve_index(double index, std::size_t n) {
   return static_cast<std::size_t>(index < 0 ? static_cast<double>(n) + index : index);
 }
 mat row_of(const mat& m, double index) {
-  const std::size_t i = place(index, m.n_rows);
+  const std::size_t i = resolve_index(index, m.n_rows);
   return i < m.n_rows ? mat(m.row(i)) : mat(1, 1, arma::fill::value(arma::datum::nan));
 }
 
 template <class Reduce>
-double of_all(const mat& m, Reduce reduce) {
+double reduce_or_nan(const mat& m, Reduce reduce) {
   return m.is_empty() ? arma::datum::nan : reduce(m);
 }
 
@@ -146,7 +147,7 @@ const std::map<std::string_view, Function>& functions() {
        {2,
         [](const Arguments& a) {
           const mat& m = matrix(a[0]);
-          return Value(static_cast<double>(largest_in_row(m, place(scalar(a[1]), m.n_rows))));
+          return Value(static_cast<double>(largest_in_row(m, resolve_index(scalar(a[1]), m.n_rows))));
         }}},
       {"but_last",
        {1,
@@ -158,7 +159,8 @@ const std::map<std::string_view, Function>& functions() {
       {"deviation",
        {1,
         [](const Arguments& a) {
-          return Value(of_all(matrix(a[0]), [](const mat& m) { return arma::stddev(arma::vectorise(m)); }));
+          return Value(
+              reduce_or_nan(matrix(a[0]), [](const mat& m) { return arma::stddev(arma::vectorise(m)); }));
         }}},
       {"difference", {2, [](const Arguments& a) { return Value(difference(a[0], a[1])); }}},
       {"entropies", {1, [](const Arguments& a) { return Value(mat(entropies(matrix(a[0])))); }}},
@@ -169,19 +171,20 @@ const std::map<std::string_view, Function>& functions() {
       {"max",
        {1,
         [](const Arguments& a) {
-          return Value(of_all(matrix(a[0]), [](const mat& m) { return m.max(); }));
+          return Value(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.max(); }));
         }}},
       {"max_above_diagonal",
        {1, [](const Arguments& a) { return Value(largest_above_diagonal(matrix(a[0]))); }}},
       {"mean",
        {1,
         [](const Arguments& a) {
-          return Value(of_all(matrix(a[0]), [](const mat& m) { return arma::mean(arma::vectorise(m)); }));
+          return Value(
+              reduce_or_nan(matrix(a[0]), [](const mat& m) { return arma::mean(arma::vectorise(m)); }));
         }}},
       {"min",
        {1,
         [](const Arguments& a) {
-          return Value(of_all(matrix(a[0]), [](const mat& m) { return m.min(); }));
+          return Value(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.min(); }));
         }}},
       {"row", {2, [](const Arguments& a) { return Value(row_of(matrix(a[0]), scalar(a[1]))); }}},
       {"row_sums", {1, [](const Arguments& a) { return Value(mat(arma::sum(matrix(a[0]), 1))); }}},
@@ -190,13 +193,14 @@ const std::map<std::string_view, Function>& functions() {
   return table;
 }
 
-/// Applies an operator to two numbers or cell by cell; matrices of different shapes give `unlike`.
+/// Applies an operator to two numbers or cell by cell; matrices of different shapes give
+/// `shape_mismatch_value`.
 template <class Operator>
-Value by_cell(const Value& a, const Value& b, double unlike, Operator apply) {
+Value elementwise(const Value& a, const Value& b, double shape_mismatch_value, Operator apply) {
   if (!std::holds_alternative<mat>(a) && !std::holds_alternative<mat>(b)) return apply(scalar(a), scalar(b));
   if (std::holds_alternative<mat>(a) && std::holds_alternative<mat>(b) &&
       arma::size(matrix(a)) != arma::size(matrix(b)))
-    return mat(arma::size(matrix(a)), arma::fill::value(unlike));
+    return mat(arma::size(matrix(a)), arma::fill::value(shape_mismatch_value));
   mat result = std::holds_alternative<mat>(a) ? matrix(a) : matrix(b);
   for (std::size_t k = 0; k < result.n_elem; ++k)
     result[k] = apply(std::holds_alternative<mat>(a) ? matrix(a)[k] : scalar(a),
@@ -205,24 +209,24 @@ Value by_cell(const Value& a, const Value& b, double unlike, Operator apply) {
 }
 
 /// Recursive-descent evaluation while parsing; operands that a condition does not need are only parsed.
-class Evaluation {
+class Evaluator {
  public:
-  Evaluation(std::string_view text, const Names& names) : text_(text), names_(names) {}
+  Evaluator(std::string_view text, const NameResolver& names) : text_(text), names_(names) {}
 
   Value whole() {
-    const Value value = any();
-    if (skip_blanks(); at_ < text_.size())
+    const Value value = or_expression();
+    if (skip_spaces(); at_ < text_.size())
       throw Error("unexpected \"" + std::string(text_.substr(at_)) + "\"");
     return value;
   }
 
  private:
-  void skip_blanks() {
+  void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
   static bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
   bool accept(std::string_view token) {
-    skip_blanks();
+    skip_spaces();
     if (!text_.substr(at_).starts_with(token)) return false;
     const std::size_t end = at_ + token.size();
     if (is_letter(token.back()) && end < text_.size() && is_letter(text_[end])) return false;
@@ -233,55 +237,56 @@ class Evaluation {
     if (!accept(token)) throw Error("expected \"" + std::string(token) + "\"");
   }
   template <class Read>
-  Value unless(bool skipped, Read read) {
+  Value read_branch(bool skipped, Read read) {
     const bool was = std::exchange(skipping_, skipping_ || skipped);
     const Value value = read();
     skipping_ = was;
     return value;
   }
-  bool true_now(const Value& value) const { return !skipping_ && scalar(value) != 0; }
+  bool is_truthy(const Value& value) const { return !skipping_ && scalar(value) != 0; }
 
-  Value any() {
-    Value left = all();
+  Value or_expression() {
+    Value left = and_expression();
     while (accept("or")) {
-      const bool is_true = true_now(left);
-      const Value right = unless(is_true, [&] { return all(); });
-      left = truth(is_true || true_now(right));
+      const bool is_true = is_truthy(left);
+      const Value right = read_branch(is_true, [&] { return and_expression(); });
+      left = truth(is_true || is_truthy(right));
     }
     return left;
   }
-  Value all() {
-    Value left = negated();
+  Value and_expression() {
+    Value left = not_expression();
     while (accept("and")) {
-      const bool is_true = true_now(left);
-      const Value right = unless(!is_true, [&] { return negated(); });
-      left = truth(is_true && true_now(right));
+      const bool is_true = is_truthy(left);
+      const Value right = read_branch(!is_true, [&] { return not_expression(); });
+      left = truth(is_true && is_truthy(right));
     }
     return left;
   }
-  Value negated() {
-    if (accept("not")) return truth(!true_now(negated()));
+  Value not_expression() {
+    if (accept("not")) return truth(!is_truthy(not_expression()));
     return comparison();
   }
   Value comparison() {
     const Value left = sum();
-    if (accept("==")) return compared(left, sum(), true);
-    if (accept("!=")) return compared(left, sum(), false);
+    if (accept("==")) return equality(left, sum(), true);
+    if (accept("!=")) return equality(left, sum(), false);
     if (accept("<=")) return cells(left, sum(), [](double a, double b) { return truth(a <= b); });
     if (accept(">=")) return cells(left, sum(), [](double a, double b) { return truth(a >= b); });
     if (accept("<")) return cells(left, sum(), [](double a, double b) { return truth(a < b); });
     if (accept(">")) return cells(left, sum(), [](double a, double b) { return truth(a > b); });
     return left;
   }
-  Value compared(const Value& a, const Value& b, bool equal) const {
+  Value equality(const Value& a, const Value& b, bool equal) const {
     if (!skipping_ && (std::holds_alternative<std::string>(a) || std::holds_alternative<std::string>(b)))
       return truth(same_text(a, b) == equal);
     return cells(
         a, b, [equal](double x, double y) { return truth((x == y) == equal); }, truth(!equal));
   }
   template <class Operator>
-  Value cells(const Value& a, const Value& b, Operator apply, double unlike = arma::datum::nan) const {
-    return skipping_ ? Value(0.0) : by_cell(a, b, unlike, apply);
+  Value cells(const Value& a, const Value& b, Operator apply,
+              double shape_mismatch_value = arma::datum::nan) const {
+    return skipping_ ? Value(0.0) : elementwise(a, b, shape_mismatch_value, apply);
   }
   Value sum() {
     Value left = product();
@@ -314,23 +319,23 @@ class Evaluation {
     if (accept("-")) return cells(Value(0.0), signed_value(), std::minus());
     Value value = primary();
     while (accept("[")) {
-      const Value i = any();
+      const Value i = or_expression();
       std::optional<Value> j;
-      if (accept(",")) j = any();
+      if (accept(",")) j = or_expression();
       expect("]");
       if (!skipping_) value = element(matrix(value), scalar(i), j);
     }
     return value;
   }
   static Value element(const mat& m, double i, const std::optional<Value>& j) {
-    if (j) return cell(m, place(i, m.n_rows), place(scalar(*j), m.n_cols));
-    const std::size_t k = place(i, m.n_elem);
+    if (j) return cell(m, resolve_index(i, m.n_rows), resolve_index(scalar(*j), m.n_cols));
+    const std::size_t k = resolve_index(i, m.n_elem);
     return k < m.n_elem ? m[k] : arma::datum::nan;
   }
   Value primary() {
-    skip_blanks();
+    skip_spaces();
     if (accept("(")) {
-      const Value value = any();
+      const Value value = or_expression();
       expect(")");
       return value;
     }
@@ -349,56 +354,56 @@ class Evaluation {
       if (const auto number = text::parse_number(text_.substr(begin, at_ - begin))) return *number;
       throw Error("expected a number");
     }
-    return named();
+    return name_or_call();
   }
   std::string_view word() {
-    skip_blanks();
+    skip_spaces();
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_letter(text_[at_])) ++at_;
     if (at_ == begin) throw Error("expected a value");
     return text_.substr(begin, at_ - begin);
   }
-  Value named() {
-    Query query{.name = word(), .before = before_, .head = {}, .arguments = {}};
-    if (query.name == "before" && accept(".")) query.name = word(), query.before = true;
-    if (accept("@")) query.head = static_cast<std::size_t>(scalar(primary()));
-    if (!accept("(")) return skipping_ ? Value(0.0) : known(query);
-    if (query.name == "if") return chosen();
-    if (query.name == "moved" || query.name == "changed" || query.name == "row_moves")
-      return moved(query.name);
-    do query.arguments.push_back(any());
+  Value name_or_call() {
+    NameReference reference{.name = word(), .before = before_, .head = {}, .arguments = {}};
+    if (reference.name == "before" && accept(".")) reference.name = word(), reference.before = true;
+    if (accept("@")) reference.head = static_cast<std::size_t>(scalar(primary()));
+    if (!accept("(")) return skipping_ ? Value(0.0) : resolve(reference);
+    if (reference.name == "if") return conditional();
+    if (reference.name == "moved" || reference.name == "changed" || reference.name == "row_moves")
+      return change_since_start(reference.name);
+    do reference.arguments.push_back(or_expression());
     while (accept(","));
     expect(")");
-    return skipping_ ? Value(0.0) : called(query);
+    return skipping_ ? Value(0.0) : call(reference);
   }
-  Value known(const Query& query) const {
-    if (auto value = names_(query)) return *value;
-    throw Error("there is no \"" + std::string(query.name) + "\"");
+  Value resolve(const NameReference& reference) const {
+    if (auto value = names_(reference)) return *value;
+    throw Error("there is no \"" + std::string(reference.name) + "\"");
   }
-  Value called(const Query& query) const {
-    const auto function = functions().find(query.name);
-    if (function == functions().end()) return known(query);
-    if (query.arguments.size() != function->second.n_arguments)
-      throw Error(std::string(query.name) + " takes " + std::to_string(function->second.n_arguments) +
+  Value call(const NameReference& reference) const {
+    const auto function = functions().find(reference.name);
+    if (function == functions().end()) return resolve(reference);
+    if (reference.arguments.size() != function->second.n_arguments)
+      throw Error(std::string(reference.name) + " takes " + std::to_string(function->second.n_arguments) +
                   " arguments");
-    return function->second.value(query.arguments);
+    return function->second.value(reference.arguments);
   }
-  Value chosen() {
-    const bool is_true = true_now(any());
+  Value conditional() {
+    const bool is_true = is_truthy(or_expression());
     expect(",");
-    const Value first = unless(!is_true, [&] { return any(); });
+    const Value first = read_branch(!is_true, [&] { return or_expression(); });
     expect(",");
-    const Value second = unless(is_true, [&] { return any(); });
+    const Value second = read_branch(is_true, [&] { return or_expression(); });
     expect(")");
     return is_true ? first : second;
   }
   /// Returns how far a value has moved since the start of the step.
-  Value moved(std::string_view how) {
+  Value change_since_start(std::string_view how) {
     const std::size_t begin = at_;
-    const Value now = any();
+    const Value now = or_expression();
     at_ = begin;
     const bool was = std::exchange(before_, true);
-    const Value before = any();
+    const Value before = or_expression();
     before_ = was;
     expect(")");
     if (skipping_) return 0.0;
@@ -408,14 +413,14 @@ class Evaluation {
   }
 
   std::string_view text_;
-  const Names& names_;
+  const NameResolver& names_;
   std::size_t at_ = 0;
   bool skipping_ = false, before_ = false;
 };
 
-Value evaluated(std::string_view expression, const Names& names) {
+Value evaluate(std::string_view expression, const NameResolver& names) {
   try {
-    return Evaluation(expression, names).whole();
+    return Evaluator(expression, names).whole();
   } catch (const Error& error) {
     throw Error("\"" + std::string(expression) + "\": " + error.what());
   }
@@ -423,19 +428,19 @@ Value evaluated(std::string_view expression, const Names& names) {
 
 }  // namespace
 
-bool holds(std::string_view expression, const Names& names) {
-  const Value value = evaluated(expression, names);
+bool holds(std::string_view expression, const NameResolver& names) {
+  const Value value = evaluate(expression, names);
   return scalar(value) != 0 && !std::isnan(scalar(value));
 }
 
-std::string filled(std::string_view text, const Names& names) {
+std::string interpolate(std::string_view text, const NameResolver& names) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t open = text.find('{', at), close = text.find('}', at);
     result += text.substr(at, open - at);
     if (open == text.npos) break;
     if (close == text.npos) throw Error("\"" + std::string(text) + "\": expected \"}\"");
-    result += words(evaluated(text.substr(open + 1, close - open - 1), names));
+    result += words(evaluate(text.substr(open + 1, close - open - 1), names));
     at = close + 1;
   }
   return result;

@@ -23,7 +23,7 @@ namespace core::lessons {
 using Value = std::variant<double, std::string, arma::mat>;
 
 /// A name in an expression, with its head and arguments.
-struct Query {
+struct NameReference {
   std::string_view name;
   bool before = false;              ///< at the start of the step
   std::optional<std::size_t> head;  ///< if empty, the first
@@ -31,14 +31,14 @@ struct Query {
 };
 
 /// Returns the value of a name, or nothing for an unknown one.
-using Names = std::function<std::optional<Value>(const Query&)>;
+using NameResolver = std::function<std::optional<Value>(const NameReference&)>;
 
 /// Returns whether the expression holds. Throws core::Error, which quotes it, when it is invalid.
-bool holds(std::string_view expression, const Names& names);
+bool holds(std::string_view expression, const NameResolver& names);
 
 /// Returns the text with the values of its {expressions}, numbers with at most four decimals. Throws as
 /// holds().
-std::string filled(std::string_view text, const Names& names);
+std::string interpolate(std::string_view text, const NameResolver& names);
 
 // Measures that lessons use, and numbers as text.
 

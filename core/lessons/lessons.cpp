@@ -90,7 +90,7 @@ attention::Model session_model(const std::string& text, const std::string& title
 
 constexpr double rounding = 1e-12;
 
-std::string place(const Moved& cell) {
+std::string place(const CellChange& cell) {
   return "row " + std::to_string(cell.row) + ", column " + std::to_string(cell.column);
 }
 
@@ -122,7 +122,8 @@ attention::Model model_at_start(const Step& step) {
   const attention::Model model = preset->make();
   if (!start.sentence.empty()) return text::with_sentence(model, text::words(start.sentence), start.seed);
   if (start.change.empty()) return model;
-  return session_model(formats::json_merged(formats::session_text({model, ""}), start.change), step.title);
+  return session_model(formats::apply_merge_patch(formats::session_text({model, ""}), start.change),
+                       step.title);
 }
 
 experiment::Experiment experiment_at_start(const Step& step) {
@@ -130,18 +131,18 @@ experiment::Experiment experiment_at_start(const Step& step) {
   return {.text = step.start.text, .layer = step.start.layer};
 }
 
-std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std::size_t head) {
+std::vector<CellChange> changed_cells(const StepState& state, attention::Stage stage, std::size_t head) {
   const attention::StageInfo& info = attention::info(stage);
-  if (!info.present(moment.start) || !info.present(moment.model)) return {};
-  if (info.per_head && (head >= moment.before.n_heads() || head >= moment.trace.n_heads())) return {};
-  const arma::mat &before = moment.before.at(info.stage, head), &now = moment.trace.at(info.stage, head);
-  std::vector<Moved> moved;
+  if (!info.present(state.start) || !info.present(state.model)) return {};
+  if (info.per_head && (head >= state.before.n_heads() || head >= state.trace.n_heads())) return {};
+  const arma::mat &before = state.before.at(info.stage, head), &now = state.trace.at(info.stage, head);
+  std::vector<CellChange> moved;
   if (arma::size(before) != arma::size(now)) return moved;
   for (std::size_t i = 0; i < now.n_rows; ++i)
     for (std::size_t j = 0; j < now.n_cols; ++j)
       if (const double by = abs_difference(before(i, j), now(i, j)); by > rounding)
         moved.push_back({i, j, by});
-  std::ranges::stable_sort(moved, std::greater(), &Moved::by);
+  std::ranges::stable_sort(moved, std::greater(), &CellChange::by);
   return moved;
 }
 
@@ -150,10 +151,10 @@ std::string question(const Step& step) {
          " will change most? Click it; then: " + step.try_it;
 }
 
-std::string verdict(const std::vector<Moved>& moved, std::size_t row, std::size_t column) {
+std::string verdict(const std::vector<CellChange>& moved, std::size_t row, std::size_t column) {
   if (moved.empty()) return "";
   const auto mine = std::ranges::find_if(
-      moved, [&](const Moved& cell) { return cell.row == row && cell.column == column; });
+      moved, [&](const CellChange& cell) { return cell.row == row && cell.column == column; });
   if (mine == moved.end())
     return "Your cell did not change; " + place(moved.front()) + " changed most, " +
            amount(moved.front().by) + ".";

@@ -28,7 +28,7 @@ enum class Exhibit {
 };
 
 /// The model at the start of a step and the current model, each with its trace of the displayed sequence.
-struct Moment {
+struct StepState {
   const attention::Model& start;
   const attention::Trace& before;
   const attention::Model& model;
@@ -36,7 +36,7 @@ struct Moment {
 };
 
 /// The readings of a whole model at the start of a step and now, and the selected head.
-struct WholeMoment {
+struct WholeStepState {
   const transformer::WholeModel& whole;
   const experiment::Reading& before;
   const experiment::Reading& now;
@@ -85,27 +85,27 @@ attention::Model model_at_start(const Step& step);
 experiment::Experiment experiment_at_start(const Step& step);
 
 /// Returns whether a step was tried, and a description of the result, with its numbers.
-bool is_done(const Step& step, const Moment& moment);
-bool is_done(const Step& step, const WholeMoment& moment);
-std::string seen(const Step& step, const Moment& moment);
-std::string seen(const Step& step, const WholeMoment& moment);
+bool is_done(const Step& step, const StepState& state);
+bool is_done(const Step& step, const WholeStepState& state);
+std::string seen(const Step& step, const StepState& state);
+std::string seen(const Step& step, const WholeStepState& state);
 
 /// A cell that changed, and its change.
-struct Moved {
+struct CellChange {
   std::size_t row = 0, column = 0;
   double by = 0;  ///< absolute; infinite where one of the two numbers is not finite
 };
 
 /// Returns the cells of a stage of one head that differ from the start of a step, the largest change first;
 /// none where the stage has another shape than before.
-std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std::size_t head);
+std::vector<CellChange> changed_cells(const StepState& state, attention::Stage stage, std::size_t head);
 
 /// Returns "Which cell of Weights will change most? Click it.", for a step with a prediction.
 std::string question(const Step& step);
 
 /// Returns the verdict on a prediction: right when no cell changed more, up to rounding; "" where nothing
 /// changed.
-std::string verdict(const std::vector<Moved>& moved, std::size_t row, std::size_t column);
+std::string verdict(const std::vector<CellChange>& moved, std::size_t row, std::size_t column);
 
 /// A term of the field and what it means, in one or two sentences.
 struct Term {

@@ -63,9 +63,9 @@ double slowest_frequency(const Model& m) {
 }
 
 /// Values of a model alone, by name.
-using OfModel = std::function<Answer(const Model&)>;
-const std::map<std::string_view, OfModel>& model_values() {
-  static const std::map<std::string_view, OfModel> table{
+using ModelValue = std::function<Answer(const Model&)>;
+const std::map<std::string_view, ModelValue>& model_values() {
+  static const std::map<std::string_view, ModelValue> table{
       {"n_tokens", [](const Model& m) { return m.n_tokens(); }},
       {"tokens", [](const Model& m) { return all_tokens(m); }},
       {"n_sequences", [](const Model& m) { return m.sequences.size(); }},
@@ -130,19 +130,19 @@ const std::map<std::string_view, OfModel>& model_values() {
   return table;
 }
 
-bool sequence_changed(const Moment& m, std::size_t s) {
+bool sequence_changed(const StepState& m, std::size_t s) {
   return s < std::min(m.start.sequences.size(), m.model.sequences.size()) &&
          !(m.start.sequences[s].embeddings == m.model.sequences[s].embeddings);
 }
 
-std::vector<std::size_t> changed_sequences(const Moment& m) {
+std::vector<std::size_t> changed_sequences(const StepState& m) {
   std::vector<std::size_t> changed;
   for (std::size_t s = 0; s < m.model.sequences.size(); ++s)
     if (sequence_changed(m, s)) changed.push_back(s);
   return changed;
 }
 
-bool only_last_token_changed(const Moment& m) {
+bool only_last_token_changed(const StepState& m) {
   if (m.model.n_tokens() != m.start.n_tokens()) return false;
   const arma::vec rows =
       row_differences(m.before.at(attention::Stage::embeddings), m.trace.at(attention::Stage::embeddings));
@@ -150,7 +150,7 @@ bool only_last_token_changed(const Moment& m) {
 }
 
 /// Returns the number of unmasked weights that dropout set to zero, over all heads.
-double dropped_weights(const Moment& m) {
+double dropped_weights(const StepState& m) {
   double dropped = 0;
   for (std::size_t h = 0; h < m.trace.n_heads(); ++h)
     dropped += arma::accu((*m.trace.at(Stage::dropout_mask, h) == 0) % (*m.trace.at(Stage::mask) == 1));
@@ -164,7 +164,7 @@ std::string token(const Model& m, double index) {
 }
 
 /// Returns the value of a name in a moment: of its model, tokens, sequences, stages or their dropout.
-std::optional<Value> of_moment(const Moment& m, const Query& query) {
+std::optional<Value> resolve_name(const StepState& m, const NameReference& query) {
   const auto number = [&](std::size_t k) { return std::get<double>(query.arguments.at(k)); };
   const auto name = [&](std::size_t k) { return std::get<std::string>(query.arguments.at(k)); };
   const Model& model = query.before ? m.start : m.model;
@@ -177,7 +177,8 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
     return arma::mat(trace.at(stage->stage, head));
   }
   if (query.name == "token") return token(model, number(0));
-  if (query.name == "has_bug" && name(0) == "groups_tiled") return Answer(model.makes("groups_tiled")).value;
+  if (query.name == "has_bug" && name(0) == "groups_tiled")
+    return Answer(model.has_mistake("groups_tiled")).value;
   if (query.name == "only_last_token_changed") return Answer(only_last_token_changed(m)).value;
   if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
   if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());
@@ -203,19 +204,19 @@ const transformer::HeadRoles* roles(const Reading& reading, const Place& head) {
 }
 
 double induction(const Reading& reading, const Place& head) {
-  const auto* of_head = roles(reading, head);
-  return of_head ? of_head->induction.value_or(0) : 0;
+  const auto* head_roles = roles(reading, head);
+  return head_roles ? head_roles->induction.value_or(0) : 0;
 }
 bool is_induction_head(const Reading& reading, const Place& head) {
   return induction(reading, head) > 0.3;
 }
 bool is_previous_token_head(const Reading& reading, const Place& head) {
-  const auto* of_head = roles(reading, head);
-  return of_head && of_head->previous > 0.8;
+  const auto* head_roles = roles(reading, head);
+  return head_roles && head_roles->previous > 0.8;
 }
 
 /// Returns the ablated heads that were of a kind on the text of the step's start.
-std::vector<Place> off(const WholeMoment& m, bool (*is_kind)(const Reading&, const Place&)) {
+std::vector<Place> ablated_heads(const WholeStepState& m, bool (*is_kind)(const Reading&, const Place&)) {
   std::vector<Place> heads;
   for (const Place& head : m.now.experiment.heads_off)
     if (is_kind(m.before, head)) heads.push_back(head);
@@ -223,7 +224,7 @@ std::vector<Place> off(const WholeMoment& m, bool (*is_kind)(const Reading&, con
 }
 
 /// Returns the head with the most induction on the text of the step's start.
-Place strongest(const WholeMoment& m) {
+Place strongest_induction_head(const WholeStepState& m) {
   Place best{0, 0};
   for (std::size_t l = 0; l < m.before.layers.size(); ++l)
     for (std::size_t h = 0; h < m.before.layers[l]->heads.size(); ++h)
@@ -234,20 +235,20 @@ Place strongest(const WholeMoment& m) {
 std::string head_name(const Place& head) {
   return std::to_string(head.first) + "." + std::to_string(head.second);
 }
-std::string first_name(const std::vector<Place>& heads) {
+std::string first_head_name(const std::vector<Place>& heads) {
   return heads.empty() ? "" : head_name(heads.front());
 }
 
-std::string quoted(const WholeMoment& m, std::size_t token) {
+std::string quoted(const WholeStepState& m, std::size_t token) {
   return "“" + transformer::token_name(m.whole, token) + "”";
 }
 
 /// Returns the most probable token after a layer.
-std::size_t guess_after(const WholeMoment& m, const Reading& reading, std::size_t layer) {
-  if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.why_no_prediction);
+std::size_t guess_after(const WholeStepState& m, const Reading& reading, std::size_t layer) {
+  if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.no_prediction_reason);
   return transformer::top_tokens(reading.logits.row(layer), 1, m.whole.description().n_tokens).front().id;
 }
-std::size_t last_guess(const WholeMoment& m, const Reading& reading) {
+std::size_t final_top_token(const WholeStepState& m, const Reading& reading) {
   return guess_after(m, reading, reading.layers.size() - 1);
 }
 
@@ -256,35 +257,35 @@ double probability(const Reading& reading, std::size_t token) {
 }
 
 /// Returns the first layer after which the top token stays the final one.
-std::size_t settled_layer(const WholeMoment& m) {
-  const std::size_t last = last_guess(m, m.now);
+std::size_t settled_layer(const WholeStepState& m) {
+  const std::size_t last = final_top_token(m, m.now);
   std::size_t layer = m.now.layers.size() - 1;
   while (layer > 0 && guess_after(m, m.now, layer - 1) == last) --layer;
   return layer;
 }
 
 /// Returns "“ig” has 0.376 instead of 0.9285", for the most probable token at the start of the step.
-std::string followed(const WholeMoment& m) {
-  const std::size_t token = last_guess(m, m.before);
+std::string followed(const WholeStepState& m) {
+  const std::size_t token = final_top_token(m, m.before);
   return quoted(m, token) + " has " + number(probability(m.now, token)) + " instead of " +
          number(probability(m.before, token));
 }
 
 /// Values of a whole model's reading, by name; for `before.`, `now` is the reading at the start.
-using OfReading = std::function<Answer(const WholeMoment&, const Reading& now)>;
-const std::map<std::string_view, OfReading>& reading_values() {
-  using W = WholeMoment;
+using ReadingValue = std::function<Answer(const WholeStepState&, const Reading& now)>;
+const std::map<std::string_view, ReadingValue>& reading_values() {
+  using W = WholeStepState;
   using R = Reading;
-  static const std::map<std::string_view, OfReading> table{
+  static const std::map<std::string_view, ReadingValue> table{
       {"n_tokens", [](const W&, const R& r) { return r.tokens.size(); }},
       {"n_layers", [](const W&, const R& r) { return r.layers.size(); }},
       {"layer", [](const W& m, const R&) { return m.layer; }},
       {"head", [](const W& m, const R&) { return m.head; }},
-      {"guess", [](const W& m, const R& r) { return quoted(m, last_guess(m, r)); }},
+      {"guess", [](const W& m, const R& r) { return quoted(m, final_top_token(m, r)); }},
       {"settled_layer", [](const W& m, const R&) { return settled_layer(m); }},
       {"followed", [](const W& m, const R&) { return followed(m); }},
       {"followed_probability",
-       [](const W& m, const R& r) { return probability(r, last_guess(m, m.before)); }},
+       [](const W& m, const R& r) { return probability(r, final_top_token(m, m.before)); }},
       {"n_generated", [](const W&, const R& r) { return r.experiment.made.size(); }},
       {"last_generated", [](const W& m, const R& r) { return quoted(m, r.experiment.made.back()); }},
       {"n_heads_off", [](const W&, const R& r) { return r.experiment.heads_off.size(); }},
@@ -298,26 +299,30 @@ const std::map<std::string_view, OfReading>& reading_values() {
        [](const W& m, const R& r) {
          return induction(r, {m.layer, m.head});
        }},
-      {"n_induction_off", [](const W& m, const R&) { return off(m, is_induction_head).size(); }},
-      {"first_induction_off", [](const W& m, const R&) { return first_name(off(m, is_induction_head)); }},
+      {"n_induction_off", [](const W& m, const R&) { return ablated_heads(m, is_induction_head).size(); }},
+      {"first_induction_off",
+       [](const W& m, const R&) { return first_head_name(ablated_heads(m, is_induction_head)); }},
       {"induction_off",
        [](const W& m, const R&) {
-         return text::joined(off(m, is_induction_head), ", ", head_name, " and ");
+         return text::joined(ablated_heads(m, is_induction_head), ", ", head_name, " and ");
        }},
-      {"n_previous_off", [](const W& m, const R&) { return off(m, is_previous_token_head).size(); }},
-      {"first_previous_off", [](const W& m, const R&) { return first_name(off(m, is_previous_token_head)); }},
-      {"strongest_induction", [](const W& m, const R&) { return head_name(strongest(m)); }},
-      {"strongest_induction_share", [](const W& m, const R& r) { return induction(r, strongest(m)); }},
+      {"n_previous_off",
+       [](const W& m, const R&) { return ablated_heads(m, is_previous_token_head).size(); }},
+      {"first_previous_off",
+       [](const W& m, const R&) { return first_head_name(ablated_heads(m, is_previous_token_head)); }},
+      {"strongest_induction", [](const W& m, const R&) { return head_name(strongest_induction_head(m)); }},
+      {"strongest_induction_share",
+       [](const W& m, const R& r) { return induction(r, strongest_induction_head(m)); }},
   };
   return table;
 }
 
-Names names_of(const Moment& moment) {
-  return [&moment](const Query& query) { return of_moment(moment, query); };
+NameResolver make_resolver(const StepState& state) {
+  return [&state](const NameReference& query) { return resolve_name(state, query); };
 }
 
-Names names_of(const WholeMoment& moment) {
-  return [&m = moment](const Query& query) -> std::optional<Value> {
+NameResolver make_resolver(const WholeStepState& state) {
+  return [&m = state](const NameReference& query) -> std::optional<Value> {
     const Reading& reading = query.before ? m.before : m.now;
     if (const auto found = reading_values().find(query.name); found != reading_values().end())
       return found->second(m, reading).value;
@@ -329,17 +334,17 @@ Names names_of(const WholeMoment& moment) {
 
 }  // namespace
 
-bool is_done(const Step& step, const Moment& moment) {
-  return holds(step.done, names_of(moment));
+bool is_done(const Step& step, const StepState& state) {
+  return holds(step.done, make_resolver(state));
 }
-bool is_done(const Step& step, const WholeMoment& moment) {
-  return holds(step.done, names_of(moment));
+bool is_done(const Step& step, const WholeStepState& state) {
+  return holds(step.done, make_resolver(state));
 }
-std::string seen(const Step& step, const Moment& moment) {
-  return filled(step.seen, names_of(moment));
+std::string seen(const Step& step, const StepState& state) {
+  return interpolate(step.seen, make_resolver(state));
 }
-std::string seen(const Step& step, const WholeMoment& moment) {
-  return filled(step.seen, names_of(moment));
+std::string seen(const Step& step, const WholeStepState& state) {
+  return interpolate(step.seen, make_resolver(state));
 }
 
 }  // namespace core::lessons

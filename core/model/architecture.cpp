@@ -14,10 +14,10 @@ using formats::checkpoints::Config;
 using formats::checkpoints::ConfigRotary;
 
 /// Returns the fraction of a head's columns that is rotated; 1 where transformers ignores it for the type.
-double fraction_of(const ConfigRotary& said, const Config& config, const std::string& place) {
-  const double part = said.fraction.value_or(config.family->rotary.fraction);
-  if (config.family->partial_rotary || part == 1) return part;
-  if (said.scaling.rule != positions::ScalingRule::none)
+double fraction_of(const ConfigRotary& configured, const Config& config, const std::string& place) {
+  const double part = configured.fraction.value_or(config.family->rotary.fraction);
+  if (config.family->reads_rotary_fraction || part == 1) return part;
+  if (configured.scaling.rule != positions::ScalingRule::none)
     throw Error(place +
                 "partial_rotary_factor: expected 1, as scaled positions of fewer columns cannot be computed "
                 "for models of type " +
@@ -25,30 +25,32 @@ double fraction_of(const ConfigRotary& said, const Config& config, const std::st
   return 1;
 }
 
-positions::Rotary rotary_as(const ConfigRotary& said, const Config& config, const std::string& place) {
+positions::Rotary rotary_from_config(const ConfigRotary& configured, const Config& config,
+                                     const std::string& place) {
   const std::size_t d_head = config.sizes.d_head;
-  positions::Rotary rotary = said.rotary(config.family->rotary.interleaved);
+  positions::Rotary rotary = configured.rotary(config.family->rotary.interleaved);
   if (rotary.dimensions == d_head) {
     rotary.dimensions.reset();
   } else if (!rotary.dimensions) {
-    const double part = fraction_of(said, config, place);
+    const double part = fraction_of(configured, config, place);
     if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
   }
   return rotary;
 }
 
 std::vector<std::size_t> windows_of(const Config& config) {
-  const auto& said = config.positions;
+  const auto& configured = config.positions;
   const formats::checkpoints::WindowRule& rule = config.family->window;
-  if (!rule.in_whole_models || !said.window || *said.window == 0) return {};
-  std::vector<std::size_t> windows(config.sizes.n_layers, *said.window);
-  for (std::size_t l = 0; l < std::min(windows.size(), said.windowed.size()); ++l)
-    if (!said.windowed[l]) windows[l] = 0;
+  if (!rule.in_whole_models || !configured.window || *configured.window == 0) return {};
+  std::vector<std::size_t> windows(config.sizes.n_layers, *configured.window);
+  for (std::size_t l = 0; l < std::min(windows.size(), configured.windowed.size()); ++l)
+    if (!configured.windowed[l]) windows[l] = 0;
   return windows;
 }
 
 /// Starts positions after the row of the padding token; rows up to it belong to no token.
-void begin_behind_padding(std::size_t padding, Architecture& architecture, const std::string& place) {
+void start_positions_after_padding(std::size_t padding, Architecture& architecture,
+                                   const std::string& place) {
   std::size_t& n_context = architecture.sizes.n_context;
   if (padding >= n_context - 1)
     throw Error(place + "max_position_embeddings: expected more than pad_token_id + 1 = " +
@@ -64,23 +66,23 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   architecture.family = family.whole;
   architecture.sizes = config.sizes;
   architecture.norm = family.norm;
-  if (config.norms_after) architecture.norm.place = NormPlace::after;
+  if (config.is_post_norm) architecture.norm.place = NormPlace::after;
   architecture.norm.epsilon = config.epsilon.value_or(family.norm.epsilon);
   architecture.mlp = family.mlp;
   architecture.mlp.activation = config.activation.value_or(family.mlp.activation);
   architecture.mlp.parallel = config.parallel.value_or(family.mlp.parallel);
   architecture.causal =
-      family.visibility == formats::checkpoints::Visibility::past || config.is_decoder.value_or(false);
-  using formats::checkpoints::Positions;
-  if (config.positions.alibi.value_or(family.positions == Positions::alibi))
-    architecture.alibi = formats::checkpoints::alibi_of(
-        {family.slopes, config.positions.alibi_max.value_or(formats::checkpoints::LayerAlibi().largest)},
+      family.mask_kind == formats::checkpoints::MaskKind::past || config.is_decoder.value_or(false);
+  using formats::checkpoints::PositionKind;
+  if (config.positions.alibi.value_or(family.positions == PositionKind::alibi))
+    architecture.alibi = formats::checkpoints::make_alibi(
+        {family.slopes, config.positions.alibi_bias_max.value_or(formats::checkpoints::LayerAlibi().largest)},
         config.sizes.n_heads, config.sizes.d_head);
-  else if (family.positions == Positions::rotary) {
-    architecture.rotary = rotary_as(config.positions.rotation, config, place);
+  else if (family.positions == PositionKind::rotary) {
+    architecture.rotary = rotary_from_config(config.positions.default_rotary, config, place);
     architecture.rotated = config.positions.rotated;
-    if (const auto& in_window = config.positions.rotation_in_window)
-      architecture.rotary_in_window = rotary_as(*in_window, config, place);
+    if (const auto& in_window = config.positions.window_rotary)
+      architecture.windowed_rotary = rotary_from_config(*in_window, config, place);
   }
   architecture.scale = config.scale;
   architecture.is_scaled = family.is_scaled && config.scale.scaled;
@@ -88,18 +90,19 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   architecture.embedding_factor = config.embedding_factor;
   architecture.residual_factor = config.residual_factor;
   architecture.logit_factor = config.logit_factor;
-  architecture.logit_cap = config.logit_cap;
+  architecture.logit_softcap = config.logit_softcap;
   architecture.experts = config.experts;
   architecture.first_position = family.first_position;
-  architecture.tied = config.tied;
+  architecture.has_tied_embeddings = config.has_tied_embeddings;
   require_sizes(architecture, place);
   architecture.windows = windows_of(config);
-  if (family.begins_behind_padding) begin_behind_padding(config.padding_token, architecture, place);
+  if (family.positions_follow_padding)
+    start_positions_after_padding(config.padding_token, architecture, place);
   return architecture;
 }
 
 /// Metadata of a GGUF file under keys that begin with its architecture.
-struct Keyed {
+struct ArchitectureKeys {
   const GgufMetadata& metadata;
   std::string prefix;
 
@@ -114,41 +117,41 @@ struct Keyed {
 };
 
 /// Reads the scaling as llama.cpp does: linear without a type, an older key as fallback, and 0 means 1.
-positions::Scaling scaling_of(const Keyed& keyed) {
-  const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("linear");
-  const auto older = keyed.number("rope.scale_linear");
-  const double factor = keyed.number("rope.scaling.factor").value_or(older.value_or(1));
-  if (!(factor >= 0)) keyed.fail("rope.scaling.factor", "a number from 0 on", text::number_text(factor));
+positions::Scaling scaling_of(const ArchitectureKeys& keys) {
+  const std::string type = keys.metadata.text(keys.prefix + "rope.scaling.type").value_or("linear");
+  const auto older = keys.number("rope.scale_linear");
+  const double factor = keys.number("rope.scaling.factor").value_or(older.value_or(1));
+  if (!(factor >= 0)) keys.fail("rope.scaling.factor", "a number from 0 on", text::number_text(factor));
   if (type == "linear" && factor != 0 && factor != 1) return {positions::ScalingRule::linear, factor};
   if (type != "linear" && type != "none")
-    keyed.fail("rope.scaling.type", "none or linear, as others cannot be computed yet", "\"" + type + "\"");
+    keys.fail("rope.scaling.type", "none or linear, as others cannot be computed yet", "\"" + type + "\"");
   return {};
 }
 
 /// Returns the metadata in the form of the same model's config.json.
-Config config_of(const Keyed& keyed, const Family& family, const formats::TensorFile& file) {
+Config config_of(const ArchitectureKeys& keys, const Family& family, const formats::TensorFile& file) {
   Config config;
   config.family = &family;
   Sizes& sizes = config.sizes;
-  sizes.n_layers = keyed.required("block_count");
-  sizes.d_model = keyed.required("embedding_length");
-  sizes.n_heads = keyed.required("attention.head_count");
-  sizes.kv_heads = keyed.whole_or("attention.head_count_kv", sizes.n_heads);
+  sizes.n_layers = keys.required("block_count");
+  sizes.d_model = keys.required("embedding_length");
+  sizes.n_heads = keys.required("attention.head_count");
+  sizes.kv_heads = keys.whole_or("attention.head_count_kv", sizes.n_heads);
   sizes.d_head =
-      keyed.whole_or("attention.key_length", sizes.n_heads == 0 ? 0 : sizes.d_model / sizes.n_heads);
-  sizes.d_hidden = keyed.required("feed_forward_length");
-  sizes.n_context = keyed.required("context_length");
+      keys.whole_or("attention.key_length", sizes.n_heads == 0 ? 0 : sizes.d_model / sizes.n_heads);
+  sizes.d_hidden = keys.required("feed_forward_length");
+  sizes.n_context = keys.required("context_length");
   if (const auto* tokens = file.find("token_embd.weight"); tokens && !tokens->shape.empty())
     sizes.n_vocabulary = tokens->shape.front();
-  config.epsilon = keyed.number(family.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
-                                                                  : "attention.layer_norm_epsilon");
-  if (const auto parallel = keyed.number("use_parallel_residual"); parallel && family.parallel_by_config)
+  config.epsilon = keys.number(family.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
+                                                                 : "attention.layer_norm_epsilon");
+  if (const auto parallel = keys.number("use_parallel_residual"); parallel && family.reads_parallel_mlp)
     config.parallel = *parallel != 0;
-  if (family.positions != formats::checkpoints::Positions::rotary) return config;
-  ConfigRotary& rotation = config.positions.rotation;
-  rotation.dimensions = keyed.whole_or("rope.dimension_count", sizes.d_head);
-  rotation.base = keyed.number("rope.freq_base");
-  rotation.scaling = scaling_of(keyed);
+  if (family.positions != formats::checkpoints::PositionKind::rotary) return config;
+  ConfigRotary& default_rotary = config.positions.default_rotary;
+  default_rotary.dimensions = keys.whole_or("rope.dimension_count", sizes.d_head);
+  default_rotary.base = keys.number("rope.freq_base");
+  default_rotary.scaling = scaling_of(keys);
   return config;
 }
 
@@ -166,10 +169,10 @@ void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const for
 }
 
 /// Throws core::Error for keys that change the numbers and are not supported.
-void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
+void reject_unsupported_keys(const ArchitectureKeys& keys, const Architecture& architecture) {
   const Sizes& sizes = architecture.sizes;
-  const auto fail = [&keyed](const char* key, const std::string& expected, double got) {
-    keyed.fail(key, expected + ", as others cannot be computed yet", text::number_text(got));
+  const auto fail = [&keys](const char* key, const std::string& expected, double got) {
+    keys.fail(key, expected + ", as others cannot be computed yet", text::number_text(got));
   };
   const auto d_head = static_cast<double>(sizes.d_head);
   const std::pair<const char*, double> neutral[]{{"attention.scale", 1 / std::sqrt(d_head)},
@@ -190,14 +193,14 @@ void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
                                                  {"nextn_predict_layers", 0},
                                                  {"expert_count", 0}};
   for (const auto& [key, number] : neutral) {
-    const double got = keyed.number(key).value_or(0);  // 0 counts as missing
+    const double got = keys.number(key).value_or(0);  // 0 counts as missing
     const bool is_neutral = got == 0 || std::abs(got - number) <= 1e-6 * number;
     if (!is_neutral) fail(key, number == 0 ? "none or 0" : "none or " + text::number_text(number), got);
   }
-  if (const double causal = keyed.number("attention.causal").value_or(architecture.causal);
+  if (const double causal = keys.number("attention.causal").value_or(architecture.causal);
       (causal != 0) != architecture.causal)
     fail("attention.causal", architecture.causal ? "true" : "false", causal);
-  if (const std::size_t window = keyed.whole_or("attention.sliding_window", 0);
+  if (const std::size_t window = keys.whole_or("attention.sliding_window", 0);
       window != 0 && window < sizes.n_context)
     fail("attention.sliding_window", "none, or all " + std::to_string(sizes.n_context) + " tokens at once",
          static_cast<double>(window));
@@ -207,7 +210,7 @@ void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
 
 void require_sizes(const Architecture& architecture, const std::string& place) {
   const Sizes& s = architecture.sizes;
-  constexpr std::size_t most = formats::checkpoints::max_counted;
+  constexpr std::size_t most = formats::checkpoints::max_count;
   const std::pair<const char*, std::size_t> all[]{{"layers", s.n_layers},
                                                   {"numbers a token", s.d_model},
                                                   {"heads", s.n_heads},
@@ -223,7 +226,7 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
   if (s.n_heads % s.kv_heads != 0)
     throw Error(place + "expected a number of heads that heads of keys divide, got " +
                 std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
-  for (const auto& rotary : {architecture.rotary, architecture.rotary_in_window}) {
+  for (const auto& rotary : {architecture.rotary, architecture.windowed_rotary}) {
     if (!rotary) continue;
     const std::size_t rotated = rotated_columns(*rotary, s.d_head);
     if (rotated < 2 || rotated > s.d_head || rotated % 2 != 0)
@@ -247,19 +250,19 @@ Architecture architecture_of(const GgufMetadata& metadata, const formats::Tensor
                 "general.architecture: expected one of gpt2, llama, qwen2, qwen3, gptneox or "
                 "bert, got \"" +
                 name + "\"");
-  const Keyed keyed{metadata, name + "."};
-  const Config config = config_of(keyed, *family, file);
+  const ArchitectureKeys keys{metadata, name + "."};
+  const Config config = config_of(keys, *family, file);
   Architecture architecture = architecture_of(config, metadata.place());
-  architecture.has_neighbours = name == "llama";
+  architecture.has_adjacent_pairs = name == "llama";
   if (architecture.rotary) {
-    if (architecture.rotary->dimensions && architecture.has_neighbours)
-      keyed.fail("rope.dimension_count",
-                 "the " + std::to_string(config.sizes.d_head) +
-                     " numbers of a head, as pairs of neighbors among fewer columns are not supported yet",
-                 std::to_string(*architecture.rotary->dimensions));
+    if (architecture.rotary->dimensions && architecture.has_adjacent_pairs)
+      keys.fail("rope.dimension_count",
+                "the " + std::to_string(config.sizes.d_head) +
+                    " numbers of a head, as pairs of neighbors among fewer columns are not supported yet",
+                std::to_string(*architecture.rotary->dimensions));
     divide_frequencies(*architecture.rotary, config.sizes.d_head, file);
   }
-  refuse_other_rules(keyed, architecture);
+  reject_unsupported_keys(keys, architecture);
   return architecture;
 }
 

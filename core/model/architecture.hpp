@@ -18,8 +18,8 @@ using formats::checkpoints::Family;
 using formats::checkpoints::Mlp;
 using formats::checkpoints::Norm;
 using formats::checkpoints::NormKind;
-using formats::checkpoints::NormOver;
 using formats::checkpoints::NormPlace;
+using formats::checkpoints::NormScope;
 using formats::checkpoints::Role;
 using formats::checkpoints::Sizes;
 
@@ -31,10 +31,10 @@ struct Architecture {
   Mlp mlp;
   bool causal = true;
   std::optional<positions::Rotary> rotary;
-  std::optional<positions::Rotary> rotary_in_window;  ///< of layers with a sliding window, if different
-  std::vector<bool> rotated = {};                     ///< [layer], or empty for all
-  std::optional<positions::Alibi> alibi;              ///< without alibi and rotary, positions are learned
-  std::size_t first_position = 0;                     ///< row of the first token among learned positions
+  std::optional<positions::Rotary> windowed_rotary;  ///< of layers with a sliding window, if different
+  std::vector<bool> rotated = {};                    ///< [layer], or empty for all
+  std::optional<positions::Alibi> alibi;             ///< without alibi and rotary, positions are learned
+  std::size_t first_position = 0;                    ///< row of the first token among learned positions
   /// Takes no position: reads the row of its own ID among learned positions.
   std::optional<std::size_t> padding_token = {};
   formats::checkpoints::ConfigScale scale = {};
@@ -43,10 +43,12 @@ struct Architecture {
   double embedding_factor = 1;    ///< of the embeddings of tokens
   double residual_factor = 1;     ///< of the outputs of attention and the MLP
   double logit_factor = 1;
-  std::optional<double> logit_cap;
+  std::optional<double> logit_softcap;
   formats::checkpoints::Experts experts = {};
-  bool tied = false;  ///< the unembedding is the token embedding, as also without a tensor of its own
-  bool has_neighbours = false;  ///< in GGUF: columns 2k and 2k + 1 are rotary pairs, not those of two halves
+  bool has_tied_embeddings =
+      false;  ///< the unembedding is the token embedding, as also without a tensor of its own
+  bool has_adjacent_pairs =
+      false;  ///< in GGUF: columns 2k and 2k + 1 are rotary pairs, not those of two halves
   /// [layer]: largest number of keys per query, 0 for all; or empty. If attention is not causal, half of them
   /// are on each side.
   std::vector<std::size_t> windows = {};
@@ -63,13 +65,13 @@ inline const std::optional<positions::Rotary>& rotary_of(const Architecture& arc
                                                          std::size_t layer) {
   static const std::optional<positions::Rotary> none;
   if (layer < architecture.rotated.size() && !architecture.rotated[layer]) return none;
-  const bool is_other = architecture.rotary_in_window && window_of(architecture, layer) > 0;
-  return is_other ? architecture.rotary_in_window : architecture.rotary;
+  const bool is_other = architecture.windowed_rotary && window_of(architecture, layer) > 0;
+  return is_other ? architecture.windowed_rotary : architecture.rotary;
 }
 
 /// Returns the factor between scores and scaled scores of a layer.
 inline attention::Scale scale_of(const Architecture& a, std::size_t layer) {
-  return formats::checkpoints::scale_by(a.scale, a.is_scaled, layer, a.sizes.d_head);
+  return formats::checkpoints::scale_from_config(a.scale, a.is_scaled, layer, a.sizes.d_head);
 }
 
 /// Returns the architecture that a Hugging Face config.json describes.

@@ -7,8 +7,8 @@
 
 namespace core::transformer {
 
-Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
-               std::optional<Activation> activation) {
+Rows project(const RowsView& x, const Affine& numbers, ThreadPool& pool,
+             std::optional<Activation> activation) {
   Rows result(x.n_rows, numbers.weight.d_out());
   multiply(x, numbers.weight, {numbers.bias.empty() ? nullptr : numbers.bias.data(), activation},
            result.row(0), result.stride(), pool);
@@ -23,7 +23,7 @@ void norm_row(const float* x, std::size_t width, const NormWeights& numbers, con
                  y);
 }
 
-Rows normed(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+Rows apply_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
   Rows result(x.n_rows, x.width);
   for_parts_of_rows(x.n_rows, x.width, pool, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i)
@@ -44,14 +44,14 @@ Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_fin
   return result;
 }
 
-Rotations::Rotations(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
-                     std::size_t n_tokens) {
+RotaryTable::RotaryTable(const std::optional<positions::Rotary>& rotary, std::size_t d_head,
+                         std::size_t first, std::size_t n_tokens) {
   if (!rotary) return;
   const auto end = static_cast<std::int64_t>(first + n_tokens);
   const positions::Rotary now = positions::at_length(*rotary, d_head, end);
   const std::vector<double> frequencies = positions::frequencies(now, d_head);
   for (std::size_t k = 0; k < frequencies.size(); ++k)
-    columns_.push_back(positions::columns_of(now, k, d_head));
+    columns_.push_back(positions::pair_columns(now, k, d_head));
   for (auto position = static_cast<std::int64_t>(first); position < end; ++position) {
     const positions::Rotation at = positions::rotation_at(now, frequencies, position);
     cosines_.insert(cosines_.end(), at.cosines.begin(), at.cosines.end());
@@ -59,28 +59,29 @@ Rotations::Rotations(const std::optional<positions::Rotary>& rotary, std::size_t
   }
 }
 
-void Rotations::apply(float* head, std::size_t token) const {
+void RotaryTable::apply(float* head, std::size_t token) const {
   const std::size_t at = token * columns_.size();
   for (std::size_t k = 0; k < columns_.size(); ++k)
     positions::rotate_pair(head[columns_[k].first], head[columns_[k].second], cosines_[at + k],
                            sines_[at + k]);
 }
 
-LayerRotations::LayerRotations(const Architecture& architecture, std::size_t first, std::size_t n_tokens)
+LayerRotaryTables::LayerRotaryTables(const Architecture& architecture, std::size_t first,
+                                     std::size_t n_tokens)
     : architecture_(&architecture),
       none_(std::nullopt, architecture.sizes.d_head, first, n_tokens),
-      most_(architecture.rotary, architecture.sizes.d_head, first, n_tokens),
-      in_window_(architecture.rotary_in_window, architecture.sizes.d_head, first, n_tokens) {}
+      global_(architecture.rotary, architecture.sizes.d_head, first, n_tokens),
+      windowed_(architecture.windowed_rotary, architecture.sizes.d_head, first, n_tokens) {}
 
-const Rotations& LayerRotations::at(std::size_t layer) const {
+const RotaryTable& LayerRotaryTables::at(std::size_t layer) const {
   const auto& rotary = rotary_of(*architecture_, layer);
-  return !rotary ? none_ : &rotary == &architecture_->rotary_in_window ? in_window_ : most_;
+  return !rotary ? none_ : &rotary == &architecture_->windowed_rotary ? windowed_ : global_;
 }
 
 Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool) {
   const bool is_plain = !rules.gated && !weights.xielu;
   Rows hidden =
-      projected(x, weights.up, pool, is_plain ? std::optional<Activation>(rules.activation) : std::nullopt);
+      project(x, weights.up, pool, is_plain ? std::optional<Activation>(rules.activation) : std::nullopt);
   if (weights.xielu)
     for (std::size_t i = 0; i < hidden.n_rows(); ++i)
       for (std::size_t j = 0; j < hidden.width(); ++j) {
@@ -90,7 +91,7 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
                                         : negative * (std::expm1(std::min(number, epsilon)) - number);
         number = curved + beta * number;
       }
-  if (!rules.gated) return projected(hidden, weights.down, pool);
+  if (!rules.gated) return project(hidden, weights.down, pool);
   const std::size_t d_hidden = hidden.width() / 2;
   Rows gated(x.n_rows, d_hidden);
   for_parts_of_rows(x.n_rows, hidden.width(), pool, [&](std::size_t first, std::size_t count) {
@@ -100,7 +101,7 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
       kernels().activate(gated.row(i), row + d_hidden, d_hidden, rules.activation);
     }
   });
-  return projected(gated, weights.down, pool);
+  return project(gated, weights.down, pool);
 }
 
 namespace {
@@ -113,7 +114,7 @@ void add_rows(const Rows& rows, const std::vector<std::size_t>& places, const st
 }
 
 /// Returns the experts of a token and their weights; the correction affects the choice, not the weights.
-std::vector<std::pair<std::size_t, float>> chosen_experts(const float* scores,
+std::vector<std::pair<std::size_t, float>> select_experts(const float* scores,
                                                           const std::vector<float>& correction,
                                                           const formats::checkpoints::Experts& rules) {
   std::vector<std::pair<std::size_t, float>> all;
@@ -142,14 +143,14 @@ std::vector<std::pair<std::size_t, float>> chosen_experts(const float* scores,
 
 }  // namespace
 
-Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
-             ThreadPool& pool) {
+Rows mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
+                        ThreadPool& pool) {
   const formats::checkpoints::Experts& rules = architecture.experts;
-  const Rows scores = projected(x, weights.router, pool);
+  const Rows scores = project(x, weights.router, pool);
   std::vector<std::vector<std::size_t>> places(rules.n);
   std::vector<std::vector<float>> factors(rules.n);
   for (std::size_t i = 0; i < x.n_rows; ++i)
-    for (const auto& [expert, weight] : chosen_experts(scores.row(i), weights.router_correction, rules)) {
+    for (const auto& [expert, weight] : select_experts(scores.row(i), weights.router_correction, rules)) {
       places[expert].push_back(i);
       factors[expert].push_back(weight);
     }
@@ -165,8 +166,8 @@ Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture&
   std::vector<std::size_t> all(x.n_rows);
   std::vector<float> by(x.n_rows, 1);
   std::iota(all.begin(), all.end(), 0);
-  if (!weights.shared_switch.is_empty()) {
-    const Rows switches = projected(x, weights.shared_switch, pool);
+  if (!weights.shared_expert_gate.is_empty()) {
+    const Rows switches = project(x, weights.shared_expert_gate, pool);
     for (std::size_t i = 0; i < x.n_rows; ++i) by[i] = 1 / (1 + std::exp(-switches.row(i)[0]));
   }
   add_rows(mlp(x, weights.shared, architecture.mlp, pool), all, by, sum);
@@ -187,7 +188,7 @@ Visibility visibility_of(const Architecture& architecture, std::size_t layer) {
   if (architecture.alibi)
     for (std::size_t head = 0; head < sizes.n_heads; ++head)
       visibility.slopes.push_back(
-          static_cast<float>(positions::slope_of(*architecture.alibi, head, sizes.n_heads)));
+          static_cast<float>(positions::alibi_slope(*architecture.alibi, head, sizes.n_heads)));
   return visibility;
 }
 
@@ -216,14 +217,14 @@ void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t 
 }
 
 /// The weights of some queries of a head for those keys that any of them attends to, whole panels of keys.
-struct WeightsOfQueries {
+struct QueryBlockWeights {
   std::size_t begin = 0, end = 0;  ///< of the keys
   Rows weights;                    ///< n_queries × (end − begin)
 };
 
-WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& keys, std::size_t position,
-                                    const Visibility& visibility, std::size_t head) {
-  WeightsOfQueries result;
+QueryBlockWeights query_block_weights(const RowsView& queries, const RowsView& keys, std::size_t position,
+                                      const Visibility& visibility, std::size_t head) {
+  QueryBlockWeights result;
   const float slope = visibility.slopes.empty() ? 0 : visibility.slopes[head];
   const bool is_plain = visibility.softcap == 0 && slope == 0;
   result.begin = visible_keys(visibility, position, keys.n_rows).begin / panel_width * panel_width;
@@ -232,7 +233,7 @@ WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& key
   result.weights = Rows(queries.n_rows, n);
   Rows panel(d_head, panel_width);
   for (std::size_t j = 0; j < n; j += panel_width) {
-    kernels().make_panel(keys.row(result.begin + j), keys.stride, std::min(panel_width, n - j), d_head,
+    kernels().pack_panel(keys.row(result.begin + j), keys.stride, std::min(panel_width, n - j), d_head,
                          panel.row(0));
     kernels().float_panel(queries.numbers, queries.stride, queries.n_rows, panel.row(0), panel_width, d_head,
                           result.weights.row(0) + j, result.weights.stride());
@@ -248,13 +249,13 @@ WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& key
 
 }  // namespace
 
-Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
-                     std::size_t head) {
+Rows compute_attention_weights(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
+                               std::size_t head) {
   Rows result(queries.n_rows, keys.n_rows);
   for (std::size_t from = 0; from < queries.n_rows; from += queries_at_once) {
     const std::size_t n_rows = std::min(queries_at_once, queries.n_rows - from);
-    const WeightsOfQueries part = weights_of_queries(queries.rows(from, n_rows), keys,
-                                                     keys.n_rows - queries.n_rows + from, visibility, head);
+    const QueryBlockWeights part = query_block_weights(queries.rows(from, n_rows), keys,
+                                                       keys.n_rows - queries.n_rows + from, visibility, head);
     for (std::size_t i = 0; i < n_rows; ++i) {
       std::fill_n(result.row(from + i), keys.n_rows, 0.0f);
       std::copy_n(part.weights.row(i), part.end - part.begin, result.row(from + i) + part.begin);
@@ -263,8 +264,8 @@ Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibi
   return result;
 }
 
-Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
-              std::size_t count, const Visibility& visibility, ThreadPool& pool) {
+Rows compute_contexts(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
+                      std::size_t count, const Visibility& visibility, ThreadPool& pool) {
   const std::size_t n_heads = queries.size(), d_head = queries.front().view().width,
                     n_parts = (count + queries_at_once - 1) / queries_at_once, n_keys = keys.front().n_rows();
   Rows contexts(count, n_heads * d_head);
@@ -273,7 +274,7 @@ Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std:
                       from = (n_parts - 1 - task / n_heads) * queries_at_once,  // those with most keys first
         n_rows = std::min(queries_at_once, count - from);
     const RowsView these = queries[head].view().rows(first + from, n_rows), of = values[group];
-    const WeightsOfQueries part = weights_of_queries(these, keys[group], first + from, visibility, head);
+    const QueryBlockWeights part = query_block_weights(these, keys[group], first + from, visibility, head);
     Rows result(n_rows, d_head);
     for (std::size_t column = 0; column < d_head; column += panel_width)
       kernels().float_panel(part.weights.row(0), part.weights.stride(), n_rows, of.row(part.begin) + column,

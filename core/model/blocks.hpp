@@ -11,8 +11,8 @@
 namespace core::transformer {
 
 /// Returns x·W + b, or its activation if one is given.
-Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
-               std::optional<Activation> activation = {});
+Rows project(const RowsView& x, const Affine& numbers, ThreadPool& pool,
+             std::optional<Activation> activation = {});
 
 /// Computes LayerNorm or RMSNorm of a row, with its factors from column first_factor on: biased variance,
 /// epsilon under the root. Source: Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019.
@@ -20,16 +20,16 @@ void norm_row(const float* x, std::size_t width, const NormWeights& numbers, con
               std::size_t first_factor = 0);
 
 /// Computes the same for every row.
-Rows normed(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool);
+Rows apply_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool);
 
 /// Returns a + b, and sets is_finite to whether all sums are finite.
 Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_finite);
 
 /// RoPE of tokens at positions from `first` on: sines and cosines, shared by all layers.
-class Rotations {
+class RotaryTable {
  public:
-  Rotations(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
-            std::size_t n_tokens);
+  RotaryTable(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
+              std::size_t n_tokens);
   /// Rotates one head of a token in place.
   void apply(float* head, std::size_t token) const;
 
@@ -39,14 +39,14 @@ class Rotations {
 };
 
 /// The rotations of all layers, of at most two kinds.
-class LayerRotations {
+class LayerRotaryTables {
  public:
-  LayerRotations(const Architecture& architecture, std::size_t first, std::size_t n_tokens);
-  const Rotations& at(std::size_t layer) const;
+  LayerRotaryTables(const Architecture& architecture, std::size_t first, std::size_t n_tokens);
+  const RotaryTable& at(std::size_t layer) const;
 
  private:
   const Architecture* architecture_;
-  Rotations none_, most_, in_window_;
+  RotaryTable none_, global_, windowed_;
 };
 
 /// Computes down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
@@ -54,8 +54,8 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
 
 /// Returns for each row the sum of the MLPs of the experts that its router prefers, times the router's
 /// weights, and of the expert of all tokens, if any. Source: Jiang et al. 2024, "Mixtral of experts".
-Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
-             ThreadPool& pool);
+Rows mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
+                        ThreadPool& pool);
 
 /// Queries, keys or values of all heads.
 using Heads = std::vector<SharedRows>;
@@ -82,11 +82,11 @@ VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std
 /// Computes the attention weights of a head, n_queries × n_keys.
 ///
 /// Source: Vaswani et al. 2017, 3.2.1, without the product with the values.
-Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
-                     std::size_t head);
+Rows compute_attention_weights(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
+                               std::size_t head);
 
 /// Returns the context vectors of some queries, all heads concatenated: count × n_heads · d_head.
-Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
-              std::size_t count, const Visibility& visibility, ThreadPool& pool);
+Rows compute_contexts(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
+                      std::size_t count, const Visibility& visibility, ThreadPool& pool);
 
 }  // namespace core::transformer

@@ -26,9 +26,9 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::string_view magic = "ATNS";
 constexpr std::size_t prefix_bytes = 16;
 constexpr std::uint64_t max_header = std::uint64_t{1} << 20, max_payload = std::uint64_t{256} << 20;
-constexpr std::size_t max_words = 300;
+constexpr std::size_t max_message_bytes = 300;
 constexpr std::size_t chunk = std::size_t{1} << 20;
-constexpr milliseconds any_time{0}, within_a_frame{30'000}, for_a_greeting{10'000}, look_again{20};
+constexpr milliseconds no_timeout{0}, frame_timeout{30'000}, greeting_timeout{10'000}, poll_interval{20};
 constexpr std::uint64_t protocol = 1;
 
 std::string shape_words(const std::vector<std::size_t>& shape) {
@@ -53,7 +53,7 @@ std::string received(const system::Socket& socket, std::uint64_t count) {
   while (bytes.size() < count) {
     const std::size_t before = bytes.size(), next = std::min<std::uint64_t>(chunk, count - before);
     bytes.resize(before + next);
-    const std::size_t got = socket.receive(bytes.data() + before, next, within_a_frame);
+    const std::size_t got = socket.receive(bytes.data() + before, next, frame_timeout);
     if (got == 0) throw Error("the other side has closed it in the middle of an answer");
     bytes.resize(before + got);
   }
@@ -63,9 +63,9 @@ std::string received(const system::Socket& socket, std::uint64_t count) {
 /// Returns a message of the other process as one line, shortened if it is long.
 std::string words_of(const Json& json) {
   std::string words = text::printable(json.is_text() ? json.text() : "it does not say why");
-  if (words.size() <= max_words) return words;
-  std::size_t end = max_words;
-  while (end > 0 && !text::starts_character(words[end])) --end;
+  if (words.size() <= max_message_bytes) return words;
+  std::size_t end = max_message_bytes;
+  while (end > 0 && !text::is_character_start(words[end])) --end;
   return words.substr(0, end) + "…";
 }
 
@@ -109,9 +109,9 @@ std::string frame_bytes(const std::string& header, const std::vector<Array>& arr
   return bytes + index + numbers;
 }
 
-Frame Frame::receive(const system::Socket& socket, milliseconds patience) {
+Frame Frame::receive(const system::Socket& socket, milliseconds timeout) {
   std::string prefix(1, '\0');
-  if (socket.receive(prefix.data(), 1, patience) == 0) throw Error("the other side has closed it");
+  if (socket.receive(prefix.data(), 1, timeout) == 0) throw Error("the other side has closed it");
   prefix += received(socket, prefix_bytes - 1);
   if (!prefix.starts_with(magic)) throw Error("the server is not attnscope.attach()");
   const auto n_header = number_at<std::uint32_t>(prefix, 4);
@@ -194,10 +194,10 @@ arma::fmat Frame::matrix(const std::string& name, std::size_t n_rows, std::size_
 }
 
 Connection::Connection(std::string address, const std::string& token)
-    : address_(std::move(address)), socket_(address_, for_a_greeting) {
+    : address_(std::move(address)), socket_(address_, greeting_timeout) {
   try {
     socket_.send(frame_bytes("{\"id\":0,\"op\":\"hello\",\"token\":" + json_quoted(token) + "}"));
-    greeting_ = Frame::receive(socket_, for_a_greeting);
+    greeting_ = Frame::receive(socket_, greeting_timeout);
     if (const auto error = greeting().member("error")) throw Error(words_of(error->required("message")));
     if (const Json version = greeting().required("protocol"); version.whole(0) != protocol)
       throw Error("expected protocol " + std::to_string(protocol) + ", got " +
@@ -216,7 +216,7 @@ Connection::~Connection() {
 
 void Connection::read() {
   try {
-    while (true) take(Frame::receive(socket_, any_time));
+    while (true) handle_frame(Frame::receive(socket_, no_timeout));
   } catch (const Error& error) {
     lose(error.what());
   } catch (const std::bad_alloc&) {
@@ -224,7 +224,7 @@ void Connection::read() {
   }
 }
 
-void Connection::take(Frame frame) {
+void Connection::handle_frame(Frame frame) {
   const Json id = frame.header().required("id");
   const auto error = frame.header().member("error");
   if (id.is_null()) throw Error(error ? words_of(error->required("message")) : "an answer has no id");
@@ -233,24 +233,24 @@ void Connection::take(Frame frame) {
     return;
   }
   const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(id.whole(0));
+  const auto found = pending_.find(id.whole(0));
   if (id.whole(0) > last_id_) throw Error("an answer has the ID of no request");
-  if (found == waiting_.end()) return;  // its caller has stopped waiting
-  Waiting& waiting = *found->second;
+  if (found == pending_.end()) return;  // its caller has stopped waiting
+  PendingCall& pending = *found->second;
   if (const auto progress = frame.header().member("progress")) {
     const auto parts = progress->items("[done, of]");
-    if (parts.size() == 2) waiting.share = parts[0].number() / std::max(1.0, parts[1].number());
+    if (parts.size() == 2) pending.share = parts[0].number() / std::max(1.0, parts[1].number());
     return changed_.notify_all();
   }
   if (error) {
     const std::string code = error->required("code").text();
-    waiting.is_stopped = code == "cancelled";
-    waiting.refusal = (code == "failed" ? "PyTorch: " : "") + words_of(error->required("message"));
+    pending.is_stopped = code == "cancelled";
+    pending.error_message = (code == "failed" ? "PyTorch: " : "") + words_of(error->required("message"));
   } else {
-    waiting.answer = std::move(frame);
+    pending.answer = std::move(frame);
   }
-  waiting.is_over = true;
-  waiting_.erase(found);
+  pending.is_over = true;
+  pending_.erase(found);
   changed_.notify_all();
 }
 
@@ -264,17 +264,17 @@ void Connection::refuse(const std::string& why) const {
   throw Error(address_ + ": " + why);
 }
 
-std::uint64_t Connection::send(const Request& request, const std::shared_ptr<Waiting>& waiting) const {
+std::uint64_t Connection::send(const Request& request, const std::shared_ptr<PendingCall>& pending) const {
   const std::lock_guard order(sending_);
   const std::uint64_t id = last_id_ + 1;
   const std::string bytes =
       frame_bytes("{\"id\":" + std::to_string(id) + ",\"op\":\"" + request.op + "\"" + request.fields + "}",
                   request.arrays);
   last_id_ = id;  // before it can be answered
-  if (waiting) {
+  if (pending) {
     const std::lock_guard lock(mutex_);
     if (!lost_.empty()) throw Error(lost_);
-    waiting_[id] = waiting;
+    pending_[id] = pending;
   }
   try {
     socket_.send(bytes);
@@ -285,30 +285,30 @@ std::uint64_t Connection::send(const Request& request, const std::shared_ptr<Wai
   return id;
 }
 
-Frame Connection::call(const Request& request, const Token& progress, milliseconds patience) const {
-  const auto waiting = std::make_shared<Waiting>();
-  const auto until = std::chrono::steady_clock::now() + patience;
+Frame Connection::call(const Request& request, const StopToken& progress, milliseconds timeout) const {
+  const auto pending = std::make_shared<PendingCall>();
+  const auto until = std::chrono::steady_clock::now() + timeout;
   std::uint64_t id = 0;
   try {
-    id = send(request, waiting);
+    id = send(request, pending);
   } catch (const Error& error) {
     refuse(error.what());
   }
   std::unique_lock lock(mutex_);
-  while (!waiting->is_over && lost_.empty() && progress.goes_on()) {
-    if (patience != any_time && std::chrono::steady_clock::now() > until) break;
-    progress.report(waiting->share);
-    changed_.wait_for(lock, look_again);
+  while (!pending->is_over && lost_.empty() && progress.should_continue()) {
+    if (timeout != no_timeout && std::chrono::steady_clock::now() > until) break;
+    progress.report(pending->share);
+    changed_.wait_for(lock, poll_interval);
   }
-  waiting_.erase(id);
-  if (waiting->answer) return std::move(*waiting->answer);
-  if (waiting->is_over && waiting->is_stopped) throw Stopped();
-  if (waiting->is_over) refuse(waiting->refusal);
+  pending_.erase(id);
+  if (pending->answer) return std::move(*pending->answer);
+  if (pending->is_over && pending->is_stopped) throw Stopped();
+  if (pending->is_over) refuse(pending->error_message);
   if (!lost_.empty()) refuse(lost_);
   lock.unlock();
   post({"cancel", ",\"request\":" + std::to_string(id)});
-  if (!progress.goes_on()) throw Stopped();
-  refuse("no answer came from Python within " + std::to_string(patience.count() / 1000) + " s");
+  if (!progress.should_continue()) throw Stopped();
+  refuse("no answer came from Python within " + std::to_string(timeout.count() / 1000) + " s");
 }
 
 void Connection::post(const Request& request) const {

@@ -40,7 +40,7 @@ class Frame {
   /// Waits for a frame. Once one has begun, a silence of 30 s is an error. Throws core::Error, without the
   /// address, when the connection ends or the bytes are no frame; memory grows with the bytes that arrive,
   /// not with an announced length.
-  static Frame receive(const system::Socket& socket, std::chrono::milliseconds patience);
+  static Frame receive(const system::Socket& socket, std::chrono::milliseconds timeout);
 
   const formats::Json& header() const { return header_; }
   bool has(const std::string& name) const { return arrays_.contains(name); }
@@ -92,25 +92,25 @@ class Connection {
   /// Sends a request and waits for its answer, reporting its progress.
   ///
   /// Throws core::Error, one line that names the address, when it is refused, when no answer came within
-  /// `patience` (0 ms: no limit), or when the connection is lost, from then on always; Stopped once it is to
+  /// `timeout` (0 ms: no limit), or when the connection is lost, from then on always; Stopped once it is to
   /// stop, which cancels the request.
-  Frame call(const Request& request, const Token& progress, std::chrono::milliseconds patience) const;
+  Frame call(const Request& request, const StopToken& progress, std::chrono::milliseconds timeout) const;
   /// Returns the state of the model's parameters as last reported: a number that changes with them.
   std::uint64_t state() const { return state_; }
   /// Sends a request without waiting for its answer; does nothing when the connection is lost.
   void post(const Request& request) const;
 
  private:
-  struct Waiting {
+  struct PendingCall {
     std::optional<Frame> answer;
-    std::string refusal;
+    std::string error_message;
     double share = 0;
     bool is_over = false, is_stopped = false;
   };
 
-  std::uint64_t send(const Request& request, const std::shared_ptr<Waiting>& waiting) const;
+  std::uint64_t send(const Request& request, const std::shared_ptr<PendingCall>& pending) const;
   void read();
-  void take(Frame frame);
+  void handle_frame(Frame frame);
   void lose(const std::string& why) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
@@ -120,8 +120,8 @@ class Connection {
   mutable std::mutex sending_, mutex_;
   mutable std::condition_variable changed_;
   mutable std::atomic<std::uint64_t> last_id_ = 0, state_ = 0;
-  mutable std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // guarded by mutex_
-  mutable std::string lost_;                                           // why, or ""; guarded by mutex_
+  mutable std::map<std::uint64_t, std::shared_ptr<PendingCall>> pending_;  // guarded by mutex_
+  mutable std::string lost_;                                               // why, or ""; guarded by mutex_
   std::jthread reader_;
 };
 

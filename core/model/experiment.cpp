@@ -42,7 +42,7 @@ std::map<Place, double> changed_numbers(const arma::mat& before, const arma::mat
 }
 
 /// Drops the parts that belong to tokens of a text of another length; returns whether there were any.
-bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
+bool drop_token_edits(LayerEdit& edit, std::size_t n_tokens) {
   Model& model = edit.model;
   const auto beyond = [n_tokens](std::size_t row, std::size_t column) {
     return row >= n_tokens || column >= n_tokens;
@@ -96,20 +96,21 @@ std::string whole_text(const WholeModel& model, const Experiment& experiment) {
   return text;
 }
 
-Model edited(const Model& of_pass, const LayerEdit& edit) {
+Model edited(const Model& unedited, const LayerEdit& edit) {
   Model model = edit.model;
-  model.sequences.front().tokens = of_pass.sequences.front().tokens;
-  model.sequences.front().embeddings = of_pass.sequences.front().embeddings;
+  model.sequences.front().tokens = unedited.sequences.front().tokens;
+  model.sequences.front().embeddings = unedited.sequences.front().embeddings;
   for (const auto& [place, number] : edit.inputs)
-    if (place.first < of_pass.n_tokens() && place.second < of_pass.d_model())
+    if (place.first < unedited.n_tokens() && place.second < unedited.d_model())
       model.sequences.front().embeddings.set(place.first, place.second, number);
-  model.heads_off = of_pass.heads_off;
+  model.heads_off = unedited.heads_off;
   std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
   return model;
 }
 
-void require_goes_on(std::size_t layer, const Model& of_pass, const Model& after, const std::string& place) {
-  const attention::Sequence &then = of_pass.sequences.front(), &now = after.sequences.front();
+void require_compatible_layer(std::size_t layer, const Model& unedited, const Model& after,
+                              const std::string& place) {
+  const attention::Sequence &then = unedited.sequences.front(), &now = after.sequences.front();
   const bool is_same_text = after.sequences.size() == 1 && then.tokens == now.tokens &&
                             then.embeddings.n_rows() == now.embeddings.n_rows() &&
                             then.embeddings.n_cols() == now.embeddings.n_cols();
@@ -119,10 +120,10 @@ void require_goes_on(std::size_t layer, const Model& of_pass, const Model& after
     throw Error(place +
                 "A whole model makes what enters its layers, and their keys, of the text: change the text "
                 "under PROMPT.");
-  if (after.d_output() != of_pass.d_output())
-    throw Error(place + "Layer " + std::to_string(layer) + " must give " +
-                std::to_string(of_pass.d_output()) + " numbers for each token to the layers behind it, not " +
-                std::to_string(after.d_output()) + ".");
+  if (after.d_output() != unedited.d_output())
+    throw Error(
+        place + "Layer " + std::to_string(layer) + " must give " + std::to_string(unedited.d_output()) +
+        " numbers for each token to the layers behind it, not " + std::to_string(after.d_output()) + ".");
 }
 
 std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes) {
@@ -136,16 +137,16 @@ void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads) {
                 [&](const Place& off) { return off.first == layer && off.second >= n_heads; });
 }
 
-Experiment with_layer(Experiment before, std::size_t layer, const Model& of_pass, const Model& after,
+Experiment with_layer(Experiment before, std::size_t layer, const Model& unedited, const Model& after,
                       const std::string& words) {
-  require_goes_on(layer, of_pass, after, "");
+  require_compatible_layer(layer, unedited, after, "");
   std::erase_if(before.heads_off, [layer](const Place& off) { return off.first == layer; });
   for (const std::size_t head : after.heads_off) before.heads_off.insert({layer, head});
   LayerEdit edit{without_text(after),
-                 changed_numbers(of_pass.sequences.front().embeddings, after.sequences.front().embeddings),
+                 changed_numbers(unedited.sequences.front().embeddings, after.sequences.front().embeddings),
                  {}};
-  if (edit.inputs.empty() && edit.model == without_text(of_pass)) {
-    drop_edit(before, layer, of_pass.n_heads);
+  if (edit.inputs.empty() && edit.model == without_text(unedited)) {
+    drop_edit(before, layer, unedited.n_heads);
     return before;
   }
   LayerEdit& known = before.layers[layer];
@@ -156,10 +157,10 @@ Experiment with_layer(Experiment before, std::size_t layer, const Model& of_pass
   return before;
 }
 
-std::string fit_tokens(Experiment& experiment, std::size_t n_tokens) {
+std::string discard_stale_edits(Experiment& experiment, std::size_t n_tokens) {
   std::string words;
   for (auto& [layer, edit] : experiment.layers)
-    if (drop_what_fits_no_text(edit, n_tokens)) words += (words.empty() ? "" : ", ") + std::to_string(layer);
+    if (drop_token_edits(edit, n_tokens)) words += (words.empty() ? "" : ", ") + std::to_string(layer);
   if (words.empty()) return "";
   return "Edits of tokens of the previous text were discarded in layer " + words + ".";
 }
@@ -168,7 +169,7 @@ std::string fit_tokens(Experiment& experiment, std::size_t n_tokens) {
 
 namespace {
 
-constexpr std::size_t looked_at = 512;  // bytes in which to recognize such a session
+constexpr std::size_t sniffed_bytes = 512;  // bytes in which to recognize such a session
 constexpr std::size_t hashed_bytes = std::size_t{1} << 20;
 constexpr const char* unchanged = "unchanged";
 
@@ -188,33 +189,33 @@ std::string rows_json(const arma::mat& numbers) {
 }
 
 /// Returns the change of a matrix: unchanged, some cells, or all of it.
-std::string change_json(const SharedMatrix* of_pass, const SharedMatrix& now) {
-  if (of_pass && *of_pass == now) return json_quoted(unchanged);
+std::string change_json(const SharedMatrix* unedited, const SharedMatrix& now) {
+  if (unedited && *unedited == now) return json_quoted(unchanged);
   const arma::mat& after = now;
-  if (!of_pass || of_pass->n_rows() != after.n_rows || of_pass->n_cols() != after.n_cols)
+  if (!unedited || unedited->n_rows() != after.n_rows || unedited->n_cols() != after.n_cols)
     return rows_json(after);
-  const arma::mat& before = *of_pass;
+  const arma::mat& before = *unedited;
   const auto cells = changed_numbers(before, after);
   return cells.size() * 4 > after.n_elem ? rows_json(after) : "{\"cells\": " + cells_json(cells) + "}";
 }
 
-std::string linear_json(const Linear* of_pass, const Linear& now) {
-  const SharedMatrix* bias = of_pass && of_pass->bias ? &*of_pass->bias : nullptr;
-  return "{\"weight\": " + change_json(of_pass ? &of_pass->weight : nullptr, now.weight) +
+std::string linear_json(const Linear* unedited, const Linear& now) {
+  const SharedMatrix* bias = unedited && unedited->bias ? &*unedited->bias : nullptr;
+  return "{\"weight\": " + change_json(unedited ? &unedited->weight : nullptr, now.weight) +
          ", \"bias\": " + (now.bias ? change_json(bias, *now.bias) : "null") + "}";
 }
 
-std::string projections_json(const Projections& of_pass, const std::optional<Projections>& now) {
+std::string projections_json(const Projections& unedited, const std::optional<Projections>& now) {
   if (!now) return "null";
-  return "{\"query\": " + linear_json(&of_pass.query, now->query) +
-         ", \"key\": " + linear_json(&of_pass.key, now->key) +
-         ", \"value\": " + linear_json(&of_pass.value, now->value) + ", \"output\": " +
-         (now->output ? linear_json(of_pass.output ? &*of_pass.output : nullptr, *now->output) : "null") +
+  return "{\"query\": " + linear_json(&unedited.query, now->query) +
+         ", \"key\": " + linear_json(&unedited.key, now->key) +
+         ", \"value\": " + linear_json(&unedited.value, now->value) + ", \"output\": " +
+         (now->output ? linear_json(unedited.output ? &*unedited.output : nullptr, *now->output) : "null") +
          "}";
 }
 
 /// Returns the rules of an edited layer as a small model of its shape without its numbers.
-Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tokens, std::size_t d_model) {
+Model rules_alone(const Model& unedited, const LayerEdit& edit, std::size_t n_tokens, std::size_t d_model) {
   Model model = edit.model;
   auto& sequence = model.sequences.front();
   sequence.tokens = attention::numbered_tokens(n_tokens);
@@ -231,26 +232,26 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tok
   p.key = empty(1, p.key);
   p.value = empty(1, p.value);
   if (p.output) p.output = Linear{arma::mat(p.output->weight.n_rows(), 1, arma::fill::zeros), std::nullopt};
-  const bool has_own_norm = model.additions.normalise != of_pass.additions.normalise;
+  const bool has_own_norm = model.additions.normalise != unedited.additions.normalise;
   if (!has_own_norm) model.additions.normalise.reset();
   return model;
 }
 
 std::map<Place, double> read_cells(const Json& list) {
   std::map<Place, double> cells;
-  for (const Json& cell : list.items_if_any("a list of cells")) {
+  for (const Json& cell : list.items_or_empty("a list of cells")) {
     const auto parts = cell.items("[row, column, number]", 3);
     cells[{parts[0].whole(0), parts[1].whole(0)}] = parts[2].number();
   }
   return cells;
 }
 
-SharedMatrix read_change(const Json& place, const SharedMatrix* of_pass) {
+SharedMatrix read_change(const Json& place, const SharedMatrix* unedited) {
   if (place.is_list()) return place.matrix();
-  if (!of_pass) place.fail("rows of numbers, as the model has none there");
-  if (place.is_text() && place.text() == unchanged) return *of_pass;
+  if (!unedited) place.fail("rows of numbers, as the model has none there");
+  if (place.is_text() && place.text() == unchanged) return *unedited;
   place.expect_keys({"cells"});
-  SharedMatrix changed = *of_pass;
+  SharedMatrix changed = *unedited;
   for (const auto& [cell, number] : read_cells(place.required("cells"))) {
     if (cell.first >= changed.n_rows() || cell.second >= changed.n_cols())
       place.fail("cells of a matrix of " + std::to_string(changed.n_rows()) + " × " +
@@ -261,35 +262,35 @@ SharedMatrix read_change(const Json& place, const SharedMatrix* of_pass) {
   return changed;
 }
 
-Linear read_linear(const Json& place, const Linear* of_pass) {
+Linear read_linear(const Json& place, const Linear* unedited) {
   place.expect_keys({"weight", "bias"});
-  Linear linear{read_change(place.required("weight"), of_pass ? &of_pass->weight : nullptr), std::nullopt};
+  Linear linear{read_change(place.required("weight"), unedited ? &unedited->weight : nullptr), std::nullopt};
   if (const Json bias = place.required("bias"); !bias.is_null())
-    linear.bias = read_change(bias, of_pass && of_pass->bias ? &*of_pass->bias : nullptr);
+    linear.bias = read_change(bias, unedited && unedited->bias ? &*unedited->bias : nullptr);
   return linear;
 }
 
-std::optional<Projections> read_projections(const Json& place, const Projections& of_pass) {
+std::optional<Projections> read_projections(const Json& place, const Projections& unedited) {
   if (place.is_null()) return std::nullopt;
   place.expect_keys({"query", "key", "value", "output"});
-  Projections p{read_linear(place.required("query"), &of_pass.query),
-                read_linear(place.required("key"), &of_pass.key),
-                read_linear(place.required("value"), &of_pass.value), std::nullopt};
+  Projections p{read_linear(place.required("query"), &unedited.query),
+                read_linear(place.required("key"), &unedited.key),
+                read_linear(place.required("value"), &unedited.value), std::nullopt};
   if (const Json output = place.required("output"); !output.is_null())
-    p.output = read_linear(output, of_pass.output ? &*of_pass.output : nullptr);
+    p.output = read_linear(output, unedited.output ? &*unedited.output : nullptr);
   return p;
 }
 
 /// Returns the edit of a layer as JSON, without unchanged numbers.
-std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass, std::size_t n_tokens,
+std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& unedited, std::size_t n_tokens,
                       std::size_t d_model) {
-  const bool keeps_norm = of_pass.additions.normalise == edit.model.additions.normalise;
+  const bool keeps_norm = unedited.additions.normalise == edit.model.additions.normalise;
   return "{\"layer\": " + std::to_string(layer) +
          ", \"words\": " + formats::list_text(edit.words, json_quoted) +
          ",\n     \"inputs\": " + cells_json(edit.inputs) +
-         ",\n     \"projections\": " + projections_json(*of_pass.projections, edit.model.projections) +
+         ",\n     \"projections\": " + projections_json(*unedited.projections, edit.model.projections) +
          ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") + ",\n     \"rules\": " +
-         formats::session_text({rules_alone(of_pass, edit, n_tokens, d_model), "", {}}) + "}";
+         formats::session_text({rules_alone(unedited, edit, n_tokens, d_model), "", {}}) + "}";
 }
 
 std::size_t edited_layer(const Json& place, std::size_t n_layers) {
@@ -300,23 +301,23 @@ std::size_t edited_layer(const Json& place, std::size_t n_layers) {
   return layer;
 }
 
-LayerEdit read_edit(const Json& place, const Model& of_pass) {
+LayerEdit read_edit(const Json& place, const Model& unedited) {
   LayerEdit edit;
   edit.model = formats::parse_session(formats::json_text(place.required("rules")), place.place()).model;
-  edit.model.projections = read_projections(place.required("projections"), *of_pass.projections);
-  if (place.required("keeps_norm").boolean()) edit.model.additions.normalise = of_pass.additions.normalise;
+  edit.model.projections = read_projections(place.required("projections"), *unedited.projections);
+  if (place.required("keeps_norm").boolean()) edit.model.additions.normalise = unedited.additions.normalise;
   edit.model = without_text(std::move(edit.model));
   edit.inputs = read_cells(place.required("inputs"));
   edit.words = place.required("words").texts("a list of words");
   return edit;
 }
 
-FileMark mark_of(const fs::path& file) {
+FileFingerprint fingerprint_of(const fs::path& file) {
   std::error_code error;
   const std::uint64_t bytes = fs::file_size(file, error);
   if (error) throw Error(file.string() + ": the model's file cannot be read: " + error.message());
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : system::read_begin(file, hashed_bytes))
+  for (const char byte : system::read_prefix(file, hashed_bytes))
     hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   return {bytes, text::hexadecimal(hash, 16)};
 }
@@ -330,15 +331,15 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
                  home = fs::absolute(folder.empty() ? "." : folder, ignored);
   const fs::path relative = whole.lexically_relative(home);
   const bool is_sibling = !relative.empty() && *relative.begin() != "..";
-  const FileMark mark = mark_of(model.description().file);
+  const FileFingerprint fingerprint = fingerprint_of(model.description().file);
   const std::string made =
       formats::list_text(experiment.made, [](std::size_t id) { return std::to_string(id); });
   const auto head_json = [](const Place& head) { return "[" + pair_json(head) + "]"; };
   const std::string off = formats::list_text(experiment.heads_off, head_json);
   std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
                      json_quoted((is_sibling ? relative : whole).string()) +
-                     ",\n    \"bytes\": " + std::to_string(mark.bytes) +
-                     ",\n    \"begin\": " + json_quoted(mark.begin) +
+                     ",\n    \"bytes\": " + std::to_string(fingerprint.bytes) +
+                     ",\n    \"begin\": " + json_quoted(fingerprint.begin) +
                      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + made +
                      ",\n    \"layer\": " + std::to_string(experiment.layer) +
                      ",\n    \"heads_off\": " + off + ",\n    \"edits\": [";
@@ -348,7 +349,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
     text +=
         std::string(is_first ? "\n    " : ",\n    ") +
         edit_json(layer, edit, model.parameters(layer, nullptr), n_tokens, model.description().sizes.d_model);
-    formats::require_readable_session(text);
+    formats::check_session_size(text);
     is_first = false;
   }
   text += "]\n  }";
@@ -363,11 +364,11 @@ void save_experiment(const fs::path& path, const WholeModel& model, const Experi
 
 bool is_saved_experiment(const fs::path& path) {
   if (path.extension() != ".json" || !system::is_file(path)) return false;
-  return is_saved_experiment_text(system::read_begin(path, looked_at));
+  return is_saved_experiment_text(system::read_prefix(path, sniffed_bytes));
 }
 
 bool is_saved_experiment_text(std::string_view text) {
-  text = text.substr(0, looked_at);
+  text = text.substr(0, sniffed_bytes);
   constexpr std::string_view key = "\"whole_model\"";
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
     const std::size_t next = text.find_first_not_of(" \t\r\n", at + key.size());
@@ -376,7 +377,8 @@ bool is_saved_experiment_text(std::string_view text) {
   return false;
 }
 
-SavedExperiment parse_experiment(std::string_view text, const fs::path& file, UntrustedPaths elsewhere) {
+SavedExperiment parse_experiment(std::string_view text, const fs::path& file,
+                                 UntrustedPaths untrusted_paths) {
   const Json top = formats::parse_json(text, file.string());
   top.expect_keys({"attnscope", "whole_model", "view"});
   formats::require_version(top);
@@ -385,40 +387,40 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, Un
   SavedExperiment saved;
   const Json name = place.required("model");
   if (name.text().find('\0') != std::string::npos) name.fail("the path of a model");
-  if (elsewhere == UntrustedPaths::refused && !formats::is_within(name.text(), file.parent_path()))
+  if (untrusted_paths == UntrustedPaths::refused && !formats::is_within(name.text(), file.parent_path()))
     throw UntrustedPath(name.place() + "the model " + formats::quoted_briefly(name.text()) +
-                        formats::leading_words(name.text(), file.parent_path()) +
+                        formats::link_target_text(name.text(), file.parent_path()) +
                         " does not lie beside the session");
-  saved.named = name.text();
-  saved.model = file.parent_path() / saved.named;
-  saved.mark = {place.required("bytes").whole(0), place.required("begin").text()};
+  saved.written_path = name.text();
+  saved.model = file.parent_path() / saved.written_path;
+  saved.fingerprint = {place.required("bytes").whole(0), place.required("begin").text()};
   saved.experiment.text = place.required("text").text();
   saved.experiment.layer = place.required("layer").whole(0);
   const Json made = place.required("made");
-  const auto ids = made.wholes("a list of tokens");
+  const auto ids = made.whole_numbers("a list of tokens");
   formats::require_count(made, ids.size(), attention::max_tokens, "tokens");
   saved.experiment.made.assign(ids.begin(), ids.end());
-  for (const Json& off : place.required("heads_off").items_if_any("a list of heads")) {
+  for (const Json& off : place.required("heads_off").items_or_empty("a list of heads")) {
     const auto parts = off.items("[layer, head]", 2);
     saved.experiment.heads_off.insert({parts[0].whole(0), parts[1].whole(0)});
   }
-  saved.edits = place.required("edits").items_if_any("a list of edited layers");
+  saved.edits = place.required("edits").items_or_empty("a list of edited layers");
   saved.view = formats::read_view(top);
   return saved;
 }
 
-void require_mark(const SavedExperiment& saved, const WholeModel& model, const fs::path& session) {
+void require_same_model(const SavedExperiment& saved, const WholeModel& model, const fs::path& session) {
   const fs::path& file = model.description().file;
-  const FileMark now = mark_of(file);
-  if (now == saved.mark) return;
-  if (!formats::is_within(saved.named, session.parent_path()))
+  const FileFingerprint now = fingerprint_of(file);
+  if (now == saved.fingerprint) return;
+  if (!formats::is_within(saved.written_path, session.parent_path()))
     throw Error(session.string() + ": whole_model.model: expected the model " +
-                formats::quoted_briefly(saved.named.string()) +
+                formats::quoted_briefly(saved.written_path.string()) +
                 " as it was when this was saved, got another");
-  throw Error(
-      session.string() + ": whole_model.model: expected " + file.string() + " of " +
-      std::to_string(saved.mark.bytes) + " bytes as it was when this was saved, got " +
-      (now.bytes == saved.mark.bytes ? "one of other contents" : "one of " + std::to_string(now.bytes)));
+  throw Error(session.string() + ": whole_model.model: expected " + file.string() + " of " +
+              std::to_string(saved.fingerprint.bytes) + " bytes as it was when this was saved, got " +
+              (now.bytes == saved.fingerprint.bytes ? "one of other contents"
+                                                    : "one of " + std::to_string(now.bytes)));
 }
 
 Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& model) {
@@ -429,13 +431,13 @@ Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& mode
   for (const Json& place : saved.edits) {
     const std::size_t layer = edited_layer(place, sizes.n_layers);
     // Whether edits fit does not depend on the inputs of the layer.
-    Model of_pass = model.parameters(layer, nullptr);
-    of_pass.sequences.front() = {attention::numbered_tokens(n_tokens),
-                                 arma::mat(n_tokens, sizes.d_model, arma::fill::zeros)};
-    LayerEdit edit = read_edit(place, of_pass);
-    const Model now = edited(of_pass, edit);
+    Model unedited = model.parameters(layer, nullptr);
+    unedited.sequences.front() = {attention::numbered_tokens(n_tokens),
+                                  arma::mat(n_tokens, sizes.d_model, arma::fill::zeros)};
+    LayerEdit edit = read_edit(place, unedited);
+    const Model now = edited(unedited, edit);
     attention::require(now, place.place());
-    require_goes_on(layer, of_pass, now, place.place());
+    require_compatible_layer(layer, unedited, now, place.place());
     experiment.layers[layer] = std::move(edit);
   }
   for (const auto& [layer, head] : experiment.heads_off)

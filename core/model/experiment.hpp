@@ -51,19 +51,19 @@ std::vector<tokenizers::TextToken> tokens_of(const transformer::WholeModel& mode
 std::string whole_text(const transformer::WholeModel& model, const Experiment& experiment);
 
 /// Returns a layer as edited, with the tokens and inputs of the pass.
-attention::Model edited(const attention::Model& of_pass, const LayerEdit& edit);
+attention::Model edited(const attention::Model& unedited, const LayerEdit& edit);
 
 /// Returns the experiment with a changed layer: its edit is the difference from the layer of the pass;
 /// without a difference the layer is not edited.
 ///
-/// words describe the change. Throws core::Error as require_goes_on() does.
-Experiment with_layer(Experiment before, std::size_t layer, const attention::Model& of_pass,
+/// words describe the change. Throws core::Error as require_compatible_layer() does.
+Experiment with_layer(Experiment before, std::size_t layer, const attention::Model& unedited,
                       const attention::Model& after, const std::string& words);
 
 /// Throws core::Error, "PLACE…", unless later layers can continue from the edited layer: it must have the
 /// same text, no keys of another, and outputs of the same width.
-void require_goes_on(std::size_t layer, const attention::Model& of_pass, const attention::Model& after,
-                     const std::string& place);
+void require_compatible_layer(std::size_t layer, const attention::Model& unedited,
+                              const attention::Model& after, const std::string& place);
 
 /// Returns the number of heads of a layer with its edits.
 std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes);
@@ -73,13 +73,13 @@ void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads);
 
 /// Drops the parts of edits that belong to tokens beyond the first n_tokens, or to a text of another length;
 /// returns a note that names the layers, or "".
-std::string fit_tokens(Experiment& experiment, std::size_t n_tokens);
+std::string discard_stale_edits(Experiment& experiment, std::size_t n_tokens);
 
 /// The size of a model's file and a hash of its first MiB, where headers are.
-struct FileMark {
+struct FileFingerprint {
   std::uint64_t bytes = 0;
   std::string begin;  ///< 16 hexadecimal digits, FNV-1a of 64 bits
-  friend bool operator==(const FileMark&, const FileMark&) = default;
+  friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
 
 /// Returns an experiment as a session file: JSON that names the model's folder or file and holds the text and
@@ -96,9 +96,9 @@ void save_experiment(const std::filesystem::path& path, const transformer::Whole
 
 /// A parsed session of a whole model; its edits are read once the model is open.
 struct SavedExperiment {
-  std::filesystem::path model;  ///< where the model is
-  std::filesystem::path named;  ///< the same as written in the session
-  FileMark mark;
+  std::filesystem::path model;         ///< where the model is
+  std::filesystem::path written_path;  ///< the same as written in the session
+  FileFingerprint fingerprint;
   Experiment experiment;  ///< without its layers
   std::string view;
   std::vector<formats::Json> edits;
@@ -111,11 +111,11 @@ bool is_saved_experiment_text(std::string_view text);
 /// Parses a session. Throws core::Error, "FILE: PATH: expected …, got …"; UntrustedPath when the model is
 /// outside the session's folder and that is refused.
 SavedExperiment parse_experiment(std::string_view text, const std::filesystem::path& file,
-                                 UntrustedPaths elsewhere);
+                                 UntrustedPaths untrusted_paths);
 
 /// Throws core::Error, which says what has changed, unless the model is the one that was saved.
-void require_mark(const SavedExperiment& saved, const transformer::WholeModel& model,
-                  const std::filesystem::path& session);
+void require_same_model(const SavedExperiment& saved, const transformer::WholeModel& model,
+                        const std::filesystem::path& session);
 
 /// Returns the experiment with the saved edits of a model; nothing is computed. Throws core::Error as
 /// parse_experiment() and tokens_of() do.

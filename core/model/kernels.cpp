@@ -25,7 +25,7 @@ constexpr const char* name = "plain";
 constexpr int vectors = panel_width / lanes;  // of a panel
 constexpr int tile_vectors = 2;               // of them at once
 constexpr std::size_t block_depth = 256;      // of a panel, so that a block stays in the first-level cache
-constexpr std::size_t bytes_ahead = 8192;     // prefetched while a row is multiplied
+constexpr std::size_t prefetch_bytes = 8192;  // prefetched while a row is multiplied
 
 // Unaligned, and allowed to alias any array of floats.
 typedef float V __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
@@ -41,7 +41,7 @@ INLINE void store(float* to, V numbers) {
   *reinterpret_cast<V*>(to) = numbers;
 }
 /// Broadcasts number − 0, as 0 + number would cost an addition: it is not number when that is −0.
-INLINE V spread(float number) {
+INLINE V broadcast(float number) {
   return number - V{};
 }
 INLINE float lane_sum(V v) {
@@ -52,11 +52,11 @@ INLINE float lane_sum(V v) {
   return parts[0];
 }
 /// Returns the first n numbers; the filling replaces the others.
-INLINE V cut(V numbers, std::size_t n, float filling) {
+INLINE V mask_tail(V numbers, std::size_t n, float filling) {
   if (n >= lanes) return numbers;
   I places;
   for (int j = 0; j < lanes; ++j) places[j] = j;
-  return places < static_cast<std::int32_t>(n) ? numbers : spread(filling);
+  return places < static_cast<std::int32_t>(n) ? numbers : broadcast(filling);
 }
 
 // Numbers in the encodings of files.
@@ -154,10 +154,10 @@ void row_times_panel(const float* x, const unsigned char* panel, std::size_t dep
       for (int c = 0; c < vectors; ++c) parts[0][c] = parts[1][c] = V{};
       for (std::size_t i = 0; i < q8_block; i += 2) {
         const unsigned char* numbers = panel + (i + 2) * panel_width;
-        __builtin_prefetch(numbers + bytes_ahead);
+        __builtin_prefetch(numbers + prefetch_bytes);
 #pragma GCC unroll 2
         for (std::size_t j = 0; j < 2; ++j) {
-          const V number = spread(x[k + i + j]);
+          const V number = broadcast(x[k + i + j]);
 #pragma GCC unroll 8
           for (int c = 0; c < vectors; ++c)
             parts[j][c] += from_int8(numbers + j * panel_width + c * lanes) * number;
@@ -170,9 +170,9 @@ void row_times_panel(const float* x, const unsigned char* panel, std::size_t dep
   } else {
     constexpr std::size_t bytes = panel_bytes(encoding, 1);
     for (std::size_t k = 0; k < depth; ++k, panel += bytes) {
-      const V number = spread(x[k]);
+      const V number = broadcast(x[k]);
 #pragma GCC unroll 2
-      for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(panel + line + bytes_ahead);
+      for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(panel + line + prefetch_bytes);
 #pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c) sums[c] += weight<encoding>(panel, std::size_t(c) * lanes) * number;
     }
@@ -199,9 +199,9 @@ struct Tile {
   float* y;
   std::size_t y_stride;
   const float* bias;  ///< or nullptr
-  bool goes_on;       ///< continues from the sums in y
-  const unsigned char* ahead;
-  std::size_t ahead_step;  ///< bytes for each input
+  bool accumulates;   ///< continues from the sums in y
+  const unsigned char* prefetch;
+  std::size_t prefetch_step;  ///< bytes for each input
 };
 
 // With checks for undefined behavior GCC 12 reads past the rows here; without them it does not.
@@ -212,25 +212,25 @@ template <int rows>
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 2
     for (int c = 0; c < tile_vectors; ++c)
-      sums[i][c] = t.goes_on ? load(t.y + std::size_t(i) * t.y_stride + c * lanes)
-                   : t.bias  ? load(t.bias + c * lanes)
-                             : V{};
+      sums[i][c] = t.accumulates ? load(t.y + std::size_t(i) * t.y_stride + c * lanes)
+                   : t.bias      ? load(t.bias + c * lanes)
+                                 : V{};
   // One pointer for three rows, each reached by the addressing of one instruction: a pointer per row would
   // not fit in sixteen registers. The empty statement keeps compilers from making twelve pointers again.
   const std::size_t stride = t.x_stride;
   const float *a = t.x, *b = a + 3 * stride, *c = a + 6 * stride, *d = a + 9 * stride, *panel = t.panel;
-  const unsigned char* ahead = t.ahead;
+  const unsigned char* prefetch = t.prefetch;
   for (std::size_t k = 0; k < t.depth; ++k) {
     const V left = load(panel), right = load(panel + lanes);
 #pragma GCC unroll 12
     for (unsigned i = 0; i < rows; ++i) {  // unsigned: with int, g++ 12 generates wrong code under sanitizers
       const float* const row_of_three = i < 3 ? a : i < 6 ? b : i < 9 ? c : d;
-      const V number = spread(row_of_three[i % 3 * stride]);
+      const V number = broadcast(row_of_three[i % 3 * stride]);
       sums[i][0] += number * left;
       sums[i][1] += number * right;
     }
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += t.ahead_step;
+    __builtin_prefetch(prefetch, 0, 2);
+    prefetch += t.prefetch_step;
     panel += t.panel_stride, ++a, ++b, ++c, ++d;
 #if defined(__x86_64__)
     asm("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(panel));
@@ -277,7 +277,7 @@ void tile_of(std::size_t rows, const Tile& t) {
 void tiles_of_panel(Tile t, std::size_t n_rows, std::size_t bytes_of_next) {
   const std::size_t n_tiles = (n_rows + tile_rows - 1) / tile_rows,
                     n_steps = n_tiles * (vectors / tile_vectors) * t.depth;
-  t.ahead_step = (bytes_of_next + n_steps - 1) / n_steps;
+  t.prefetch_step = (bytes_of_next + n_steps - 1) / n_steps;
   const float* x = t.x;
   for (int column = 0; column < int(panel_width); column += tile_vectors * lanes) {
     float* y = t.y + column;
@@ -287,9 +287,9 @@ void tiles_of_panel(Tile t, std::size_t n_rows, std::size_t bytes_of_next) {
       part.x = x + from * t.x_stride, part.y = y + from * t.y_stride;
       part.panel = t.panel + column, part.bias = t.bias ? t.bias + column : nullptr;
       tile_of(to - from, part);
-      part.ahead += t.ahead_step * t.depth;
+      part.prefetch += t.prefetch_step * t.depth;
     }
-    t.ahead = part.ahead;
+    t.prefetch = part.prefetch;
   }
 }
 
@@ -332,7 +332,7 @@ void float_panel(const float* x, std::size_t x_stride, std::size_t n_rows, const
   tiles_of_panel({x, x_stride, panel, panel_stride, depth, y, y_stride, nullptr, false, here, 0}, n_rows, 0);
 }
 
-void make_panel(const float* rows, std::size_t stride, std::size_t n_rows, std::size_t depth, float* panel) {
+void pack_panel(const float* rows, std::size_t stride, std::size_t n_rows, std::size_t depth, float* panel) {
   std::size_t row = 0;
   for (; row + 4 <= n_rows; row += 4) {
     std::size_t k = 0;
@@ -364,12 +364,12 @@ void make_panel(const float* rows, std::size_t stride, std::size_t n_rows, std::
 /// Returns e to the power of x, to about two units in the last place of float32; x is clamped to −87 … 88,
 /// and NaN stays. Source: Cephes, expf.
 INLINE V exponential(V x) {
-  x = x < -87.0f ? spread(-87) : x;
-  x = x > 88.0f ? spread(88) : x;
+  x = x < -87.0f ? broadcast(-87) : x;
+  x = x > 88.0f ? broadcast(88) : x;
   // Adding 1.5 · 2²³ leaves the nearest whole number in the low bits.
   const V shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
   const V rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  V sum = spread(1.9875691500e-4f);
+  V sum = broadcast(1.9875691500e-4f);
   for (const float factor :
        {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
     sum = sum * rest + factor;
@@ -380,16 +380,16 @@ INLINE V exponential(V x) {
 void softmax(float* scores, std::size_t begin, std::size_t end, std::size_t n, float scale) {
   for (std::size_t j = 0; j < begin; ++j) scores[j] = -__builtin_inff();
   for (std::size_t j = end; j < n; ++j) scores[j] = -__builtin_inff();
-  V tops = spread(-__builtin_inff());
+  V tops = broadcast(-__builtin_inff());
   for (std::size_t j = 0; j < n; j += lanes) {
-    const V numbers = cut(load(scores + j), n - j, -__builtin_inff());
+    const V numbers = mask_tail(load(scores + j), n - j, -__builtin_inff());
     tops = numbers > tops ? numbers : tops;
   }
   float top = tops[0];
   for (int j = 1; j < lanes; ++j) top = tops[j] > top ? tops[j] : top;
   V sums{};
   for (std::size_t j = 0; j < n; j += lanes) {
-    const V below = (cut(load(scores + j), n - j, -__builtin_inff()) - top) * scale;
+    const V below = (mask_tail(load(scores + j), n - j, -__builtin_inff()) - top) * scale;
     const V numbers = below < -87.0f ? V{} : exponential(below);
     store(scores + j, numbers);
     sums += numbers;
@@ -398,16 +398,16 @@ void softmax(float* scores, std::size_t begin, std::size_t end, std::size_t n, f
   for (std::size_t j = 0; j < n; j += lanes) store(scores + j, load(scores + j) * factor);
 }
 
-void norm(const float* x, std::size_t width, const NormOfRow& rule, float* y) {
+void norm(const float* x, std::size_t width, const RowNorm& rule, float* y) {
   float mean = 0;
   if (rule.is_centered) {
     V sums{};
-    for (std::size_t j = 0; j < width; j += lanes) sums += cut(load(x + j), width - j, 0);
+    for (std::size_t j = 0; j < width; j += lanes) sums += mask_tail(load(x + j), width - j, 0);
     mean = lane_sum(sums) / static_cast<float>(width);
   }
   V squares{};
   for (std::size_t j = 0; j < width; j += lanes) {
-    const V difference = cut(load(x + j) - mean, width - j, 0);
+    const V difference = mask_tail(load(x + j) - mean, width - j, 0);
     squares += difference * difference;
   }
   const float factor = 1 / __builtin_sqrtf(lane_sum(squares) / static_cast<float>(width) + rule.epsilon);
@@ -422,7 +422,7 @@ void norm(const float* x, std::size_t width, const NormOfRow& rule, float* y) {
 /// Returns the error function to 1.5e-7. Source: Abramowitz and Stegun 7.1.26.
 INLINE V error_function(V x) {
   const V size = x < 0.0f ? -x : x, t = 1.0f / (1.0f + 0.3275911f * size);
-  V sum = spread(1.061405429f);
+  V sum = broadcast(1.061405429f);
   for (const float factor : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f})
     sum = sum * t + factor;
   const V value = 1.0f - sum * t * exponential(-size * size);
@@ -461,6 +461,6 @@ void activate(float* x, const float* factors, std::size_t n, Activation activati
 }  // namespace
 
 extern const Kernels ATTNSCOPE_KERNELS;
-const Kernels ATTNSCOPE_KERNELS{name, product, float_panel, make_panel, widen, softmax, norm, activate};
+const Kernels ATTNSCOPE_KERNELS{name, product, float_panel, pack_panel, widen, softmax, norm, activate};
 
 }  // namespace core::transformer

@@ -49,7 +49,7 @@ struct PanelProduct {
 };
 
 /// The rule of a norm for a row.
-struct NormOfRow {
+struct RowNorm {
   const float *factors, *bias;  ///< bias may be nullptr
   bool is_centered;             ///< LayerNorm, else RMSNorm
   float epsilon;
@@ -63,21 +63,21 @@ struct Kernels {
   void (*float_panel)(const float* x, std::size_t x_stride, std::size_t n_rows, const float* panel,
                       std::size_t panel_stride, std::size_t depth, float* y, std::size_t y_stride);
   /// Writes at most panel_width rows of depth numbers as a float32 panel; zeros replace missing rows.
-  void (*make_panel)(const float* rows, std::size_t stride, std::size_t n_rows, std::size_t depth,
+  void (*pack_panel)(const float* rows, std::size_t stride, std::size_t n_rows, std::size_t depth,
                      float* panel);
   /// Converts `count` inputs of a panel to float32, from input `from` on.
   void (*widen)(const unsigned char* panel, Encoding encoding, std::size_t from, std::size_t count,
                 float* to);
   /// softmax(scale · scores) over begin … end − 1, in place; the others of n become 0.
   void (*softmax)(float* scores, std::size_t begin, std::size_t end, std::size_t n, float scale);
-  void (*norm)(const float* x, std::size_t width, const NormOfRow& rule, float* y);
+  void (*norm)(const float* x, std::size_t width, const RowNorm& rule, float* y);
   /// activation(x), times factors if they are given.
   void (*activate)(float* x, const float* factors, std::size_t n,
                    formats::checkpoints::Activation activation);
 };
 
 /// Returns the kernels that this processor can run, the fastest first; the plain ones are always included.
-std::vector<const Kernels*> kernels_of_this_processor();
+std::vector<const Kernels*> supported_kernels();
 /// Returns the fastest of them.
 const Kernels& kernels();
 

@@ -14,7 +14,7 @@ extern const Kernels avx512_model_kernels, avx2_model_kernels;
 #endif
 extern const Kernels plain_model_kernels;
 
-std::vector<const Kernels*> kernels_of_this_processor() {
+std::vector<const Kernels*> supported_kernels() {
   std::vector<const Kernels*> all;
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -28,18 +28,19 @@ std::vector<const Kernels*> kernels_of_this_processor() {
 }
 
 const Kernels& kernels() {
-  static const Kernels& best = *kernels_of_this_processor().front();
+  static const Kernels& best = *supported_kernels().front();
   return best;
 }
 
-Memory::Memory(std::size_t size) {
+AlignedBuffer::AlignedBuffer(std::size_t size) {
   constexpr std::size_t large = std::size_t{2} << 20;
   const std::size_t alignment = size >= large ? large : 64;
-  bytes_ = {static_cast<unsigned char*>(::operator new(size, std::align_val_t(alignment))), Free{alignment}};
-  if (size >= large) system::prefer_large_pages(bytes_.get(), size / large * large);
+  bytes_ = {static_cast<unsigned char*>(::operator new(size, std::align_val_t(alignment))),
+            Deleter{alignment}};
+  if (size >= large) system::advise_huge_pages(bytes_.get(), size / large * large);
 }
 
-void Memory::Free::operator()(unsigned char* bytes) const {
+void AlignedBuffer::Deleter::operator()(unsigned char* bytes) const {
   ::operator delete(bytes, std::align_val_t(alignment));
 }
 
@@ -61,7 +62,7 @@ Rows::Rows(std::size_t n_rows, std::size_t width)
     : n_rows_(n_rows), width_(width), stride_((width + panel_width - 1) / panel_width * panel_width) {
   constexpr std::size_t conflicting = 256, line = 16;
   if (stride_ % conflicting == 0) stride_ += line;
-  memory_ = Memory(std::max<std::size_t>(n_rows * stride_, 1) * sizeof(float));
+  memory_ = AlignedBuffer(std::max<std::size_t>(n_rows * stride_, 1) * sizeof(float));
 }
 
 Rows::Rows(const arma::fmat& rows) : Rows(rows.n_rows, rows.n_cols) {
@@ -78,9 +79,9 @@ void SharedRows::append(const RowsView& more) {
   std::size_t n_used = n_rows_;
   const bool has_room = shared_ && n_after <= shared_->rows.n_rows() &&
                         shared_->n_used.compare_exchange_strong(n_used, n_after);
-  if (!has_room) {                          // or another copy has appended to the same rows
-    constexpr std::size_t least_room = 16;  // for more tokens
-    Rows larger(n_after + n_rows_ / 2 + least_room, more.width);
+  if (!has_room) {                              // or another copy has appended to the same rows
+    constexpr std::size_t min_spare_rows = 16;  // for more tokens
+    Rows larger(n_after + n_rows_ / 2 + min_spare_rows, more.width);
     for (std::size_t i = 0; i < n_rows_; ++i) std::copy_n(row(i), more.width, larger.row(i));
     shared_ = std::make_shared<Shared>(std::move(larger), n_after);
   }
@@ -113,7 +114,7 @@ void Matrix::set_outputs(std::size_t k, const unsigned char* rows, std::size_t n
   unsigned char* to = panel(k);
   const std::size_t bytes = row_bytes(encoding_, d_in_);
   if (encoding_ == Encoding::f32) {
-    kernels().make_panel(reinterpret_cast<const float*>(rows), d_in_, n_rows, d_in_,
+    kernels().pack_panel(reinterpret_cast<const float*>(rows), d_in_, n_rows, d_in_,
                          reinterpret_cast<float*>(to));
     return;
   }
@@ -149,8 +150,8 @@ void Matrix::read_output(std::size_t output, float* to) const {
   }
 }
 
-void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
-              ThreadPool& pool) {
+void multiply(const RowsView& x, const Matrix& matrix, const Epilogue& epilogue, float* to,
+              std::size_t stride, ThreadPool& pool) {
   if (x.n_rows == 0) return;
   // A block of this many rows stays in the second-level cache.
   constexpr std::size_t rows_at_once = 512, panels_at_once = 2;
@@ -168,11 +169,11 @@ void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, flo
     const std::size_t begin = panel_of(part), end = panel_of(part + 1);
     float* y = to + first_row * stride;
     kernels().product({x.row(first_row), x.stride, count, matrix.panel(0), matrix.encoding(), matrix.d_in(),
-                       finish.bias, y, stride, begin, end});
-    if (!finish.activation) return;
+                       epilogue.bias, y, stride, begin, end});
+    if (!epilogue.activation) return;
     for (std::size_t i = 0; i < count; ++i)
       kernels().activate(y + i * stride + begin * panel_width, nullptr, (end - begin) * panel_width,
-                         *finish.activation);
+                         *epilogue.activation);
   });
 }
 

@@ -14,18 +14,18 @@
 namespace core::transformer {
 
 /// Uninitialized bytes aligned to a cache line; large blocks use large pages where the system has them.
-class Memory {
+class AlignedBuffer {
  public:
-  Memory() = default;
-  explicit Memory(std::size_t size);
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t size);
   unsigned char* data() const { return bytes_.get(); }
 
  private:
-  struct Free {
+  struct Deleter {
     std::size_t alignment;
     void operator()(unsigned char* bytes) const;
   };
-  std::unique_ptr<unsigned char, Free> bytes_{nullptr, Free{64}};
+  std::unique_ptr<unsigned char, Deleter> bytes_{nullptr, Deleter{64}};
 };
 
 /// A view of rows, a token per row.
@@ -61,7 +61,7 @@ class Rows {
 
  private:
   std::size_t n_rows_ = 0, width_ = 0, stride_ = 0;
-  Memory memory_;
+  AlignedBuffer memory_;
 };
 
 /// Rows that grow while others read them; copies share the rows they have in common. Safe between threads.
@@ -109,21 +109,21 @@ class Matrix {
  private:
   Encoding encoding_ = Encoding::f32;
   std::size_t d_in_ = 0, d_out_ = 0;
-  Memory memory_;
+  AlignedBuffer memory_;
 };
 
 /// Returns the bytes of a row of `count` numbers.
 std::size_t row_bytes(Encoding encoding, std::size_t count);
 
 /// The bias and the activation that a product applies to its sums.
-struct Finish {
+struct Epilogue {
   const float* bias = nullptr;  ///< for all outputs of the panels, or nullptr
   std::optional<formats::checkpoints::Activation> activation = {};
 };
 
 /// Computes x · matrix, n_rows × d_out, into rows with room for whole panels. Threads share the outputs.
-void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
-              ThreadPool& pool);
+void multiply(const RowsView& x, const Matrix& matrix, const Epilogue& epilogue, float* to,
+              std::size_t stride, ThreadPool& pool);
 
 /// Calls work(first, count) for parts of n rows of about width numbers each.
 template <class Work>

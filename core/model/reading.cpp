@@ -14,16 +14,16 @@
 namespace core::experiment {
 namespace {
 
-using transformer::Contributions;
+using transformer::CallContext;
 using transformer::Edit;
 using transformer::HeadRoles;
 using transformer::LayerHeads;
-using transformer::Means;
+using transformer::LogitAttributions;
 using transformer::Probabilities;
 using transformer::WholeModel;
 
 constexpr std::size_t max_map_numbers = std::size_t{1} << 23;  // of all maps, 64 MiB
-constexpr std::size_t widest_map = 192, narrowest_map = 48;
+constexpr std::size_t max_map_side = 192, min_map_side = 48;
 
 arma::fmat in_float32(const arma::mat& numbers) {
   return arma::conv_to<arma::fmat>::from(numbers);
@@ -32,7 +32,7 @@ arma::fmat in_float32(const arma::mat& numbers) {
 std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
   const auto fits = static_cast<std::size_t>(std::sqrt(
       static_cast<double>(max_map_numbers) / static_cast<double>(std::max<std::size_t>(1, n_maps))));
-  const std::size_t side = std::clamp(fits, narrowest_map, widest_map);
+  const std::size_t side = std::clamp(fits, min_map_side, max_map_side);
   return (n_tokens + side - 1) / side;
 }
 
@@ -46,7 +46,7 @@ arma::fmat added_in(const attention::Model& model, const attention::Trace& trace
   const std::size_t d = model.d_value();
   arma::fmat added(model.n_heads, weight.n_cols, arma::fill::zeros);
   for (std::size_t h = 0; h < model.n_heads; ++h)
-    if (!model.is_off(h))
+    if (!model.is_ablated(h))
       added.row(h) =
           in_float32(trace.at(attention::Stage::contexts, h).row(row) * weight.rows(h * d, h * d + d - 1));
   return added;
@@ -60,19 +60,19 @@ LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace
   for (std::size_t head = 0; head < trace.n_heads(); ++head) {
     const arma::mat& weights = trace.at(attention::Stage::dropped_weights, head);
     layer.heads.push_back(
-        {transformer::pooled(weights, block), transformer::roles_of(in_float32(weights), ids)});
+        {transformer::max_pool(weights, block), transformer::roles_of(in_float32(weights), ids)});
   }
   layer.added = added_in(model, trace, row);
-  if (model.mask.hides())
+  if (model.mask.masks_keys())
     layer.visible =
-        std::make_shared<const arma::mat>(transformer::pooled(*trace.at(attention::Stage::mask), block));
+        std::make_shared<const arma::mat>(transformer::max_pool(*trace.at(attention::Stage::mask), block));
   return layer;
 }
 
 /// Computes an edited layer, on all processors if the fast engine covers it.
 template <class Use>
-void attend_to(const attention::Model& model, const Use& use) {
-  if (!attention::fast::covers(model)) return use(attention::attend_checked(model, 0));
+void with_trace(const attention::Model& model, const Use& use) {
+  if (!attention::fast::supports(model)) return use(attention::attend_checked(model, 0));
   attention::fast::Engine engine(1);
   engine.compute(model);
   use(engine.trace());
@@ -90,31 +90,32 @@ std::size_t first_difference(const Experiment& a, const Experiment& b, const tra
   return sizes.n_layers;
 }
 
-using Watch = std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
+using LayerCallback =
+    std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
 
 /// Computes the edited layers of an experiment on the tokens of a reading, in order, except those with known
-/// outputs; calls watch() with each. Heads of edited layers are ablated in their edited models.
+/// outputs; calls on_layer() with each. Heads of edited layers are ablated in their edited models.
 std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment,
                            const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
                            std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
-                           const Watch& watch, const Means& means) {
+                           const LayerCallback& on_layer, const CallContext& context) {
   std::vector<Edit> edits;
   for (const auto& [layer, head] : experiment.heads_off)
-    if (!experiment.layers.contains(layer)) edits.push_back(transformer::HeadOff{layer, head});
+    if (!experiment.layers.contains(layer)) edits.push_back(transformer::AblatedHead{layer, head});
   transformer::PassRef pass;
   for (const auto& [layer, edit] : experiment.layers) {
     auto& output = outputs[layer];
     if (!output) {
-      pass = model.run(ids, edits, means, layer);
-      attention::Model of_pass;
-      of_pass.sequences = {
-          {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, means.progress))}};
-      of_pass.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
-      const attention::Model after = edited(of_pass, edit);
+      pass = model.run(ids, edits, context, layer);
+      attention::Model unedited;
+      unedited.sequences = {
+          {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, context.progress))}};
+      unedited.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
+      const attention::Model after = edited(unedited, edit);
       attention::require(after, "Layer " + std::to_string(layer) + ": ");
-      attend_to(after, [&](const attention::Trace& trace) {
+      with_trace(after, [&](const attention::Trace& trace) {
         output = std::make_shared<const arma::fmat>(in_float32(*trace.at(attention::Stage::output)));
-        if (watch) watch(layer, after, trace);
+        if (on_layer) on_layer(layer, after, trace);
       });
     }
     edits.push_back(transformer::SetOutput{layer, output});
@@ -122,7 +123,7 @@ std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment
   return edits;
 }
 
-double largest_of_heads(const std::optional<Contributions>& parts) {
+double max_head_attribution(const std::optional<LogitAttributions>& parts) {
   double largest = 0;
   if (!parts) return largest;
   for (const auto& layer : parts->heads)
@@ -131,24 +132,24 @@ double largest_of_heads(const std::optional<Contributions>& parts) {
 }
 
 /// Returns the direct logit attribution; nothing where it is unknown.
-std::optional<Contributions> contributions_in(const WholeModel& model, const Reading& reading,
-                                              std::size_t token, const Means& means) {
+std::optional<LogitAttributions> attribution_of_token(const WholeModel& model, const Reading& reading,
+                                                      std::size_t token, const CallContext& context) {
   std::vector<arma::fmat> added;
   for (const auto& layer : reading.layers) added.push_back(layer->added);
-  if (!reading.place || !model.description().has_contributions ||
+  if (!reading.place || !model.description().has_logit_attributions ||
       std::ranges::any_of(added, [](const arma::fmat& layer) { return layer.empty(); }))
     return std::nullopt;
-  return model.contributions(*reading.pass, reading.place->row, token, added, means);
+  return model.logit_attributions(*reading.pass, reading.place->row, token, added, context);
 }
 
 }  // namespace
 
 namespace {
 
-void ask_for_heads(const WholeModel& model, Reading& reading, std::size_t layer, const Means& means) {
+void read_heads(const WholeModel& model, Reading& reading, std::size_t layer, const CallContext& context) {
   const auto begin = std::chrono::steady_clock::now();
   reading.layers[layer] = std::make_shared<const LayerHeads>(
-      model.maps(*reading.pass, layer, reading.block, reading.row(), means));
+      model.maps(*reading.pass, layer, reading.block, reading.row(), context));
   reading.maps_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -159,26 +160,26 @@ bool Reading::is_filled() const {
   return std::ranges::all_of(layers, [](const auto& layer) { return layer->is_known(); });
 }
 
-void fill(const WholeModel& model, Reading& reading, std::size_t layer, const Means& means) {
+void fill(const WholeModel& model, Reading& reading, std::size_t layer, const CallContext& context) {
   const auto lacks = [&](std::size_t l) { return !reading.layers[l]->is_known(); };
   if (!lacks(layer)) layer = 0;
   while (layer < reading.layers.size() && !lacks(layer)) ++layer;
-  if (layer < reading.layers.size()) ask_for_heads(model, reading, layer, means);
+  if (layer < reading.layers.size()) read_heads(model, reading, layer, context);
 }
 
-Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before, const Means& means,
-             std::optional<std::size_t> only_layer) {
+Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before,
+             const CallContext& context, std::optional<std::size_t> only_layer) {
   const auto& sizes = model.description().sizes;
   Reading reading;
   reading.experiment = experiment;
   reading.tokens = tokens_of(model, experiment);
   reading.names = transformer::token_names(model, reading.tokens);
   const std::vector<std::size_t> ids = ids_of(reading.tokens);
-  if (!model.description().why_no_prediction.empty()) {
-    reading.why_no_prediction = "This model has nothing that predicts tokens.";
+  if (!model.description().no_prediction_reason.empty()) {
+    reading.no_prediction_reason = "This model has nothing that predicts tokens.";
   } else {
-    const transformer::Places places = transformer::find_places(model, ids);
-    reading.why_no_prediction = places.why_none;
+    const transformer::PredictedPositions places = transformer::find_predicted_positions(model, ids);
+    reading.no_prediction_reason = places.no_prediction_reason;
     if (!places.all.empty()) reading.place = places.all.front();
   }
   const std::size_t row = reading.place ? reading.place->row : ids.size() - 1;
@@ -193,49 +194,50 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   if (before)
     for (const auto& [layer, output] : before->outputs)
       if (layer < n_same) reading.outputs[layer] = output;
-  const Watch watch = [&](std::size_t layer, const attention::Model& of, const attention::Trace& trace) {
+  const LayerCallback on_layer = [&](std::size_t layer, const attention::Model& of,
+                                     const attention::Trace& trace) {
     reading.layers[layer] = std::make_shared<const LayerHeads>(heads_of(of, trace, reading.block, ids, row));
   };
-  reading.pass =
-      model.run(ids, edits_of(model, experiment, ids, reading.names, reading.outputs, watch, means), means);
+  reading.pass = model.run(
+      ids, edits_of(model, experiment, ids, reading.names, reading.outputs, on_layer, context), context);
   if (before && before->pass->state() != reading.pass->state())
-    return read(model, experiment, nullptr, means, only_layer);  // other parameters: nothing can be reused
-  if (reading.place) reading.logits = model.lens(*reading.pass, row, means);
+    return read(model, experiment, nullptr, context, only_layer);  // other parameters: nothing can be reused
+  if (reading.place) reading.logits = model.lens(*reading.pass, row, context);
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
-    if (!means.progress.goes_on()) throw Stopped();
+    if (!context.progress.should_continue()) throw Stopped();
     if (reading.layers[l]) continue;
     if (only_layer.value_or(l) == l)
-      ask_for_heads(model, reading, l, means);
+      read_heads(model, reading, l, context);
     else
       reading.layers[l] = std::make_shared<const LayerHeads>();
   }
   return reading;
 }
 
-attention::Model layer_of(const WholeModel& model, const Reading& reading, std::size_t layer,
-                          const Token& progress) {
+attention::Model unedited_layer(const WholeModel& model, const Reading& reading, std::size_t layer,
+                                const StopToken& progress) {
   return transformer::layer_model(model, *reading.pass, layer, reading.names,
                                   reading.experiment.heads_off_in(layer, model.description().sizes.n_heads),
                                   progress);
 }
 
 AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const Place& head,
-                               std::size_t token, double temperature, const Means& means) {
+                               std::size_t token, double temperature, const CallContext& context) {
   Experiment without = reading.experiment;
   without.heads_off.insert(head);
   auto outputs = reading.outputs;
   outputs.erase(outputs.lower_bound(head.first), outputs.end());
-  const auto edits = edits_of(model, without, reading.pass->ids, reading.names, outputs, {}, means);
-  const transformer::PassRef pass = model.run(reading.pass->ids, edits, means);
+  const auto edits = edits_of(model, without, reading.pass->ids, reading.names, outputs, {}, context);
+  const transformer::PassRef pass = model.run(reading.pass->ids, edits, context);
   if (pass->state() != reading.pass->state())
     throw Error("The model's parameters have changed since this text was read.");
-  const arma::frowvec logits = model.next(*pass, reading.place->row, means);
+  const arma::frowvec logits = model.next(*pass, reading.place->row, context);
   return {logits[token] - reading.logits(reading.logits.n_rows - 1, token),
           Probabilities(logits, temperature).of(token)};
 }
 
 Prediction predict_next(const WholeModel& model, const Reading& now, const Reading& before,
-                        std::optional<std::size_t> token, double temperature, const Means& means) {
+                        std::optional<std::size_t> token, double temperature, const CallContext& context) {
   Prediction result;
   if (now.logits.empty()) return result;
   const arma::frowvec logits = now.logits.tail_rows(1);
@@ -244,15 +246,15 @@ Prediction predict_next(const WholeModel& model, const Reading& now, const Readi
     return NextToken{id, transformer::token_name(model, id), probable.of(id), was_probable.of(id)};
   };
   const std::size_t n_tokens = std::min<std::size_t>(model.description().n_tokens, logits.n_elem);
-  result.others = 1;
+  result.other_probability = 1;
   constexpr std::size_t n_listed = 10;
   for (const auto& best : transformer::top_tokens(logits, n_listed, n_tokens)) {
-    result.table.push_back(next(best.id));
-    result.others -= result.table.back().now;
+    result.candidates.push_back(next(best.id));
+    result.other_probability -= result.candidates.back().now;
   }
-  result.others = std::max(0.0, result.others);
-  result.n_others = n_tokens - result.table.size();
-  result.chosen = token && *token < n_tokens ? next(*token) : result.table.front();
+  result.other_probability = std::max(0.0, result.other_probability);
+  result.n_other_tokens = n_tokens - result.candidates.size();
+  result.chosen = token && *token < n_tokens ? next(*token) : result.candidates.front();
   result.logit = logits[result.chosen.id];
   for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
     const arma::frowvec row = now.logits.row(l);
@@ -260,20 +262,22 @@ Prediction predict_next(const WholeModel& model, const Reading& now, const Readi
     const std::size_t best = transformer::top_tokens(row, 1, n_tokens).front().id;
     result.lens.push_back({transformer::token_name(model, best), there.of(best), there.of(result.chosen.id)});
   }
-  result.adds = contributions_in(model, now, result.chosen.id, means);
-  result.added_before =
-      &now == &before ? result.adds : contributions_in(model, before, result.chosen.id, means);
-  result.largest_addition = std::max(largest_of_heads(result.adds), largest_of_heads(result.added_before));
+  result.attribution = attribution_of_token(model, now, result.chosen.id, context);
+  result.attribution_before =
+      &now == &before ? result.attribution : attribution_of_token(model, before, result.chosen.id, context);
+  result.max_attribution =
+      std::max(max_head_attribution(result.attribution), max_head_attribution(result.attribution_before));
   return result;
 }
 
-std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const WholeModel& model, const Means& means) {
-  constexpr std::size_t n_rows = 4, longest_row = 48, shortest_row = 8;
+std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const WholeModel& model,
+                                                           const CallContext& context) {
+  constexpr std::size_t n_rows = 4, max_row_length = 48, min_row_length = 8;
   constexpr std::uint64_t seed = 123;
   const transformer::Description& of = model.description();
   const auto& sizes = of.sizes;
-  const std::size_t n = std::min(longest_row, sizes.n_context / 2);
-  if (!of.causal || n < shortest_row) return {};
+  const std::size_t n = std::min(max_row_length, sizes.n_context / 2);
+  if (!of.causal || n < min_row_length) return {};
   std::vector<std::vector<HeadRoles>> mean(sizes.n_layers, std::vector<HeadRoles>(sizes.n_heads));
   random::Generator generator(seed);
   for (std::size_t row = 0; row < n_rows; ++row) {
@@ -286,9 +290,9 @@ std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const WholeModel& mod
     if (ids.empty()) return {};
     ids.reserve(2 * ids.size());
     for (std::size_t k = 0, once = ids.size(); k < once; ++k) ids.push_back(ids[k]);
-    const transformer::PassRef pass = model.run(ids, {}, means);
+    const transformer::PassRef pass = model.run(ids, {}, context);
     for (std::size_t l = 0; l < sizes.n_layers; ++l) {
-      const LayerHeads layer = model.maps(*pass, l, ids.size(), ids.size() - 1, means);
+      const LayerHeads layer = model.maps(*pass, l, ids.size(), ids.size() - 1, context);
       for (std::size_t h = 0; h < sizes.n_heads; ++h) {
         const HeadRoles& roles = layer.heads[h].roles;
         HeadRoles& sum = mean[l][h];

@@ -22,7 +22,7 @@ struct Reading {
       layers;                               ///< without heads until fill() computes them
   std::size_t block = 1;                    ///< rows and columns of weights for each number of a map
   std::optional<transformer::Place> place;  ///< of the predicted token
-  std::string why_no_prediction;            ///< set where nothing is predicted, else ""
+  std::string no_prediction_reason;         ///< set where nothing is predicted, else ""
   arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty if nothing is predicted
 
   double maps_ms = 0;  ///< time for the heads of the layer computed last
@@ -39,15 +39,15 @@ struct Reading {
 /// neither edited nor reused only that one gets its heads. Throws core::Error as tokens_of() and
 /// WholeModel::run() do; Stopped.
 Reading read(const transformer::WholeModel& model, const Experiment& experiment, const Reading* before,
-             const transformer::Means& means, std::optional<std::size_t> only_layer = {});
+             const transformer::CallContext& context, std::optional<std::size_t> only_layer = {});
 
 /// Computes the heads of `layer` if they are missing, else of the first layer that lacks them.
 void fill(const transformer::WholeModel& model, Reading& reading, std::size_t layer,
-          const transformer::Means& means);
+          const transformer::CallContext& context);
 
 /// Returns a layer of the pass, with its ablated heads, in float64.
-attention::Model layer_of(const transformer::WholeModel& model, const Reading& reading, std::size_t layer,
-                          const Token& progress = {});
+attention::Model unedited_layer(const transformer::WholeModel& model, const Reading& reading,
+                                std::size_t layer, const StopToken& progress = {});
 
 /// The effect of an ablation on the logit of a token, and the token's probability with it.
 struct AblationEffect {
@@ -57,7 +57,7 @@ struct AblationEffect {
 /// Computes the effect of ablating one more head. Temperature above 0.
 AblationEffect ablation_effect(const transformer::WholeModel& model, const Reading& reading,
                                const Place& head, std::size_t token, double temperature,
-                               const transformer::Means& means);
+                               const transformer::CallContext& context);
 
 /// A candidate for the next token, with its probability now and before the edits.
 struct NextToken {
@@ -69,20 +69,20 @@ struct NextToken {
 /// The logit lens after a layer: the top token, and the probability of the chosen one.
 struct LensToken {
   std::string text;
-  double probability = 0, of_chosen = 0;
+  double probability = 0, chosen_probability = 0;
 };
 
 /// The prediction of the next token.
 struct Prediction {
   NextToken chosen;
   double logit = 0;
-  std::vector<NextToken> table;  ///< the most probable ones now
-  std::size_t n_others = 0;      ///< tokens that are not in the table
-  double others = 0;             ///< their total probability
-  std::vector<LensToken> lens;   ///< [layer]
+  std::vector<NextToken> candidates;  ///< the most probable ones now
+  std::size_t n_other_tokens = 0;     ///< tokens that are not in the table
+  double other_probability = 0;       ///< their total probability
+  std::vector<LensToken> lens;        ///< [layer]
   /// Direct logit attribution of the chosen token; empty where logits are not such sums.
-  std::optional<transformer::Contributions> adds, added_before;
-  double largest_addition = 0;  ///< of any head, now or before
+  std::optional<transformer::LogitAttributions> attribution, attribution_before;
+  double max_attribution = 0;  ///< of any head, now or before
 };
 
 /// Returns the prediction now, compared with that before the edits; empty where nothing is predicted.
@@ -90,12 +90,12 @@ struct Prediction {
 /// token is the chosen one, or nothing for the most probable one; temperature above 0.
 Prediction predict_next(const transformer::WholeModel& model, const Reading& now, const Reading& before,
                         std::optional<std::size_t> token, double temperature,
-                        const transformer::Means& means);
+                        const transformer::CallContext& context);
 
 /// Returns the mean roles of every head on rows of random tokens, each row repeated once; [layer][head].
 ///
 /// Empty for a model that is not causal or takes too few tokens. Source: Olsson et al. 2022.
-std::vector<std::vector<transformer::HeadRoles>> roles_on_random_tokens(const transformer::WholeModel& model,
-                                                                        const transformer::Means& means);
+std::vector<std::vector<transformer::HeadRoles>> roles_on_random_tokens(
+    const transformer::WholeModel& model, const transformer::CallContext& context);
 
 }  // namespace core::experiment

@@ -28,24 +28,25 @@ using attention::Stage;
 using formats::Json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds any_time{0};
-constexpr milliseconds for_tokens{5'000};  // the window waits for them
+constexpr milliseconds no_timeout{0};
+constexpr milliseconds tokens_timeout{5'000};  // the window waits for them
 constexpr std::uint64_t max_size = std::uint64_t{1} << 24, max_layers = 4096;
-constexpr std::size_t quick_logits = 1 << 19;
+constexpr std::size_t max_exact_logits = 1 << 19;
 constexpr std::size_t max_known_layers = 4;  // whose projections are kept, so that undo shares them
 constexpr std::size_t max_piece = 4096;      // bytes
 // Tolerances of cosines and sines rounded to the model's type; that of float32 holds up to 256 tokens.
-constexpr double same_angles = 2e-5, same_in_float16 = 2e-3, same_in_bfloat16 = 1e-2;
-constexpr std::size_t max_masked_by_hand = 1 << 18;
+constexpr double float32_tolerance = 2e-5, float16_tolerance = 2e-3, bfloat16_tolerance = 1e-2;
+constexpr std::size_t max_masked_cells = 1 << 18;
 
 std::string field(const char* name, std::size_t number) {
   return std::string(",\"") + name + "\":" + std::to_string(number);
 }
 
-std::size_t size_in(const Json& json, const char* name, std::uint64_t least, std::uint64_t most = max_size) {
+std::size_t size_in(const Json& json, const char* name, std::uint64_t min_value,
+                    std::uint64_t max_value = max_size) {
   const Json value = json.required(name);
-  const std::uint64_t number = value.whole(least);
-  if (number > most) value.fail("at most " + std::to_string(most), std::to_string(number));
+  const std::uint64_t number = value.whole(min_value);
+  if (number > max_value) value.fail("at most " + std::to_string(max_value), std::to_string(number));
   return number;
 }
 
@@ -58,14 +59,14 @@ std::string line_in(const Json& json, const char* name) {
 /// Returns the bytes that hexadecimal digits represent.
 std::string bytes_of(const Json& json) {
   const std::string& digits = json.text();
-  const auto bytes = digits.size() > 2 * max_piece ? std::nullopt : text::bytes_of_hexadecimal(digits);
+  const auto bytes = digits.size() > 2 * max_piece ? std::nullopt : text::parse_hexadecimal(digits);
   if (!bytes) json.fail("bytes as hexadecimal digits");
   return *bytes;
 }
 
 /// Thrown for a layer without projections, norms and positions that the window knows and that lead to its
 /// queries, keys and values; what() says why.
-class NotRebuilt : public Error {
+class CannotRebuild : public Error {
  public:
   using Error::Error;
 };
@@ -99,7 +100,7 @@ Greeting greeting_of(const Json& json) {
   of.n_parameters = json.required("n_parameters").number();
   of.causal = json.required("causal").boolean();
   of.reads_text = json.required("text").boolean();
-  if (!json.required("predicts").boolean()) of.why_no_prediction = "it has no output embeddings";
+  if (!json.required("predicts").boolean()) of.no_prediction_reason = "it has no output embeddings";
   if (const auto mask = json.given("mask_token")) of.mask_token = mask->whole(0);
   if (of.n_tokens > sizes.n_vocabulary || (of.mask_token && *of.mask_token >= sizes.n_vocabulary))
     throw Error("its tokenizer has tokens that the model has not");
@@ -149,14 +150,14 @@ class RemotePass : public Pass {
   RemotePass(const RemotePass&) = delete;
   RemotePass& operator=(const RemotePass&) = delete;
 
-  std::shared_ptr<const void> computed(std::size_t layer) const override {
+  std::shared_ptr<const void> computation_id(std::size_t layer) const override {
     return layer < layers.size() ? layers[layer] : nullptr;
   }
-  std::uint64_t state() const override { return of_parameters; }
+  std::uint64_t state() const override { return parameters_state; }
   std::string field_of_pass() const { return field("pass", number_); }
 
   std::vector<std::shared_ptr<const void>> layers;
-  std::uint64_t of_parameters = 0;
+  std::uint64_t parameters_state = 0;
   bool is_edited = false;
 
   /// Answers about layers, by layer.
@@ -173,16 +174,17 @@ const RemotePass& remote(const Pass& pass) {
 }
 
 /// Returns the same numbers in float64.
-arma::mat wide(const fmat& numbers) {
+arma::mat to_float64(const fmat& numbers) {
   return arma::conv_to<arma::mat>::from(numbers);
 }
 
 /// Returns an array of n numbers as a row in float64.
 arma::mat row_in(const Frame& answer, const std::string& name, std::size_t n) {
-  return wide(fmat(arma::frowvec(answer.numbers<float>(name, {n}))));
+  return to_float64(fmat(arma::frowvec(answer.numbers<float>(name, {n}))));
 }
 
-/// Rotary embedding with the cosines and sines of a pass; rotation_of() throws NotRebuilt if none has them.
+/// Rotary embedding with the cosines and sines of a pass; rotation_of() throws CannotRebuild if none has
+/// them.
 struct Rotation {
   positions::Rotary rotary;
   double magnitude = 1;  ///< by which queries and keys are lengthened
@@ -218,7 +220,7 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
   if (answer.has("frequencies"))
     frequencies = row_in(answer, "frequencies", n);
   else if (n_tokens < 2)
-    throw NotRebuilt("a text of one token does not tell its rotary embedding");
+    throw CannotRebuild("a text of one token does not tell its rotary embedding");
   else
     for (std::size_t p = 0; p < n; ++p) frequencies.at(0, p) = frequency_in(cosines.col(p), sines.col(p));
   double worst = 0;
@@ -228,29 +230,29 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
       worst = std::max({worst, std::abs(rotation.magnitude * std::cos(angle) - double{cosines.at(row, p)}),
                         std::abs(rotation.magnitude * std::sin(angle) - double{sines.at(row, p)})});
     }
-  const double rounded = dtype == "bfloat16" ? same_in_bfloat16
-                         : dtype == "float16"
-                             ? same_in_float16
-                             : same_angles * std::max(1.0, static_cast<double>(n_tokens) / 256);
-  if (!(worst <= rounded * rotation.magnitude))
-    throw NotRebuilt("its rotary embedding has no frequencies that are the same at every position");
+  const double tolerance = dtype == "bfloat16" ? bfloat16_tolerance
+                           : dtype == "float16"
+                               ? float16_tolerance
+                               : float32_tolerance * std::max(1.0, static_cast<double>(n_tokens) / 256);
+  if (!(worst <= tolerance * rotation.magnitude))
+    throw CannotRebuild("its rotary embedding has no frequencies that are the same at every position");
   rotation.rotary.inverse_frequencies = attention::SharedMatrix(std::move(frequencies));
   return rotation;
 }
 
-/// Returns the QK norm of a layer; throws NotRebuilt where a model of the window cannot have it.
-attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t d_head) {
+/// Returns the QK norm of a layer; throws CannotRebuild where a model of the window cannot have it.
+attention::QueryKeyNorm norm_of(const Frame& answer, const Json& norms, std::size_t d_head) {
   const auto query = norms.member("query"), key = norms.member("key");
-  if (!query || !key) throw NotRebuilt("of queries and keys only one is normalized");
+  if (!query || !key) throw CannotRebuild("of queries and keys only one is normalized");
   const auto rule = [](const Json& norm) { return norm.required("rule").text(); };
   const auto epsilon = [](const Json& norm) { return norm.required("epsilon").number(); };
   if (rule(*query) != rule(*key) || epsilon(*query) != epsilon(*key))
-    throw NotRebuilt("queries and keys are normalized in different ways");
+    throw CannotRebuild("queries and keys are normalized in different ways");
   if (answer.has("query_norm.bias") || answer.has("key_norm.bias"))
-    throw NotRebuilt("the norms of its queries and keys have biases");
+    throw CannotRebuild("the norms of its queries and keys have biases");
   const auto weight = [&](const std::string& name) {
     if (answer.shape(name) != std::vector{d_head})
-      throw NotRebuilt("queries and keys are normalized over all heads at once");
+      throw CannotRebuild("queries and keys are normalized over all heads at once");
     return attention::SharedMatrix(row_in(answer, name, d_head));
   };
   return {rule(*query) == "layer" ? attention::NormRule::layer : attention::NormRule::rms,
@@ -258,7 +260,7 @@ attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t 
 }
 
 /// Returns the mask with these cells, 0 where masked, as a causal rule, a window and single cells; throws
-/// NotRebuilt when the latter are too many.
+/// CannotRebuild when the latter are too many.
 attention::Mask mask_of_cells(const std::vector<std::uint8_t>& visible, std::size_t n) {
   std::size_t left = 0, right = 0, n_visible = 0;
   for (std::size_t i = 0; i < n; ++i)
@@ -276,26 +278,26 @@ attention::Mask mask_of_cells(const std::vector<std::uint8_t>& visible, std::siz
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j)
       if (in_band(i, j) && !visible[i * n + j]) mask.cells.push_back({i, j, false});
-  if (mask.cells.size() > max_masked_by_hand) throw NotRebuilt("its mask has no rule that the window knows");
+  if (mask.cells.size() > max_masked_cells) throw CannotRebuild("its mask has no rule that the window knows");
   return mask;
 }
 
 attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
-  const Json said = answer.header().required("mask");
+  const Json mask_json = answer.header().required("mask");
   attention::Mask mask;
-  if (const auto window = said.member("causal_window")) {
+  if (const auto window = mask_json.member("causal_window")) {
     mask.window.left = window->whole(1) - 1;
-  } else if (const std::string& word = said.text(); word == "none") {
+  } else if (const std::string& word = mask_json.text(); word == "none") {
     mask.causal = of.causal && n_tokens == 1;  // where a causal mask would hide nothing
   } else if (word == "given") {
     return mask_of_cells(answer.numbers<std::uint8_t>("visible", {n_tokens, n_tokens}), n_tokens);
   } else if (word != "causal") {
-    said.fail("causal, none, given or causal_window");
+    mask_json.fail("causal, none, given or causal_window");
   }
   return mask;
 }
 
-/// Returns the parts of a model that both rebuilt() and given() need.
+/// Returns the parts of a model that both rebuild_layer() and given() need.
 attention::Model rules_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
   const Json& header = answer.header();
   const Sizes& sizes = of.sizes;
@@ -322,7 +324,7 @@ class RemoteModel : public WholeModel {
  public:
   RemoteModel(const std::string& address, const std::string& token)
       : connection_(std::make_shared<const Connection>(address, token)) {
-    Greeting greeting = named([&] { return greeting_of(connection_->greeting()); });
+    Greeting greeting = with_address([&] { return greeting_of(connection_->greeting()); });
     description_ = std::move(greeting.description);
     description_.address = address;
     layers_ = std::move(greeting.layers);
@@ -334,21 +336,21 @@ class RemoteModel : public WholeModel {
   std::uint64_t state() const override { return connection_->state(); }
   std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
   VocabularyToken token(std::size_t id) const override;
-  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const Means& means,
+  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const CallContext& context,
               std::size_t n_layers) const override;
-  fmat input(const Pass& pass, std::size_t layer, const Token& progress) const override;
-  attention::Model parameters(std::size_t layer, const Pass* of, const Token& progress) const override;
-  std::string why_not_editable(std::size_t layer) const override;
+  fmat input(const Pass& pass, std::size_t layer, const StopToken& progress) const override;
+  attention::Model parameters(std::size_t layer, const Pass* of, const StopToken& progress) const override;
+  std::string not_editable_reason(std::size_t layer) const override;
   LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
-                  const Means& means) const override;
-  arma::frowvec next(const Pass& pass, std::size_t row, const Means& means) const override;
-  fmat lens(const Pass& pass, std::size_t row, const Means& means) const override;
-  Contributions contributions(const Pass&, std::size_t, std::size_t, const std::vector<fmat>&,
-                              const Means&) const override {
+                  const CallContext& context) const override;
+  arma::frowvec next(const Pass& pass, std::size_t row, const CallContext& context) const override;
+  fmat lens(const Pass& pass, std::size_t row, const CallContext& context) const override;
+  LogitAttributions logit_attributions(const Pass&, std::size_t, std::size_t, const std::vector<fmat>&,
+                                       const CallContext&) const override {
     throw Error(place() + "PyTorch does not tell the parts of a logit");
   }
-  StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
-                      const Means& means) const override;
+  ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                         const CallContext& context) const override;
 
  private:
   struct Parameters {
@@ -359,7 +361,7 @@ class RemoteModel : public WholeModel {
   std::string place() const { return connection_->address() + ": "; }
   /// Calls a function; errors that it throws get the address in front.
   template <class Function>
-  std::invoke_result_t<Function> named(Function function) const {
+  std::invoke_result_t<Function> with_address(Function function) const {
     try {
       return function();
     } catch (const Stopped&) {
@@ -369,21 +371,22 @@ class RemoteModel : public WholeModel {
       throw Error(words.starts_with(place()) ? words : place() + words);
     }
   }
-  Frame call(const Request& request, const Means& means) const {
-    return connection_->call(request, means.progress, any_time);
+  Frame call(const Request& request, const CallContext& context) const {
+    return connection_->call(request, context.progress, no_timeout);
   }
-  void keep(std::size_t id, VocabularyToken token) const {
+  void cache_token(std::size_t id, VocabularyToken token) const {
     const std::lock_guard lock(mutex_);
     tokens_.emplace(id, std::move(token));
   }
   /// Returns whether logits must be the model's own to the last bit, which takes as long as those of all
   /// tokens; a long edited text does without.
-  bool is_exact(const RemotePass& pass) const;
-  std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer, const Token& progress) const;
+  bool needs_exact_logits(const RemotePass& pass) const;
+  std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer,
+                                     const StopToken& progress) const;
   std::shared_ptr<const Parameters> projections(std::size_t layer, std::uint64_t state,
-                                                const Token& progress) const;
-  attention::Model rebuilt(std::size_t layer, const RemotePass& pass, const Frame& answer,
-                           const Token& progress) const;
+                                                const StopToken& progress) const;
+  attention::Model rebuild_layer(std::size_t layer, const RemotePass& pass, const Frame& answer,
+                                 const StopToken& progress) const;
   attention::Model given(std::size_t layer, const RemotePass& pass, const Frame& answer) const;
 
   std::shared_ptr<const Connection> connection_;
@@ -401,7 +404,7 @@ class RemoteModel : public WholeModel {
 /// Returns the n tokens in an answer.
 std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
   const auto list = [&](const char* name) {
-    auto items = header.required(name).items_if_any("a list with an item for each token");
+    auto items = header.required(name).items_or_empty("a list with an item for each token");
     return items.size() == n ? items
                              : throw Error(std::string("expected a list of ") + name + ", one a token");
   };
@@ -417,12 +420,12 @@ std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
 
 std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) const {
   text::code_points(text);  // throws when the text is not UTF-8
-  return named([&] {
+  return with_address([&] {
     const Request request{"tokens", ",\"text\":" + formats::json_quoted(text)};
-    const Frame answer = connection_->call(request, Token(), for_tokens);
+    const Frame answer = connection_->call(request, StopToken(), tokens_timeout);
     const std::size_t n = answer.shape("ids").empty() ? 0 : answer.shape("ids").front();
     const auto ids = answer.numbers<std::int64_t>("ids", {n});
-    const auto ends = answer.header().required("ends").items_if_any("a list of numbers");
+    const auto ends = answer.header().required("ends").items_or_empty("a list of numbers");
     const auto known = tokens_in(answer.header(), n);
     std::vector<tokenizers::TextToken> tokens;
     std::size_t begin = 0;
@@ -437,7 +440,7 @@ std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) 
       tokens.push_back(
           {id, std::string(text.substr(begin, end - begin)), is_special, is_special && end == begin});
       begin = end;
-      keep(id, known[k]);
+      cache_token(id, known[k]);
     }
     return tokens;
   });
@@ -449,25 +452,26 @@ VocabularyToken RemoteModel::token(std::size_t id) const {
     if (const auto known = tokens_.find(id); known != tokens_.end()) return known->second;
   }
   if (id >= description_.sizes.n_vocabulary) return {};
-  return named([&] {
+  return with_address([&] {
     const Request request{"pieces", "", {attached::array_of("ids", std::vector{id})}};
-    VocabularyToken token = tokens_in(connection_->call(request, Token(), for_tokens).header(), 1).front();
-    keep(id, token);
+    VocabularyToken token =
+        tokens_in(connection_->call(request, StopToken(), tokens_timeout).header(), 1).front();
+    cache_token(id, token);
     return token;
   });
 }
 
 PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
-                         const Means& means, std::size_t n_layers) const {
+                         const CallContext& context, std::size_t n_layers) const {
   require_tokens(description_, ids);
-  struct OfLayer {
+  struct LayerEdits {
     std::string heads;
     bool has_output = false;
   };
-  std::map<std::size_t, OfLayer> by_layer;
+  std::map<std::size_t, LayerEdits> by_layer;
   Request request{"run", "", {attached::array_of("ids", ids)}};
   for (const Edit& edit : edits) {
-    if (const auto* off = std::get_if<HeadOff>(&edit)) {
+    if (const auto* off = std::get_if<AblatedHead>(&edit)) {
       std::string& heads = by_layer[off->layer].heads;
       heads += (heads.empty() ? "" : ",") + std::to_string(off->head);
     } else {
@@ -488,47 +492,47 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
   const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten even when stopped
   pass->ids = ids;
   pass->is_edited = !edits.empty();
-  return named([&] {
-    const Frame answer = call(request, means);
-    for (const Json& computation : answer.header().required("layers").items_if_any("numbers of layers"))
+  return with_address([&] {
+    const Frame answer = call(request, context);
+    for (const Json& computation : answer.header().required("layers").items_or_empty("numbers of layers"))
       pass->layers.push_back(computations_.of(computation.whole(0)));
     if (pass->layers.size() < std::min(n_layers, layers_.size()))
       throw Error("a pass has not read all layers");
-    pass->of_parameters = answer.header().required("state").whole(0);
+    pass->parameters_state = answer.header().required("state").whole(0);
     return pass;
   });
 }
 
 std::shared_ptr<const Frame> RemoteModel::layer(const RemotePass& pass, std::size_t layer,
-                                                const Token& progress) const {
+                                                const StopToken& progress) const {
   const std::lock_guard lock(pass.mutex);
   auto& known = pass.known[layer];
   if (!known)
     known = std::make_shared<const Frame>(
-        connection_->call({"layer", pass.field_of_pass() + field("layer", layer)}, progress, any_time));
+        connection_->call({"layer", pass.field_of_pass() + field("layer", layer)}, progress, no_timeout));
   return known;
 }
 
-fmat RemoteModel::input(const Pass& pass, std::size_t of, const Token& progress) const {
-  return named([&] {
+fmat RemoteModel::input(const Pass& pass, std::size_t of, const StopToken& progress) const {
+  return with_address([&] {
     return layer(remote(pass), of, progress)->matrix("inputs", pass.ids.size(), description_.sizes.d_model);
   });
 }
 
 std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::size_t layer,
                                                                         std::uint64_t state,
-                                                                        const Token& progress) const {
+                                                                        const StopToken& progress) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = parameters_.find(layer);
         known != parameters_.end() && known->second->state == state)
       return known->second;
   }
-  const Frame answer = connection_->call({"parameters", field("layer", layer)}, progress, any_time);
+  const Frame answer = connection_->call({"parameters", field("layer", layer)}, progress, no_timeout);
   const Sizes& sizes = description_.sizes;
   const auto linear = [&](const std::string& name, std::size_t rows, std::size_t columns) {
-    attention::Linear made{attention::SharedMatrix(wide(answer.matrix(name + ".weight", rows, columns))),
-                           std::nullopt};
+    attention::Linear made{
+        attention::SharedMatrix(to_float64(answer.matrix(name + ".weight", rows, columns))), std::nullopt};
     if (answer.has(name + ".bias"))
       made.bias = attention::SharedMatrix(row_in(answer, name + ".bias", columns));
     return made;
@@ -545,24 +549,24 @@ std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::siz
   return made;
 }
 
-/// Returns a layer with its projections. Throws NotRebuilt.
-attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass, const Frame& answer,
-                                      const Token& progress) const {
+/// Returns a layer with its projections. Throws CannotRebuild.
+attention::Model RemoteModel::rebuild_layer(std::size_t layer, const RemotePass& pass, const Frame& answer,
+                                            const StopToken& progress) const {
   const Json& header = answer.header();
   const LayerSizes& sizes = layers_[layer];
-  if (!sizes.not_editable.empty()) throw NotRebuilt(sizes.not_editable);
-  if (const std::string why = line_in(header, "not_rebuilt"); !why.empty()) throw NotRebuilt(why);
-  if (sizes.d_head != sizes.d_value) throw NotRebuilt("its values are not as wide as its keys");
+  if (!sizes.not_editable.empty()) throw CannotRebuild(sizes.not_editable);
+  if (const std::string why = line_in(header, "not_rebuilt"); !why.empty()) throw CannotRebuild(why);
+  if (sizes.d_head != sizes.d_value) throw CannotRebuild("its values are not as wide as its keys");
   const std::size_t n_tokens = pass.ids.size();
   attention::Model model = rules_of(answer, description_, n_tokens);
-  if (!model.mask.hides() && header.given("window"))
-    throw NotRebuilt("this text is too short to show its sliding window, which looks to both sides");
+  if (!model.mask.masks_keys() && header.given("window"))
+    throw CannotRebuild("this text is too short to show its sliding window, which looks to both sides");
   double factor = header.required("scale").number() * header.required("factor").number();
   if (header.given("rotary")) {
     auto [rotary, magnitude] = rotation_of(answer, n_tokens, sizes.d_head, dtype_);
     const bool is_scaled = std::abs(magnitude - 1) > 1e-6;
     if (is_scaled && rotary.dimensions)
-      throw NotRebuilt("its rotary embedding scales those columns alone that it rotates");
+      throw CannotRebuild("its rotary embedding scales those columns alone that it rotates");
     model.additions.positions.rotary = std::move(rotary);
     if (is_scaled) factor *= magnitude * magnitude;
   }
@@ -582,7 +586,7 @@ attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass, c
   const auto give = [&](Stage stage, const char* name, std::size_t n, std::size_t columns) {
     attention::GivenStage given{stage, {}};
     for (const fmat& matrix : answer.matrices(name, n, n_tokens, columns))
-      given.matrices.emplace_back(attention::SharedMatrix(wide(matrix)));
+      given.matrices.emplace_back(attention::SharedMatrix(to_float64(matrix)));
     model.given.stages.push_back(std::move(given));
   };
   give(Stage::queries, "queries", sizes.n_heads, layers_[layer].d_head);
@@ -591,37 +595,37 @@ attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass, c
   return model;
 }
 
-attention::Model RemoteModel::parameters(std::size_t of, const Pass* pass, const Token& progress) const {
+attention::Model RemoteModel::parameters(std::size_t of, const Pass* pass, const StopToken& progress) const {
   if (!pass) throw Error(place() + "the layers of an attached model are known by their passes alone");
-  return named([&] {
+  return with_address([&] {
     const auto answer = layer(remote(*pass), of, progress);
     const auto set_reason = [&](const std::string& why) {
       const std::lock_guard lock(mutex_);
       reasons_[of] = why;
     };
     try {
-      attention::Model model = rebuilt(of, remote(*pass), *answer, progress);
+      attention::Model model = rebuild_layer(of, remote(*pass), *answer, progress);
       set_reason("");
       return model;
-    } catch (const NotRebuilt& why) {
+    } catch (const CannotRebuild& why) {
       set_reason(why.what());
       return given(of, remote(*pass), *answer);
     }
   });
 }
 
-std::string RemoteModel::why_not_editable(std::size_t layer) const {
+std::string RemoteModel::not_editable_reason(std::size_t layer) const {
   const std::lock_guard lock(mutex_);
   return reasons_[layer];
 }
 
 LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block, std::size_t row,
-                             const Means& means) const {
-  return named([&] {
+                             const CallContext& context) const {
+  return with_address([&] {
     const Sizes& sizes = description_.sizes;
     const Frame answer = call({"maps", remote(pass).field_of_pass() + field("layer", of) +
                                            field("block", block) + field("row", row)},
-                              means);
+                              context);
     const std::size_t n = (pass.ids.size() + block - 1) / block, n_roles = 6;
     const auto roles = answer.numbers<double>("roles", {sizes.n_heads, n_roles});
     LayerHeads layer;
@@ -632,7 +636,7 @@ LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block
         return std::isfinite(share) ? std::optional(share) : std::nullopt;
       };
       layer.heads.push_back(
-          {wide(map),
+          {to_float64(map),
            {or_zero(r[0]), or_zero(r[1]), or_zero(r[2]), if_any(r[3]), if_any(r[4]), or_zero(r[5])}});
     }
     if (answer.has("added")) layer.added = answer.matrix("added", sizes.n_heads, sizes.d_model);
@@ -647,42 +651,42 @@ LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block
   });
 }
 
-bool RemoteModel::is_exact(const RemotePass& pass) const {
-  return !pass.is_edited || pass.ids.size() * description_.sizes.n_vocabulary <= quick_logits;
+bool RemoteModel::needs_exact_logits(const RemotePass& pass) const {
+  return !pass.is_edited || pass.ids.size() * description_.sizes.n_vocabulary <= max_exact_logits;
 }
 
-arma::frowvec RemoteModel::next(const Pass& pass, std::size_t row, const Means& means) const {
-  return named([&] {
-    const std::string exact = is_exact(remote(pass)) ? "" : ",\"exact\":false";
-    return arma::frowvec(call({"next", remote(pass).field_of_pass() + field("row", row) + exact}, means)
+arma::frowvec RemoteModel::next(const Pass& pass, std::size_t row, const CallContext& context) const {
+  return with_address([&] {
+    const std::string exact = needs_exact_logits(remote(pass)) ? "" : ",\"exact\":false";
+    return arma::frowvec(call({"next", remote(pass).field_of_pass() + field("row", row) + exact}, context)
                              .matrix("logits", 1, description_.sizes.n_vocabulary));
   });
 }
 
-fmat RemoteModel::lens(const Pass& pass, std::size_t row, const Means& means) const {
-  return named([&] {
+fmat RemoteModel::lens(const Pass& pass, std::size_t row, const CallContext& context) const {
+  return with_address([&] {
     const std::string fields = remote(pass).field_of_pass() + field("row", row);
     const Sizes& sizes = description_.sizes;
-    fmat logits = call({"lens", fields}, means).matrix("logits", sizes.n_layers, sizes.n_vocabulary);
+    fmat logits = call({"lens", fields}, context).matrix("logits", sizes.n_layers, sizes.n_vocabulary);
     // Replaces a row that differs only by rounding, as the last bits of a product depend on its number of
     // rows; next() gives the model's own.
-    if (is_exact(remote(pass))) logits.tail_rows(1) = next(pass, row, means);
+    if (needs_exact_logits(remote(pass))) logits.tail_rows(1) = next(pass, row, context);
     return logits;
   });
 }
 
-StreamNumber RemoteModel::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
-                                 const Means& means) const {
-  return named([&] {
+ResidualElement RemoteModel::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                                    const CallContext& context) const {
+  return with_address([&] {
     const Frame answer = call({"stream", remote(pass).field_of_pass() + field("layer", layer) +
                                              field("row", row) + field("column", column)},
-                              means);
+                              context);
     const Json& header = answer.header();
-    StreamNumber number;
+    ResidualElement number;
     number.entering = header.required("entering").number();
     number.input = header.required("input").number();
     number.leaving = header.required("leaving").number();
-    number.why_no_sum = "What attention and the MLP add is not told for an attached model.";
+    number.no_sum_reason = "What attention and the MLP add is not told for an attached model.";
     return number;
   });
 }

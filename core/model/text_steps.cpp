@@ -38,7 +38,7 @@ AlignedText AlignedText::part(std::size_t from, std::size_t count) const {
           from == 0 ? begin : ends[from - 1]};
 }
 
-AlignedText aligned(std::string_view text, std::size_t begin) {
+AlignedText align_text(std::string_view text, std::size_t begin) {
   AlignedText result{std::string(text), {}, begin};
   result.ends.reserve(text.size());
   for (std::size_t k = 1; k <= text.size(); ++k) result.ends.push_back(begin + k);
@@ -203,7 +203,7 @@ std::string escaped_pattern(std::string_view text) {
 
 namespace {
 
-constexpr bool stands_for_itself(unsigned byte) {
+constexpr bool is_printable_byte(unsigned byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
@@ -215,7 +215,7 @@ struct ByteTable {
     bytes.fill(-1);
     char32_t next = 256;
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const char32_t c = stands_for_itself(byte) ? byte : next++;
+      const char32_t c = is_printable_byte(byte) ? byte : next++;
       text::append_character(characters[byte], c);
       bytes[c] = static_cast<std::int16_t>(byte);
     }
@@ -234,7 +234,7 @@ std::optional<std::uint8_t> byte_of_character(char32_t c) {
 
 }  // namespace
 
-const std::array<std::string, 256>& characters_of_bytes() {
+const std::array<std::string, 256>& bytes_to_unicode() {
   return byte_table().characters;
 }
 
@@ -265,7 +265,7 @@ std::string fallback_piece(std::uint8_t byte) {
 
 namespace {
 
-std::string in_form(std::string_view text, NormalForm form) {
+std::string to_normal_form(std::string_view text, NormalForm form) {
   static constexpr std::array options{UTF8PROC_STABLE | UTF8PROC_COMPOSE,
                                       UTF8PROC_STABLE | UTF8PROC_DECOMPOSE,
                                       UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
@@ -288,7 +288,7 @@ bool begins_sequence(std::string_view gathered, char32_t c, std::string_view cha
   if (gathered.empty() || is_ascii(c)) return true;
   if (utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class != 0) return false;
   const std::string together = std::string(gathered) + std::string(character);
-  return in_form(together, form) == in_form(gathered, form) + in_form(character, form);
+  return to_normal_form(together, form) == to_normal_form(gathered, form) + to_normal_form(character, form);
 }
 
 utf8proc_category_t category(char32_t c) {
@@ -296,7 +296,7 @@ utf8proc_category_t category(char32_t c) {
 }
 
 /// Returns the text in a normal form; each byte of a composed or decomposed sequence represents all of it.
-AlignedText normalized(const AlignedText& source, NormalForm form) {
+AlignedText normalize(const AlignedText& source, NormalForm form) {
   if (std::ranges::all_of(source.text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return source;
   AlignedText result{{}, {}, source.begin};
@@ -306,13 +306,13 @@ AlignedText normalized(const AlignedText& source, NormalForm form) {
         text::first_character(std::string_view(source.text).substr(at)).value_or(text::Character{});
     const std::string character = source.text.substr(at, c.size);
     if (begins_sequence(gathered, c.value, character, form) && at > 0) {
-      result.append(in_form(gathered, form), source.ends[at - 1]);
+      result.append(to_normal_form(gathered, form), source.ends[at - 1]);
       gathered.clear();
     }
     gathered += character;
     at += c.size;
   }
-  if (!gathered.empty()) result.append(in_form(gathered, form), source.ends.back());
+  if (!gathered.empty()) result.append(to_normal_form(gathered, form), source.ends.back());
   return result;
 }
 
@@ -352,53 +352,54 @@ bool is_chinese(char32_t c) {
 
 /// Returns the results of put(character, its bytes, end in the source, result) for every character.
 template <class Put>
-AlignedText mapped(const AlignedText& source, Put put) {
+AlignedText map_characters(const AlignedText& source, Put put) {
   AlignedText result{{}, {}, source.begin};
   for (const text::CodePoint& c : text::code_points(source.text))
     put(c.value, std::string_view(source.text).substr(c.at, c.size), source.ends[c.at + c.size - 1], result);
   return result;
 }
 
-/// Removes the characters for which is_of_those() holds.
-AlignedText without_marks(const AlignedText& source, bool (*is_of_those)(char32_t)) {
-  return mapped(source, [=](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
-    if (!is_of_those(c)) result.append(bytes, end);
-  });
+/// Removes the characters for which is_removed() holds.
+AlignedText remove_characters(const AlignedText& source, bool (*is_removed)(char32_t)) {
+  return map_characters(source,
+                        [=](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
+                          if (!is_removed(c)) result.append(bytes, end);
+                        });
 }
 
-AlignedText lowered(const AlignedText& source) {
-  return mapped(source, [](char32_t c, std::string_view, std::size_t end, AlignedText& result) {
+AlignedText to_lower(const AlignedText& source) {
+  return map_characters(source, [](char32_t c, std::string_view, std::size_t end, AlignedText& result) {
     std::string lower;
     for (const char32_t part : lower_of(c)) text::append_character(lower, part);
     result.append(lower, end);
   });
 }
 
-AlignedText cleaned(const AlignedText& source) {
-  return mapped(source, [](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
+AlignedText remove_controls(const AlignedText& source) {
+  return map_characters(source, [](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
     if (c == 0 || c == 0xFFFD || is_control(c)) return;
     result.append(text::is_space(c) ? " " : bytes, end);
   });
 }
 
-AlignedText with_chinese_apart(const AlignedText& source) {
-  return mapped(source, [](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
-    const std::string blank = is_chinese(c) ? " " : "";
-    result.append(blank + std::string(bytes) + blank, end);
+AlignedText isolate_chinese(const AlignedText& source) {
+  return map_characters(source, [](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
+    const std::string space = is_chinese(c) ? " " : "";
+    result.append(space + std::string(bytes) + space, end);
   });
 }
 
-struct Step {
+struct NormalizerVisitor {
   AlignedText text;
 
-  void operator()(const ToForm& step) { text = normalized(text, step.form); }
-  void operator()(const ToLower&) { text = lowered(text); }
-  void operator()(const StripAccents&) { text = without_marks(text, is_mark); }
-  void operator()(const CleanForBert& step) {
-    if (step.clean) text = cleaned(text);
-    if (step.chinese) text = with_chinese_apart(text);
-    if (step.accents) text = without_marks(normalized(text, NormalForm::nfd), is_nonspacing_mark);
-    if (step.lower) text = lowered(text);
+  void operator()(const UnicodeNormalize& step) { text = normalize(text, step.form); }
+  void operator()(const Lowercase&) { text = to_lower(text); }
+  void operator()(const StripAccents&) { text = remove_characters(text, is_mark); }
+  void operator()(const BertNormalizer& step) {
+    if (step.clean) text = remove_controls(text);
+    if (step.isolates_chinese) text = isolate_chinese(text);
+    if (step.strips_accents) text = remove_characters(normalize(text, NormalForm::nfd), is_nonspacing_mark);
+    if (step.lower) text = to_lower(text);
   }
   void operator()(const Prepend& step) {
     if (text.empty()) return;
@@ -408,7 +409,7 @@ struct Step {
     longer.ends.insert(longer.ends.end(), text.ends.begin(), text.ends.end());
     text = std::move(longer);
   }
-  void operator()(const ReplaceAll& step) {
+  void operator()(const Replace& step) {
     AlignedText result{{}, {}, text.begin};
     std::size_t at = 0;
     const auto keep = [&](std::size_t end) {
@@ -422,7 +423,7 @@ struct Step {
     keep(text.text.size());
     text = std::move(result);
   }
-  void operator()(const StripBlanks& step) {
+  void operator()(const Strip& step) {
     const auto all = text::code_points(text.text);
     std::size_t first = 0, last = all.size();
     while (step.left && first < last && text::is_space(all[first].value)) ++first;
@@ -437,8 +438,8 @@ struct Step {
 
 }  // namespace
 
-AlignedText normalized(const std::vector<Normalizer>& steps, AlignedText text) {
-  Step step{std::move(text)};
+AlignedText normalize(const std::vector<Normalizer>& steps, AlignedText text) {
+  NormalizerVisitor step{std::move(text)};
   for (const Normalizer& each : steps) std::visit(step, each);
   return std::move(step.text);
 }
@@ -449,13 +450,13 @@ const char* const gpt2_pattern =
 namespace {
 
 /// A part of a text, and whether it is a delimiter.
-struct Stretch {
+struct Segment {
   Span span;
   bool is_delimiter;
 };
 
-std::vector<Stretch> stretches_of(const SplitAt& split, const std::string& text) {
-  std::vector<Stretch> all;
+std::vector<Segment> split_segments(const RegexSplit& split, const std::string& text) {
+  std::vector<Segment> all;
   std::size_t at = 0;
   for (const Span& match : split.pattern.matches(text)) {
     if (match.begin > at) all.push_back({{at, match.begin}, split.inverted});
@@ -466,25 +467,25 @@ std::vector<Stretch> stretches_of(const SplitAt& split, const std::string& text)
   return all;
 }
 
-std::vector<Span> spans_of(const std::vector<Stretch>& all, Delimiters delimiters) {
+std::vector<Span> merge_segments(const std::vector<Segment>& all, DelimiterBehavior delimiters) {
   std::vector<Span> spans;
   bool before = false;  // whether the previous stretch was a delimiter
   bool opened = false;  // of merged_with_next: a delimiter may still take the next stretch
   for (const auto& [span, is_delimiter] : all) {
-    const bool joins =
-        !spans.empty() && ((delimiters == Delimiters::merged_with_previous && is_delimiter && !before) ||
-                           (delimiters == Delimiters::merged_with_next && !is_delimiter && opened) ||
-                           (delimiters == Delimiters::contiguous && is_delimiter == before));
+    const bool joins = !spans.empty() &&
+                       ((delimiters == DelimiterBehavior::merged_with_previous && is_delimiter && !before) ||
+                        (delimiters == DelimiterBehavior::merged_with_next && !is_delimiter && opened) ||
+                        (delimiters == DelimiterBehavior::contiguous && is_delimiter == before));
     if (joins)
       spans.back().end = span.end;
-    else if (delimiters != Delimiters::removed || !is_delimiter)
+    else if (delimiters != DelimiterBehavior::removed || !is_delimiter)
       spans.push_back(span);
     before = opened = is_delimiter;
   }
   return spans;
 }
 
-struct Splitting {
+struct PreTokenizerVisitor {
   std::vector<AlignedText> words;
 
   template <class Split>
@@ -494,28 +495,27 @@ struct Splitting {
     words = std::move(next);
   }
 
-  void operator()(const SplitAt& step) {
+  void operator()(const RegexSplit& step) {
     replace_each([&](const AlignedText& word, std::vector<AlignedText>& next) {
-      for (const Span& span : spans_of(stretches_of(step, word.text), step.delimiters))
+      for (const Span& span : merge_segments(split_segments(step, word.text), step.delimiters))
         next.push_back(word.part(span.begin, span.end - span.begin));
     });
   }
-  void operator()(const ToBytes& step) {
+  void operator()(const ByteLevel& step) {
     replace_each([&](const AlignedText& word, std::vector<AlignedText>& next) {
       AlignedText bytes{{}, {}, word.begin};
-      if (step.adds_blank && !word.text.starts_with(' '))
-        bytes.append(characters_of_bytes()[' '], word.begin);
+      if (step.adds_space && !word.text.starts_with(' ')) bytes.append(bytes_to_unicode()[' '], word.begin);
       for (std::size_t k = 0; k < word.text.size(); ++k)
-        bytes.append(characters_of_bytes()[static_cast<unsigned char>(word.text[k])], word.ends[k]);
+        bytes.append(bytes_to_unicode()[static_cast<unsigned char>(word.text[k])], word.ends[k]);
       next.push_back(std::move(bytes));
     });
   }
-  void operator()(const ToMetaspace& step) {
+  void operator()(const Metaspace& step) {
     replace_each([&](const AlignedText& word, std::vector<AlignedText>& next) {
       AlignedText written{{}, {}, word.begin};
-      using enum ToMetaspace::InFront;
-      const bool asks = step.in_front == always || (step.in_front == first && word.begin == 0);
-      if (asks && !word.text.starts_with(' ') && !word.text.starts_with(step.character))
+      using enum Metaspace::Leading;
+      const bool needs_leading = step.leading == always || (step.leading == first && word.begin == 0);
+      if (needs_leading && !word.text.starts_with(' ') && !word.text.starts_with(step.character))
         written.append(step.character, word.begin);
       for (std::size_t k = 0; k < word.text.size(); ++k)
         written.append(word.text[k] == ' ' ? step.character : word.text.substr(k, 1), word.ends[k]);
@@ -528,7 +528,7 @@ struct Splitting {
         }
     });
   }
-  void operator()(const SplitForBert&) {
+  void operator()(const BertPreTokenizer&) {
     replace_each([](const AlignedText& word, std::vector<AlignedText>& next) {
       std::size_t from = 0;
       const auto end_word = [&](std::size_t end) {
@@ -547,8 +547,8 @@ struct Splitting {
 
 }  // namespace
 
-std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, AlignedText text) {
-  Splitting splitting;
+std::vector<AlignedText> pre_tokenize(const std::vector<PreTokenizer>& steps, AlignedText text) {
+  PreTokenizerVisitor splitting;
   if (!text.empty()) splitting.words.push_back(std::move(text));
   for (const PreTokenizer& step : steps) {
     std::visit(splitting, step);
@@ -571,28 +571,28 @@ bool is_word_at(const Regex& word, std::string_view text, std::size_t at) {
 
 std::size_t begin_of_last_character(std::string_view text, std::size_t end) {
   do --end;
-  while (end > 0 && !text::starts_character(text[end]));
+  while (end > 0 && !text::is_character_start(text[end]));
   return end;
 }
 
-bool stands_alone(std::string_view text, const Span& span) {
+bool is_whole_word(std::string_view text, const Span& span) {
   static const Regex word(R"(\w)", "", Dialect::rust);
   const bool before = span.begin > 0 && is_word_at(word, text, begin_of_last_character(text, span.begin));
   return !before && !is_word_at(word, text, span.end);
 }
 
-bool is_blank_at(std::string_view text, std::size_t at) {
+bool is_space_at(std::string_view text, std::size_t at) {
   const auto c = text::first_character(text.substr(at));
   return c && text::is_space(c->value);
 }
 
-void take_blanks(const AddedToken& token, std::string_view text, std::size_t least, Span& span) {
-  while (token.takes_blanks_left && span.begin > least) {
+void absorb_spaces(const AddedToken& token, std::string_view text, std::size_t min_begin, Span& span) {
+  while (token.absorbs_left_space && span.begin > min_begin) {
     const std::size_t before = begin_of_last_character(text, span.begin);
-    if (!is_blank_at(text, before)) break;
+    if (!is_space_at(text, before)) break;
     span.begin = before;
   }
-  while (token.takes_blanks_right && is_blank_at(text, span.end))
+  while (token.absorbs_right_space && is_space_at(text, span.end))
     span.end += text::first_character(text.substr(span.end))->size;
 }
 
@@ -606,7 +606,7 @@ std::vector<FoundToken> find_added(const std::vector<AddedToken>& tokens, std::s
     std::ranges::stable_sort(
         list, [](const AddedToken* a, const AddedToken* b) { return a->text.size() > b->text.size(); });
   std::vector<FoundToken> found;
-  std::size_t least = 0;
+  std::size_t min_begin = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto& list = by_first_byte[static_cast<unsigned char>(text[at])];
     const auto match = std::ranges::find_if(
@@ -617,10 +617,10 @@ std::vector<FoundToken> find_added(const std::vector<AddedToken>& tokens, std::s
     }
     Span span{at, at + (*match)->text.size()};
     at = span.end;
-    if ((*match)->is_single_word && !stands_alone(text, span)) continue;
-    take_blanks(**match, text, least, span);
+    if ((*match)->is_single_word && !is_whole_word(text, span)) continue;
+    absorb_spaces(**match, text, min_begin, span);
     found.push_back({span, (*match)->id});
-    at = least = span.end;
+    at = min_begin = span.end;
   }
   return found;
 }

@@ -59,7 +59,7 @@ struct Candidate {
 ///
 /// merge_of(left, left_begin, right) returns the merge of two pieces, if there is one.
 template <class MergeOf>
-std::vector<Piece> merged(std::vector<Piece> pieces, MergeOf merge_of) {
+std::vector<Piece> merge_pieces(std::vector<Piece> pieces, MergeOf merge_of) {
   std::vector<Symbol> symbols;
   for (std::size_t k = 0; k < pieces.size(); ++k)
     symbols.push_back({pieces[k], k == 0 ? 0 : pieces[k - 1].end, k == 0 ? no_symbol : k - 1,
@@ -93,7 +93,7 @@ std::vector<Piece> merged(std::vector<Piece> pieces, MergeOf merge_of) {
 /// Returns the end of the character that begins at a byte.
 std::size_t end_of_character(std::string_view text, std::size_t at) {
   do ++at;
-  while (at < text.size() && !text::starts_character(text[at]));
+  while (at < text.size() && !text::is_character_start(text[at]));
   return at;
 }
 
@@ -114,20 +114,21 @@ std::uint64_t pair_key(std::size_t left, std::size_t right) {
 }
 
 /// Returns characters as pieces, with unknown ones as the model specifies.
-std::vector<Piece> characters(const BytePairs& model, const Vocabulary& vocabulary, std::string_view word) {
+std::vector<Piece> characters(const BytePairEncoding& model, const Vocabulary& vocabulary,
+                              std::string_view word) {
   std::vector<Piece> pieces;
   bool was_unknown = false;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t end = end_of_character(word, at);
     const auto known = vocabulary.find(word.substr(at, end - at));
     std::vector<Piece> bytes;
-    if (!known && model.falls_back_to_bytes) bytes = fallback(vocabulary, word, at, end);
+    if (!known && model.byte_fallback) bytes = fallback(vocabulary, word, at, end);
     const bool is_unknown = !known && bytes.empty();
     if (known)
       pieces.push_back({*known, end});
     else if (!bytes.empty())
       pieces.insert(pieces.end(), bytes.begin(), bytes.end());
-    else if (model.unknown && model.joins_unknown && was_unknown)
+    else if (model.unknown && model.fuses_unknown && was_unknown)
       pieces.back().end = end;
     else if (model.unknown)
       pieces.push_back({*model.unknown, end});
@@ -137,18 +138,20 @@ std::vector<Piece> characters(const BytePairs& model, const Vocabulary& vocabula
   return pieces;
 }
 
-std::vector<Piece> pieces_of(const BytePairs& model, const Vocabulary& vocabulary, std::string_view word) {
-  if (model.takes_whole_words)
+std::vector<Piece> pieces_of(const BytePairEncoding& model, const Vocabulary& vocabulary,
+                             std::string_view word) {
+  if (model.ignores_merges)
     if (const auto whole = vocabulary.find(word)) return {{*whole, word.size()}};
-  return merged(characters(model, vocabulary, word),
-                [&](const Piece& left, std::size_t, const Piece& right) -> std::optional<Merge> {
-                  const auto found = model.merges.find(pair_key(left.id, right.id));
-                  if (found == model.merges.end()) return std::nullopt;
-                  return Merge{static_cast<double>(found->second.rank), found->second.id};
-                });
+  return merge_pieces(characters(model, vocabulary, word),
+                      [&](const Piece& left, std::size_t, const Piece& right) -> std::optional<Merge> {
+                        const auto found = model.merges.find(pair_key(left.id, right.id));
+                        if (found == model.merges.end()) return std::nullopt;
+                        return Merge{static_cast<double>(found->second.rank), found->second.id};
+                      });
 }
 
-std::vector<Piece> pieces_of(const ScoredPairs& model, const Vocabulary& vocabulary, std::string_view word) {
+std::vector<Piece> pieces_of(const SentencePieceBpe& model, const Vocabulary& vocabulary,
+                             std::string_view word) {
   constexpr auto not_known = static_cast<std::size_t>(-1);
   std::vector<Piece> letters;
   for (std::size_t at = 0; at < word.size();) {
@@ -156,7 +159,7 @@ std::vector<Piece> pieces_of(const ScoredPairs& model, const Vocabulary& vocabul
     letters.push_back({vocabulary.find(word.substr(at, end - at)).value_or(not_known), end});
     at = end;
   }
-  const auto pieces = merged(
+  const auto pieces = merge_pieces(
       std::move(letters), [&](const Piece&, std::size_t begin, const Piece& right) -> std::optional<Merge> {
         const auto id = vocabulary.find(word.substr(begin, right.end - begin));
         if (!id || *id >= model.scores.size()) return std::nullopt;
@@ -175,17 +178,17 @@ std::vector<Piece> pieces_of(const ScoredPairs& model, const Vocabulary& vocabul
   return result;
 }
 
-std::vector<Piece> pieces_of(const WordPieces& model, const Vocabulary& vocabulary, std::string_view word) {
+std::vector<Piece> pieces_of(const WordPiece& model, const Vocabulary& vocabulary, std::string_view word) {
   const std::vector<Piece> unknown{{model.unknown, word.size()}};
-  if (text::character_count(word) > model.longest_word) return unknown;
+  if (text::character_count(word) > model.max_word_length) return unknown;
   std::vector<Piece> pieces;
   for (std::size_t at = 0; at < word.size();) {
-    const std::string front = at == 0 ? "" : model.continues;
+    const std::string front = at == 0 ? "" : model.continuation;
     std::size_t end = word.size();
     std::optional<std::size_t> id;
     while (end > at && !(id = vocabulary.find(front + std::string(word.substr(at, end - at))))) {
       do --end;
-      while (end > at && !text::starts_character(word[end]));
+      while (end > at && !text::is_character_start(word[end]));
     }
     if (!id) return unknown;
     pieces.push_back({*id, end});
@@ -196,23 +199,23 @@ std::vector<Piece> pieces_of(const WordPieces& model, const Vocabulary& vocabula
 
 constexpr const char* metaspace_character = "\xE2\x96\x81";
 
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
+std::string replace_all(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
     text.replace(at, what.size(), by);
   return text;
 }
 
 /// Removes spaces before punctuation, and within contractions, as English has none there.
-std::string tidied(std::string text) {
+std::string clean_up_spaces(std::string text) {
   for (const char* sign : {".", "?", "!", ",", "'m", "'s", "'ve", "'re"})
-    text = replaced(std::move(text), " " + std::string(sign), sign);
-  return replaced(replaced(std::move(text), " n't", "n't"), " do not", " don't");
+    text = replace_all(std::move(text), " " + std::string(sign), sign);
+  return replace_all(replace_all(std::move(text), " n't", "n't"), " do not", " don't");
 }
 
 }  // namespace
 
-void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
-               std::size_t rank, const std::string& place) {
+void add_merge(BytePairEncoding& model, const Vocabulary& vocabulary, std::string_view left,
+               std::string_view right, std::size_t rank, const std::string& place) {
   if (left.empty() || right.empty())
     throw Error(place + "expected a merge of two pieces, got an empty one, which would merge without end");
   const auto id_of = [&](std::string_view piece) {
@@ -221,8 +224,8 @@ void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view 
   };
   const std::size_t from = id_of(left), to = id_of(right);
   const std::size_t made = id_of(std::string(left) + std::string(right));
-  model.merges.insert_or_assign(pair_key(from, to), BytePairs::Rank{static_cast<std::uint32_t>(rank),
-                                                                    static_cast<std::uint32_t>(made)});
+  model.merges.insert_or_assign(pair_key(from, to), BytePairEncoding::Rank{static_cast<std::uint32_t>(rank),
+                                                                           static_cast<std::uint32_t>(made)});
 }
 
 std::vector<std::size_t> ids_of(std::span<const TextToken> tokens) {
@@ -231,32 +234,33 @@ std::vector<std::size_t> ids_of(std::span<const TextToken> tokens) {
   return ids;
 }
 
-Tokenizer::Tokenizer(Recipe recipe) : recipe_(std::move(recipe)) {
-  for (const AddedToken& token : recipe_.added) {
-    recipe_.vocabulary.put(token.text, token.id);
+Tokenizer::Tokenizer(TokenizerDefinition definition) : definition_(std::move(definition)) {
+  for (const AddedToken& token : definition_.added) {
+    definition_.vocabulary.put(token.text, token.id);
     if (!token.is_normalized) {
       raw_.push_back(token);
       continue;
     }
     normalized_.push_back(token);
-    normalized_.back().text = normalized(recipe_.normalizers, aligned(token.text, 0)).text;
+    normalized_.back().text = normalize(definition_.normalizers, align_text(token.text, 0)).text;
   }
   is_added_.resize(size());
   is_special_.resize(size());
-  for (const AddedToken& token : recipe_.added) {
+  for (const AddedToken& token : definition_.added) {
     is_added_[token.id] = true;
     is_special_[token.id] = token.is_special;
   }
-  for (const auto& ids : {recipe_.in_front, recipe_.behind})
+  for (const auto& ids : {definition_.leading, definition_.trailing})
     for (const std::size_t id : ids)
       if (id < size()) is_special_[id] = true;
 }
 
 void Tokenizer::encode_words(AlignedText text,
                              std::vector<std::pair<std::size_t, std::size_t>>& tokens) const {
-  for (const AlignedText& word : words_of(recipe_.pre_tokenizers, std::move(text))) {
-    const auto pieces = std::visit(
-        [&](const auto& model) { return pieces_of(model, recipe_.vocabulary, word.text); }, recipe_.model);
+  for (const AlignedText& word : pre_tokenize(definition_.pre_tokenizers, std::move(text))) {
+    const auto pieces =
+        std::visit([&](const auto& model) { return pieces_of(model, definition_.vocabulary, word.text); },
+                   definition_.model);
     for (const Piece& piece : pieces) tokens.emplace_back(piece.id, word.ends[piece.end - 1]);
   }
 }
@@ -275,7 +279,8 @@ std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
   };
   std::size_t at = 0;
   const auto encode_raw = [&](std::size_t end) {
-    if (end > at) encode_normalized(normalized(recipe_.normalizers, aligned(text.substr(at, end - at), at)));
+    if (end > at)
+      encode_normalized(normalize(definition_.normalizers, align_text(text.substr(at, end - at), at)));
   };
   for (const FoundToken& found : find_added(raw_, text)) {
     encode_raw(found.span.begin);
@@ -288,16 +293,16 @@ std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
   const auto put_in = [&](const std::vector<std::size_t>& ids) {
     for (const std::size_t id : ids) result.push_back({id, "", true, true});
   };
-  put_in(recipe_.in_front);
+  put_in(definition_.leading);
   std::size_t begin = 0;
   for (std::size_t k = 0; k < tokens.size(); ++k) {
     std::size_t end = k + 1 == tokens.size() ? text.size() : std::max(tokens[k].second, begin);
-    while (end > begin && end < text.size() && !text::starts_character(text[end])) --end;
+    while (end > begin && end < text.size() && !text::is_character_start(text[end])) --end;
     result.push_back(
         {tokens[k].first, std::string(text.substr(begin, end - begin)), is_special(tokens[k].first), false});
     begin = end;
   }
-  put_in(recipe_.behind);
+  put_in(definition_.trailing);
   if (tokens.empty() && !result.empty()) result.back().text = text;  // spaces that belong to no token
   return result;
 }
@@ -309,12 +314,12 @@ bool Tokenizer::is_special(std::size_t id) const {
 std::string Tokenizer::bytes(std::size_t id) const {
   const std::string& word = piece(id);
   if (id < is_added_.size() && is_added_[id]) return word;
-  switch (recipe_.spelling) {
+  switch (definition_.spelling) {
     case Spelling::bytes:
       return bytes_of_piece(word);
     case Spelling::metaspace:
       if (const auto byte = byte_of_fallback(word)) return std::string(1, static_cast<char>(*byte));
-      return replaced(word, metaspace_character, " ");
+      return replace_all(word, metaspace_character, " ");
     case Spelling::plain:
     case Spelling::word_pieces:
       break;
@@ -324,21 +329,21 @@ std::string Tokenizer::bytes(std::size_t id) const {
 
 std::string Tokenizer::decode(std::span<const std::size_t> ids) const {
   std::string text;
-  const auto* pieces = std::get_if<WordPieces>(&recipe_.model);
+  const auto* pieces = std::get_if<WordPiece>(&definition_.model);
   for (const std::size_t id : ids) {
     if (is_special(id)) continue;
     std::string part = bytes(id);
     if (pieces) {
-      const bool continues = part.starts_with(pieces->continues) && !pieces->continues.empty();
-      if (continues)
-        part.erase(0, pieces->continues.size());
+      const bool continuation = part.starts_with(pieces->continuation) && !pieces->continuation.empty();
+      if (continuation)
+        part.erase(0, pieces->continuation.size());
       else if (!text.empty())
         part.insert(0, " ");
     }
     text += part;
   }
-  if (recipe_.strips_first_blank && text.starts_with(' ')) text.erase(0, 1);
-  return pieces ? tidied(std::move(text)) : text;
+  if (definition_.strips_first_space && text.starts_with(' ')) text.erase(0, 1);
+  return pieces ? clean_up_spaces(std::move(text)) : text;
 }
 
 }  // namespace core::tokenizers

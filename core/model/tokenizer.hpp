@@ -40,7 +40,7 @@ struct AlignedText {
 };
 
 /// Returns a part of a source that begins at byte `begin` of it, unchanged.
-AlignedText aligned(std::string_view text, std::size_t begin);
+AlignedText align_text(std::string_view text, std::size_t begin);
 
 /// Bytes begin … end − 1 of a text.
 struct Span {
@@ -70,7 +70,7 @@ std::string escaped_pattern(std::string_view text);
 
 /// Returns the character that represents each byte in byte-level vocabularies, in UTF-8. Source: Radford et
 /// al. 2019, bytes_to_unicode().
-const std::array<std::string, 256>& characters_of_bytes();
+const std::array<std::string, 256>& bytes_to_unicode();
 /// Returns the bytes that the characters of a piece represent; other characters stay as they are.
 std::string bytes_of_piece(std::string_view piece);
 /// Returns the byte of a piece like "<0x0A>", or nothing.
@@ -81,60 +81,61 @@ std::string fallback_piece(std::uint8_t byte);
 /// Unicode's four normal forms. Source: Unicode Standard Annex 15.
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-struct ToForm {
+struct UnicodeNormalize {
   NormalForm form;
 };
-struct ToLower {};
+struct Lowercase {};
 struct StripAccents {};  ///< marks of any kind
 /// BERT's normalizer. Source: the tokenizer of Devlin et al. 2018.
-struct CleanForBert {
-  bool clean = true, chinese = true, accents = true, lower = true;  ///< accents: they are stripped
+struct BertNormalizer {
+  bool clean = true, isolates_chinese = true, strips_accents = true,
+       lower = true;  ///< accents: they are stripped
 };
 struct Prepend {
   std::string text;
 };
-struct ReplaceAll {
+struct Replace {
   Regex pattern;
   std::string by;
 };
-struct StripBlanks {
+struct Strip {
   bool left = true, right = true;
 };
 
 /// A step that changes a text before it is split into words.
 using Normalizer =
-    std::variant<ToForm, ToLower, StripAccents, CleanForBert, Prepend, ReplaceAll, StripBlanks>;
+    std::variant<UnicodeNormalize, Lowercase, StripAccents, BertNormalizer, Prepend, Replace, Strip>;
 
 /// Returns the text after all steps, in order.
-AlignedText normalized(const std::vector<Normalizer>& steps, AlignedText text);
+AlignedText normalize(const std::vector<Normalizer>& steps, AlignedText text);
 
 /// How a split treats the matches. Source: the library tokenizers, SplitDelimiterBehavior.
-enum class Delimiters { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+enum class DelimiterBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Splits at the matches of a pattern, or, inverted, at the text between them.
-struct SplitAt {
+struct RegexSplit {
   Regex pattern;
-  Delimiters delimiters = Delimiters::isolated;
+  DelimiterBehavior delimiters = DelimiterBehavior::isolated;
   bool inverted = false;
 };
 /// Writes bytes as the characters that represent them.
-struct ToBytes {
-  bool adds_blank = false;  ///< a space, before every part that does not begin with one
+struct ByteLevel {
+  bool adds_space = false;  ///< a space, before every part that does not begin with one
 };
 /// Writes spaces as a character, which may be put in front as well.
-struct ToMetaspace {
+struct Metaspace {
   std::string character;
-  enum class InFront { never, first, always } in_front = InFront::always;
+  enum class Leading { never, first, always } leading = Leading::always;
   bool splits = true;  ///< before every such character
 };
 /// Splits at whitespace and isolates punctuation.
-struct SplitForBert {};
+struct BertPreTokenizer {};
 
 /// A step that splits a text into words, each of which is tokenized on its own.
-using PreTokenizer = std::variant<SplitAt, ToBytes, ToMetaspace, SplitForBert>;
+using PreTokenizer = std::variant<RegexSplit, ByteLevel, Metaspace, BertPreTokenizer>;
 
 /// Returns the words of a text after all steps, in order; without steps the text is one word.
-std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, AlignedText text);
+std::vector<AlignedText> pre_tokenize(const std::vector<PreTokenizer>& steps, AlignedText text);
 
 /// GPT-2's pattern: contractions, letters, numbers, other symbols, whitespace.
 extern const char* const gpt2_pattern;
@@ -145,7 +146,7 @@ struct AddedToken {
   std::size_t id = 0;
   bool is_special = false;     ///< not part of the language
   bool is_normalized = false;  ///< searched for in the normalized text, not in the source
-  bool takes_blanks_left = false, takes_blanks_right = false;
+  bool absorbs_left_space = false, absorbs_right_space = false;
   bool is_single_word = false;  ///< matches only as a whole word
 };
 
@@ -179,54 +180,54 @@ class Vocabulary {
 
 /// Byte pair encoding: neighbors are merged in the order of the merges. Source: Sennrich, Haddow and Birch
 /// 2016.
-struct BytePairs {
+struct BytePairEncoding {
   struct Rank {
     std::uint32_t rank, id;
   };
   std::unordered_map<std::uint64_t, Rank> merges;  ///< by left << 32 | right
   std::optional<std::size_t> unknown;
-  bool falls_back_to_bytes = false;  ///< unknown characters become "<0x..>"
-  bool joins_unknown = false;        ///< several in a row become one
-  bool takes_whole_words = false;    ///< a word in the vocabulary becomes one token without merges
+  bool byte_fallback = false;   ///< unknown characters become "<0x..>"
+  bool fuses_unknown = false;   ///< several in a row become one
+  bool ignores_merges = false;  ///< a word in the vocabulary becomes one token without merges
 };
 
 /// sentencepiece's BPE: merges neighbors that form a piece, the largest score first. Source: Kudo and
 /// Richardson 2018.
-struct ScoredPairs {
+struct SentencePieceBpe {
   std::vector<float> scores;  ///< [id]
   std::optional<std::size_t> unknown;
 };
 
 /// WordPiece: takes the longest piece that a word begins with, repeatedly. Source: Wu et al. 2016.
-struct WordPieces {
+struct WordPiece {
   std::size_t unknown = 0;
-  std::string continues = "##";    ///< before a piece that does not begin a word
-  std::size_t longest_word = 100;  ///< in characters; longer words are unknown
+  std::string continuation = "##";    ///< before a piece that does not begin a word
+  std::size_t max_word_length = 100;  ///< in characters; longer words are unknown
 };
 
-using WordModel = std::variant<BytePairs, ScoredPairs, WordPieces>;
+using WordModel = std::variant<BytePairEncoding, SentencePieceBpe, WordPiece>;
 
 /// How the pieces of a vocabulary spell text.
 enum class Spelling { plain, bytes, metaspace, word_pieces };
 
 /// Everything that defines a tokenizer.
-struct Recipe {
+struct TokenizerDefinition {
   Vocabulary vocabulary;
   std::vector<AddedToken> added;
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   WordModel model;
-  std::vector<std::size_t> in_front, behind;  ///< tokens around every text
+  std::vector<std::size_t> leading, trailing;  ///< tokens around every text
   Spelling spelling = Spelling::plain;
-  bool strips_first_blank = false;  ///< when decoding, as encoding inserted it
+  bool strips_first_space = false;  ///< when decoding, as encoding inserted it
 };
 
 /// A token of a text.
 struct TextToken {
   std::size_t id = 0;
-  std::string text;         ///< its part of the source; all parts joined are the source
-  bool is_special = false;  ///< not part of the language
-  bool is_put_in = false;   ///< inserted by the tokenizer, without a part of the source
+  std::string text;          ///< its part of the source; all parts joined are the source
+  bool is_special = false;   ///< not part of the language
+  bool is_inserted = false;  ///< inserted by the tokenizer, without a part of the source
   friend bool operator==(const TextToken&, const TextToken&) = default;
 };
 
@@ -235,7 +236,7 @@ std::vector<std::size_t> ids_of(std::span<const TextToken> tokens);
 /// The tokenizer that a model was trained with, from text to tokens and back. Copying copies the vocabulary.
 class Tokenizer {
  public:
-  explicit Tokenizer(Recipe recipe);
+  explicit Tokenizer(TokenizerDefinition definition);
 
   /// Returns the tokens of a text, with those that the model adds around it.
   ///
@@ -247,18 +248,18 @@ class Tokenizer {
   std::string decode(std::span<const std::size_t> ids) const;
 
   /// Returns a piece as in the vocabulary; "" for an unknown ID.
-  const std::string& piece(std::size_t id) const { return recipe_.vocabulary.piece(id); }
+  const std::string& piece(std::size_t id) const { return definition_.vocabulary.piece(id); }
   /// Returns the text of a token as bytes; for WordPiece the piece itself.
   std::string bytes(std::size_t id) const;
   bool is_special(std::size_t id) const;
-  std::optional<std::size_t> find(std::string_view piece) const { return recipe_.vocabulary.find(piece); }
+  std::optional<std::size_t> find(std::string_view piece) const { return definition_.vocabulary.find(piece); }
   /// Returns one more than the largest ID.
-  std::size_t size() const { return recipe_.vocabulary.size(); }
+  std::size_t size() const { return definition_.vocabulary.size(); }
 
  private:
   void encode_words(AlignedText text, std::vector<std::pair<std::size_t, std::size_t>>& tokens) const;
 
-  Recipe recipe_;
+  TokenizerDefinition definition_;
   std::vector<AddedToken> raw_, normalized_;  // added tokens, by is_normalized
   std::vector<bool> is_added_, is_special_;   // [id]
 };
@@ -267,8 +268,8 @@ class Tokenizer {
 ///
 /// Throws core::Error, "PLACEexpected …", when a part is empty, so that merging would not end, or a part or
 /// the merged piece is not in the vocabulary.
-void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
-               std::size_t rank, const std::string& place);
+void add_merge(BytePairEncoding& model, const Vocabulary& vocabulary, std::string_view left,
+               std::string_view right, std::size_t rank, const std::string& place);
 
 /// Opens the tokenizer in a folder: tokenizer.json, or else vocab.json with merges.txt, or BERT's vocab.txt,
 /// for which tokenizer_config.json says whether to lower-case.
@@ -282,12 +283,12 @@ bool has_tokenizer(const std::filesystem::path& folder);
 ///
 /// Throws core::Error, "FILE: PLACE: …", when it is damaged, or has a model other than BPE and WordPiece or
 /// an unsupported step.
-Recipe recipe_of_json(const formats::Json& top);
+TokenizerDefinition definition_from_json(const formats::Json& top);
 
 /// Reads the tokenizer in the metadata of a GGUF file: gpt2 (byte pairs), llama (scored pairs) or bert.
 ///
 /// Throws core::Error, "FILE: KEY: …", when it is damaged, of another kind, or splits words in an unsupported
 /// way.
-Recipe recipe_of_gguf(const formats::GgufMetadata& metadata);
+TokenizerDefinition definition_from_gguf(const formats::GgufMetadata& metadata);
 
 }  // namespace core::tokenizers

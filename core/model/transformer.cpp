@@ -23,7 +23,7 @@ constexpr std::size_t max_config_bytes = std::size_t{1} << 24;
 // Opening.
 
 bool is_gguf(const fs::path& path) {
-  return system::is_file(path) && formats::looks_like_gguf(system::read_begin(path, 4));
+  return system::is_file(path) && formats::looks_like_gguf(system::read_prefix(path, 4));
 }
 
 /// Returns the file of tensors in a folder.
@@ -47,18 +47,19 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
   const auto& family = formats::checkpoints::whole_family_named(architecture.family);
-  const bool has_norm = *family.names.of(Role::attention_norm) || family.bare_norms;
+  const bool has_norm = *family.names.of(Role::attention_norm) || family.norms_without_parameters;
   of.layer_input = architecture.norm.place != NormPlace::before || !has_norm       ? "residual"
                    : architecture.norm.kind == formats::checkpoints::NormKind::rms ? "RMSNorm(residual)"
                                                                                    : "LayerNorm(residual)";
   const char* dense = family.names.of(Role::head_dense);
   if (!weights.predicts())
-    of.why_no_prediction =
+    of.no_prediction_reason =
         std::string("it has nothing that predicts tokens, which a checkpoint would have as ") + dense +
         ".weight";
-  of.has_contributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense &&
-                         !*family.names.of(Role::attention_output_norm) && !weights.has_narrow_embeddings() &&
-                         architecture.residual_factor == 1 && !architecture.logit_cap;
+  of.has_logit_attributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense &&
+                              !*family.names.of(Role::attention_output_norm) &&
+                              !weights.has_embedding_projection() && architecture.residual_factor == 1 &&
+                              !architecture.logit_softcap;
   of.n_tokens = tokenizer.size();
   for (const char* piece : {"[MASK]", "<mask>"})
     if (!of.mask_token) of.mask_token = tokenizer.find(piece);
@@ -70,22 +71,22 @@ Description described(const fs::path& path, const Architecture& architecture, co
 // The steps of a pass.
 
 /// Returns x after its norm, or unchanged unless the norm comes before the block.
-Rows before_block(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
-  if (norm.place == NormPlace::before && !numbers.is_empty()) return normed(x, numbers, norm, pool);
+Rows pre_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+  if (norm.place == NormPlace::before && !numbers.is_empty()) return apply_norm(x, numbers, norm, pool);
   return Rows(x);
 }
 
 /// Returns a block's addition to the residual stream: x after its norm, if any, times residual_factor.
 Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
-  if (!numbers.is_empty()) x = normed(x, numbers, rules.norm, pool);
+  if (!numbers.is_empty()) x = apply_norm(x, numbers, rules.norm, pool);
   if (const auto by = static_cast<float>(rules.residual_factor); by != 1)
     for (std::size_t i = 0; i < x.n_rows(); ++i)
       std::transform(x.row(i), x.row(i) + x.width(), x.row(i), [by](float number) { return number * by; });
   return x;
 }
 
-Rows after_block(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
-  return norm.place == NormPlace::after ? normed(x, numbers, norm, pool) : std::move(x);
+Rows post_norm(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+  return norm.place == NormPlace::after ? apply_norm(x, numbers, norm, pool) : std::move(x);
 }
 
 /// Appends the columns of each head to the rows kept for it.
@@ -102,7 +103,7 @@ arma::frowvec row_vector(const RowsView& rows, std::size_t i) {
 EditSet by_layer(const std::vector<Edit>& edits) {
   EditSet result;
   for (const Edit& edit : edits)
-    if (const auto* off = std::get_if<HeadOff>(&edit))
+    if (const auto* off = std::get_if<AblatedHead>(&edit))
       result.heads_off.insert({off->layer, off->head});
     else
       result.outputs[std::get<SetOutput>(edit).layer] = std::get<SetOutput>(edit).output;
@@ -125,8 +126,8 @@ bool begins_with(const std::vector<std::size_t>& ids, const std::vector<std::siz
   return begin.size() < ids.size() && std::equal(begin.begin(), begin.end(), ids.begin());
 }
 
-const OwnPass& own(const Pass& pass) {
-  return static_cast<const OwnPass&>(pass);
+const LocalPass& own(const Pass& pass) {
+  return static_cast<const LocalPass&>(pass);
 }
 
 /// Returns columns of a projection, and of its bias, in float64.
@@ -144,8 +145,8 @@ attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t c
 }
 
 /// Returns "in TENSOR" or "in TENSOR, row R", the first that is not finite, or "of finite weights".
-std::string origin_among(const formats::TensorFile& file, const std::vector<std::string>& names,
-                         const Token& progress) {
+std::string non_finite_origin(const formats::TensorFile& file, const std::vector<std::string>& names,
+                              const StopToken& progress) {
   constexpr std::size_t rows_at_once = 1024;
   for (const std::string& name : names) {
     const formats::Shape& shape = file.info(name).shape;
@@ -186,14 +187,14 @@ struct Direction {
 };
 
 Direction direction_of(const Architecture& architecture, const Weights& weights, const arma::frowvec& last,
-                       std::size_t token, const Means& means) {
-  const auto head = weights.head(means);
+                       std::size_t token, const CallContext& context) {
+  const auto head = weights.head(context);
   arma::fvec numbers(architecture.sizes.d_model);
-  weights.for_each_prediction_part(
+  weights.for_each_unembedding_part(
       [&](std::size_t first, const Matrix& part) {
         if (token >= first && token < first + part.d_out()) part.read_output(token - first, numbers.memptr());
       },
-      means);
+      context);
   const auto in_float64 = [](const std::vector<float>& of) {
     return arma::conv_to<arma::vec>::from(arma::fvec(of));
   };
@@ -221,14 +222,14 @@ bool is_transformer(const fs::path& path) {
   return system::is_file(path / "config.json") && tokenizers::has_tokenizer(path);
 }
 
-std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::uint64_t keep_at_most) {
+std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::uint64_t max_cached_bytes) {
   using tokenizers::Tokenizer;
   const auto made = [&](Architecture architecture, const auto& open_tensors, Tokenizer tokenizer) {
     if (tokenizer.size() > architecture.sizes.n_vocabulary)
       throw Error(path.string() + ": expected a tokenizer of at most the model's " +
                   std::to_string(architecture.sizes.n_vocabulary) + " tokens, got one of " +
                   std::to_string(tokenizer.size()));
-    auto weights = std::make_shared<const Weights>(open_tensors(), architecture, keep_at_most);
+    auto weights = std::make_shared<const Weights>(open_tensors(), architecture, max_cached_bytes);
     return std::make_shared<const Transformer>(path, std::move(architecture), std::move(weights),
                                                std::make_shared<const Tokenizer>(std::move(tokenizer)));
   };
@@ -238,7 +239,7 @@ std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::u
     Architecture architecture = architecture_of(metadata, file);
     return made(
         std::move(architecture), [&] { return std::move(file); },
-        Tokenizer(tokenizers::recipe_of_gguf(metadata)));
+        Tokenizer(tokenizers::definition_from_gguf(metadata)));
   }
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))
@@ -267,41 +268,44 @@ VocabularyToken Transformer::token(std::size_t id) const {
   return {tokenizer_->piece(id), tokenizer_->bytes(id), tokenizer_->is_special(id)};
 }
 
-Rows Transformer::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
-  return weights_->embedded(ids, first, means);
+Rows Transformer::embed(const std::vector<std::size_t>& ids, std::size_t first,
+                        const CallContext& context) const {
+  return weights_->embed(ids, first, context);
 }
 
-Rows Transformer::attention_input(std::size_t layer, const RowsView& residual, const Means& means) const {
-  return before_block(residual, weights_->layer(layer, means)->attention_norm, architecture_.norm,
-                      means.pool);
+Rows Transformer::attention_input(std::size_t layer, const RowsView& residual,
+                                  const CallContext& context) const {
+  return pre_norm(residual, weights_->layer(layer, context)->attention_norm, architecture_.norm,
+                  context.pool);
 }
 
-std::shared_ptr<LayerRun> Transformer::heads_of(std::size_t index, const RowsView& residual,
-                                                const LayerRun* before, const EditSet& edits,
-                                                const LayerRotations& all_rotations,
-                                                const Means& means) const {
-  const Rotations& rotations = all_rotations.at(index);
+std::shared_ptr<LayerActivations> Transformer::compute_heads(std::size_t index, const RowsView& residual,
+                                                             const LayerActivations* before,
+                                                             const EditSet& edits,
+                                                             const LayerRotaryTables& all_rotations,
+                                                             const CallContext& context) const {
+  const RotaryTable& rotations = all_rotations.at(index);
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d = sizes.d_head, d_queries = sizes.n_heads * d, d_keys = sizes.kv_heads * d;
-  auto run = before ? std::make_shared<LayerRun>(*before) : std::make_shared<LayerRun>();
+  auto run = before ? std::make_shared<LayerActivations>(*before) : std::make_shared<LayerActivations>();
   if (!edits.outputs.contains(index)) {
-    const auto weights = weights_->layer(index, means);
-    Rows all = projected(attention_input(index, residual, means), weights->queries_keys_values, means.pool);
+    const auto weights = weights_->layer(index, context);
+    Rows all = project(attention_input(index, residual, context), weights->queries_keys_values, context.pool);
     const bool has_norms = !weights->query_norm.is_empty();
-    const NormOver over = formats::checkpoints::whole_family_named(architecture_.family).norm_over;
-    for_parts_of_rows(all.n_rows(), all.width(), means.pool, [&](std::size_t first, std::size_t count) {
+    const NormScope over = formats::checkpoints::whole_family_named(architecture_.family).norm_over;
+    for_parts_of_rows(all.n_rows(), all.width(), context.pool, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) {
         float* const row = all.row(i);
-        if (has_norms && over == NormOver::all_heads) {
+        if (has_norms && over == NormScope::all_heads) {
           norm_row(row, d_queries, weights->query_norm, architecture_.norm, row);
           norm_row(row + d_queries, d_keys, weights->key_norm, architecture_.norm, row + d_queries);
         }
         for (std::size_t column = 0; column < d_queries + d_keys; column += d) {
           const bool is_query = column < d_queries;
-          const std::size_t among_its = is_query ? column : column - d_queries;
-          if (has_norms && over != NormOver::all_heads)
+          const std::size_t column_in_part = is_query ? column : column - d_queries;
+          if (has_norms && over != NormScope::all_heads)
             norm_row(row + column, d, is_query ? weights->query_norm : weights->key_norm, architecture_.norm,
-                     row + column, over == NormOver::own_head ? among_its : 0);
+                     row + column, over == NormScope::own_head ? column_in_part : 0);
           rotations.apply(row + column, i);
         }
       }
@@ -314,18 +318,19 @@ std::shared_ptr<LayerRun> Transformer::heads_of(std::size_t index, const RowsVie
   return run;
 }
 
-LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t first, std::size_t count,
-                             const EditSet& edits, const Means& means) const {
+LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations& run, std::size_t first,
+                                      std::size_t count, const EditSet& edits,
+                                      const CallContext& context) const {
   const Architecture& rules = architecture_;
-  const auto weights = weights_->layer(index, means);
-  LayerEnd end;
+  const auto weights = weights_->layer(index, context);
+  LayerOutput end;
   if (const auto given = edits.outputs.find(index); given != edits.outputs.end()) {
     end.output = Rows(fmat(given->second->rows(first, first + count - 1)));
   } else {
     const bool is_known = run.contexts.n_rows() >= first + count;
     if (!is_known)
-      end.contexts =
-          attended(run.queries, run.keys, run.values, first, count, visibility_of(rules, index), means.pool);
+      end.contexts = compute_contexts(run.queries, run.keys, run.values, first, count,
+                                      visibility_of(rules, index), context.pool);
     RowsView contexts = is_known ? run.contexts.view().rows(first, count) : end.contexts.view();
     const std::size_t d = rules.sizes.d_head;
     Rows kept;
@@ -334,47 +339,49 @@ LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t
       if (kept.n_rows() == 0) contexts = kept = Rows(contexts);
       for (std::size_t i = 0; i < count; ++i) std::fill_n(kept.row(i) + h * d, d, 0.0f);
     }
-    end.output = projected(contexts, weights->output, means.pool);
+    end.output = project(contexts, weights->output, context.pool);
   }
   const RowsView residual = run.residual.view().rows(first, count);
   bool ignored = true;
   const bool is_plain = weights->attention_output_norm.is_empty() && rules.residual_factor == 1;
   Rows middle =
-      is_plain ? sum_of(residual, end.output, means.pool, ignored)
+      is_plain ? sum_of(residual, end.output, context.pool, ignored)
                : sum_of(residual,
-                        added(Rows(end.output.view()), weights->attention_output_norm, rules, means.pool),
-                        means.pool, ignored);
-  const auto mlp_adds = [&](const Rows& input) {
-    Rows made = !weights->router.is_empty() ? mixture(input, *weights, rules, means.pool)
-                                            : mlp(input, weights->mlp, rules.mlp, means.pool);
-    return added(std::move(made), weights->mlp_output_norm, rules, means.pool);
+                        added(Rows(end.output.view()), weights->attention_output_norm, rules, context.pool),
+                        context.pool, ignored);
+  const auto run_mlp = [&](const Rows& input) {
+    Rows made = !weights->router.is_empty() ? mixture_of_experts(input, *weights, rules, context.pool)
+                                            : mlp(input, weights->mlp, rules.mlp, context.pool);
+    return added(std::move(made), weights->mlp_output_norm, rules, context.pool);
   };
   if (rules.mlp.parallel) {
     const NormWeights& norm = weights->mlp_norm.is_empty() ? weights->attention_norm : weights->mlp_norm;
-    const Rows input = before_block(residual, norm, rules.norm, means.pool);
-    end.next = sum_of(middle, mlp_adds(input), means.pool, end.is_finite);
+    const Rows input = pre_norm(residual, norm, rules.norm, context.pool);
+    end.next = sum_of(middle, run_mlp(input), context.pool, end.is_finite);
     return end;
   }
-  middle = after_block(std::move(middle), weights->attention_norm, rules.norm, means.pool);
-  const Rows input = before_block(middle, weights->mlp_norm, rules.norm, means.pool);
-  end.next = sum_of(middle, mlp_adds(input), means.pool, end.is_finite);
+  middle = post_norm(std::move(middle), weights->attention_norm, rules.norm, context.pool);
+  const Rows input = pre_norm(middle, weights->mlp_norm, rules.norm, context.pool);
+  end.next = sum_of(middle, run_mlp(input), context.pool, end.is_finite);
   if (rules.norm.place != NormPlace::after) return end;
-  end.next = normed(end.next, weights->mlp_norm, rules.norm, means.pool);
+  end.next = apply_norm(end.next, weights->mlp_norm, rules.norm, context.pool);
   end.is_finite = end.next.view().is_finite();
   return end;
 }
 
-Rows Transformer::after_layer(std::size_t layer, const RowsView& residual, const Means& means) const {
+Rows Transformer::run_layer(std::size_t layer, const RowsView& residual, const CallContext& context) const {
   const std::size_t n = residual.n_rows;
-  const LayerRotations rotations(architecture_, 0, n);
-  return end_of(layer, *heads_of(layer, residual, nullptr, {}, rotations, means), 0, n, {}, means).next;
+  const LayerRotaryTables rotations(architecture_, 0, n);
+  return finish_layer(layer, *compute_heads(layer, residual, nullptr, {}, rotations, context), 0, n, {},
+                      context)
+      .next;
 }
 
 namespace {
 
 /// Returns whether texts of both lengths have the same rotary embeddings.
-bool rotates_alike(const Architecture& architecture, std::size_t one, std::size_t other) {
-  for (const auto& rotary : {architecture.rotary, architecture.rotary_in_window}) {
+bool has_same_rotary(const Architecture& architecture, std::size_t one, std::size_t other) {
+  for (const auto& rotary : {architecture.rotary, architecture.windowed_rotary}) {
     const auto at = [&](std::size_t n) {
       return positions::at_length(*rotary, architecture.sizes.d_head, static_cast<std::int64_t>(n));
     };
@@ -385,17 +392,17 @@ bool rotates_alike(const Architecture& architecture, std::size_t one, std::size_
 
 }  // namespace
 
-std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids, const EditSet& edits,
-                                            std::size_t n_layers, const Means& means) const {
-  auto pass = std::make_shared<OwnPass>();
+std::shared_ptr<LocalPass> Transformer::build_pass(const std::vector<std::size_t>& ids, const EditSet& edits,
+                                                   std::size_t n_layers, const CallContext& context) const {
+  auto pass = std::make_shared<LocalPass>();
   pass->ids = ids;
   pass->edits = edits;
-  std::shared_ptr<const OwnPass> nearest, begin;
+  std::shared_ptr<const LocalPass> nearest, begin;
   std::size_t n_same = 0;
   {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(kept_, [](const auto& kept) { return kept.expired(); });
-    for (const auto& each : kept_) {
+    std::erase_if(live_passes_, [](const auto& kept) { return kept.expired(); });
+    for (const auto& each : live_passes_) {
       const auto kept = each.lock();
       if (!kept) continue;
       if (kept->ids == ids) {
@@ -406,14 +413,15 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
         if (!nearest || n > n_same) nearest = kept, n_same = n;
       } else if (architecture_.causal && kept->layers.size() == n_layers && edits.outputs.empty() &&
                  kept->edits.outputs.empty() && kept->edits.heads_off == edits.heads_off &&
-                 begins_with(ids, kept->ids) && rotates_alike(architecture_, ids.size(), kept->ids.size()) &&
+                 begins_with(ids, kept->ids) &&
+                 has_same_rotary(architecture_, ids.size(), kept->ids.size()) &&
                  (!begin || kept->ids.size() > begin->ids.size())) {
         begin = kept;
       }
     }
   }
   if (begin && n_same == 0) {
-    read_on(*pass, begin.get(), n_layers, means);
+    compute_missing_layers(*pass, begin.get(), n_layers, context);
     return pass;
   }
   if (nearest) {
@@ -422,184 +430,185 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
     if (n_same < nearest->layers.size())
       pass->last = nearest->layers[n_same]->residual;
     else
-      pass->last = nearest->last, pass->ends = nearest->ends;
+      pass->last = nearest->last, pass->final_rows = nearest->final_rows;
   }
   if (n_same < n_layers && nearest && n_same < nearest->layers.size() && !edits.outputs.contains(n_same) &&
       !nearest->edits.outputs.contains(n_same)) {  // only ablations differ, so the heads are the same
-    auto run = std::make_shared<LayerRun>(*nearest->layers[n_same]);
+    auto run = std::make_shared<LayerActivations>(*nearest->layers[n_same]);
     run->output = {};
-    means.progress.add(1);
-    const Rows next = add_layer(*pass, std::move(run), ids.size(), means);
+    context.progress.add(1);
+    const Rows next = add_layer(*pass, std::move(run), ids.size(), context);
     pass->last = {};
     if (next.n_rows() > 0) pass->last.append(next);
   }
-  if (pass->layers.size() < n_layers) read_on(*pass, nullptr, n_layers, means);
+  if (pass->layers.size() < n_layers) compute_missing_layers(*pass, nullptr, n_layers, context);
   return pass;
 }
 
 /// Computes the missing layers of a pass, for all tokens or those after a pass with the same edits.
-void Transformer::read_on(OwnPass& pass, const OwnPass* before, std::size_t n_layers,
-                          const Means& means) const {
+void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* before, std::size_t n_layers,
+                                         const CallContext& context) const {
   const std::size_t n_before = before ? before->ids.size() : 0, n = pass.ids.size() - n_before;
-  const LayerRotations rotations(architecture_, n_before, n);
+  const LayerRotaryTables rotations(architecture_, n_before, n);
   Rows residual;
   if (pass.last.n_rows() > 0) {
     residual = Rows(pass.last.view());
     pass.last = {};
   } else {
     residual =
-        embedded({pass.ids.begin() + static_cast<std::ptrdiff_t>(n_before), pass.ids.end()}, n_before, means);
+        embed({pass.ids.begin() + static_cast<std::ptrdiff_t>(n_before), pass.ids.end()}, n_before, context);
   }
   for (std::size_t l = pass.layers.size(); l < n_layers; ++l) {
-    means.progress.add(1);
-    const auto run =
-        heads_of(l, residual, before ? before->layers[l].get() : nullptr, pass.edits, rotations, means);
-    residual = add_layer(pass, run, n, means);
+    context.progress.add(1);
+    const auto run = compute_heads(l, residual, before ? before->layers[l].get() : nullptr, pass.edits,
+                                   rotations, context);
+    residual = add_layer(pass, run, n, context);
   }
   if (is_whole(pass)) return;
   if (before) pass.last = before->last;
   pass.last.append(residual);
 }
 
-Rows Transformer::add_layer(OwnPass& pass, std::shared_ptr<LayerRun> run, std::size_t n_rows,
-                            const Means& means) const {
+Rows Transformer::add_layer(LocalPass& pass, std::shared_ptr<LayerActivations> run, std::size_t n_rows,
+                            const CallContext& context) const {
   const std::size_t index = pass.layers.size(), first = pass.ids.size() - n_rows;
   pass.layers.push_back(run);
   if (is_whole(pass)) return {};
-  LayerEnd end = end_of(index, *run, first, n_rows, pass.edits, means);
-  if (!end.is_finite) refuse_layer(pass, index, run->residual, means);
+  LayerOutput end = finish_layer(index, *run, first, n_rows, pass.edits, context);
+  if (!end.is_finite) throw_non_finite_layer(pass, index, run->residual, context);
   if (end.contexts.n_rows() > 0) run->contexts.append(end.contexts);
   run->output.append(end.output);
   return std::move(end.next);
 }
 
-std::shared_ptr<const LayerEnd> Transformer::last_row(const OwnPass& pass, std::size_t row,
-                                                      const Means& means) const {
+std::shared_ptr<const LayerOutput> Transformer::last_row(const LocalPass& pass, std::size_t row,
+                                                         const CallContext& context) const {
   {
-    const std::scoped_lock lock(pass.ends->mutex);
-    if (const auto found = pass.ends->rows.find(row); found != pass.ends->rows.end()) return found->second;
+    const std::scoped_lock lock(pass.final_rows->mutex);
+    if (const auto found = pass.final_rows->rows.find(row); found != pass.final_rows->rows.end())
+      return found->second;
   }
   const std::size_t layer = pass.layers.size() - 1;
-  const LayerRun& run = *pass.layers[layer];
-  auto end = std::make_shared<const LayerEnd>(end_of(layer, run, row, 1, pass.edits, means));
-  if (!end->is_finite) refuse_layer(pass, layer, run.residual, means);
-  const std::scoped_lock lock(pass.ends->mutex);
-  return pass.ends->rows.emplace(row, std::move(end)).first->second;
+  const LayerActivations& run = *pass.layers[layer];
+  auto end = std::make_shared<const LayerOutput>(finish_layer(layer, run, row, 1, pass.edits, context));
+  if (!end->is_finite) throw_non_finite_layer(pass, layer, run.residual, context);
+  const std::scoped_lock lock(pass.final_rows->mutex);
+  return pass.final_rows->rows.emplace(row, std::move(end)).first->second;
 }
 
-arma::frowvec Transformer::residual_row(const OwnPass& pass, std::size_t n_layers, std::size_t row,
-                                        const Means& means) const {
+arma::frowvec Transformer::residual_row(const LocalPass& pass, std::size_t n_layers, std::size_t row,
+                                        const CallContext& context) const {
   if (n_layers < pass.layers.size()) return row_vector(pass.layers[n_layers]->residual, row);
-  return is_whole(pass) ? row_vector(last_row(pass, row, means)->next, 0) : row_vector(pass.last, row);
+  return is_whole(pass) ? row_vector(last_row(pass, row, context)->next, 0) : row_vector(pass.last, row);
 }
 
 /// Returns the output of attention of a layer at a row.
-arma::frowvec Transformer::output_row(const OwnPass& pass, std::size_t layer, std::size_t row,
-                                      const Means& means) const {
-  if (layer + 1 == architecture_.sizes.n_layers) return row_vector(last_row(pass, row, means)->output, 0);
+arma::frowvec Transformer::output_row(const LocalPass& pass, std::size_t layer, std::size_t row,
+                                      const CallContext& context) const {
+  if (layer + 1 == architecture_.sizes.n_layers) return row_vector(last_row(pass, row, context)->output, 0);
   return row_vector(pass.layers[layer]->output, row);
 }
 
-fmat Transformer::residual(const Pass& pass, std::size_t n_layers, const Means& means) const {
-  const OwnPass& of = own(pass);
+fmat Transformer::residual(const Pass& pass, std::size_t n_layers, const CallContext& context) const {
+  const LocalPass& of = own(pass);
   if (n_layers < of.layers.size()) return of.layers[n_layers]->residual.matrix();
   if (!is_whole(of)) return of.last.matrix();
   const std::size_t layer = n_layers - 1;
-  const LayerEnd end = end_of(layer, *of.layers[layer], 0, of.ids.size(), of.edits, means);
-  if (!end.is_finite) refuse_layer(of, layer, of.layers[layer]->residual, means);
+  const LayerOutput end = finish_layer(layer, *of.layers[layer], 0, of.ids.size(), of.edits, context);
+  if (!end.is_finite) throw_non_finite_layer(of, layer, of.layers[layer]->residual, context);
   return end.next.view().matrix();
 }
 
 PassRef Transformer::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
-                         const Means& means, std::size_t n_layers) const {
+                         const CallContext& context, std::size_t n_layers) const {
   require_tokens(description_, ids);
   n_layers = std::min(n_layers, architecture_.sizes.n_layers);
-  const auto pass = begun(ids, by_layer(edits), n_layers, means);
+  const auto pass = build_pass(ids, by_layer(edits), n_layers, context);
   const std::scoped_lock lock(mutex_);
-  kept_.push_back(pass);
+  live_passes_.push_back(pass);
   return pass;
 }
 
-void Transformer::refuse_numbers(const std::string& place, const std::vector<std::string>& tensors,
-                                 const Means& means) const {
+void Transformer::throw_non_finite(const std::string& place, const std::vector<std::string>& tensors,
+                                   const CallContext& context) const {
   const formats::TensorFile& file = weights_->file();
   throw Error(file.place() + "numbers that are not finite begin in " + place + ", " +
-              origin_among(file, tensors, means.progress));
+              non_finite_origin(file, tensors, context.progress));
 }
 
-void Transformer::refuse_layer(const OwnPass& pass, std::size_t layer, const RowsView& residual,
-                               const Means& means) const {
+void Transformer::throw_non_finite_layer(const LocalPass& pass, std::size_t layer, const RowsView& residual,
+                                         const CallContext& context) const {
   const std::string name = "layer " + std::to_string(layer);
   if (pass.edits.outputs.contains(layer))
     throw Error(description_.path.string() + ": numbers that are not finite begin in " + name +
                 ", which was edited");
-  if (!residual.is_finite()) refuse_numbers("the embeddings", weights_->tensors_of_embeddings(), means);
-  refuse_numbers(name, weights_->tensors_of(layer), means);
+  if (!residual.is_finite()) throw_non_finite("the embeddings", weights_->tensors_of_embeddings(), context);
+  throw_non_finite(name, weights_->tensors_of(layer), context);
 }
 
-fmat Transformer::before_prediction(const fmat& last, const Means& means) const {
-  const auto head = weights_->head(means);
+fmat Transformer::apply_final_norm(const fmat& last, const CallContext& context) const {
+  const auto head = weights_->head(context);
   if (head->final_norm.is_empty()) return last;
-  return normed(Rows(last), head->final_norm, architecture_.norm, means.pool).view().matrix();
+  return apply_norm(Rows(last), head->final_norm, architecture_.norm, context.pool).view().matrix();
 }
 
-fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
-  if (const std::string& why = description_.why_no_prediction; !why.empty())
+fmat Transformer::compute_logits(const RowsView& last, const CallContext& context) const {
+  if (const std::string& why = description_.no_prediction_reason; !why.empty())
     throw Error(description_.path.string() + ": " + why);
-  const auto head = weights_->head(means);
+  const auto head = weights_->head(context);
   const Norm& norm = architecture_.norm;
   const auto& family = formats::checkpoints::whole_family_named(architecture_.family);
   Rows own;  // owns the rows of x
   RowsView x = last;
-  if (!head->final_norm.is_empty()) x = own = normed(x, head->final_norm, norm, means.pool);
-  if (!head->projection.is_empty()) x = own = projected(x, head->projection, means.pool);
+  if (!head->final_norm.is_empty()) x = own = apply_norm(x, head->final_norm, norm, context.pool);
+  if (!head->projection.is_empty()) x = own = project(x, head->projection, context.pool);
   if (!head->dense.is_empty()) {
     own =
-        projected(x, head->dense, means.pool, family.head_activation.value_or(architecture_.mlp.activation));
-    x = own = normed(own, head->norm, norm, means.pool);
+        project(x, head->dense, context.pool, family.head_activation.value_or(architecture_.mlp.activation));
+    x = own = apply_norm(own, head->norm, norm, context.pool);
   }
   const std::size_t n_vocabulary = architecture_.sizes.n_vocabulary;
   fmat logits(x.n_rows, n_vocabulary, arma::fill::none);
-  weights_->for_each_prediction_part(
+  weights_->for_each_unembedding_part(
       [&](std::size_t first, const Matrix& part) {
         if (first >= n_vocabulary) return;
         Rows made(x.n_rows, part.d_out());
-        multiply(x, part, {}, made.row(0), made.stride(), means.pool);
+        multiply(x, part, {}, made.row(0), made.stride(), context.pool);
         const std::size_t count = std::min(part.d_out(), n_vocabulary - first);
         for (std::size_t k = first; k < first + count; ++k)
           for (std::size_t i = 0; i < x.n_rows; ++i) logits.at(i, k) = made.row(i)[k - first];
       },
-      means);
+      context);
   for (std::size_t k = 0; k < std::min(head->bias.size(), n_vocabulary); ++k) logits.col(k) += head->bias[k];
   if (architecture_.logit_factor != 1) logits *= static_cast<float>(architecture_.logit_factor);
-  if (const auto cap = static_cast<float>(architecture_.logit_cap.value_or(0)); cap > 0)
+  if (const auto cap = static_cast<float>(architecture_.logit_softcap.value_or(0)); cap > 0)
     logits = cap * arma::tanh(logits / cap);
   if (last.is_finite() && !logits.is_finite())
-    refuse_numbers("what predicts tokens", weights_->tensors_of_prediction(), means);
+    throw_non_finite("what predicts tokens", weights_->tensors_of_prediction(), context);
   return logits;
 }
 
-arma::frowvec Transformer::next(const Pass& pass, std::size_t row, const Means& means) const {
-  return logits_of(residual_row(own(pass), own(pass).layers.size(), row, means), means).as_row();
+arma::frowvec Transformer::next(const Pass& pass, std::size_t row, const CallContext& context) const {
+  return compute_logits(residual_row(own(pass), own(pass).layers.size(), row, context), context).as_row();
 }
 
-fmat Transformer::lens(const Pass& pass, std::size_t row, const Means& means) const {
+fmat Transformer::lens(const Pass& pass, std::size_t row, const CallContext& context) const {
   const std::size_t n_layers = own(pass).layers.size();
   fmat rows(n_layers, architecture_.sizes.d_model, arma::fill::none);
-  for (std::size_t l = 0; l < n_layers; ++l) rows.row(l) = residual_row(own(pass), l + 1, row, means);
-  return logits_of(rows, means);
+  for (std::size_t l = 0; l < n_layers; ++l) rows.row(l) = residual_row(own(pass), l + 1, row, context);
+  return compute_logits(rows, context);
 }
 
-fmat Transformer::input(const Pass& pass, std::size_t layer, const Token& progress) const {
+fmat Transformer::input(const Pass& pass, std::size_t layer, const StopToken& progress) const {
   ThreadPool pool(1);
-  const OwnPass& of = own(pass);
+  const LocalPass& of = own(pass);
   return attention_input(layer, layer < of.layers.size() ? of.layers[layer]->residual : of.last,
                          {pool, progress})
       .view()
       .matrix();
 }
 
-attention::Model Transformer::parameters(std::size_t layer, const Pass*, const Token& progress) const {
+attention::Model Transformer::parameters(std::size_t layer, const Pass*, const StopToken& progress) const {
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
   ThreadPool pool(1);
@@ -621,7 +630,7 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
     };
     const auto rule =
         architecture_.norm.kind == NormKind::rms ? attention::NormRule::rms : attention::NormRule::layer;
-    result.additions.normalise = attention::HeadNorm{
+    result.additions.normalise = attention::QueryKeyNorm{
         rule, factors(weights->query_norm), factors(weights->key_norm), architecture_.norm.epsilon,
         formats::checkpoints::whole_family_named(architecture_.family).norm_over};
   }
@@ -632,90 +641,94 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
   return result;
 }
 
-fmat Transformer::weights_of(const Pass& pass, std::size_t layer, std::size_t head) const {
-  const LayerRun& of = *own(pass).layers[layer];
+fmat Transformer::attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const {
+  const LayerActivations& of = *own(pass).layers[layer];
   const std::size_t group = head / (of.queries.size() / of.keys.size());
-  return weights_of_head(of.queries[head], of.keys[group], visibility_of(architecture_, layer), head)
+  return compute_attention_weights(of.queries[head], of.keys[group], visibility_of(architecture_, layer),
+                                   head)
       .view()
       .matrix();
 }
 
 LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
-                             const Means& means) const {
+                             const CallContext& context) const {
   LayerHeads result;
   result.heads.resize(architecture_.sizes.n_heads);
-  means.pool.run(result.heads.size(), [&](std::size_t head) {
-    const fmat weights = weights_of(pass, layer, head);
-    result.heads[head] = {pooled(arma::conv_to<arma::mat>::from(weights), block),
+  context.pool.run(result.heads.size(), [&](std::size_t head) {
+    const fmat weights = attention_weights(pass, layer, head);
+    result.heads[head] = {max_pool(arma::conv_to<arma::mat>::from(weights), block),
                           roles_of(weights, pass.ids)};
   });
-  result.added = added_by_heads(own(pass), layer, row, means);
+  result.added = head_additions(own(pass), layer, row, context);
   result.visible = visible_blocks(visibility_of(architecture_, layer), pass.ids.size(), block);
   return result;
 }
 
-fmat Transformer::added_by_heads(const OwnPass& pass, std::size_t layer, std::size_t row,
-                                 const Means& means) const {
+fmat Transformer::head_additions(const LocalPass& pass, std::size_t layer, std::size_t row,
+                                 const CallContext& context) const {
   const Sizes& sizes = architecture_.sizes;
   const bool is_last = layer + 1 == sizes.n_layers;
-  const auto last = is_last ? last_row(pass, row, means) : nullptr;
+  const auto last = is_last ? last_row(pass, row, context) : nullptr;
   const float* contexts = is_last ? last->contexts.row(0) : pass.layers[layer]->contexts.row(row);
   const std::size_t d = sizes.d_head;
-  Rows alone(sizes.n_heads, sizes.n_heads * d);  // for each head its context vector, and zeros elsewhere
+  Rows isolated_contexts(sizes.n_heads,
+                         sizes.n_heads * d);  // for each head its context vector, and zeros elsewhere
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
-    std::fill_n(alone.row(h), alone.width(), 0.0f);
-    if (!pass.edits.heads_off.contains({layer, h})) std::copy_n(contexts + h * d, d, alone.row(h) + h * d);
+    std::fill_n(isolated_contexts.row(h), isolated_contexts.width(), 0.0f);
+    if (!pass.edits.heads_off.contains({layer, h}))
+      std::copy_n(contexts + h * d, d, isolated_contexts.row(h) + h * d);
   }
-  const Matrix& weight = weights_->layer(layer, means)->output.weight;
+  const Matrix& weight = weights_->layer(layer, context)->output.weight;
   Rows added(sizes.n_heads, sizes.d_model);
-  multiply(alone, weight, {}, added.row(0), added.stride(), means.pool);
+  multiply(isolated_contexts, weight, {}, added.row(0), added.stride(), context.pool);
   return added.view().matrix();
 }
 
-Contributions Transformer::contributions(const Pass& pass, std::size_t row, std::size_t token,
-                                         const std::vector<fmat>& added, const Means& means) const {
-  if (!description_.has_contributions)
+LogitAttributions Transformer::logit_attributions(const Pass& pass, std::size_t row, std::size_t token,
+                                                  const std::vector<fmat>& added,
+                                                  const CallContext& context) const {
+  if (!description_.has_logit_attributions)
     throw Error(description_.path.string() +
                 ": its logits are not sums over heads, as norms come after attention");
-  const OwnPass& of = own(pass);
-  const auto stream_after = [&](std::size_t n_layers) { return residual_row(of, n_layers, row, means); };
+  const LocalPass& of = own(pass);
+  const auto stream_after = [&](std::size_t n_layers) { return residual_row(of, n_layers, row, context); };
   const Direction direction =
-      direction_of(architecture_, *weights_, stream_after(of.layers.size()), token, means);
-  Contributions result;
+      direction_of(architecture_, *weights_, stream_after(of.layers.size()), token, context);
+  LogitAttributions result;
   result.constant = direction.constant;
   result.embedding = direction(stream_after(0));
   for (std::size_t l = 0; l < of.layers.size(); ++l) {
     std::vector<double> heads;
     for (std::size_t h = 0; h < added[l].n_rows; ++h) heads.push_back(direction(added[l].row(h)));
-    const arma::frowvec output = output_row(of, l, row, means);
+    const arma::frowvec output = output_row(of, l, row, context);
     result.mlps.push_back(direction(stream_after(l + 1) - stream_after(l) - output));
-    result.besides.push_back(direction(output) - std::accumulate(heads.begin(), heads.end(), 0.0));
+    result.output_biases.push_back(direction(output) - std::accumulate(heads.begin(), heads.end(), 0.0));
     result.heads.push_back(std::move(heads));
   }
   return result;
 }
 
-StreamNumber Transformer::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
-                                 const Means& means) const {
-  const LayerRun& run = *own(pass).layers[layer];
+ResidualElement Transformer::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                                    const CallContext& context) const {
+  const LayerActivations& run = *own(pass).layers[layer];
   const Norm& rule = architecture_.norm;
-  StreamNumber number;
+  ResidualElement number;
   const RowsView entering = run.residual.view().rows(row, 1);
   number.entering = entering.row(0)[column];
-  number.input = attention_input(layer, entering, means).row(0)[column];
-  number.attention = output_row(own(pass), layer, row, means)[column] * architecture_.residual_factor;
-  number.leaving = residual_row(own(pass), layer + 1, row, means)[column];
+  number.input = attention_input(layer, entering, context).row(0)[column];
+  number.attention = output_row(own(pass), layer, row, context)[column] * architecture_.residual_factor;
+  number.leaving = residual_row(own(pass), layer + 1, row, context)[column];
   number.mlp = number.leaving - number.entering - number.attention;
-  const auto weights = weights_->layer(layer, means);
+  const auto weights = weights_->layer(layer, context);
   if (rule.place != NormPlace::before || !weights->attention_output_norm.is_empty()) {
-    number.why_no_sum =
+    number.no_sum_reason =
         "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.";
     return number;
   }
   const NormWeights& numbers = weights->attention_norm;
   if (numbers.is_empty()) return number;
   const arma::rowvec x = arma::conv_to<arma::rowvec>::from(row_vector(entering, 0));
-  NormOfNumber norm;
+  ElementNorm norm;
   if (rule.kind == NormKind::layer) norm.mean = arma::mean(x);
   norm.divisor = std::sqrt(arma::mean(arma::square(x - norm.mean)) + rule.epsilon);
   norm.factor = numbers.factors[column];

@@ -31,7 +31,7 @@ std::uint64_t bytes_in(const LayerWeights& layer) {
 
 /// Returns the kept value, or else keeps and returns that of read().
 template <class T, class Read>
-std::shared_ptr<const T> kept_or_read(std::shared_ptr<const T>& kept, std::mutex& mutex, Read read) {
+std::shared_ptr<const T> read_cached(std::shared_ptr<const T>& kept, std::mutex& mutex, Read read) {
   {
     const std::scoped_lock lock(mutex);
     if (kept) return kept;
@@ -56,7 +56,7 @@ class TensorRows {
     const bool is_plain = !stored_->decode;
     if (is_plain && stored_->dtype == formats::Dtype::f16) encoding_ = Encoding::f16;
     if (is_plain && stored_->dtype == formats::Dtype::bf16) encoding_ = Encoding::bf16;
-    if (stored_->packing == std::string_view("Q8_0")) encoding_ = Encoding::q8_0;
+    if (stored_->quantization == std::string_view("Q8_0")) encoding_ = Encoding::q8_0;
     const bool is_float32 = is_plain && stored_->dtype == formats::Dtype::f32;
     is_as_stored_ = encoding_ != Encoding::f32 || is_float32;
   }
@@ -70,7 +70,7 @@ class TensorRows {
     encoding_ = Encoding::f32;
   }
 
-  void read(std::size_t first, std::size_t count, unsigned char* to, const Token& progress) const {
+  void read(std::size_t first, std::size_t count, unsigned char* to, const StopToken& progress) const {
     progress.add(0);
     if (is_as_stored_) {
       stored_->file->read(stored_->begin + first * bytes_of_row(), count * bytes_of_row(),
@@ -105,37 +105,37 @@ class TensorRows {
 };
 
 std::vector<float> read_vector(const formats::TensorFile& file, const std::string& name,
-                               const Token& progress) {
+                               const StopToken& progress) {
   const Rows row = read_rows(file, name, 0, 1, progress);
   return {row.row(0), row.row(0) + row.width()};
 }
 
 /// An output of a matrix: a row of one of its source tensors.
-struct OutputOf {
+struct OutputRow {
   std::size_t tensor, row;
 };
 
 /// Returns rows of a single tensor.
-std::vector<OutputOf> rows_from(std::size_t first, std::size_t count) {
-  std::vector<OutputOf> rows(count);
+std::vector<OutputRow> rows_from(std::size_t first, std::size_t count) {
+  std::vector<OutputRow> rows(count);
   for (std::size_t k = 0; k < count; ++k) rows[k] = {0, first + k};
   return rows;
 }
 
 /// Builds a matrix whose outputs are rows of tensors.
-Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<OutputOf>& outputs,
-                      const Means& means) {
+Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<OutputRow>& outputs,
+                      const CallContext& context) {
   Matrix matrix(tensors.front().encoding(), tensors.front().n_columns(), outputs.size());
   const std::size_t bytes = tensors.front().bytes_of_row();
-  means.pool.run(matrix.n_panels(), [&](std::size_t k) {
+  context.pool.run(matrix.n_panels(), [&](std::size_t k) {
     const std::size_t begin = k * panel_width, end = std::min(begin + panel_width, outputs.size());
-    const Memory rows(panel_width * bytes);
+    const AlignedBuffer rows(panel_width * bytes);
     for (std::size_t i = begin, next = begin; i < end; i = next) {  // adjacent rows are read at once
       while (next < end && outputs[next].tensor == outputs[i].tensor &&
              outputs[next].row == outputs[i].row + (next - i))
         ++next;
       tensors[outputs[i].tensor].read(outputs[i].row, next - i, rows.data() + (i - begin) * bytes,
-                                      means.progress);
+                                      context.progress);
     }
     matrix.set_outputs(k, rows.data(), end - begin);
   });
@@ -143,15 +143,15 @@ Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<
 }
 
 /// Builds a matrix whose inputs are rows of a tensor.
-Matrix matrix_of_columns(const TensorRows& tensor, const Means& means) {
+Matrix matrix_of_columns(const TensorRows& tensor, const CallContext& context) {
   Matrix matrix(tensor.encoding(), tensor.n_rows(), tensor.n_columns());
   constexpr std::size_t rows_at_once = 32;
   const std::size_t bytes = tensor.bytes_of_row(), of_panel = row_bytes(tensor.encoding(), panel_width);
   std::memset(matrix.panel(matrix.n_panels() - 1), 0, panel_bytes(tensor.encoding(), matrix.d_in()));
-  means.pool.run((tensor.n_rows() + rows_at_once - 1) / rows_at_once, [&](std::size_t part) {
+  context.pool.run((tensor.n_rows() + rows_at_once - 1) / rows_at_once, [&](std::size_t part) {
     const std::size_t first = part * rows_at_once, count = std::min(rows_at_once, tensor.n_rows() - first);
-    const Memory rows(count * bytes);
-    tensor.read(first, count, rows.data(), means.progress);
+    const AlignedBuffer rows(count * bytes);
+    tensor.read(first, count, rows.data(), context.progress);
     for (std::size_t k = 0; k < matrix.n_panels(); ++k)
       for (std::size_t i = 0; i < count; ++i)
         std::memcpy(matrix.panel(k) + (first + i) * of_panel, rows.data() + i * bytes + k * of_panel,
@@ -162,7 +162,7 @@ Matrix matrix_of_columns(const TensorRows& tensor, const Means& means) {
 
 /// Returns the order that turns rotary pairs of adjacent columns, as llama.cpp writes them, into halves;
 /// columns from n_rotated on, the values, stay in place.
-std::vector<std::size_t> halves_of_neighbours(std::size_t n_rotated, std::size_t n, std::size_t d_head) {
+std::vector<std::size_t> deinterleaved_order(std::size_t n_rotated, std::size_t n, std::size_t d_head) {
   std::vector<std::size_t> order(n);
   for (std::size_t column = 0; column < n; ++column) {
     const std::size_t k = column % d_head, half = d_head / 2;
@@ -205,37 +205,38 @@ class ShapeCheck {
     if (names_.find(role, "weight", layer)) norm(role, layer, width);
   }
   /// Norms of queries and keys, on both or neither; without bias, as a layer can display only factors.
-  void norms_of_heads(std::size_t layer, const Sizes& sizes, const Family& family, NormKind kind) const {
+  void qk_norms(std::size_t layer, const Sizes& sizes, const Family& family, NormKind kind) const {
     const auto query = names_.find(Role::query_norm, "weight", layer),
                key = names_.find(Role::key_norm, "weight", layer);
     if (!query && !key) return;
-    if (kind != NormKind::rms && family.norm_over == NormOver::head)
+    if (kind != NormKind::rms && family.norm_over == NormScope::head)
       throw Error(file_.place() + *(query ? query : key) +
                   ": expected none, as only RMS norms of heads can be computed");
     for (const auto& [role, n_heads] :
          {std::pair{Role::query_norm, sizes.n_heads}, {Role::key_norm, sizes.kv_heads}}) {
-      const bool is_for_each = names_.has_one_of_each(role);
-      for (std::size_t head = 0; head < (is_for_each ? n_heads : 1); ++head) {
+      const bool is_per_head = names_.has_tensor_per_index(role);
+      for (std::size_t head = 0; head < (is_per_head ? n_heads : 1); ++head) {
         const std::string name = names_.require(role, "weight", layer, head);
-        expect(name, is_for_each || family.norm_over == NormOver::head ? formats::Shape{sizes.d_head}
-                     : family.norm_over == NormOver::all_heads ? formats::Shape{n_heads * sizes.d_head}
-                                                               : formats::Shape{n_heads, sizes.d_head});
+        expect(name, is_per_head || family.norm_over == NormScope::head ? formats::Shape{sizes.d_head}
+                     : family.norm_over == NormScope::all_heads ? formats::Shape{n_heads * sizes.d_head}
+                                                                : formats::Shape{n_heads, sizes.d_head});
         if (const auto bias = names_.find(role, "bias", layer, head))
           throw Error(file_.place() + *bias + ": expected none, as norms of heads have factors alone");
       }
     }
   }
   /// One number for each token, at least.
-  void bias_if_any(Role role, std::size_t least) const {
+  void bias_if_any(Role role, std::size_t min_size) const {
     const auto name = names_.find(role, "bias");
     if (!name) return;
     const formats::Shape& shape = file_.info(*name).shape;
-    if (shape.size() != 1 || shape[0] < least) fail(*name, "at least " + std::to_string(least) + " numbers");
+    if (shape.size() != 1 || shape[0] < min_size)
+      fail(*name, "at least " + std::to_string(min_size) + " numbers");
   }
-  void rows(const std::string& name, std::size_t least, std::size_t width) const {
+  void rows(const std::string& name, std::size_t min_size, std::size_t width) const {
     const formats::Shape& shape = file_.info(name).shape;
-    if (shape.size() != 2 || shape[0] < least || shape[1] != width)
-      fail(name, "at least " + std::to_string(least) + " rows of " + std::to_string(width) + " numbers");
+    if (shape.size() != 2 || shape[0] < min_size || shape[1] != width)
+      fail(name, "at least " + std::to_string(min_size) + " rows of " + std::to_string(width) + " numbers");
   }
 
  private:
@@ -256,7 +257,7 @@ class ShapeCheck {
 }  // namespace
 
 Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
-               const Token& progress) {
+               const StopToken& progress) {
   TensorRows tensor(file, name);
   tensor.widen();
   Rows rows(count, tensor.n_columns());
@@ -269,7 +270,7 @@ TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
     : file_(&file), names_(&family.names), is_gguf_(file.format() == std::string_view("gguf")) {
   if (is_gguf_) names_ = &family.gguf_names;
   if (find(Role::token_embedding, "weight")) return;
-  for (const std::string_view prefix : text::words_in(family.prefixes)) {
+  for (const std::string_view prefix : text::split_words(family.prefixes)) {
     prefix_ = prefix;
     if (find(Role::token_embedding, "weight")) return;
   }
@@ -279,7 +280,7 @@ TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
 
 std::vector<std::string> TensorNames::names(Role role, std::size_t layer, std::size_t expert) const {
   std::vector<std::string> all;
-  for (const std::string_view word : text::words_in(names_->of(role))) {
+  for (const std::string_view word : text::split_words(names_->of(role))) {
     std::string name = (is_of_head(role) ? "" : prefix_) + std::string(word) + ".";
     for (const auto& [sign, number] : {std::pair{'#', layer}, {'@', expert}})
       if (const std::size_t at = name.find(sign); at != name.npos)
@@ -307,33 +308,33 @@ std::string TensorNames::require(Role role, const char* ending, std::size_t laye
               ", there is none");
 }
 
-Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
+Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t max_cached_bytes)
     : file_(std::move(file)),
       architecture_(std::move(architecture)),
       family_(&formats::checkpoints::whole_family_named(architecture_.family)),
       names_(file_, *family_) {
-  kept_.most = keep_at_most;
+  cache_.max_bytes = max_cached_bytes;
   const bool has_dense = names_.find(Role::head_dense, "weight").has_value();
   predicts_ = *family_->names.of(Role::head_dense) ? has_dense : true;
   check_shapes();
 }
 
-std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Means& means) const {
+std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const CallContext& context) const {
   {
-    const std::scoped_lock lock(kept_.mutex);
-    if (const auto found = kept_.layers.find(index); found != kept_.layers.end()) return found->second;
+    const std::scoped_lock lock(cache_.mutex);
+    if (const auto found = cache_.layers.find(index); found != cache_.layers.end()) return found->second;
   }
-  auto read = std::make_shared<const LayerWeights>(read_layer(index, means));
-  const std::scoped_lock lock(kept_.mutex);
-  if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes) && !kept_.layers.contains(index)) {
-    kept_.bytes += bytes;
-    kept_.layers.emplace(index, read);
+  auto read = std::make_shared<const LayerWeights>(read_layer(index, context));
+  const std::scoped_lock lock(cache_.mutex);
+  if (const std::uint64_t bytes = bytes_in(*read); fits_cache(bytes) && !cache_.layers.contains(index)) {
+    cache_.bytes += bytes;
+    cache_.layers.emplace(index, read);
   }
   return read;
 }
 
-bool Weights::may_keep(std::uint64_t bytes) const {
-  return bytes <= kept_.most - std::min(kept_.most, kept_.bytes);
+bool Weights::fits_cache(std::uint64_t bytes) const {
+  return bytes <= cache_.max_bytes - std::min(cache_.max_bytes, cache_.bytes);
 }
 
 std::size_t Weights::d_embedding() const {
@@ -346,27 +347,28 @@ bool Weights::has_wide_positions() const {
   return *names_.of(Role::output_projection);
 }
 
-bool Weights::has_narrow_embeddings() const {
+bool Weights::has_embedding_projection() const {
   return names_.find(Role::embedding_projection, "weight").has_value();
 }
 
 /// Returns embeddings in the width of the residual stream.
-Rows Weights::widened(Rows embeddings, const Means& means) const {
-  if (!has_narrow_embeddings()) return embeddings;
-  const auto projection = kept_or_read(kept_.embedding_projection, kept_.mutex,
-                                       [&] { return read_affine({Role::embedding_projection}, 0, means); });
-  return projected(embeddings, *projection, means.pool);
+Rows Weights::project_embeddings(Rows embeddings, const CallContext& context) const {
+  if (!has_embedding_projection()) return embeddings;
+  const auto projection = read_cached(cache_.embedding_projection, cache_.mutex,
+                                      [&] { return read_affine({Role::embedding_projection}, 0, context); });
+  return project(embeddings, *projection, context.pool);
 }
 
-Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
-  const Token& progress = means.progress;
+Rows Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
+                    const CallContext& context) const {
+  const StopToken& progress = context.progress;
   std::size_t width = d_embedding();
   Rows result(ids.size(), width);
   const std::string tokens = names_.require(Role::token_embedding, "weight");
   std::shared_ptr<const Matrix> kept;
-  if (predicts_ && tokens == prediction_tensor()) {
-    const std::scoped_lock lock(kept_.mutex);
-    kept = kept_.prediction;
+  if (predicts_ && tokens == unembedding_tensor()) {
+    const std::scoped_lock lock(cache_.mutex);
+    kept = cache_.unembedding;
   }
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (kept)
@@ -376,7 +378,8 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
   if (const auto by = static_cast<float>(architecture_.embedding_factor); by != 1)
     for (std::size_t i = 0; i < ids.size(); ++i)
       std::transform(result.row(i), result.row(i) + width, result.row(i), [by](float x) { return x * by; });
-  if (has_wide_positions()) result = widened(std::move(result), means), width = architecture_.sizes.d_model;
+  if (has_wide_positions())
+    result = project_embeddings(std::move(result), context), width = architecture_.sizes.d_model;
   const auto add = [&](Role role, auto row_of) {
     const auto name = names_.find(role, "weight");
     if (!name) return;
@@ -388,73 +391,74 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
   add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
   const auto rows = position_rows(architecture_, ids, first);
   add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
-  const auto norm = kept_or_read(kept_.embedding_norm, kept_.mutex,
-                                 [&] { return read_norm(Role::embedding_norm, 0, progress); });
-  if (!norm->is_empty()) result = normed(result, *norm, architecture_.norm, means.pool);
-  return has_wide_positions() ? std::move(result) : widened(std::move(result), means);
+  const auto norm = read_cached(cache_.embedding_norm, cache_.mutex,
+                                [&] { return read_norm(Role::embedding_norm, 0, progress); });
+  if (!norm->is_empty()) result = apply_norm(result, *norm, architecture_.norm, context.pool);
+  return has_wide_positions() ? std::move(result) : project_embeddings(std::move(result), context);
 }
 
-std::shared_ptr<const Head> Weights::head(const Means& means) const {
-  return kept_or_read(kept_.head, kept_.mutex, [&] {
-    Head head;
-    head.final_norm = read_norm(Role::final_norm, 0, means.progress);
-    head.projection = read_affine({Role::output_projection}, 0, means);
-    head.dense = read_affine({Role::head_dense}, 0, means);
-    head.norm = read_norm(Role::head_norm, 0, means.progress);
-    if (const auto name = prediction_bias()) head.bias = read_vector(file_, *name, means.progress);
+std::shared_ptr<const PredictionHead> Weights::head(const CallContext& context) const {
+  return read_cached(cache_.head, cache_.mutex, [&] {
+    PredictionHead head;
+    head.final_norm = read_norm(Role::final_norm, 0, context.progress);
+    head.projection = read_affine({Role::output_projection}, 0, context);
+    head.dense = read_affine({Role::head_dense}, 0, context);
+    head.norm = read_norm(Role::head_norm, 0, context.progress);
+    if (const auto name = unembedding_bias()) head.bias = read_vector(file_, *name, context.progress);
     return head;
   });
 }
 
-std::string Weights::prediction_tensor() const {
-  if (!architecture_.tied)
+std::string Weights::unembedding_tensor() const {
+  if (!architecture_.has_tied_embeddings)
     if (const auto name = names_.find(Role::head, "weight")) return *name;
   return names_.require(Role::token_embedding, "weight");
 }
 
-std::optional<std::string> Weights::prediction_bias() const {
+std::optional<std::string> Weights::unembedding_bias() const {
   // Prefers the bias of the unembedding if it has its own tensor, else that of the prediction head.
-  const bool is_own = !architecture_.tied && names_.find(Role::head, "weight");
+  const bool is_own = !architecture_.has_tied_embeddings && names_.find(Role::head, "weight");
   const auto first = names_.find(is_own ? Role::head : Role::head_bias, "bias");
   return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
 }
 
-void Weights::for_each_prediction_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
-                                       const Means& means) const {
-  if (const auto kept = kept_prediction(means)) return use(0, *kept);
-  const TensorRows tensor(file_, prediction_tensor());
+void Weights::for_each_unembedding_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
+                                        const CallContext& context) const {
+  if (const auto kept = cached_unembedding(context)) return use(0, *kept);
+  const TensorRows tensor(file_, unembedding_tensor());
   for (std::size_t first = 0; first < tensor.n_rows(); first += outputs_at_once) {
     const std::size_t count = std::min(outputs_at_once, tensor.n_rows() - first);
-    use(first, matrix_of_rows({tensor}, rows_from(first, count), means));
+    use(first, matrix_of_rows({tensor}, rows_from(first, count), context));
   }
 }
 
-std::shared_ptr<const Matrix> Weights::kept_prediction(const Means& means) const {
-  const TensorRows tensor(file_, prediction_tensor());
+std::shared_ptr<const Matrix> Weights::cached_unembedding(const CallContext& context) const {
+  const TensorRows tensor(file_, unembedding_tensor());
   const std::uint64_t bytes = tensor.n_rows() * tensor.bytes_of_row();
   {
-    const std::scoped_lock lock(kept_.mutex);
-    if (kept_.prediction || !may_keep(bytes)) return kept_.prediction;
+    const std::scoped_lock lock(cache_.mutex);
+    if (cache_.unembedding || !fits_cache(bytes)) return cache_.unembedding;
   }
-  auto read = std::make_shared<const Matrix>(matrix_of_rows({tensor}, rows_from(0, tensor.n_rows()), means));
-  const std::scoped_lock lock(kept_.mutex);
-  if (kept_.prediction) return kept_.prediction;
-  kept_.bytes += bytes;
-  return kept_.prediction = read;
+  auto read =
+      std::make_shared<const Matrix>(matrix_of_rows({tensor}, rows_from(0, tensor.n_rows()), context));
+  const std::scoped_lock lock(cache_.mutex);
+  if (cache_.unembedding) return cache_.unembedding;
+  cache_.bytes += bytes;
+  return cache_.unembedding = read;
 }
 
 /// Returns whether a norm has neither weight nor bias.
-bool Weights::has_bare_norm(Role role) const {
-  return family_->bare_norms &&
+bool Weights::has_parameterless_norm(Role role) const {
+  return family_->norms_without_parameters &&
          (role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm);
 }
 
-NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progress) const {
+NormWeights Weights::read_norm(Role role, std::size_t layer, const StopToken& progress) const {
   NormWeights norm;
-  if (has_bare_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
-  const bool is_for_each = names_.has_one_of_each(role);
+  if (has_parameterless_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
+  const bool is_per_head = names_.has_tensor_per_index(role);
   const Sizes& sizes = architecture_.sizes;
-  const std::size_t n_tensors = !is_for_each ? 1 : role == Role::query_norm ? sizes.n_heads : sizes.kv_heads;
+  const std::size_t n_tensors = !is_per_head ? 1 : role == Role::query_norm ? sizes.n_heads : sizes.kv_heads;
   for (std::size_t head = 0; head < n_tensors; ++head)
     if (const auto name = names_.find(role, "weight", layer, head)) {
       const std::size_t n_rows = TensorRows(file_, *name).n_rows();
@@ -470,12 +474,12 @@ NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progre
 
 /// Reads the weights of roles as one matrix, its outputs in the order of the roles or in another; a missing
 /// bias becomes zeros where another role has one.
-Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
+Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const CallContext& context,
                             const std::vector<std::size_t>& order, std::size_t expert) const {
   const bool in_by_out = family_->in_by_out && !names_.is_gguf();
   Affine affine;
   std::vector<TensorRows> tensors;
-  std::vector<OutputOf> outputs;
+  std::vector<OutputRow> outputs;
   std::vector<float> bias;
   bool has_bias = false;
   for (const Role role : roles) {
@@ -491,7 +495,7 @@ Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, c
                       begin = has_all_experts ? expert * n : 0;
     for (std::size_t row = begin; row < begin + n; ++row) outputs.push_back({tensors.size() - 1, row});
     const std::vector<float> part =
-        of_bias ? read_vector(file_, *of_bias, means.progress) : std::vector<float>(n);
+        of_bias ? read_vector(file_, *of_bias, context.progress) : std::vector<float>(n);
     bias.insert(bias.end(), part.begin(), part.end());
     has_bias = has_bias || of_bias;
   }
@@ -500,50 +504,51 @@ Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, c
   if (std::ranges::any_of(tensors, is_other))
     for (TensorRows& tensor : tensors) tensor.widen();
   if (!order.empty()) {
-    const std::vector<OutputOf> rows = outputs;
+    const std::vector<OutputRow> rows = outputs;
     const std::vector<float> numbers = bias;
     for (std::size_t k = 0; k < order.size(); ++k) outputs[k] = rows[order[k]], bias[k] = numbers[order[k]];
   }
   affine.weight =
-      in_by_out ? matrix_of_columns(tensors.front(), means) : matrix_of_rows(tensors, outputs, means);
+      in_by_out ? matrix_of_columns(tensors.front(), context) : matrix_of_rows(tensors, outputs, context);
   if (has_bias) affine.bias = std::move(bias), affine.bias.resize(affine.weight.n_panels() * panel_width);
   return affine;
 }
 
-Affine Weights::read_projections(std::size_t layer, const Means& means) const {
+Affine Weights::read_projections(std::size_t layer, const CallContext& context) const {
   using namespace formats::checkpoints;
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d_queries = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
   std::vector<std::size_t> order;
   if (names_.find(Role::fused, "weight", layer)) {
-    if (family_->fused != Fused::side_by_side && !names_.is_gguf())
+    if (family_->fused != FusedLayout::concatenated && !names_.is_gguf())
       for (std::size_t part = 0; part < 3; ++part)
         for (const auto column :
              fused_columns(part, {sizes.d_head, sizes.kv_heads}, sizes.n_heads, family_->fused))
           order.push_back(column);
-    return read_affine({Role::fused}, layer, means, order);
+    return read_affine({Role::fused}, layer, context, order);
   }
-  if (names_.is_gguf() && architecture_.has_neighbours)
-    order = halves_of_neighbours(d_queries + d_keys, d_queries + 2 * d_keys, sizes.d_head);
-  return read_affine({Role::query, Role::key, Role::value}, layer, means, order);
+  if (names_.is_gguf() && architecture_.has_adjacent_pairs)
+    order = deinterleaved_order(d_queries + d_keys, d_queries + 2 * d_keys, sizes.d_head);
+  return read_affine({Role::query, Role::key, Role::value}, layer, context, order);
 }
 
-LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
+LayerWeights Weights::read_layer(std::size_t index, const CallContext& context) const {
   LayerWeights layer;
-  layer.attention_norm = read_norm(Role::attention_norm, index, means.progress);
-  layer.queries_keys_values = read_projections(index, means);
-  layer.query_norm = read_norm(Role::query_norm, index, means.progress);
-  layer.key_norm = read_norm(Role::key_norm, index, means.progress);
-  layer.output = read_affine({Role::output}, index, means);
-  layer.attention_output_norm = read_norm(Role::attention_output_norm, index, means.progress);
-  layer.mlp_norm = read_norm(Role::mlp_norm, index, means.progress);
-  layer.mlp.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, means)
-                                         : read_affine({Role::up}, index, means);
-  layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, means.progress);
-  layer.mlp.down = read_affine({Role::down}, index, means);
-  if (const auto name = names_.find(Role::activation_numbers, "alpha_p", index)) {
+  layer.attention_norm = read_norm(Role::attention_norm, index, context.progress);
+  layer.queries_keys_values = read_projections(index, context);
+  layer.query_norm = read_norm(Role::query_norm, index, context.progress);
+  layer.key_norm = read_norm(Role::key_norm, index, context.progress);
+  layer.output = read_affine({Role::output}, index, context);
+  layer.attention_output_norm = read_norm(Role::attention_output_norm, index, context.progress);
+  layer.mlp_norm = read_norm(Role::mlp_norm, index, context.progress);
+  layer.mlp.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, context)
+                                         : read_affine({Role::up}, index, context);
+  layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, context.progress);
+  layer.mlp.down = read_affine({Role::down}, index, context);
+  if (const auto name = names_.find(Role::activation_parameters, "alpha_p", index)) {
     const auto number = [&](const char* ending) {
-      return read_vector(file_, names_.require(Role::activation_numbers, ending, index), means.progress)[0];
+      return read_vector(file_, names_.require(Role::activation_parameters, ending, index),
+                         context.progress)[0];
     };
     const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
     const float beta = number("beta");
@@ -552,14 +557,14 @@ LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
   }
   if (architecture_.experts.n == 0 || index < architecture_.experts.first_layer) return layer;
   if (const auto name = names_.find(Role::router_correction, "e_score_correction_bias", index))
-    layer.router_correction = read_vector(file_, *name, means.progress);
-  layer.router = read_affine({Role::router}, index, means);
+    layer.router_correction = read_vector(file_, *name, context.progress);
+  layer.router = read_affine({Role::router}, index, context);
   for (std::size_t expert = 0; expert < architecture_.experts.n; ++expert)
-    layer.experts.push_back({read_affine({Role::expert_gate, Role::expert_up}, index, means, {}, expert),
-                             read_affine({Role::expert_down}, index, means, {}, expert)});
-  layer.shared = {read_affine({Role::shared_gate, Role::shared_up}, index, means),
-                  read_affine({Role::shared_down}, index, means)};
-  layer.shared_switch = read_affine({Role::shared_switch}, index, means);
+    layer.experts.push_back({read_affine({Role::expert_gate, Role::expert_up}, index, context, {}, expert),
+                             read_affine({Role::expert_down}, index, context, {}, expert)});
+  layer.shared = {read_affine({Role::shared_gate, Role::shared_up}, index, context),
+                  read_affine({Role::shared_down}, index, context)};
+  layer.shared_expert_gate = read_affine({Role::shared_expert_gate}, index, context);
   return layer;
 }
 
@@ -574,7 +579,7 @@ void Weights::check_shapes() const {
   if (const auto segments = names_.find(Role::segment_embedding, "weight"))
     check.rows(*segments, 1, d_embedding());
   check.norm_if_any(Role::embedding_norm, 0, d_embedding());
-  if (d_embedding() != s.d_model || has_narrow_embeddings())
+  if (d_embedding() != s.d_model || has_embedding_projection())
     check.weight(Role::embedding_projection, 0, d_embedding(), s.d_model);
   if (*names_.of(Role::output_projection) && d_embedding() != s.d_model)
     check.weight(Role::output_projection, 0, s.d_model, d_embedding());
@@ -591,7 +596,7 @@ void Weights::check_shapes() const {
     for (const Role role : {Role::shared_gate, Role::shared_up})
       shapes.weight(role, l, s.d_model, experts.d_shared);
     shapes.weight(Role::shared_down, l, experts.d_shared, s.d_model);
-    if (*names_.of(Role::shared_switch)) shapes.weight(Role::shared_switch, l, s.d_model, 1);
+    if (*names_.of(Role::shared_expert_gate)) shapes.weight(Role::shared_expert_gate, l, s.d_model, 1);
   };
   const auto check_numbers = [&](Role role, const char* ending, std::size_t l, std::size_t n) {
     const auto name = names_.find(role, ending, l);
@@ -619,7 +624,7 @@ void Weights::check_shapes() const {
       check.weight(Role::key, l, s.d_model, d_keys);
       check.weight(Role::value, l, s.d_model, d_keys);
     }
-    check.norms_of_heads(l, s, *family_, architecture_.norm.kind);
+    check.qk_norms(l, s, *family_, architecture_.norm.kind);
     check.weight(Role::output, l, d_queries, s.d_model);
     if (!architecture_.mlp.parallel || names_.find(Role::mlp_norm, "weight", l))
       norm_of_layer(Role::mlp_norm, l);
@@ -634,18 +639,18 @@ void Weights::check_shapes() const {
     check.weight(Role::down, l, s.d_hidden, s.d_model);
     if (architecture_.mlp.activation == formats::checkpoints::Activation::xielu)
       for (const char* ending : {"alpha_p", "alpha_n", "beta", "eps"}) {
-        names_.require(Role::activation_numbers, ending, l);
-        check_numbers(Role::activation_numbers, ending, l, 1);
+        names_.require(Role::activation_parameters, ending, l);
+        check_numbers(Role::activation_parameters, ending, l, 1);
       }
   }
-  const bool norms_after = architecture_.norm.place == formats::checkpoints::NormPlace::after;
-  if (*names_.of(Role::final_norm) && !norms_after) check.norm(Role::final_norm, 0, s.d_model);
+  const bool is_post_norm = architecture_.norm.place == formats::checkpoints::NormPlace::after;
+  if (*names_.of(Role::final_norm) && !is_post_norm) check.norm(Role::final_norm, 0, s.d_model);
   if (!predicts_) return;
   if (*family_->names.of(Role::head_dense)) {
     check.weight(Role::head_dense, 0, s.d_model, d_embedding());
     check.norm(Role::head_norm, 0, d_embedding());
   }
-  check.rows(prediction_tensor(), s.n_vocabulary, d_embedding());
+  check.rows(unembedding_tensor(), s.n_vocabulary, d_embedding());
   for (const Role role : {Role::head_bias, Role::head}) check.bias_if_any(role, s.n_vocabulary);
 }
 
@@ -662,7 +667,7 @@ std::vector<std::string> Weights::tensors_between(Role first, Role last, std::si
 }
 
 std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
-  return tensors_between(Role::attention_norm, Role::activation_numbers, layer);
+  return tensors_between(Role::attention_norm, Role::activation_parameters, layer);
 }
 
 std::vector<std::string> Weights::tensors_of_embeddings() const {
@@ -671,8 +676,8 @@ std::vector<std::string> Weights::tensors_of_embeddings() const {
 
 std::vector<std::string> Weights::tensors_of_prediction() const {
   std::vector<std::string> names = tensors_between(Role::final_norm, Role::head_norm, 0);
-  names.push_back(prediction_tensor());
-  if (const auto bias = prediction_bias()) names.push_back(*bias);
+  names.push_back(unembedding_tensor());
+  if (const auto bias = unembedding_bias()) names.push_back(*bias);
   return names;
 }
 

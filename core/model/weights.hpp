@@ -20,7 +20,7 @@ namespace core::transformer {
 /// Reads rows first … first + count − 1 of a tensor [rows, columns] as float32. A tensor of one axis is one
 /// row. Throws core::Error as TensorFile::read() does.
 Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
-               const Token& progress);
+               const StopToken& progress);
 
 /// x·weight + bias.
 struct Affine {
@@ -60,12 +60,12 @@ struct LayerWeights {
   Affine router;                         ///< of a mixture of experts, or empty
   std::vector<float> router_correction;  ///< see Role
   std::vector<MlpWeights> experts;
-  MlpWeights shared;     ///< the expert of all tokens, or empty
-  Affine shared_switch;  ///< its sigmoid multiplies the output of `shared`; or empty
+  MlpWeights shared;          ///< the expert of all tokens, or empty
+  Affine shared_expert_gate;  ///< its sigmoid multiplies the output of `shared`; or empty
 };
 
 /// The parts between the last layer and the unembedding.
-struct Head {
+struct PredictionHead {
   NormWeights final_norm;  ///< or empty
   Affine projection;       ///< to the width of the embeddings, or empty
   Affine dense;            ///< of BERT's kind, or empty, followed by `norm`
@@ -90,7 +90,7 @@ class TensorNames {
   /// Returns the names of a role in its family, separated by spaces, or "".
   const char* of(Role role) const { return names_->of(role); }
   /// Returns whether a layer has a tensor of a role for each expert or each head.
-  bool has_one_of_each(Role role) const {
+  bool has_tensor_per_index(Role role) const {
     return std::string_view(of(role)).find('@') != std::string_view::npos;
   }
   bool is_gguf() const { return is_gguf_; }
@@ -100,7 +100,7 @@ class TensorNames {
   std::vector<std::string> names(Role role, std::size_t layer, std::size_t expert) const;
 
   const formats::TensorFile* file_;
-  const formats::checkpoints::Names* names_;
+  const formats::checkpoints::RoleNames* names_;
   std::string prefix_;
   bool is_gguf_;
 };
@@ -108,31 +108,31 @@ class TensorNames {
 /// The numbers of a model, read from its file on first use. Safe between threads.
 ///
 /// Matrices in float32, float16, bfloat16 and Q8_0 keep their encoding, others become float32; the rest is
-/// float32. Tensors stay in memory while together they take at most keep_at_most bytes.
+/// float32. Tensors stay in memory while together they take at most max_cached_bytes bytes.
 class Weights {
  public:
   /// Finds every tensor and compares its shape with the architecture; reads no numbers.
   ///
   /// Throws core::Error, "FILE: TENSOR: …", when one is missing or has another shape.
-  Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most);
+  Weights(formats::TensorFile file, Architecture architecture, std::uint64_t max_cached_bytes);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
   /// Throws core::Error when the file cannot be read, as TensorFile::read() does.
-  std::shared_ptr<const LayerWeights> layer(std::size_t index, const Means& means) const;
+  std::shared_ptr<const LayerWeights> layer(std::size_t index, const CallContext& context) const;
   /// Returns token embeddings plus segment and position embeddings, for positions from `first` on, after the
   /// embedding norm and in the width of the residual stream, n_tokens × d_model.
-  Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
-  std::shared_ptr<const Head> head(const Means& means) const;
+  Rows embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
+  std::shared_ptr<const PredictionHead> head(const CallContext& context) const;
   /// Calls use(first, part) with the unembedding, d_model × n_vocabulary: all outputs at once, or parts of
   /// them in order, `first` being the first output of a part.
-  void for_each_prediction_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
-                                const Means& means) const;
+  void for_each_unembedding_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
+                                 const CallContext& context) const;
 
   /// Returns whether the file has everything needed to predict tokens.
   bool predicts() const { return predicts_; }
   /// Returns whether embeddings are projected, as always when not as wide as the residual stream.
-  bool has_narrow_embeddings() const;
+  bool has_embedding_projection() const;
   const formats::TensorFile& file() const { return file_; }
   /// Returns the names of the tensors that a layer is read from.
   std::vector<std::string> tensors_of(std::size_t layer) const;
@@ -142,37 +142,37 @@ class Weights {
 
  private:
   /// The tensors in memory, and how many bytes they take.
-  struct Kept {
+  struct Cache {
     std::mutex mutex;
-    std::uint64_t bytes = 0, most = 0;
+    std::uint64_t bytes = 0, max_bytes = 0;
     std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
-    std::shared_ptr<const Matrix> prediction;
+    std::shared_ptr<const Matrix> unembedding;
     std::shared_ptr<const NormWeights> embedding_norm;
     std::shared_ptr<const Affine> embedding_projection;
-    std::shared_ptr<const Head> head;
+    std::shared_ptr<const PredictionHead> head;
   };
-  std::string prediction_tensor() const;
-  std::optional<std::string> prediction_bias() const;
+  std::string unembedding_tensor() const;
+  std::optional<std::string> unembedding_bias() const;
   std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
   void check_shapes() const;
-  std::shared_ptr<const Matrix> kept_prediction(const Means& means) const;
-  bool may_keep(std::uint64_t bytes) const;
-  LayerWeights read_layer(std::size_t index, const Means& means) const;
-  NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
+  std::shared_ptr<const Matrix> cached_unembedding(const CallContext& context) const;
+  bool fits_cache(std::uint64_t bytes) const;
+  LayerWeights read_layer(std::size_t index, const CallContext& context) const;
+  NormWeights read_norm(Role role, std::size_t layer, const StopToken& progress) const;
   std::size_t d_embedding() const;
   bool has_wide_positions() const;
-  Rows widened(Rows embeddings, const Means& means) const;
-  bool has_bare_norm(Role role) const;
-  Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
+  Rows project_embeddings(Rows embeddings, const CallContext& context) const;
+  bool has_parameterless_norm(Role role) const;
+  Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const CallContext& context,
                      const std::vector<std::size_t>& order = {}, std::size_t expert = 0) const;
-  Affine read_projections(std::size_t layer, const Means& means) const;
+  Affine read_projections(std::size_t layer, const CallContext& context) const;
 
   formats::TensorFile file_;
   Architecture architecture_;
   const Family* family_;
   TensorNames names_;
   bool predicts_ = false;
-  mutable Kept kept_;
+  mutable Cache cache_;
 };
 
 }  // namespace core::transformer

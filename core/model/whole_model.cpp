@@ -62,7 +62,7 @@ HeadRoles roles_of(const arma::fmat& weights, const std::vector<std::size_t>& id
           same.if_any(),    induction.if_any(), entropy.value()};
 }
 
-arma::mat pooled(const arma::mat& numbers, std::size_t block) {
+arma::mat max_pool(const arma::mat& numbers, std::size_t block) {
   if (block == 1) return numbers;
   const auto blocks = [block](std::size_t n) { return (n + block - 1) / block; };
   arma::mat result(blocks(numbers.n_rows), blocks(numbers.n_cols), arma::fill::zeros);
@@ -74,17 +74,17 @@ arma::mat pooled(const arma::mat& numbers, std::size_t block) {
   return result;
 }
 
-double Contributions::sum() const {
+double LogitAttributions::sum() const {
   double all = embedding + constant;
   for (const auto& layer : heads) all = std::accumulate(layer.begin(), layer.end(), all);
-  all = std::accumulate(besides.begin(), besides.end(), all);
+  all = std::accumulate(output_biases.begin(), output_biases.end(), all);
   return std::accumulate(mlps.begin(), mlps.end(), all);
 }
 
 std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& ids,
                                               const std::vector<Edit>& edits, std::size_t n_more,
                                               const Sampling& sampling, random::Generator& generator,
-                                              const Means& means) const {
+                                              const CallContext& context) const {
   const Description& of = description();
   const std::string place = of.path.string() + ": ";
   const std::size_t n_context = of.sizes.n_context;
@@ -95,8 +95,8 @@ std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& id
   if (!of.causal) throw Error(place + "this model is bidirectional, so it cannot continue a text");
   std::vector<std::size_t> all = ids, made;
   for (PassRef pass; made.size() < n_more;) {
-    pass = run(all, edits, means);
-    made.push_back(sampled(next(*pass, all.size() - 1, means), of.n_tokens, sampling, generator));
+    pass = run(all, edits, context);
+    made.push_back(sample_token(next(*pass, all.size() - 1, context), of.n_tokens, sampling, generator));
     all.push_back(made.back());
   }
   return made;
@@ -107,7 +107,7 @@ std::vector<std::string> token_names(const WholeModel& model,
   std::vector<std::string> names;
   for (const tokenizers::TextToken& token : tokens) {
     const VocabularyToken of = model.token(token.id);
-    names.push_back(printable(token.is_put_in ? of.piece : of.bytes));
+    names.push_back(printable(token.is_inserted ? of.piece : of.bytes));
   }
   return names;
 }
@@ -136,7 +136,7 @@ void require_tokens(const Description& model, const std::vector<std::size_t>& id
 
 attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
-                             const std::vector<std::size_t>& heads_off, const Token& progress) {
+                             const std::vector<std::size_t>& heads_off, const StopToken& progress) {
   require_layer(model, layer);
   attention::Model result = model.parameters(layer, &pass, progress);
   result.sequences = {{tokens, arma::mat(tokens.size(), 0)}};
@@ -147,16 +147,16 @@ attention::Model layer_model(const WholeModel& model, const Pass& pass, std::siz
   return result;
 }
 
-Places find_places(const WholeModel& model, const std::vector<std::size_t>& ids) {
+PredictedPositions find_predicted_positions(const WholeModel& model, const std::vector<std::size_t>& ids) {
   const Description& of = model.description();
   if (of.causal) return {{{ids.size(), ids.size() - 1}}};
   if (!of.mask_token) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be predicted"};
-  Places places;
+  PredictedPositions places;
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] == *of.mask_token) places.all.push_back({i, i});
   if (places.all.empty())
-    places.why_none = "this model is bidirectional: expected a text with " +
-                      model.token(*of.mask_token).piece + " where a word is to be predicted";
+    places.no_prediction_reason = "this model is bidirectional: expected a text with " +
+                                  model.token(*of.mask_token).piece + " where a word is to be predicted";
   return places;
 }
 
@@ -183,8 +183,8 @@ double Probabilities::of(std::size_t token) const {
   return std::exp((logits_[token] - largest_) / temperature_) / sum_;
 }
 
-std::size_t sampled(const arma::frowvec& logits, std::size_t n_tokens, const Sampling& sampling,
-                    random::Generator& generator) {
+std::size_t sample_token(const arma::frowvec& logits, std::size_t n_tokens, const Sampling& sampling,
+                         random::Generator& generator) {
   if (sampling.temperature == 0) return top_tokens(logits, 1, n_tokens).front().id;
   auto scores = top_tokens(logits, sampling.top == 0 ? n_tokens : std::min(sampling.top, n_tokens), n_tokens);
   // Relative to the best logit, so that no temperature makes a number overflow.

@@ -29,11 +29,11 @@ struct Description {
   std::string family;
   Sizes sizes;
   bool causal = true;
-  std::string layer_input = {};    ///< input of attention: "LayerNorm(residual)"; "" if unknown
-  std::string why_no_prediction;   ///< for a model without an unembedding, else ""
-  bool has_contributions = false;  ///< logits are sums of the outputs of heads and MLPs
-  bool reads_text = true;          ///< if false, a text is token IDs separated by spaces
-  std::size_t n_tokens = 0;        ///< in its tokenizer; rows of the unembedding beyond it are padding
+  std::string layer_input = {};         ///< input of attention: "LayerNorm(residual)"; "" if unknown
+  std::string no_prediction_reason;     ///< for a model without an unembedding, else ""
+  bool has_logit_attributions = false;  ///< logits are sums of the outputs of heads and MLPs
+  bool reads_text = true;               ///< if false, a text is token IDs separated by spaces
+  std::size_t n_tokens = 0;             ///< in its tokenizer; rows of the unembedding beyond it are padding
   std::optional<std::size_t> mask_token = {};
   double n_parameters = 0;
 };
@@ -46,7 +46,7 @@ struct VocabularyToken {
 };
 
 /// An ablated head: its context vectors count as zero.
-struct HeadOff {
+struct AblatedHead {
   std::size_t layer = 0, head = 0;
 };
 /// Attention output of a layer, computed elsewhere, n_tokens × d_model. Any other edit takes this form.
@@ -55,12 +55,12 @@ struct SetOutput {
   std::shared_ptr<const arma::fmat> output;
 };
 /// A change of the computation. Edits are the same when they ablate the same head or share the output.
-using Edit = std::variant<HeadOff, SetOutput>;
+using Edit = std::variant<AblatedHead, SetOutput>;
 
 /// The thread pool and the progress of a call; progress counts layers.
-struct Means {
+struct CallContext {
   ThreadPool& pool;
-  const Token& progress;
+  const StopToken& progress;
 };
 
 /// The computation of a model on a text, kept while this object lives.
@@ -68,7 +68,7 @@ class Pass {
  public:
   virtual ~Pass() = default;
   /// Returns the identity of the computation of a layer; passes that reuse a computation share it.
-  virtual std::shared_ptr<const void> computed(std::size_t layer) const = 0;
+  virtual std::shared_ptr<const void> computation_id(std::size_t layer) const = 0;
   /// Returns a number that changes with the model's parameters, as those of an attached model may change.
   virtual std::uint64_t state() const { return 0; }
   std::vector<std::size_t> ids;
@@ -107,13 +107,13 @@ struct LayerHeads {
 };
 
 /// Returns the largest number of each block.
-arma::mat pooled(const arma::mat& numbers, std::size_t block);
+arma::mat max_pool(const arma::mat& numbers, std::size_t block);
 
 /// Direct logit attribution: a logit as the sum of the direct effects of all parts of the model, with the
 /// scale of the last norm held fixed. Source: Elhage et al. 2021.
-struct Contributions {
+struct LogitAttributions {
   std::vector<std::vector<double>> heads;  ///< [layer][head]
-  std::vector<double> besides;             ///< [layer]: of attention but of no head: the output bias
+  std::vector<double> output_biases;       ///< [layer]: of attention but of no head: the output bias
   std::vector<double> mlps;                ///< [layer]
   double embedding = 0;                    ///< of the token and its position
   double constant = 0;                     ///< of biases after the last layer
@@ -121,21 +121,21 @@ struct Contributions {
 };
 
 /// The norm before attention, for one number: (stream − mean) / divisor · factor + bias.
-struct NormOfNumber {
+struct ElementNorm {
   double mean = 0;  ///< 0 for RMSNorm
   double divisor = 1, factor = 1, bias = 0;
 };
 
 /// One number of the residual stream on its way through a layer, in the float32 of the pass.
-struct StreamNumber {
-  double entering = 0;               ///< before the layer
-  double input = 0;                  ///< of attention
-  double attention = 0;              ///< added by attention
-  double mlp = 0;                    ///< added by the MLP
-  double leaving = 0;                ///< after the layer
-  std::optional<NormOfNumber> norm;  ///< from entering to input; empty where they are the same
+struct ResidualElement {
+  double entering = 0;              ///< before the layer
+  double input = 0;                 ///< of attention
+  double attention = 0;             ///< added by attention
+  double mlp = 0;                   ///< added by the MLP
+  double leaving = 0;               ///< after the layer
+  std::optional<ElementNorm> norm;  ///< from entering to input; empty where they are the same
   /// "" where leaving is entering + attention + mlp; else why not, and attention and mlp mean nothing.
-  std::string why_no_sum = {};
+  std::string no_sum_reason = {};
 };
 
 /// How the next token is chosen.
@@ -163,38 +163,40 @@ class WholeModel {
   /// Reuses equal computations of kept passes: layers before the first different edit, or, in a causal model,
   /// the tokens of a pass with the same edits. Throws core::Error when there are no tokens or too many, one
   /// is not in the vocabulary, or numbers become non-finite, with the place.
-  virtual PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const Means& means,
+  virtual PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+                      const CallContext& context,
                       std::size_t n_layers = static_cast<std::size_t>(-1)) const = 0;
 
   /// Returns the input of attention of a layer, n_tokens × d_model; the pass must have read all layers before
   /// it.
-  virtual arma::fmat input(const Pass& pass, std::size_t layer, const Token& progress = {}) const = 0;
+  virtual arma::fmat input(const Pass& pass, std::size_t layer, const StopToken& progress = {}) const = 0;
   /// Returns attention of a layer as a model without a text: projections, heads, mask and positions. An
   /// attached model needs the pass. Where projections are unknown the model has given stages.
   virtual attention::Model parameters(std::size_t layer, const Pass* pass,
-                                      const Token& progress = {}) const = 0;
+                                      const StopToken& progress = {}) const = 0;
   /// Returns why a layer from parameters() cannot be edited, or "".
-  virtual std::string why_not_editable(std::size_t) const { return ""; }
+  virtual std::string not_editable_reason(std::size_t) const { return ""; }
   /// Returns the heads of a layer whose output no edit replaced, in blocks of `block` rows and columns; row:
   /// see LayerHeads::added.
   virtual LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
-                          const Means& means) const = 0;
+                          const CallContext& context) const = 0;
   /// Returns the logits of all tokens after a row, 1 × n_vocabulary. Throws core::Error when the model has no
   /// unembedding, or a finite row gives non-finite logits.
-  virtual arma::frowvec next(const Pass& pass, std::size_t row, const Means& means) const = 0;
+  virtual arma::frowvec next(const Pass& pass, std::size_t row, const CallContext& context) const = 0;
   /// Returns the logit lens: next() as if the model ended after each of its layers, n_layers × n_vocabulary;
   /// the last row is next(). Source: nostalgebraist 2020.
-  virtual arma::fmat lens(const Pass& pass, std::size_t row, const Means& means) const = 0;
+  virtual arma::fmat lens(const Pass& pass, std::size_t row, const CallContext& context) const = 0;
   /// Returns the parts of the logit of a token after a row, of a model that has contributions; added: [layer]
   /// LayerHeads::added.
-  virtual Contributions contributions(const Pass& pass, std::size_t row, std::size_t token,
-                                      const std::vector<arma::fmat>& added, const Means& means) const = 0;
-  virtual StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
-                              const Means& means) const = 0;
+  virtual LogitAttributions logit_attributions(const Pass& pass, std::size_t row, std::size_t token,
+                                               const std::vector<arma::fmat>& added,
+                                               const CallContext& context) const = 0;
+  virtual ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                                 const CallContext& context) const = 0;
   /// Continues a text by n_more tokens. Throws core::Error when the model is not causal, or takes fewer.
   std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
                                     std::size_t n_more, const Sampling& sampling,
-                                    random::Generator& generator, const Means& means) const;
+                                    random::Generator& generator, const CallContext& context) const;
 };
 using ModelRef = std::shared_ptr<const WholeModel>;
 
@@ -214,18 +216,18 @@ void require_tokens(const Description& model, const std::vector<std::size_t>& id
 /// results differ from the pass only by rounding.
 attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
-                             const std::vector<std::size_t>& heads_off, const Token& progress = {});
+                             const std::vector<std::size_t>& heads_off, const StopToken& progress = {});
 
 /// A position whose token is predicted, and the row that predicts it.
 struct Place {
   std::size_t position, row;
 };
 /// The position after the last token, or, in a bidirectional model, those of the mask tokens.
-struct Places {
+struct PredictedPositions {
   std::vector<Place> all = {};
-  std::string why_none = {};
+  std::string no_prediction_reason = {};
 };
-Places find_places(const WholeModel& model, const std::vector<std::size_t>& ids);
+PredictedPositions find_predicted_positions(const WholeModel& model, const std::vector<std::size_t>& ids);
 
 /// A token and its logit; its probability among all tokens of the model.
 struct TokenScore {
@@ -248,7 +250,7 @@ class Probabilities {
 };
 
 /// Samples one of the first n_tokens.
-std::size_t sampled(const arma::frowvec& logits, std::size_t n_tokens, const Sampling& sampling,
-                    random::Generator& generator);
+std::size_t sample_token(const arma::frowvec& logits, std::size_t n_tokens, const Sampling& sampling,
+                         random::Generator& generator);
 
 }  // namespace core::transformer

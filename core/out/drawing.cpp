@@ -39,7 +39,7 @@ constexpr std::array<short, 95> sans_widths{
 /// Removes and returns the first character, or the bytes of an invalid one, of a non-empty text.
 std::string_view next_character(std::string_view& text) {
   std::size_t end = 1;
-  while (end < text.size() && !text::starts_character(text[end])) ++end;
+  while (end < text.size() && !text::is_character_start(text[end])) ++end;
   const std::string_view character = text.substr(0, end);
   text.remove_prefix(end);
   return character;
@@ -80,9 +80,9 @@ std::string shortened(const std::string& text, double size, double room) {
   return text.substr(0, fits) + "…";
 }
 
-std::string drawable(std::string_view token) {
+std::string token_label(std::string_view token) {
   std::string text;
-  for (const char32_t c : text::repaired_characters(token)) {
+  for (const char32_t c : text::decode_utf8_lossy(token)) {
     if (c == U'\n')
       text += "↵";
     else if (c == U'\t')
@@ -97,7 +97,7 @@ std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color) 
   std::vector<Run> runs;
   for (const text::FormulaPiece& piece : text::formula_pieces(formula)) {
     Run run{std::string(piece.text), size, color};
-    if (piece.subscript) run.size = subscript_size * size, run.lowered = subscript_drop * size;
+    if (piece.subscript) run.size = subscript_size * size, run.baseline_drop = subscript_drop * size;
     runs.push_back(run);
   }
   return runs;
@@ -110,11 +110,11 @@ std::size_t label_step(double cell, double room) {
   return step;
 }
 
-std::string end_text(double value, bool whole_alone) {
+std::string end_text(double value, bool omit_decimals) {
   const double size = std::abs(value);
   if (size == 0) return "0";
   if (size >= 1e5 || size < 1e-4) return text::scientific(value);
-  if (whole_alone && value == std::floor(value)) return text::fixed(value, 0);
+  if (omit_decimals && value == std::floor(value)) return text::fixed(value, 0);
   return text::fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 4);
 }
 
@@ -197,37 +197,37 @@ void set_color(cairo_t* c, Rgb color) {
 }
 
 /// Replaces invalid characters: cairo rejects the whole picture because of a single one.
-std::string accepted(const std::string& words) {
+std::string sanitized_text(const std::string& words) {
   std::string text;
-  for (const char32_t c : text::repaired_characters(words))
+  for (const char32_t c : text::decode_utf8_lossy(words))
     text::append_character(text, text::is_noncharacter(c) || c == 0 ? U'\uFFFD' : c);
   return text;
 }
 
 /// Font family for each character that DejaVu lacks; "" if no installed font has it.
-using Families = std::map<char32_t, std::string>;
+using FallbackFonts = std::map<char32_t, std::string>;
 
 /// Returns the families for a figure's characters beyond European languages, which DejaVu covers.
-Families families_of(const DisplayList& figure) {
-  constexpr char32_t first_looked_for = 0x0590;
+FallbackFonts find_fallback_fonts(const DisplayList& figure) {
+  constexpr char32_t first_checked = 0x0590;
   std::set<char32_t> characters;
   for (const Item& item : figure.items)
     if (const auto* text = std::get_if<Text>(&item))
       for (const Run& run : text->runs)
-        for (const char32_t c : text::repaired_characters(run.text))
-          if (c >= first_looked_for) characters.insert(c);
-  Families families;
-  if (characters.empty()) return families;
-  for (const char32_t c : characters) families[c] = "";
-  for (const fonts::Font& font : fonts::fonts_with(sans_family, characters))
-    for (const char32_t c : font.characters) families[c] = font.family;
-  std::erase_if(families, [](const auto& each) { return each.second == sans_family; });
-  return families;
+        for (const char32_t c : text::decode_utf8_lossy(run.text))
+          if (c >= first_checked) characters.insert(c);
+  FallbackFonts fallback_fonts;
+  if (characters.empty()) return fallback_fonts;
+  for (const char32_t c : characters) fallback_fonts[c] = "";
+  for (const fonts::Font& font : fonts::find_covering_fonts(sans_family, characters))
+    for (const char32_t c : font.characters) fallback_fonts[c] = font.family;
+  std::erase_if(fallback_fonts, [](const auto& each) { return each.second == sans_family; });
+  return fallback_fonts;
 }
 
-struct Painter {
+struct CairoPainter {
   cairo_t* c;
-  const Families& families;
+  const FallbackFonts& fallback_fonts;
 
   void operator()(const Box& box) const {
     set_color(c, box.fill);
@@ -296,7 +296,7 @@ struct Painter {
     for (const Run& run : text.runs) width += run.before + draw_run(run, 0, false);
     cairo_save(c);
     cairo_translate(c, text.at.x, text.at.y);
-    if (text.upwards) cairo_rotate(c, -std::acos(-1.0) / 2);
+    if (text.is_rotated) cairo_rotate(c, -std::acos(-1.0) / 2);
     double x = text.anchor == Anchor::start ? 0 : text.anchor == Anchor::middle ? -width / 2 : -width;
     for (const Run& run : text.runs) {
       x += run.before;
@@ -308,26 +308,26 @@ struct Painter {
 
  private:
   /// Draws a run from x on, or only measures it; returns its width.
-  double draw_run(const Run& run, double x, bool draws) const {
+  double draw_run(const Run& run, double x, bool is_drawing) const {
     const double from = x;
-    std::string left = accepted(run.text);
+    std::string left = sanitized_text(run.text);
     while (!left.empty()) {
-      const std::size_t size = same_font(left);
+      const std::size_t size = same_font_length(left);
       const std::string part = left.substr(0, size);
       left.erase(0, size);
-      const auto other = families.find(text::first_character(part)->value);
-      if (other != families.end() && other->second.empty()) {
-        x += draw_number(other->first, run, x, draws);
+      const auto other = fallback_fonts.find(text::first_character(part)->value);
+      if (other != fallback_fonts.end() && other->second.empty()) {
+        x += draw_missing_glyph(other->first, run, x, is_drawing);
         continue;
       }
-      choose_font(other != families.end() ? other->second.c_str()
-                  : run.mono              ? mono_family
-                                          : sans_family,
+      choose_font(other != fallback_fonts.end() ? other->second.c_str()
+                  : run.mono                    ? mono_family
+                                                : sans_family,
                   run.size);
       cairo_text_extents_t extents;
       cairo_text_extents(c, part.c_str(), &extents);
-      if (draws) {
-        cairo_move_to(c, x, run.lowered);
+      if (is_drawing) {
+        cairo_move_to(c, x, run.baseline_drop);
         cairo_show_text(c, part.c_str());
       }
       x += extents.x_advance;
@@ -336,12 +336,12 @@ struct Painter {
   }
 
   /// Returns how many bytes at the start one font can draw; a single character if no font has it.
-  std::size_t same_font(const std::string& words) const {
+  std::size_t same_font_length(const std::string& words) const {
     std::size_t size = 0;
     std::optional<std::string> family;
     for (std::string_view rest = words; const auto character = text::first_character(rest);) {
-      const auto other = families.find(character->value);
-      const std::string wanted = other == families.end() ? sans_family : other->second;
+      const auto other = fallback_fonts.find(character->value);
+      const std::string wanted = other == fallback_fonts.end() ? sans_family : other->second;
       if (family && (*family != wanted || wanted.empty())) break;
       family = wanted;
       size += character->size;
@@ -356,10 +356,10 @@ struct Painter {
   }
 
   /// Draws a box with the code point of a character that no font has, in two lines; returns its width.
-  double draw_number(char32_t character, const Run& run, double x, bool draws) const {
-    if (!draws) return run.size;
+  double draw_missing_glyph(char32_t character, const Run& run, double x, bool is_drawing) const {
+    if (!is_drawing) return run.size;
     const std::string digits = text::hexadecimal(character, character > 0xffff ? 6 : 4);
-    const double line = run.size * 0.42, top = run.lowered - run.size * 0.8;
+    const double line = run.size * 0.42, top = run.baseline_drop - run.size * 0.8;
     cairo_rectangle(c, x + run.size * 0.05, top, run.size * 0.9, run.size * 0.95);
     cairo_set_line_width(c, run.size * 0.04);
     cairo_stroke(c);
@@ -384,11 +384,11 @@ void draw_on(cairo_surface_t* surface, const DisplayList& figure, double scale) 
   cairo_font_options_set_hint_style(fonts.get(), CAIRO_HINT_STYLE_NONE);
   cairo_font_options_set_hint_metrics(fonts.get(), CAIRO_HINT_METRICS_OFF);
   cairo_set_font_options(c.get(), fonts.get());
-  set_color(c.get(), figure.ground);
+  set_color(c.get(), figure.background);
   cairo_paint(c.get());
   cairo_scale(c.get(), scale, scale);
-  const Families families = families_of(figure);
-  for (const Item& item : figure.items) std::visit(Painter{c.get(), families}, item);
+  const FallbackFonts fallback_fonts = find_fallback_fonts(figure);
+  for (const Item& item : figure.items) std::visit(CairoPainter{c.get(), fallback_fonts}, item);
   require(cairo_status(c.get()), "the figure cannot be drawn");
 }
 
@@ -398,12 +398,12 @@ constexpr double max_pixels = 200e6;
 
 std::set<char32_t> missing_characters(const DisplayList& figure) {
   std::set<char32_t> missing;
-  for (const auto& [character, family] : families_of(figure))
+  for (const auto& [character, family] : find_fallback_fonts(figure))
     if (family.empty()) missing.insert(character);
   return missing;
 }
 
-std::string png_of(const DisplayList& figure, double scale) {
+std::string render_png(const DisplayList& figure, double scale) {
   if (!(scale >= 0.1 && scale <= 16))
     throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
   const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
@@ -423,7 +423,7 @@ constexpr double longest_side = 14400;  // limit of PDF readers, in points
 
 }  // namespace
 
-std::string pdf_of(const DisplayList& figure) {
+std::string render_pdf(const DisplayList& figure) {
   const double width = figure.width * points_per_pixel, height = figure.height * points_per_pixel;
   if (width > longest_side || height > longest_side)
     throw Error("the figure is too large for a page of PDF: expected at most 19200 pixels in each direction");
@@ -469,7 +469,7 @@ std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + value + "\"";
 }
 
-std::string place(const Area& a) {
+std::string rect_attributes(const Area& a) {
   return attribute("x", number(a.x)) + attribute("y", number(a.y)) + attribute("width", number(a.width)) +
          attribute("height", number(a.height));
 }
@@ -478,10 +478,12 @@ std::string fill(Rgb color) {
   return attribute("fill", "#" + hex(color));
 }
 
-struct Writer {
+struct SvgWriter {
   std::string& text;
 
-  void operator()(const Box& box) const { text += "<rect" + place(box.area) + fill(box.fill) + "/>\n"; }
+  void operator()(const Box& box) const {
+    text += "<rect" + rect_attributes(box.area) + fill(box.fill) + "/>\n";
+  }
 
   void operator()(const Hatch& hatch) const {
     std::string path;
@@ -509,7 +511,8 @@ struct Writer {
   }
 
   void operator()(const Image& image) const {
-    text += "<image" + place(image.area) + " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\"" +
+    text += "<image" + rect_attributes(image.area) +
+            " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\"" +
             " style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64," +
             base64(png_bytes(image.rows, image.columns, image.pixels)) + "\"/>\n";
   }
@@ -518,26 +521,27 @@ struct Writer {
     constexpr std::array anchors{"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
     text += "<text" + attribute("x", number(t.at.x)) + attribute("y", number(t.at.y)) +
             anchors[static_cast<std::size_t>(t.anchor)];
-    if (t.upwards)
+    if (t.is_rotated)
       text += attribute("transform", "rotate(-90 " + number(t.at.x) + " " + number(t.at.y) + ")");
     if (t.runs.size() == 1) {
-      text += look(t.runs.front()) + ">" + xml_escaped(t.runs.front().text);
+      text += font_attributes(t.runs.front()) + ">" + xml_escaped(t.runs.front().text);
     } else {
       text += ">";
-      double lowered = 0;
+      double baseline_drop = 0;
       for (const Run& run : t.runs) {
-        text += "<tspan" + look(run);
+        text += "<tspan" + font_attributes(run);
         if (run.before > 0) text += attribute("dx", number(run.before));
-        if (run.lowered != lowered) text += attribute("dy", number(run.lowered - lowered));
+        if (run.baseline_drop != baseline_drop)
+          text += attribute("dy", number(run.baseline_drop - baseline_drop));
         text += ">" + xml_escaped(run.text) + "</tspan>";
-        lowered = run.lowered;
+        baseline_drop = run.baseline_drop;
       }
     }
     text += "</text>\n";
   }
 
  private:
-  static std::string look(const Run& run) {
+  static std::string font_attributes(const Run& run) {
     return attribute("font-size", number(run.size)) + fill(run.color) + (run.mono ? " class=\"m\"" : "");
   }
 };
@@ -559,7 +563,7 @@ std::string patterns(const DisplayList& figure) {
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char32_t c : text::repaired_characters(text)) {
+  for (const char32_t c : text::decode_utf8_lossy(text)) {
     const bool known = c >= 0x20 ? c != 0xFFFE && c != 0xFFFF : c == '\t' || c == '\n' || c == '\r';
     switch (c) {
       case '&':
@@ -581,7 +585,7 @@ std::string xml_escaped(std::string_view text) {
   return escaped;
 }
 
-std::string svg_text(const DisplayList& figure) {
+std::string render_svg(const DisplayList& figure) {
   const std::string width = number(figure.width), height = number(figure.height);
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -592,8 +596,9 @@ std::string svg_text(const DisplayList& figure) {
   text += "<title>" + xml_escaped(figure.title) + "</title>\n";
   text += "<defs>\n<style>.m { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace }</style>\n" +
           patterns(figure) + "</defs>\n";
-  text += "<rect" + attribute("width", width) + attribute("height", height) + fill(figure.ground) + "/>\n";
-  for (const Item& item : figure.items) std::visit(Writer{text}, item);
+  text +=
+      "<rect" + attribute("width", width) + attribute("height", height) + fill(figure.background) + "/>\n";
+  for (const Item& item : figure.items) std::visit(SvgWriter{text}, item);
   return text + "</svg>\n";
 }
 

@@ -62,8 +62,8 @@ struct Run {
   double size = 14;  ///< em size of the font
   Rgb color;
   bool mono = false;
-  double lowered = 0;  ///< offset below the baseline
-  double before = 0;   ///< space before it
+  double baseline_drop = 0;  ///< offset below the baseline
+  double before = 0;         ///< space before it
 };
 
 enum class Anchor { start, middle, end };
@@ -73,14 +73,14 @@ struct Text {
   Point at;  ///< on the baseline, at the anchor
   Anchor anchor = Anchor::start;
   std::vector<Run> runs;
-  bool upwards = false;  ///< rotated by 90° counterclockwise around `at`
+  bool is_rotated = false;  ///< rotated by 90° counterclockwise around `at`
 };
 
 using Item = std::variant<Box, Hatch, Lines, Triangles, Image, Text>;
 
 struct DisplayList {
   double width = 0, height = 0;
-  Rgb ground;
+  Rgb background;
   std::string title;  ///< one-line description
   std::vector<Item> items;
 };
@@ -93,7 +93,7 @@ double text_width(const std::vector<Run>& runs);
 std::string shortened(const std::string& text, double size, double room);
 
 /// Replaces line feeds, tabs and other control characters of a token by visible signs.
-std::string drawable(std::string_view token);
+std::string token_label(std::string_view token);
 
 /// Returns a formula as runs: "W_q" is a W with a subscript q.
 std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color);
@@ -101,8 +101,8 @@ std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color);
 /// Returns the interval of labels, in cells, such that each has room: 1, 2, 4, 8, …
 std::size_t label_step(double cell, double room);
 
-/// Returns the label of a color bar's end; whole numbers without decimals if whole_alone.
-std::string end_text(double value, bool whole_alone);
+/// Returns the label of a color bar's end; whole numbers without decimals if omit_decimals.
+std::string end_text(double value, bool omit_decimals);
 
 /// Adds the items of another figure to this one, moved by `by`; the size does not change.
 void append(DisplayList& figure, const DisplayList& part, Point by);
@@ -118,17 +118,17 @@ std::set<char32_t> missing_characters(const DisplayList& figure);
 ///
 /// Throws core::Error when the scale is not between 0.1 and 16, or the image would have more than 200 million
 /// pixels, or more than 32000 in one direction.
-std::string png_of(const DisplayList& figure, double scale);
+std::string render_png(const DisplayList& figure, double scale);
 
 /// Returns a figure as a PDF file of one page with the size of the figure: a pixel is 1/96 inch.
 ///
 /// Text can be selected. Throws core::Error when the figure is too large or cannot be drawn.
-std::string pdf_of(const DisplayList& figure);
+std::string render_pdf(const DisplayList& figure);
 
 /// Returns a figure as SVG 1.1: text can be selected, large grids of cells are embedded PNGs.
 ///
 /// The same figure gives the same bytes. Characters that XML does not allow become U+FFFD.
-std::string svg_text(const DisplayList& figure);
+std::string render_svg(const DisplayList& figure);
 
 /// Escapes text for XML, between tags or in a quoted attribute; invalid UTF-8 becomes U+FFFD.
 std::string xml_escaped(std::string_view text);

@@ -18,16 +18,16 @@ using attention::StageInfo;
 using attention::Trace;
 
 /// One matrix of an export and its file name.
-struct File {
+struct ExportFile {
   std::size_t sequence;
   const StageInfo* stage;
   std::size_t head;
   std::filesystem::path name;
 };
 
-std::vector<File> files_of(const Model& model, const ExportOptions& options) {
-  const std::vector<const StageInfo*> wanted = wanted_stages(model, options.stages);
-  std::vector<File> files;
+std::vector<ExportFile> files_of(const Model& model, const ExportOptions& options) {
+  const std::vector<const StageInfo*> wanted = select_stages(model, options.stages);
+  std::vector<ExportFile> files;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
     for (const StageInfo* stage : wanted)
@@ -40,17 +40,17 @@ std::vector<File> files_of(const Model& model, const ExportOptions& options) {
 /// Returns the bytes of the only matrix of an export to a single file.
 std::string single_matrix(const Model& model, const std::filesystem::path& path,
                           const ExportOptions& options) {
-  const std::vector<File> files = files_of(model, options);
+  const std::vector<ExportFile> files = files_of(model, options);
   if (files.size() != 1)
     throw Error(path.string() + ": expected a directory for " + std::to_string(files.size()) +
                 " matrices; a ." + options.format->name + " file holds one");
   const Trace trace = attention::attend(model, 0);
-  return options.format->bytes(labelled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
+  return options.format->bytes(labeled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
 }
 
 }  // namespace
 
-std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vector<std::string>& names) {
+std::vector<const StageInfo*> select_stages(const Model& model, const std::vector<std::string>& names) {
   std::vector<const StageInfo*> present;
   for (const StageInfo& stage : attention::stages())
     if (stage.present(model)) present.push_back(&stage);
@@ -67,8 +67,8 @@ std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vecto
   return wanted;
 }
 
-LabelledMatrix labelled_stage(const Model& model, const Trace& trace, const StageInfo& stage,
-                              std::size_t head, std::size_t sequence) {
+LabeledMatrix labeled_stage(const Model& model, const Trace& trace, const StageInfo& stage, std::size_t head,
+                            std::size_t sequence) {
   const arma::mat& numbers = trace.at(stage.stage, head);
   const attention::Sequence& of = model.sequences.at(sequence);
   return {numbers, row_tokens(stage, of),
@@ -82,22 +82,22 @@ std::string stage_file_name(const StageInfo& stage, std::size_t head, const Matr
 
 std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
                                                  const ExportOptions& options) {
-  const std::vector<File> files = files_of(model, options);
+  const std::vector<ExportFile> files = files_of(model, options);
   system::Staging staging(directory);
   std::optional<Trace> trace;
   for (const auto& [sequence, stage, head, name] : files) {
     if (!trace || trace->sequence != sequence) trace = attention::attend(model, sequence);
     const std::string bytes =
-        options.format->bytes(labelled_stage(model, *trace, *stage, head, sequence), options.labels);
+        options.format->bytes(labeled_stage(model, *trace, *stage, head, sequence), options.labels);
     if (options.progress) options.progress->add(bytes.size());
     staging.add(name, bytes);
   }
-  return staging.keep();
+  return staging.commit();
 }
 
-std::vector<std::filesystem::path> export_names(const Model& model, const ExportOptions& options) {
+std::vector<std::filesystem::path> export_paths(const Model& model, const ExportOptions& options) {
   std::vector<std::filesystem::path> names;
-  for (const File& file : files_of(model, options)) names.push_back(file.name);
+  for (const ExportFile& file : files_of(model, options)) names.push_back(file.name);
   return names;
 }
 
@@ -114,7 +114,7 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
     return write(is_directory ? path / "attention.npz" : path,
                  npz_bytes(model, options.stages, options.progress));
   if (!is_directory &&
-      (system::own_descriptor(path) || path.extension() == std::string(".") + options.format->name))
+      (system::descriptor_from_path(path) || path.extension() == std::string(".") + options.format->name))
     return write(path, single_matrix(model, path, options));
   return export_stages(model, path, options);
 }

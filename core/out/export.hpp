@@ -17,7 +17,7 @@ struct ExportOptions {
   std::vector<std::string> stages = {};  ///< stage names; empty means all stages of the model
   const MatrixFormat* format = &matrix_formats().front();
   bool labels = true;  ///< token and column names, in formats that have them
-  const Token* progress =
+  const StopToken* progress =
       nullptr;           ///< counts bytes; if canceled, core::Stopped is thrown and nothing is written
   bool archive = false;  ///< all matrices in one .npz file, regardless of format
 };
@@ -25,14 +25,14 @@ struct ExportOptions {
 /// Returns the stages with these names, each once; without names, all stages of the model.
 ///
 /// Throws core::Error when a name is unknown or the model lacks the stage.
-std::vector<const attention::StageInfo*> wanted_stages(const attention::Model& model,
+std::vector<const attention::StageInfo*> select_stages(const attention::Model& model,
                                                        const std::vector<std::string>& names);
 
 /// Returns one stage of a trace with labels: tokens for the rows, tokens or indices from 0 for the columns.
 ///
 /// head is used for per-head stages only; sequence is the one that the trace was computed from.
-LabelledMatrix labelled_stage(const attention::Model& model, const attention::Trace& trace,
-                              const attention::StageInfo& stage, std::size_t head, std::size_t sequence);
+LabeledMatrix labeled_stage(const attention::Model& model, const attention::Trace& trace,
+                            const attention::StageInfo& stage, std::size_t head, std::size_t sequence);
 
 /// Returns "embeddings.csv", or "weights.head0.csv" for a per-head stage.
 std::string stage_file_name(const attention::StageInfo& stage, std::size_t head, const MatrixFormat& format);
@@ -47,7 +47,7 @@ std::vector<std::filesystem::path> export_stages(const attention::Model& model,
                                                  const ExportOptions& options = {});
 
 /// Returns the files that export_stages() writes, relative to its directory, in the order of writing.
-std::vector<std::filesystem::path> export_names(const attention::Model& model, const ExportOptions& options);
+std::vector<std::filesystem::path> export_paths(const attention::Model& model, const ExportOptions& options);
 
 /// Writes stages to a file or a directory, and returns the files: an archive to the file `path`, or to
 /// attention.npz in the directory; a single matrix to the file, if the path has the format's extension and is

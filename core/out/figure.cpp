@@ -23,17 +23,17 @@ using attention::Model;
 using attention::Stage;
 using attention::StageInfo;
 using attention::Trace;
-using color::CellLook;
+using color::CellStyle;
 using color::Palette;
 using std::to_string;
 namespace mark = color::mark;
 
 /// Limit of the cell size.
-enum class Room { one_map, several_maps };
+enum class CellSizeLimit { single_map, several_maps };
 
 /// One matrix to be drawn as a heatmap.
-struct Map {
-  formats::LabelledMatrix matrix;
+struct Heatmap {
+  formats::LabeledMatrix matrix;
   std::vector<Run> title;  ///< above the map
   color::Shading shading = {};
   const arma::mat* visible = nullptr;  ///< same size as the numbers: 0 = masked, or nullptr
@@ -43,13 +43,13 @@ struct Map {
   bool plain_one = false;    ///< an exact one is written "1"
   bool numbers = true;       ///< in cells that are large enough
   bool bar = true;           ///< a color bar below
-  Room room = Room::one_map;
+  CellSizeLimit room = CellSizeLimit::single_map;
 };
 
 /// A heatmap with its title, labels, numbers, marks and color bar; picture is the area of its cells.
-struct MapFigure {
+struct HeatmapFigure {
   DisplayList list;
-  Area picture;
+  Area cells_area;
   unsigned marks = 0;                             ///< marks of all cells: a sum of color::mark
   std::size_t block_rows = 1, block_columns = 1;  ///< cells per pixel
   double unit = 1;                                ///< factor of the numbers in the cells
@@ -57,90 +57,94 @@ struct MapFigure {
 
 /// Cells of a map, or blocks of them, as they are drawn.
 struct Grid {
-  Area picture;
+  Area cells_area;
   std::size_t rows = 0, columns = 0;  ///< drawn cells
   std::size_t block_rows = 1, block_columns = 1;
   double cell_width = 0, cell_height = 0;
-  bool separate = true;         ///< cells are separate boxes, one pixel apart
-  std::vector<CellLook> looks;  ///< rows × columns
+  bool separate = true;          ///< cells are separate boxes, one pixel apart
+  std::vector<CellStyle> looks;  ///< rows × columns
 
-  const CellLook& look(std::size_t row, std::size_t column) const { return looks[row * columns + column]; }
+  const CellStyle& cell_style(std::size_t row, std::size_t column) const {
+    return looks[row * columns + column];
+  }
   Area cell(std::size_t row, std::size_t column) const {
     const double gap = separate ? 1 : 0;
-    return {picture.x + static_cast<double>(column) * cell_width,
-            picture.y + static_cast<double>(row) * cell_height, cell_width - gap, cell_height - gap};
+    return {cells_area.x + static_cast<double>(column) * cell_width,
+            cells_area.y + static_cast<double>(row) * cell_height, cell_width - gap, cell_height - gap};
   }
 };
 
 /// Content of the legend of some maps: marks, pooling and units.
-struct Notes {
+struct LegendContent {
   unsigned marks = 0;
   bool by_hand = false;
   std::size_t block_rows = 1, block_columns = 1;
-  std::set<std::string> pooled_as;  ///< shown number of several cells: "largest"
-  std::set<double> units;           ///< of the numbers in cells, including 1
+  std::set<std::string> pooling_label;  ///< shown number of several cells: "largest"
+  std::set<double> units;               ///< of the numbers in cells, including 1
   bool logarithmic = false;
 
-  void add(const MapFigure& figure, const Map& map) {
+  void add(const HeatmapFigure& figure, const Heatmap& map) {
     marks |= figure.marks;
     by_hand |= !map.by_hand.empty();
     block_rows = std::max(block_rows, figure.block_rows),
     block_columns = std::max(block_columns, figure.block_columns);
-    if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(color::pooled_as(map.shading.map));
+    if (figure.block_rows * figure.block_columns > 1)
+      pooling_label.insert(color::pooling_label(map.shading.map));
     units.insert(figure.unit);
     logarithmic |= map.shading.least > 0;
   }
 };
 
 constexpr double title_height = 26, index_size = 12, row_size = 13, column_size = 12;
-constexpr double widest_row_name = 130, longest_column_name = 96, bar_gap = 10;
-constexpr std::size_t most_boxes = 1024, most_boxes_of_several = 400;
+constexpr double max_row_name_width = 130, max_column_name_width = 96, bar_gap = 10;
+constexpr std::size_t max_boxes = 1024, max_boxes_per_map = 400;
 
 /// Returns the cell size for count cells, in whole pixels.
-double pitch(std::size_t count, Room room, bool tall) {
-  struct Step {
+double pitch(std::size_t count, CellSizeLimit room, bool tall) {
+  struct CellSize {
     std::size_t count;
     double wide, high;
   };
-  constexpr Step one[]{{8, 56, 34}, {12, 48, 30}, {16, 42, 26}, {24, 34, 22}, {32, 20, 20}};
-  constexpr Step several[]{{8, 48, 27}, {12, 38, 24}, {16, 34, 22}, {24, 16, 16}};
-  const std::span<const Step> steps = room == Room::one_map ? std::span<const Step>(one) : several;
-  for (const Step& step : steps)
+  constexpr CellSize one[]{{8, 56, 34}, {12, 48, 30}, {16, 42, 26}, {24, 34, 22}, {32, 20, 20}};
+  constexpr CellSize several[]{{8, 48, 27}, {12, 38, 24}, {16, 34, 22}, {24, 16, 16}};
+  const std::span<const CellSize> steps =
+      room == CellSizeLimit::single_map ? std::span<const CellSize>(one) : several;
+  for (const CellSize& step : steps)
     if (count <= step.count) return tall ? step.high : step.wide;
-  const double side = room == Room::one_map ? 640 : 380;
+  const double side = room == CellSizeLimit::single_map ? 640 : 380;
   return std::max(1.0, std::floor(side / static_cast<double>(count)));
 }
 
-std::size_t block(std::size_t count, Room room) {
-  const std::size_t most = room == Room::one_map ? 640 : 380;
+std::size_t block_size(std::size_t count, CellSizeLimit room) {
+  const std::size_t most = room == CellSizeLimit::single_map ? 640 : 380;
   return (count + most - 1) / most;
 }
 
 /// Returns for each block whether any number is not 0.
-std::vector<double> flags(const arma::mat* m, color::Blocks rows, color::Blocks columns) {
+std::vector<double> flags(const arma::mat* m, color::BlockRange rows, color::BlockRange columns) {
   return m ? color::pooled(color::ColorMap::weights, *m, rows, columns) : std::vector<double>{};
 }
 
-Grid grid_of(const Map& map) {
+Grid grid_of(const Heatmap& map) {
   const arma::mat& numbers = map.matrix.numbers;
   Grid g;
-  g.block_rows = block(numbers.n_rows, map.room), g.block_columns = block(numbers.n_cols, map.room);
+  g.block_rows = block_size(numbers.n_rows, map.room), g.block_columns = block_size(numbers.n_cols, map.room);
   g.rows = (numbers.n_rows + g.block_rows - 1) / g.block_rows;
   g.columns = (numbers.n_cols + g.block_columns - 1) / g.block_columns;
   g.cell_width = pitch(g.columns, map.room, false), g.cell_height = pitch(g.rows, map.room, true);
   if (map.tokens_above && g.columns > 24)
     g.cell_width = g.cell_height = std::min(g.cell_width, g.cell_height);
-  const std::size_t boxes = map.room == Room::one_map ? most_boxes : most_boxes_of_several;
+  const std::size_t boxes = map.room == CellSizeLimit::single_map ? max_boxes : max_boxes_per_map;
   g.separate = g.cell_width >= 8 && g.cell_height >= 8 && g.rows * g.columns <= boxes;
-  g.picture = {0, 0, static_cast<double>(g.columns) * g.cell_width,
-               static_cast<double>(g.rows) * g.cell_height};
-  const color::Blocks rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
+  g.cells_area = {0, 0, static_cast<double>(g.columns) * g.cell_width,
+                  static_cast<double>(g.rows) * g.cell_height};
+  const color::BlockRange rows{0, g.rows, g.block_rows}, columns{0, g.columns, g.block_columns};
   const std::vector<double> shown = color::pooled(map.shading.map, numbers, rows, columns);
   const std::vector<double> visible = flags(map.visible, rows, columns),
                             kept = flags(map.kept, rows, columns);
   for (std::size_t k = 0; k < shown.size(); ++k)
-    g.looks.push_back(color::look(map.shading, shown[k], !visible.empty() && visible[k] == 0,
-                                  !kept.empty() && kept[k] == 0));
+    g.looks.push_back(color::cell_style(map.shading, shown[k], !visible.empty() && visible[k] == 0,
+                                        !kept.empty() && kept[k] == 0));
   return g;
 }
 
@@ -149,8 +153,8 @@ void add_text(DisplayList& list, Point at, Anchor anchor, const std::string& wor
   list.items.emplace_back(Text{at, anchor, {{words, size, ink, mono}}});
 }
 
-constexpr double smallest_mark = 5;  // in pixels; smaller cells have no × or cut corner
-constexpr double number_size = 13, smallest_number_cell_width = 26, smallest_number_cell_height = 15;
+constexpr double min_marked_cell = 5;  // in pixels; smaller cells have no × or cut corner
+constexpr double number_size = 13, min_number_cell_width = 26, min_number_cell_height = 15;
 
 /// Marks by color, so that a thousand hatched cells are one item.
 struct Marks {
@@ -176,7 +180,7 @@ void add_hatch(Hatch& hatch, Area area, bool joined) {
   hatch.areas.push_back(area);
 }
 
-void cross_dropped(Lines& lines, const Area& a) {
+void add_dropped_cross(Lines& lines, const Area& a) {
   const Point middle{a.x + std::floor(a.width / 2), a.y + std::floor(a.height / 2)};
   if (std::min(a.width, a.height) < 14) {  // too small for a cross: half of one
     const double r = std::min(a.width, a.height) / 2;
@@ -193,58 +197,60 @@ Triangles cut_corner(const Area& a, bool above, Rgb ink) {
   return {{{Point{right - side, y}, Point{right, y}, Point{right, inner}}}, ink};
 }
 
-void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& look, Rgb ground,
+void add_marks(Marks& all, const Grid& grid, const Area& area, const CellStyle& cell_style, Rgb background,
                const Palette& p) {
-  const Rgb ink = color::readable_on(ground);
-  if (look.marks & mark::not_a_number) {
+  const Rgb ink = color::readable_on(background);
+  if (cell_style.marks & mark::not_a_number) {
     all.nans.color = p.status.bad;
     all.nans.ends.push_back({Point{area.x, area.y}, Point{area.x + area.width, area.y + area.height}});
     all.nans.ends.push_back({Point{area.x, area.y + area.height}, Point{area.x + area.width, area.y}});
     return;
   }
-  const bool hatched = look.marks & (mark::hidden | mark::minus_infinity);
+  const bool hatched = cell_style.marks & (mark::masked | mark::minus_infinity);
   if (hatched) {
-    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, ground, 0.18f);
+    const Rgb line =
+        cell_style.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, background, 0.18f);
     Hatch& hatch = all.hatches[key(line)];
     hatch.line = line;
     add_hatch(hatch, area, !grid.separate);
   }
-  if (std::min(area.width, area.height) < smallest_mark) return;
-  if (look.marks & mark::dropped) {
+  if (std::min(area.width, area.height) < min_marked_cell) return;
+  if (cell_style.marks & mark::dropped) {
     const bool small = std::min(area.width, area.height) < 14;
-    const Rgb line = small ? color::mix(ink, ground, 0.45f) : ink;
+    const Rgb line = small ? color::mix(ink, background, 0.45f) : ink;
     Lines& cross = all.crosses[key(line)];
     cross.color = line, cross.thickness = small ? 0.8 : 1.5;
-    cross_dropped(cross, area);
+    add_dropped_cross(cross, area);
   }
-  if (look.marks & (mark::above | mark::below))
-    all.corners.push_back(cut_corner(area, look.marks & mark::above, ink));
+  if (cell_style.marks & (mark::above | mark::below))
+    all.corners.push_back(cut_corner(area, cell_style.marks & mark::above, ink));
 }
 
 /// Returns the color of a cell without its marks.
-Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
-  if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
+Rgb cell_color(const Heatmap& map, const CellStyle& cell_style, const Palette& palette) {
+  if (cell_style.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.background;
   const color::Shading& s = map.shading;
-  const double place =
-      look.marks & mark::dropped ? color::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
+  const double place = cell_style.marks & mark::dropped
+                           ? color::position_in_range(s.map, s.low, s.high, 0, s.least)
+                           : cell_style.place;
   return color::color_at(s.map, palette.dark, place);
 }
 
 /// Draws the colors and marks of all cells.
-void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
-  Image image{grid.picture, grid.rows, grid.columns, {}};
+void draw_cells(DisplayList& list, const Heatmap& map, const Grid& grid, const Palette& palette) {
+  Image image{grid.cells_area, grid.rows, grid.columns, {}};
   Marks marks;
   for (std::size_t i = 0; i < grid.rows; ++i)
     for (std::size_t j = 0; j < grid.columns; ++j) {
-      const CellLook& look = grid.look(i, j);
-      Rgb ground = ground_of(map, look, palette);
-      add_marks(marks, grid, grid.cell(i, j), look, ground, palette);
+      const CellStyle& cell_style = grid.cell_style(i, j);
+      Rgb background = cell_color(map, cell_style, palette);
+      add_marks(marks, grid, grid.cell(i, j), cell_style, background, palette);
       if (grid.separate) {
-        list.items.emplace_back(Box{grid.cell(i, j), ground});
+        list.items.emplace_back(Box{grid.cell(i, j), background});
       } else {
-        if (look.marks & mark::not_a_number)
-          ground = palette.status.bad;  // a cross would be too small to see
-        image.pixels.push_back(ground);
+        if (cell_style.marks & mark::not_a_number)
+          background = palette.status.bad;  // a cross would be too small to see
+        image.pixels.push_back(background);
       }
     }
   if (!grid.separate) list.items.emplace_back(std::move(image));
@@ -261,11 +267,10 @@ void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palet
 }
 
 /// Draws the numbers in the cells; returns their unit.
-double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
+double draw_numbers(DisplayList& list, const Heatmap& map, const Grid& grid, const Palette& palette) {
   const arma::mat& numbers = map.matrix.numbers;
   if (!map.numbers || !grid.separate) return 1;
-  if (grid.cell_width < smallest_number_cell_width || grid.cell_height < smallest_number_cell_height)
-    return 1;
+  if (grid.cell_width < min_number_cell_width || grid.cell_height < min_number_cell_height) return 1;
   const double character = text_width("0", number_size, true);
   const int close = static_cast<int>((grid.cell_width - 2) / character),
             clear = static_cast<int>((grid.cell_width - 6) / character);
@@ -274,17 +279,17 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
   for (std::size_t i = 0; i < grid.rows; ++i)
     for (std::size_t j = 0; j < grid.columns; ++j) {
       const double v = numbers(i, j);
-      const CellLook& look = grid.look(i, j);
-      if (look.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
-      Rgb ink = color::readable_on(ground_of(map, look, palette));
+      const CellStyle& cell_style = grid.cell_style(i, j);
+      if (cell_style.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
+      Rgb ink = color::readable_on(cell_color(map, cell_style, palette));
       if (std::isnan(v)) ink = palette.status.bad;
-      if (std::isinf(v) || look.marks & mark::hidden) ink = palette.faint;
+      if (std::isinf(v) || cell_style.marks & mark::masked) ink = palette.faint;
       const Area a = grid.cell(i, j);
       const std::string words = text::cell_text(v, format, map.plain_one);
       const Point middle{a.x + a.width / 2, a.y + a.height / 2};
       if (std::isnan(v)) {  // clear the cross behind the word
         const double half = text_width(words, number_size, true) / 2 + 2;
-        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.ground});
+        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.background});
       }
       list.items.emplace_back(
           Text{{middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});
@@ -295,11 +300,11 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
 /// Labels around the cells, which determine the position of the cells.
 struct Labels {
   std::vector<std::string> rows, columns;  ///< as drawn
-  double row_room = 0, index_room = 0, column_room = 0;
-  bool turned = false;  ///< whether column names are rotated
+  double row_label_width = 0, index_width = 0, column_label_height = 0;
+  bool has_rotated_columns = false;  ///< whether column names are rotated
 };
 
-Labels labels_of(const Map& map, const Grid& g) {
+Labels labels_of(const Heatmap& map, const Grid& g) {
   Labels labels;
   const double column_pitch = g.cell_width * static_cast<double>(label_step(g.cell_width, 14));
   double widest = 0, longest = 0;
@@ -309,50 +314,51 @@ Labels labels_of(const Map& map, const Grid& g) {
       map.matrix.column_labels != attention::numbered_tokens(map.matrix.numbers.n_cols);
   for (std::size_t i = 0; named_rows && i < map.matrix.row_labels.size(); ++i) {
     const std::string& name = map.matrix.row_labels[i];
-    labels.rows.push_back(shortened(drawable(name), row_size, widest_row_name));
+    labels.rows.push_back(shortened(token_label(name), row_size, max_row_name_width));
     widest = std::max(widest, text_width(labels.rows.back(), row_size));
   }
-  labels.index_room = text_width(std::to_string(map.matrix.numbers.n_rows - 1), index_size, true);
-  labels.row_room = std::ceil((named_rows ? widest + 5 : 0) + labels.index_room + 6);
-  labels.column_room = 18;
+  labels.index_width = text_width(std::to_string(map.matrix.numbers.n_rows - 1), index_size, true);
+  labels.row_label_width = std::ceil((named_rows ? widest + 5 : 0) + labels.index_width + 6);
+  labels.column_label_height = 18;
   if (!map.tokens_above || !named_columns) return labels;
   for (const std::string& name : map.matrix.column_labels) {
-    labels.columns.push_back(drawable(name));
+    labels.columns.push_back(token_label(name));
     longest = std::max(longest, text_width(labels.columns.back(), column_size));
   }
-  labels.turned = longest + 6 > column_pitch;
-  if (labels.turned) {
-    for (std::string& name : labels.columns) name = shortened(name, column_size, longest_column_name);
-    labels.column_room += std::min(longest, longest_column_name) + 6;
+  labels.has_rotated_columns = longest + 6 > column_pitch;
+  if (labels.has_rotated_columns) {
+    for (std::string& name : labels.columns) name = shortened(name, column_size, max_column_name_width);
+    labels.column_label_height += std::min(longest, max_column_name_width) + 6;
   } else {
-    labels.column_room += 16;
+    labels.column_label_height += 16;
   }
   return labels;
 }
 
-void draw_rows(DisplayList& list, const Map& map, const Grid& g, const Labels& labels, const Palette& p) {
-  const double cell = g.cell_height / static_cast<double>(g.block_rows), right = g.picture.x - 6;
+void draw_rows(DisplayList& list, const Heatmap& map, const Grid& g, const Labels& labels, const Palette& p) {
+  const double cell = g.cell_height / static_cast<double>(g.block_rows), right = g.cells_area.x - 6;
   const std::size_t step = label_step(cell, 15);
   for (std::size_t i = 0; i < map.matrix.numbers.n_rows; i += step) {
-    const double middle = g.picture.y + (static_cast<double>(i) + 0.5) * cell;
+    const double middle = g.cells_area.y + (static_cast<double>(i) + 0.5) * cell;
     add_text(list, {right, middle + 0.36 * index_size}, Anchor::end, std::to_string(i), index_size, p.faint,
              true);
     if (labels.rows.empty()) continue;
-    add_text(list, {right - labels.index_room - 5, middle + 0.36 * row_size}, Anchor::end, labels.rows[i],
+    add_text(list, {right - labels.index_width - 5, middle + 0.36 * row_size}, Anchor::end, labels.rows[i],
              row_size, p.dim);
   }
 }
 
-void draw_columns(DisplayList& list, const Map& map, const Grid& g, const Labels& labels, const Palette& p) {
-  const double cell = g.cell_width / static_cast<double>(g.block_columns), base = g.picture.y - 6;
+void draw_columns(DisplayList& list, const Heatmap& map, const Grid& g, const Labels& labels,
+                  const Palette& p) {
+  const double cell = g.cell_width / static_cast<double>(g.block_columns), base = g.cells_area.y - 6;
   const std::size_t count = map.matrix.numbers.n_cols;
   const double index = text_width(std::to_string(count - 1), index_size, true) + 6;
-  const std::size_t step = label_step(cell, labels.turned ? std::max(14.0, index) : index);
+  const std::size_t step = label_step(cell, labels.has_rotated_columns ? std::max(14.0, index) : index);
   for (std::size_t j = 0; j < count; j += step) {
-    const double middle = g.picture.x + (static_cast<double>(j) + 0.5) * cell;
+    const double middle = g.cells_area.x + (static_cast<double>(j) + 0.5) * cell;
     add_text(list, {middle, base}, Anchor::middle, std::to_string(j), index_size, p.faint, true);
     if (labels.columns.empty()) continue;
-    if (labels.turned)
+    if (labels.has_rotated_columns)
       list.items.emplace_back(Text{{middle + 0.36 * column_size, base - 16},
                                    Anchor::start,
                                    {{labels.columns[j], column_size, p.dim}},
@@ -363,8 +369,9 @@ void draw_columns(DisplayList& list, const Map& map, const Grid& g, const Labels
 }
 
 Rgb color_on_bar(const color::Shading& s, double share, const Palette& palette) {
-  const double number = color::number_on_bar(s, share);
-  return color::color_at(s.map, palette.dark, color::place_in_range(s.map, s.low, s.high, number, s.least));
+  const double number = color::number_at_bar_fraction(s, share);
+  return color::color_at(s.map, palette.dark,
+                         color::position_in_range(s.map, s.low, s.high, number, s.least));
 }
 
 /// Returns a color bar with labeled ends and small triangles at the smallest and largest finite number.
@@ -374,8 +381,8 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
       shading.map == color::ColorMap::mask ? 2 : 64;  // a mask has no numbers in between
   constexpr double thick = 6, mark = 3, room = 5;
   DisplayList bar;
-  const std::string low_end = end_text(color::number_on_bar(shading, 0), true),
-                    high_end = end_text(color::number_on_bar(shading, 1), true);
+  const std::string low_end = end_text(color::number_at_bar_fraction(shading, 0), true),
+                    high_end = end_text(color::number_at_bar_fraction(shading, 1), true);
   const double left = text_width(low_end, index_size, true) + room,
                right = text_width(high_end, index_size, true) + room;
   const double length = std::max(64.0, std::floor(width - left - right));
@@ -391,7 +398,7 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
   add_text(bar, {left + length + room, base}, Anchor::start, high_end, index_size, palette.dim, true);
   Triangles ends{{}, palette.faint};
   for (const double v : {smallest, largest}) {
-    const double x = left + length * color::share_of_bar(shading, v);
+    const double x = left + length * color::bar_fraction(shading, v);
     ends.corners.push_back(
         {Point{x, thick + 1}, Point{x - mark, thick + 1 + mark}, Point{x + mark, thick + 1 + mark}});
   }
@@ -401,15 +408,15 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
 }
 
 /// Widens a range to the finite numbers of a map.
-void widen(double& smallest, double& largest, const Map& map) {
+void widen(double& smallest, double& largest, const Heatmap& map) {
   for (const double v : map.matrix.numbers)
     if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
 }
 
-void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
+void add_bar(HeatmapFigure& figure, const Heatmap& map, const Palette& palette) {
   double smallest = map.shading.high, largest = map.shading.low;
   widen(smallest, largest, map);
-  const Area& p = figure.picture;
+  const Area& p = figure.cells_area;
   const DisplayList bar = bar_figure(map.shading, smallest, largest, std::max(p.width - 1, 64.0), palette);
   append(figure.list, bar, {p.x, p.y + p.height + bar_gap});
   figure.list.height += bar_gap + bar.height;
@@ -417,41 +424,42 @@ void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
 }
 
 /// Draws a map at the origin; color::pooled() pools matrices with more cells than pixels.
-MapFigure map_figure(const Map& map, const Palette& palette) {
-  MapFigure figure;
+HeatmapFigure map_figure(const Heatmap& map, const Palette& palette) {
+  HeatmapFigure figure;
   Grid grid = grid_of(map);
   const Labels labels = labels_of(map, grid);
   const double above = map.title.empty() ? 0 : title_height;
-  grid.picture.x = labels.row_room, grid.picture.y = above + labels.column_room;
+  grid.cells_area.x = labels.row_label_width, grid.cells_area.y = above + labels.column_label_height;
   if (!map.title.empty()) figure.list.items.emplace_back(Text{{0, 16}, Anchor::start, map.title});
   draw_cells(figure.list, map, grid, palette);
   figure.unit = draw_numbers(figure.list, map, grid, palette);
   draw_rows(figure.list, map, grid, labels, palette);
   draw_columns(figure.list, map, grid, labels, palette);
-  figure.picture = grid.picture;
+  figure.cells_area = grid.cells_area;
   figure.block_rows = grid.block_rows, figure.block_columns = grid.block_columns;
-  for (const color::CellLook& look : grid.looks) figure.marks |= look.marks;
-  figure.list.width = std::max(grid.picture.x + grid.picture.width, text_width(map.title));
-  figure.list.height = grid.picture.y + grid.picture.height;
+  for (const color::CellStyle& cell_style : grid.looks) figure.marks |= cell_style.marks;
+  figure.list.width = std::max(grid.cells_area.x + grid.cells_area.width, text_width(map.title));
+  figure.list.height = grid.cells_area.y + grid.cells_area.height;
   if (map.bar) add_bar(figure, map, palette);
   return figure;
 }
 
 /// Legend entry: a small cell with a mark, and its meaning.
-struct Sample {
+struct LegendEntry {
   unsigned mark;
   const char* words;
 };
-constexpr Sample samples[]{{mark::minus_infinity, "−∞"},     {mark::hidden, "masked"},
-                           {mark::dropped, "dropped"},       {mark::not_a_number, "not a number (0/0)"},
-                           {mark::above, "above the range"}, {mark::below, "below the range"}};
+constexpr LegendEntry legend_entries[]{
+    {mark::minus_infinity, "−∞"},     {mark::masked, "masked"},
+    {mark::dropped, "dropped"},       {mark::not_a_number, "not a number (0/0)"},
+    {mark::above, "above the range"}, {mark::below, "below the range"}};
 
-void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
+void draw_legend_cell(DisplayList& list, unsigned mark, double x, const Palette& p) {
   constexpr double side = 12;
   const bool plain = mark == mark::not_a_number || mark == mark::minus_infinity;
-  const Rgb ground = plain ? p.hatch.ground : color::color_at(color::ColorMap::weights, p.dark, 0),
-            ink = color::readable_on(ground);
-  list.items.emplace_back(Box{{x, 0, side, side}, ground});
+  const Rgb background = plain ? p.hatch.background : color::color_at(color::ColorMap::weights, p.dark, 0),
+            ink = color::readable_on(background);
+  list.items.emplace_back(Box{{x, 0, side, side}, background});
   const auto cross = [&](Rgb ink_of_cross, double thickness) {
     list.items.emplace_back(Lines{
         {{Point{x + 2, 2}, Point{x + side - 2, side - 2}}, {Point{x + 2, side - 2}, Point{x + side - 2, 2}}},
@@ -459,8 +467,8 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
         ink_of_cross});
   };
   if (mark == mark::minus_infinity) list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
-  if (mark == mark::hidden)
-    list.items.emplace_back(Hatch{{{x, 0, side, side}}, color::mix(ink, ground, 0.3f)});
+  if (mark == mark::masked)
+    list.items.emplace_back(Hatch{{{x, 0, side, side}}, color::mix(ink, background, 0.3f)});
   if (mark == mark::dropped) cross(ink, 1.5);
   if (mark == mark::not_a_number) cross(p.status.bad, 1.2);
   const bool above = mark == mark::above;
@@ -472,16 +480,16 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
 }
 
 /// Returns the legend of a unit; if there are several, it says which maps have this one.
-std::string unit_note(double unit, bool are_several) {
-  const std::string words = "numbers in cells × " + text::unit_words(unit);
+std::string unit_legend(double unit, bool are_several) {
+  const std::string words = "numbers in cells × " + text::unit_text(unit);
   if (!are_several) return words;
   const double least = unit == 0.001 ? 1e-5 : unit;
-  return words + " where the largest is from " + text::unit_words(least) + " to " +
-         (unit == 0.001 ? "0.01" : text::unit_words(10 * unit));
+  return words + " where the largest is from " + text::unit_text(least) + " to " +
+         (unit == 0.001 ? "0.01" : text::unit_text(10 * unit));
 }
 
 /// Draws the legend, a sample and a few words per entry, in lines no wider than the room.
-DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
+DisplayList legend_figure(const LegendContent& legend, const Palette& p, double room) {
   DisplayList list;
   double x = 0, y = 0;
   const auto add = [&](const std::string& words, auto draw_swatch, double swatch) {
@@ -494,11 +502,11 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
     x += width + 22;
     list.width = std::max(list.width, x - 22), list.height = y + 14;
   };
-  for (const Sample& sample : samples)
-    if (notes.marks & sample.mark)
+  for (const LegendEntry& entry : legend_entries)
+    if (legend.marks & entry.mark)
       add(
-          sample.words, [&](DisplayList& part) { draw_sample(part, sample.mark, 0, p); }, 18);
-  if (notes.by_hand)
+          entry.words, [&](DisplayList& part) { draw_legend_cell(part, entry.mark, 0, p); }, 18);
+  if (legend.by_hand)
     add(
         "switched by hand",
         [&](DisplayList& part) {
@@ -506,27 +514,27 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
         },
         18);
   const auto nothing = [](DisplayList&) {};
-  if (notes.block_rows > 1 || notes.block_columns > 1)
-    add("1 pixel shows the " + text::joined(notes.pooled_as, " or the ") + " of " +
-            to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
+  if (legend.block_rows > 1 || legend.block_columns > 1)
+    add("1 pixel shows the " + text::joined(legend.pooling_label, " or the ") + " of " +
+            to_string(legend.block_rows) + " × " + to_string(legend.block_columns) + " cells",
         nothing, 0);
-  if (notes.logarithmic) add("colors follow the logarithm", nothing, 0);
-  for (const double unit : notes.units)
-    if (unit != 1) add(unit_note(unit, notes.units.size() > 1), nothing, 0);
+  if (legend.logarithmic) add("colors follow the logarithm", nothing, 0);
+  for (const double unit : legend.units)
+    if (unit != 1) add(unit_legend(unit, legend.units.size() > 1), nothing, 0);
   return list;
 }
 
-constexpr double margin = 20, beside = 40, below = 26;
-constexpr double named = 26;  // height of the line with the head above a strip
+constexpr double margin = 20, map_gap = 40, below = 26;
+constexpr double head_label_height = 26;  // height of the line with the head above a strip
 
-struct Source {
+struct FigureContext {
   const Model& model;
   const Trace& trace;
   const FigureOptions& options;
   const Palette& palette;
 };
 
-color::ColorMap map_of(const FigureOptions& options, Coloring coloring) {
+color::ColorMap color_map_of(const FigureOptions& options, Coloring coloring) {
   switch (coloring) {
     case Coloring::weights:
       return options.sequential;
@@ -538,9 +546,9 @@ color::ColorMap map_of(const FigureOptions& options, Coloring coloring) {
   return options.diverging;
 }
 
-Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
+ColorRange range_of(const FigureContext& s, const StageInfo& stage, std::size_t head) {
   if (s.options.range) return s.options.range(stage.stage, head);
-  if (stage.coloring != Coloring::signed_values) return {0, attention::top_of_range(s.model, stage.stage)};
+  if (stage.coloring != Coloring::signed_values) return {0, attention::color_range_max(s.model, stage.stage)};
   double largest = 0;
   for (const double v : *s.trace.at(stage.stage, head))
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
@@ -548,17 +556,17 @@ Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
 }
 
 /// Returns one range for all heads.
-Range common_range(const Source& s, const StageInfo& stage) {
-  Range all = range_of(s, stage, 0);
+ColorRange common_range(const FigureContext& s, const StageInfo& stage) {
+  ColorRange all = range_of(s, stage, 0);
   for (std::size_t h = 1; h < s.model.n_heads; ++h) {
-    const Range one = range_of(s, stage, h);
+    const ColorRange one = range_of(s, stage, h);
     all.low = std::min(all.low, one.low), all.high = std::max(all.high, one.high);
     all.least = std::min(all.least, one.least);
   }
   return all;
 }
 
-std::vector<Run> title(const Source& s, const StageInfo& stage, const std::string& name,
+std::vector<Run> title(const FigureContext& s, const StageInfo& stage, const std::string& name,
                        const arma::mat& numbers) {
   std::vector<Run> runs{{name, 17, s.palette.text}};
   const std::vector<Run> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
@@ -569,14 +577,16 @@ std::vector<Run> title(const Source& s, const StageInfo& stage, const std::strin
   return runs;
 }
 
-Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, const Range& range) {
+Heatmap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size_t head,
+                     const ColorRange& range) {
   const bool weights = stage.stage == Stage::weights || stage.stage == Stage::dropped_weights ||
                        stage.stage == Stage::zeroed_weights;
   const bool drops = stage.stage == Stage::dropout_mask || stage.stage == Stage::dropped_weights;
   const bool scores = stage.stage == Stage::scores || stage.stage == Stage::scaled_scores;
   const bool of_tokens = stage.columns == Columns::tokens;
-  Map map{.matrix = formats::labelled_stage(s.model, s.trace, stage, head, s.options.sequence), .title = {}};
-  map.shading = {map_of(s.options, stage.coloring), range.low, range.high, range.least};
+  Heatmap map{.matrix = formats::labeled_stage(s.model, s.trace, stage, head, s.options.sequence),
+              .title = {}};
+  map.shading = {color_map_of(s.options, stage.coloring), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.at(Stage::mask));
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.at(Stage::dropout_mask, head));
   if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
@@ -587,51 +597,53 @@ Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, cons
   return map;
 }
 
-DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, Notes& notes) {
-  Map map = map_of_stage(s, stage, head, range_of(s, stage, head));
+DisplayList single_map(const FigureContext& s, const StageInfo& stage, std::size_t head,
+                       LegendContent& legend) {
+  Heatmap map = map_of_stage(s, stage, head, range_of(s, stage, head));
   const bool many = stage.per_head && s.model.n_heads > 1;
   map.title =
       title(s, stage, stage.title + (many ? ", head " + to_string(head) : std::string()), map.matrix.numbers);
-  const MapFigure figure = map_figure(map, s.palette);
-  notes.add(figure, map);
+  const HeatmapFigure figure = map_figure(map, s.palette);
+  legend.add(figure, map);
   return figure.list;
 }
 
 /// Places maps side by side, row below row.
-struct Rows {
+struct RowLayout {
   DisplayList& list;
   double x = 0, y = 0, height = 0;
 
   void next() { x = 0, y += height + below, height = 0; }
-  void add(const MapFigure& part) {
+  void add(const HeatmapFigure& part) {
     append(list, part.list, {x, y});
-    x += part.list.width + beside;
+    x += part.list.width + map_gap;
     height = std::max(height, part.list.height);
-    list.width = std::max(list.width, x - beside);
+    list.width = std::max(list.width, x - map_gap);
   }
 };
 
 /// Draws all heads of a stage with a common color range and one bar.
-DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
+DisplayList all_heads(const FigureContext& s, const StageInfo& stage, LegendContent& legend) {
   const std::size_t n = s.model.n_heads, columns = n <= 3 ? n : n <= 8 ? (n + 1) / 2 : 4;
-  const Range range = common_range(s, stage);
+  const ColorRange range = common_range(s, stage);
   DisplayList list;
   double smallest = range.high, largest = range.low;
-  Rows rows{list, 0, 34};
+  RowLayout rows{list, 0, 34};
   for (std::size_t h = 0; h < n; ++h) {
-    Map map = map_of_stage(s, stage, h, range);
+    Heatmap map = map_of_stage(s, stage, h, range);
     if (h == 0)
       list.items.emplace_back(Text{{0, 16}, Anchor::start, title(s, stage, stage.title, map.matrix.numbers)});
     map.title = {{"head " + to_string(h), 14, s.palette.dim}};
-    map.room = Room::several_maps, map.bar = false;
+    map.room = CellSizeLimit::several_maps, map.bar = false;
     widen(smallest, largest, map);
-    const MapFigure part = map_figure(map, s.palette);
-    notes.add(part, map);
+    const HeatmapFigure part = map_figure(map, s.palette);
+    legend.add(part, map);
     if (h > 0 && h % columns == 0) rows.next();
     rows.add(part);
   }
-  const DisplayList bar = bar_figure({map_of(s.options, stage.coloring), range.low, range.high, range.least},
-                                     smallest, largest, std::min(list.width, 420.0), s.palette);
+  const DisplayList bar =
+      bar_figure({color_map_of(s.options, stage.coloring), range.low, range.high, range.least}, smallest,
+                 largest, std::min(list.width, 420.0), s.palette);
   append(list, bar, {0, rows.y + rows.height + 18});
   list.height = rows.y + rows.height + 18 + bar.height;
   return list;
@@ -645,10 +657,10 @@ void draw_arrow(DisplayList& list, Point from, double length, Rgb color) {
 }
 
 /// Draws the stages of one head in four lines, in reading order.
-DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
+DisplayList strip(const FigureContext& s, std::size_t head, LegendContent& legend) {
   DisplayList list;
   const bool many = s.model.n_heads > 1;
-  Rows rows{list, 0, many ? named : 0};
+  RowLayout rows{list, 0, many ? head_label_height : 0};
   if (many)
     list.items.emplace_back(Text{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
   int line = 0;
@@ -656,41 +668,41 @@ DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(s.model)) continue;
     const std::size_t h = stage.per_head ? head : 0;
-    Map map = map_of_stage(s, stage, h, range_of(s, stage, h));
+    Heatmap map = map_of_stage(s, stage, h, range_of(s, stage, h));
     map.title = title(s, stage, stage.title, map.matrix.numbers);
-    map.room = Room::several_maps;
-    const MapFigure part = map_figure(map, s.palette);
-    notes.add(part, map);
+    map.room = CellSizeLimit::several_maps;
+    const HeatmapFigure part = map_figure(map, s.palette);
+    legend.add(part, map);
     if (stage.line != line) {
       if (line > 0) rows.next();
       line = stage.line, before.reset();
     }
     const bool siblings = stage.stage == Stage::keys || stage.stage == Stage::values;
-    const double middle = rows.y + part.picture.y + part.picture.height / 2;
-    const double arrow = rows.x - beside + 8;
+    const double middle = rows.y + part.cells_area.y + part.cells_area.height / 2;
+    const double arrow = rows.x - map_gap + 8;
     rows.add(part);
-    if (before && !siblings) draw_arrow(list, {arrow, middle}, beside - 16, s.palette.faint);
-    before = part.picture;
+    if (before && !siblings) draw_arrow(list, {arrow, middle}, map_gap - 16, s.palette.faint);
+    before = part.cells_area;
   }
   list.height = rows.y + rows.height;
   return list;
 }
 
-DisplayList content(const Source& s, Notes& notes) {
+DisplayList content(const FigureContext& s, LegendContent& legend) {
   const FigureOptions& o = s.options;
   if (o.head && *o.head >= s.model.n_heads)
     throw Error("head " + to_string(*o.head) + ": the model has " + to_string(s.model.n_heads) +
                 " (0 is the first)");
-  if (!o.stage) return strip(s, o.head.value_or(0), notes);
+  if (!o.stage) return strip(s, o.head.value_or(0), legend);
   const StageInfo& stage = attention::info(*o.stage);
   if (!stage.present(s.model))
     throw Error(std::string("stage \"") + stage.name + "\": this model does not have it");
-  if (!stage.per_head) return one_map(s, stage, 0, notes);
-  if (o.head) return one_map(s, stage, *o.head, notes);
-  return s.model.n_heads == 1 ? one_map(s, stage, 0, notes) : all_heads(s, stage, notes);
+  if (!stage.per_head) return single_map(s, stage, 0, legend);
+  if (o.head) return single_map(s, stage, *o.head, legend);
+  return s.model.n_heads == 1 ? single_map(s, stage, 0, legend) : all_heads(s, stage, legend);
 }
 
-std::string words_of(const Model& model, const FigureOptions& o) {
+std::string figure_title(const Model& model, const FigureOptions& o) {
   if (!o.stage) return "Attention, stage by stage, head " + to_string(o.head.value_or(0));
   const StageInfo& stage = attention::info(*o.stage);
   const bool of_head = stage.per_head && model.n_heads > 1;
@@ -700,13 +712,13 @@ std::string words_of(const Model& model, const FigureOptions& o) {
 }  // namespace
 
 DisplayList figure(const Model& model, const Trace& trace, const FigureOptions& options) {
-  const Source source{model, trace, options, color::palette(options.dark)};
-  Notes notes;
-  const DisplayList inner = content(source, notes);
-  const DisplayList words = notes_figure(notes, source.palette, std::max(inner.width, 320.0));
+  const FigureContext source{model, trace, options, color::palette(options.dark)};
+  LegendContent legend;
+  const DisplayList inner = content(source, legend);
+  const DisplayList words = legend_figure(legend, source.palette, std::max(inner.width, 320.0));
   DisplayList whole;
-  whole.ground = source.palette.ground.back;
-  whole.title = words_of(model, options);
+  whole.background = source.palette.background.back;
+  whole.title = figure_title(model, options);
   append(whole, inner, {margin, margin});
   whole.height = margin + inner.height;
   if (words.height > 0) {

@@ -13,7 +13,7 @@
 namespace core::figures {
 
 /// Ends of a color range; logarithmic from the size `least` on if that is positive.
-struct Range {
+struct ColorRange {
   double low = 0, high = 1, least = 0;
 };
 
@@ -28,7 +28,7 @@ struct FigureOptions {
   color::ColorMap sequential = color::ColorMap::weights, diverging = color::ColorMap::values;
   /// Color range of one matrix. By default it is fixed for weights and masks, and for other stages symmetric
   /// around 0 up to the largest finite number.
-  std::function<Range(attention::Stage stage, std::size_t head)> range = {};
+  std::function<ColorRange(attention::Stage stage, std::size_t head)> range = {};
 };
 
 /// Returns a figure of a stage or of the whole computation, for print: tokens on the axes, formula, shape,

@@ -38,11 +38,11 @@ void append_rows(std::string& bytes, const arma::mat& matrix) {
       append_little_endian(bytes, std::bit_cast<std::uint64_t>(matrix(i, j)));
 }
 
-std::string npy_words(const std::vector<std::string>& words, const std::vector<std::size_t>& shape) {
+std::string npy_strings(const std::vector<std::string>& words, const std::vector<std::size_t>& shape) {
   std::vector<std::u32string> all;
   std::size_t longest = 1;
   for (const std::string& word : words)
-    longest = std::max(longest, all.emplace_back(text::repaired_characters(word)).size());
+    longest = std::max(longest, all.emplace_back(text::decode_utf8_lossy(word)).size());
   std::string bytes = npy_header(shape, "<U" + std::to_string(longest));
   for (std::u32string& word : all) {
     word.resize(longest);  // with zeros, which NumPy ignores
@@ -60,11 +60,11 @@ std::string npy_bytes(const arma::mat& matrix) {
 namespace {
 
 constexpr zip_uint16_t midnight = 0, first_day = 33;  // 1 January 1980
-constexpr zip_uint32_t quickest = 1;
+constexpr zip_uint32_t fastest_level = 1;
 
 /// State of a file while libzip reads it; exceptions must not pass through libzip.
-struct Content {
-  const ZipContent* file;
+struct ZipSource {
+  const ZipEntry* file;
   std::string bytes = {};
   std::size_t size = 0, at = 0;
   std::exception_ptr failure = {};
@@ -81,8 +81,8 @@ struct Content {
   }
 };
 
-zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cmd_t command) {
-  auto& c = *static_cast<Content*>(content);
+zip_int64_t read_zip_source(void* content, void* data, zip_uint64_t length, zip_source_cmd_t command) {
+  auto& c = *static_cast<ZipSource*>(content);
   switch (command) {
     case ZIP_SOURCE_OPEN:
       return c.make();
@@ -121,8 +121,8 @@ zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cm
   throw Error(std::string("the archive cannot be made: ") + zip_error_strerror(&error));
 }
 
-void add(zip_t* archive, Content& content) {
-  zip_source_t* source = zip_source_function(archive, answer, &content);
+void add(zip_t* archive, ZipSource& content) {
+  zip_source_t* source = zip_source_function(archive, read_zip_source, &content);
   const zip_int64_t added =
       source ? zip_file_add(archive, content.file->name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
   if (added < 0) {
@@ -130,7 +130,7 @@ void add(zip_t* archive, Content& content) {
     fail(*zip_get_error(archive));
   }
   const auto index = static_cast<zip_uint64_t>(added);
-  zip_set_file_compression(archive, index, ZIP_CM_DEFAULT, quickest);
+  zip_set_file_compression(archive, index, ZIP_CM_DEFAULT, fastest_level);
   zip_file_set_dostime(archive, index, midnight, first_day, 0);
 }
 
@@ -147,7 +147,7 @@ std::string bytes_of(zip_source_t* written) {
 
 }  // namespace
 
-std::string zip_bytes(const std::vector<ZipContent>& files) {
+std::string zip_bytes(const std::vector<ZipEntry>& files) {
   const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> written(
       zip_source_buffer_create(nullptr, 0, 0, nullptr), zip_source_free);
   zip_source_keep(written.get());  // once for the archive
@@ -156,11 +156,11 @@ std::string zip_bytes(const std::vector<ZipContent>& files) {
   std::unique_ptr<zip_t, decltype(&zip_discard)> archive(
       zip_open_from_source(written.get(), ZIP_TRUNCATE, &error), zip_discard);
   if (!archive) fail(error);
-  std::vector<Content> contents;
-  for (const ZipContent& file : files) contents.push_back({&file});
-  for (Content& content : contents) add(archive.get(), content);
+  std::vector<ZipSource> contents;
+  for (const ZipEntry& file : files) contents.push_back({&file});
+  for (ZipSource& content : contents) add(archive.get(), content);
   if (zip_close(archive.get()) != 0) {
-    for (const Content& content : contents)
+    for (const ZipSource& content : contents)
       if (content.failure) std::rethrow_exception(content.failure);
     fail(*zip_get_error(archive.get()));
   }
@@ -190,7 +190,7 @@ std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces
   return bytes;
 }
 
-using Files = std::vector<ZipContent>;
+using Files = std::vector<ZipEntry>;
 
 void add_linear(Files& files, const std::string& name, const Linear& linear) {
   files.push_back({name + ".weight.npy", [&linear] { return npy_bytes(linear.weight); }});
@@ -210,13 +210,13 @@ void add_tokens(Files& files, const std::string& name, const Model& model,
   if (all.empty()) return;
   std::vector<std::size_t> shape{all.size() / model.sequences.size()};
   if (model.sequences.size() > 1) shape.insert(shape.begin(), model.sequences.size());
-  files.push_back({name + ".npy", [words = npy_words(all, shape)] { return words; }});
+  files.push_back({name + ".npy", [words = npy_strings(all, shape)] { return words; }});
 }
 
 }  // namespace
 
-std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, const Token* progress) {
-  const std::vector<const StageInfo*> wanted = wanted_stages(model, stages);
+std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, const StopToken* progress) {
+  const std::vector<const StageInfo*> wanted = select_stages(model, stages);
   std::vector<Trace> traces;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) traces.push_back(attention::attend(model, s));
   Files files;
@@ -228,7 +228,7 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
                        if (progress) progress->add(bytes.size());
                        return bytes;
                      }});
-  const Model used = mistakes::as_used(model);
+  const Model used = mistakes::effective_model(model);
   if (stages.empty() && used.projections) {
     const auto& [query, key, value, output] = *used.projections;
     add_linear(files, "projections.query", query);

@@ -23,10 +23,10 @@ void append_rows(std::string& bytes, const arma::mat& matrix);
 
 /// Returns UTF-8 strings as a .npy file of this shape, in NumPy's text format: UTF-32, padded to the longest.
 /// Invalid UTF-8 becomes U+FFFD.
-std::string npy_words(const std::vector<std::string>& words, const std::vector<std::size_t>& shape);
+std::string npy_strings(const std::vector<std::string>& words, const std::vector<std::size_t>& shape);
 
 /// A file for an archive; its content is created when it is written, and freed after that.
-struct ZipContent {
+struct ZipEntry {
   std::string name;
   std::function<std::string()> make;
 };
@@ -35,7 +35,7 @@ struct ZipContent {
 ///
 /// The same files give the same bytes: timestamps are the earliest of the format, as in NumPy. Rethrows
 /// exceptions of make; throws core::Error when two files have the same name.
-std::string zip_bytes(const std::vector<ZipContent>& files);
+std::string zip_bytes(const std::vector<ZipEntry>& files);
 
 /// Returns a model and its stages as a .npz file: little-endian float64 arrays with the names of the stages.
 ///
@@ -46,6 +46,6 @@ std::string zip_bytes(const std::vector<ZipContent>& files);
 /// when the model cannot be computed, a stage name is unknown, or the model lacks the stage; Stopped once
 /// progress is canceled. Source: NumPy, numpy.savez_compressed.
 std::string npz_bytes(const attention::Model& model, const std::vector<std::string>& stages = {},
-                      const Token* progress = nullptr);
+                      const StopToken* progress = nullptr);
 
 }  // namespace core::formats

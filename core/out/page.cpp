@@ -32,9 +32,9 @@ using attention::Trace;
 
 static_assert(std::endian::native == std::endian::little, "numbers of a page are little-endian");
 
-constexpr std::size_t large_weights = 400'000;   // bytes of float32; more are stored in 16 bits
-constexpr std::size_t large_stages = 1'500'000;  // bytes of queries, keys and values of several layers
-constexpr std::size_t few_numbers = 4000;        // at most this many are stored in 64 bits
+constexpr std::size_t max_float32_weight_bytes = 400'000;  // bytes of float32; more are stored in 16 bits
+constexpr std::size_t max_stage_bytes = 1'500'000;  // bytes of queries, keys and values of several layers
+constexpr std::size_t max_float64_numbers = 4000;   // at most this many are stored in 64 bits
 
 std::string base64(const std::string& bytes) {
   constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -102,13 +102,13 @@ struct Page {
   std::vector<PageStage> stages;
 };
 
-PageStage& stage_named(Page& page, const std::string& name) {
+PageStage& find_or_add_stage(Page& page, const std::string& name) {
   const auto found = std::ranges::find(page.stages, name, &PageStage::name);
   return found != page.stages.end() ? *found : page.stages.emplace_back(PageStage{name});
 }
 
 void add(Page& page, const std::string& name, std::size_t n_heads, const arma::mat& matrix) {
-  PageStage& stage = stage_named(page, name);
+  PageStage& stage = find_or_add_stage(page, name);
   const bool is_new = stage.numbers.empty();
   if (is_new) stage.n_heads = n_heads, stage.n_rows = matrix.n_rows, stage.n_cols = matrix.n_cols;
   if (stage.n_heads != n_heads || stage.n_rows != matrix.n_rows || stage.n_cols != matrix.n_cols)
@@ -118,19 +118,19 @@ void add(Page& page, const std::string& name, std::size_t n_heads, const arma::m
 }
 
 /// Returns the queries or keys that are multiplied into scores, after QK norm and RoPE.
-const StageMatrix& before_scores(const Trace& trace, std::size_t head, std::array<Stage, 3> last_first) {
-  for (const Stage stage : last_first)
+const StageMatrix& score_input(const Trace& trace, std::size_t head, std::array<Stage, 3> candidates) {
+  for (const Stage stage : candidates)
     if (const StageMatrix& matrix = trace.at(stage, head); matrix.n_rows() > 0) return matrix;
-  return trace.at(last_first.back(), head);
+  return trace.at(candidates.back(), head);
 }
-constexpr std::array last_queries{Stage::rotated_queries, Stage::normed_queries, Stage::queries};
-constexpr std::array last_keys{Stage::rotated_keys, Stage::normed_keys, Stage::keys};
+constexpr std::array query_stages{Stage::rotated_queries, Stage::normed_queries, Stage::queries};
+constexpr std::array key_stages{Stage::rotated_keys, Stage::normed_keys, Stage::keys};
 
 /// Returns the bias of the scores after scale and softcap, 0 where both are infinite; empty if unknown.
 arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
   if (!model.additions.has_bias()) return {};
-  const Stage stage = stage_before(model, Stage::masked_scores);
-  const arma::mat &sum = trace.at(stage, head), &before = trace.at(stage_before(model, stage), head);
+  const Stage stage = input_stage(model, Stage::masked_scores);
+  const arma::mat &sum = trace.at(stage, head), &before = trace.at(input_stage(model, stage), head);
   if (arma::size(sum) != arma::size(before)) return {};
   arma::mat bias = sum - before;
   bias.replace(arma::datum::nan, 0);
@@ -138,27 +138,27 @@ arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
 }
 
 /// Returns whether two matrices agree to about float32 precision, where unmasked and finite.
-bool agree(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
+bool all_close(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
   if (arma::size(a) != arma::size(b)) return false;
-  double largest = 0, apart = 0;
+  double largest = 0, max_difference = 0;
   for (arma::uword k = 0; k < a.n_elem; ++k) {
     if (visible[k] == 0 || !std::isfinite(b[k])) continue;
     largest = std::max(largest, std::abs(b[k]));
-    apart = std::isfinite(a[k]) ? std::max(apart, std::abs(a[k] - b[k])) : arma::datum::inf;
+    max_difference = std::isfinite(a[k]) ? std::max(max_difference, std::abs(a[k] - b[k])) : arma::datum::inf;
   }
-  return apart <= 1e-5 * largest;
+  return max_difference <= 1e-5 * largest;
 }
 
 /// Returns whether the page would compute the scores of the softmax from queries, keys, scale, softcap (0:
 /// none) and bias; injected bugs and given stages may give others.
 bool computes_scores(const Trace& trace, std::size_t head, double scale, double cap, const arma::mat& bias) {
-  const arma::mat &queries = before_scores(trace, head, last_queries),
-                  &keys = before_scores(trace, head, last_keys);
+  const arma::mat &queries = score_input(trace, head, query_stages),
+                  &keys = score_input(trace, head, key_stages);
   if (queries.n_cols != keys.n_cols || queries.empty()) return false;
   arma::mat scores = queries * keys.t() * scale;
   if (cap > 0) scores = cap * arma::tanh(scores / cap);
   if (!bias.empty()) scores += bias;
-  return agree(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
+  return all_close(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
 }
 
 /// Returns whether the context vectors are the weighted sums that the page would compute.
@@ -166,7 +166,7 @@ bool computes_contexts(const Trace& trace, std::size_t head) {
   const arma::mat &weights = trace.at(Stage::dropped_weights, head), &values = trace.at(Stage::values, head),
                   &contexts = trace.at(Stage::contexts, head);
   return weights.n_cols == values.n_rows &&
-         agree(weights * values, contexts, arma::ones(arma::size(contexts)));
+         all_close(weights * values, contexts, arma::ones(arma::size(contexts)));
 }
 
 /// Adds a stage of all heads, if the trace has it.
@@ -185,7 +185,7 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
   for (std::size_t h = 0; h < n_heads; ++h) {
     const arma::mat bias = bias_of(model, trace, h);
     if (!bias.empty()) add(page, "bias", n_heads, bias);
-    if (const StageMatrix& queries = before_scores(trace, h, last_queries); queries.n_rows() > 0)
+    if (const StageMatrix& queries = score_input(trace, h, query_stages); queries.n_rows() > 0)
       add(page, "queries", n_heads, queries);
     page.computes_scores = page.computes_scores && computes_scores(trace, h, scale, cap, bias);
     page.computes_contexts = page.computes_contexts && computes_contexts(trace, h);
@@ -198,7 +198,7 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
   const std::size_t n_stored = are_consecutive ? model.kv_heads() : n_heads;
   for (std::size_t k = 0; k < n_stored; ++k) {
     const std::size_t head = k * n_heads / n_stored;
-    if (const StageMatrix& keys = before_scores(trace, head, last_keys); keys.n_rows() > 0)
+    if (const StageMatrix& keys = score_input(trace, head, key_stages); keys.n_rows() > 0)
       add(page, "keys", n_stored, keys);
     if (const StageMatrix& values = trace.at(Stage::values, head); values.n_rows() > 0)
       add(page, "values", n_stored, values);
@@ -206,7 +206,7 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
 }
 
 /// Adds the stages that only a page of one layer has.
-void add_rest(Page& page, const Model& model, const Trace& trace) {
+void add_single_layer_stages(Page& page, const Model& model, const Trace& trace) {
   if (!page.computes_scores)
     for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
       add_stage(page, trace, stage);
@@ -230,16 +230,16 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   ++page.n_layers;
   page.visible.push_back(trace.at(Stage::mask));
   page.scales.push_back(attention::scale_factor(model));
-  const attention::Additions used = mistakes::as_used(model).additions;
+  const attention::Additions used = mistakes::effective_model(model).additions;
   page.caps.push_back(used.score_cap.value_or(0));
   page.sinks.emplace_back();
   if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;
   add_heads(page, model, trace);
-  if (is_alone) add_rest(page, model, trace);
+  if (is_alone) add_single_layer_stages(page, model, trace);
 }
 
 /// Removes the inputs of stages that the page would compute differently from the model.
-void leave_out_what_differs(Page& page) {
+void remove_differing_inputs(Page& page) {
   if (!page.computes_scores) {
     page.scales.clear();
     std::erase_if(page.stages, [](const PageStage& stage) { return stage.name == "bias"; });
@@ -250,11 +250,11 @@ void leave_out_what_differs(Page& page) {
 }
 
 /// Keeps only the weights if there are several layers and their other stages are large.
-void leave_out_large_stages(Page& page) {
+void remove_large_stages(Page& page) {
   std::size_t n = 0;
   for (const PageStage& stage : page.stages)
     if (stage.name == "queries" || stage.name == "keys" || stage.name == "values") n += stage.numbers.size();
-  if (page.n_layers == 1 || n * sizeof(float) <= large_stages) return;
+  if (page.n_layers == 1 || n * sizeof(float) <= max_stage_bytes) return;
   std::erase_if(page.stages, [](const PageStage& stage) { return stage.name != "weights"; });
   page.scales.clear();
 }
@@ -283,8 +283,8 @@ std::string mask_json(const arma::mat& visible) {
     for (std::int64_t i = 0; agrees && i < n_rows; ++i)
       for (std::int64_t j = 0; agrees && j < n_cols; ++j) {
         const std::int64_t distance = i + n_cols - n_rows - j;
-        const bool is_seen = (l < 0 || distance <= l) && (r < 0 || -distance <= r);
-        agrees = is_seen == (visible(static_cast<arma::uword>(i), static_cast<arma::uword>(j)) != 0);
+        const bool is_unmasked = (l < 0 || distance <= l) && (r < 0 || -distance <= r);
+        agrees = is_unmasked == (visible(static_cast<arma::uword>(i), static_cast<arma::uword>(j)) != 0);
       }
     if (agrees) return "{\"left\":" + std::to_string(l) + ",\"right\":" + std::to_string(r) + "}";
   }
@@ -295,12 +295,12 @@ std::string mask_json(const arma::mat& visible) {
   return json_quoted(packed(bits));
 }
 
-bool is_of_weights(const PageStage& stage) {
+bool is_weight_stage(const PageStage& stage) {
   return stage.name == "weights" || stage.name == "dropped_weights";
 }
 
 /// Returns only the numbers of unmasked cells; masked ones need not be stored.
-std::vector<double> seen_numbers(const PageStage& stage, const std::vector<arma::mat>& visible) {
+std::vector<double> unmasked_numbers(const PageStage& stage, const std::vector<arma::mat>& visible) {
   std::vector<double> seen;
   const std::size_t n_cells = stage.n_rows * stage.n_cols;
   for (std::size_t m = 0; m < stage.numbers.size() / n_cells; ++m)
@@ -311,14 +311,14 @@ std::vector<double> seen_numbers(const PageStage& stage, const std::vector<arma:
 }
 
 /// Numbers in 65,535 steps from 0 to the largest number of each row.
-struct Steps {
+struct QuantizedNumbers {
   std::vector<double> steps;
   std::vector<float> most;
   double loss = 0;
 };
 
-Steps in_steps(const PageStage& stage) {
-  Steps result;
+QuantizedNumbers quantized(const PageStage& stage) {
+  QuantizedNumbers result;
   for (std::size_t row = 0; row < stage.numbers.size() / stage.n_cols; ++row) {
     const auto* numbers = stage.numbers.data() + row * stage.n_cols;
     const auto most = static_cast<float>(*std::max_element(numbers, numbers + stage.n_cols));
@@ -338,25 +338,26 @@ std::string stage_json(PageStage stage, const Page& page) {
   const std::size_t n_layers = n / std::max<std::size_t>(1, stage.n_heads * stage.n_rows * stage.n_cols);
   const bool masks = std::ranges::any_of(
       page.visible, [](const arma::mat& m) { return arma::any(arma::vectorise(m) == 0); });
-  const bool is_seen_only = is_of_weights(stage) && masks;
+  const bool is_unmasked_only = is_weight_stage(stage) && masks;
   const bool is_finite = std::ranges::all_of(stage.numbers, [](double x) { return std::isfinite(x); });
-  const bool in_16_bits = is_of_weights(stage) && is_finite && n * sizeof(float) > large_weights;
+  const bool in_16_bits = is_weight_stage(stage) && is_finite && n * sizeof(float) > max_float32_weight_bytes;
   std::string json = "{\"id\":\"" + stage.name + "\",\"shape\":[" + std::to_string(n_layers) + "," +
                      std::to_string(stage.n_heads) + "," + std::to_string(stage.n_rows) + "," +
-                     std::to_string(stage.n_cols) + "],\"seen\":" + (is_seen_only ? "true" : "false");
+                     std::to_string(stage.n_cols) + "],\"seen\":" + (is_unmasked_only ? "true" : "false");
   if (in_16_bits) {
-    Steps steps = in_steps(stage);
+    QuantizedNumbers steps = quantized(stage);
     json += ",\"most\":" + json_quoted(packed(steps.most)) + ",\"loss\":" + text::number_text(steps.loss);
     stage.numbers = std::move(steps.steps);
   }
-  const std::vector<double> numbers = is_seen_only ? seen_numbers(stage, page.visible) : stage.numbers;
-  const std::string data = in_16_bits         ? packed(narrowed<std::uint16_t>(numbers))
-                           : n <= few_numbers ? packed(numbers)
-                                              : packed(narrowed<float>(numbers));
+  const std::vector<double> numbers =
+      is_unmasked_only ? unmasked_numbers(stage, page.visible) : stage.numbers;
+  const std::string data = in_16_bits                 ? packed(narrowed<std::uint16_t>(numbers))
+                           : n <= max_float64_numbers ? packed(numbers)
+                                                      : packed(narrowed<float>(numbers));
   return json + ",\"store\":\"" +
-         (in_16_bits         ? "q16"
-          : n <= few_numbers ? "f64"
-                             : "f32") +
+         (in_16_bits                 ? "q16"
+          : n <= max_float64_numbers ? "f64"
+                                     : "f32") +
          "\",\"data\":\"" + data + "\"}";
 }
 
@@ -369,11 +370,11 @@ std::string data_json(const Page& page, const PageOptions& options) {
     mask_of.push_back(static_cast<std::size_t>(found - masks.begin()));
     if (found == masks.end()) masks.push_back(json);
   }
-  const auto as_is = [](const std::string& json) { return json; };
+  const auto identity = [](const std::string& json) { return json; };
   const auto number = [](double x) { return text::number_text(x); };
   std::string json = "{\"layers\":" + std::to_string(page.n_layers) +
                      ",\"heads\":" + std::to_string(page.n_heads) +
-                     ",\"tokens\":" + list(page.tokens, json_quoted) + ",\"masks\":" + list(masks, as_is) +
+                     ",\"tokens\":" + list(page.tokens, json_quoted) + ",\"masks\":" + list(masks, identity) +
                      ",\"mask_of\":" + list(mask_of, [](std::size_t i) { return std::to_string(i); });
   if (!page.keys.empty()) json += ",\"keys\":" + list(page.keys, json_quoted);
   if (page.scales.size() == page.n_layers) {
@@ -400,7 +401,7 @@ std::string_view part(std::string_view name) {
 }
 
 /// Removes comments and indentation of JavaScript or CSS; a comment fills a line or follows two spaces.
-std::string squeezed(std::string_view source) {
+std::string minified(std::string_view source) {
   std::string result;
   for (std::size_t at = 0; at < source.size();) {
     const std::size_t end = std::min(source.find('\n', at), source.size());
@@ -444,8 +445,8 @@ std::string page_text(const std::vector<Model>& layers, const PageOptions& optio
   if (layers.empty()) throw Error("a page: expected at least one layer");
   Page data;
   for (const Model& model : layers) add_layer(data, model, options.sequence, layers.size() == 1);
-  leave_out_what_differs(data);
-  leave_out_large_stages(data);
+  remove_differing_inputs(data);
+  remove_large_stages(data);
   const bool computes = std::ranges::any_of(
       data.stages, [](const PageStage& stage) { return stage.name == "keys" || stage.name == "values"; });
   std::string parts;
@@ -458,8 +459,8 @@ std::string page_text(const std::vector<Model>& layers, const PageOptions& optio
   for (const char c : data_json(data, options)) json += c == '<' ? "\\u003c" : std::string(1, c);
   std::string page(part("page.html"));
   fill(page, "<!--TITLE-->", escaped(options.title) + " · attnscope");
-  fill(page, "/*STYLE*/", squeezed(part("page.css")));
-  fill(page, "/*SCRIPT*/", squeezed(script));
+  fill(page, "/*STYLE*/", minified(part("page.css")));
+  fill(page, "/*SCRIPT*/", minified(script));
   fill(page, "<!--DATA-->", json);
   return page;
 }

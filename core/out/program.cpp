@@ -18,16 +18,16 @@ using attention::Sequence;
 using attention::SharedMatrix;
 using editing::InitializedPart;
 using editing::RecipeDraw;
-using editing::RecipePassage;
+using editing::SeededDraws;
 using positions::Pairs;
 using positions::Rotary;
 using positions::ScalingRule;
-using random::DrawKind;
+using random::RandomOpKind;
 using std::to_string;
 
 /// Returns `before` and torch.tensor(…) of a matrix, or of its first row; float32 numbers are written at that
 /// precision, all others as float64.
-std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
+std::string tensor_text(const std::string& before, const arma::mat& m, bool row = false) {
   const std::string start = before + "torch.tensor(";
   const bool single = python::is_float32(m);
   return start + (row ? python::row(m, single) : python::rows(m, std::string(start.size(), ' '), single)) +
@@ -60,7 +60,7 @@ std::string stacked(const std::string& before, const std::vector<std::string>& t
   return text + "])";
 }
 
-bool all_alike(const std::vector<Sequence>& sequences) {
+bool have_equal_embeddings(const std::vector<Sequence>& sequences) {
   return std::ranges::all_of(sequences,
                              [&](const Sequence& s) { return s.embeddings == sequences.front().embeddings; });
 }
@@ -70,11 +70,11 @@ std::string repeated(std::size_t times) {
 }
 
 std::string embeddings_text(const std::vector<Sequence>& sequences) {
-  if (sequences.size() == 1 || all_alike(sequences))
-    return with_tensor("x = ", sequences.front().embeddings) + "\n" +
+  if (sequences.size() == 1 || have_equal_embeddings(sequences))
+    return tensor_text("x = ", sequences.front().embeddings) + "\n" +
            (sequences.size() > 1 ? repeated(sequences.size()) : "");
   std::vector<std::string> tensors;
-  for (const Sequence& s : sequences) tensors.push_back(with_tensor("    ", s.embeddings));
+  for (const Sequence& s : sequences) tensors.push_back(tensor_text("    ", s.embeddings));
   return stacked("x = ", tensors) + "\n";
 }
 
@@ -89,27 +89,27 @@ std::string tokens_text(const std::vector<Sequence>& sequences) {
 }
 
 /// Returns a draw as a line of Python, with its own name if it is the layer of one head.
-std::string draw_text(const RecipeDraw& draw) {
-  const std::string words = random::torch_words(draw.op);
+std::string sampling_line(const RecipeDraw& draw) {
+  const std::string words = random::torch_line(draw.op);
   if (draw.part == InitializedPart::nothing) return words + "  # sampled, but not used\n";
   const std::string head = draw.head ? "_" + to_string(*draw.head) : "";
   return std::string(name_of(draw.part)) + head + " = " + words + "\n";
 }
 
-std::string passage_text(const Model& model, const RecipePassage& passage) {
-  std::string text = "\ntorch.manual_seed(" + to_string(passage.seed) + ")\n", after;
-  for (const RecipeDraw& draw : passage.draws) {
-    text += draw_text(draw);
+std::string seeded_draws_text(const Model& model, const SeededDraws& seeded_draws) {
+  std::string text = "\ntorch.manual_seed(" + to_string(seeded_draws.seed) + ")\n", after;
+  for (const RecipeDraw& draw : seeded_draws.draws) {
+    text += sampling_line(draw);
     const std::string name = name_of(draw.part);
     if (draw.repeated && draw.part == InitializedPart::embeddings) after += repeated(model.sequences.size());
     const bool is_layer = draw.part > InitializedPart::embeddings;
-    if (is_layer && draw.op.kind != DrawKind::linear && !draw.head)
+    if (is_layer && draw.op.kind != RandomOpKind::linear && !draw.head)
       after += name + " = layer(" + name + ")\n";
     if (draw.head != std::size_t{0}) continue;
     std::string heads;  // layers of single heads are concatenated
     for (std::size_t h = 0; h < model.n_heads; ++h)
-      heads +=
-          (h ? ", " : "") + name + "_" + to_string(h) + (draw.op.kind == DrawKind::linear ? ".weight.T" : "");
+      heads += (h ? ", " : "") + name + "_" + to_string(h) +
+               (draw.op.kind == RandomOpKind::linear ? ".weight.T" : "");
     std::string biases;
     for (std::size_t h = 0; h < model.n_heads; ++h)
       biases += (h ? ", " : "") + name + "_" + to_string(h) + ".bias";
@@ -121,8 +121,8 @@ std::string passage_text(const Model& model, const RecipePassage& passage) {
 
 std::string layer_text(const std::string& name, const Linear& linear) {
   const auto& [weight, bias] = linear;
-  std::string text = with_tensor(name + " = layer(", weight);
-  if (bias) text += with_tensor(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
+  std::string text = tensor_text(name + " = layer(", weight);
+  if (bias) text += tensor_text(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
   return text + ")\n";
 }
 
@@ -146,7 +146,7 @@ std::string kept_text(const Model& model) {
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     std::vector<std::string> heads;
     for (const arma::mat& mask : attention::sampled_dropout_masks(model, s))
-      heads.push_back(with_tensor("    ", arma::conv_to<arma::mat>::from(mask != 0)));
+      heads.push_back(tensor_text("    ", arma::conv_to<arma::mat>::from(mask != 0)));
     sequences.push_back(model.n_heads == 1 ? heads.front() : stacked("    ", heads));
   }
   const std::string about = "\n# 1 for every weight that dropout keeps\n";
@@ -157,13 +157,13 @@ std::string kept_text(const Model& model) {
 // Additions since the original paper.
 
 std::string stack(const std::string& before, const std::vector<SharedMatrix>& matrices) {
-  if (matrices.size() == 1) return with_tensor(before, matrices.front()) + "\n";
+  if (matrices.size() == 1) return tensor_text(before, matrices.front()) + "\n";
   std::string text = before + "torch.stack([\n";
-  for (const SharedMatrix& m : matrices) text += with_tensor("    ", m) + ",\n";
+  for (const SharedMatrix& m : matrices) text += tensor_text("    ", m) + ",\n";
   return text + "])\n";
 }
 
-std::string memory_text(const Model& m) {
+std::string source_text(const Model& m) {
   std::vector<SharedMatrix> all;
   for (const attention::Sequence& s : m.sequences) all.push_back(s.key_embeddings);
   return "\n# what keys and values are made of\n" + stack("memory = ", all) + "memory = memory.double()\n";
@@ -177,7 +177,7 @@ std::string frequencies_text(const Rotary& rotary, std::size_t d_head) {
   const std::string d = to_string(rotated_columns(rotary, d_head));
   const ScalingRule rule = rotary.scaling.rule;
   if (rotary.inverse_frequencies || (rule != ScalingRule::none && rule != ScalingRule::linear))
-    return with_tensor("frequencies = ", as_row(positions::frequencies(rotary, d_head)), true) +
+    return tensor_text("frequencies = ", as_row(positions::frequencies(rotary, d_head)), true) +
            (rotary.inverse_frequencies    ? "\n"
             : rule == ScalingRule::llama3 ? "  # stretched as in Llama 3.1\n"
             : rule == ScalingRule::yarn   ? "  # scaled as in YaRN\n"
@@ -196,7 +196,7 @@ std::string rotation_text(const Model& m) {
       halves ? "    \"\"\"Columns p and p + " + half + " of x, rotated by position times frequency p.\"\"\"\n"
              : "    \"\"\"Columns 2p and 2p + 1 of x, rotated by position times frequency p.\"\"\"\n";
   text += "    angles = positions[:, None] * frequencies\n    cosine, sine = angles.cos(), angles.sin()\n";
-  if (const double by = positions::magnitude(rotary); by != 1)
+  if (const double by = positions::attention_factor(rotary); by != 1)
     text += "    cosine, sine = cosine * " + python::number(by) + ", sine * " + python::number(by) +
             "  # the attention factor\n";
   text += halves ? "    first, second = x[..., :" + half + "], x[..., " + half + ":" + all + "]\n"
@@ -209,19 +209,19 @@ std::string rotation_text(const Model& m) {
 
 std::string additions_text(const Model& m) {
   const auto& [normalise, positions, score_cap, score_bias, sink] = m.additions;
-  std::string text = m.has_key_embeddings() ? memory_text(m) : "";
+  std::string text = m.has_key_embeddings() ? source_text(m) : "";
   const auto add = [&](const char* name, const arma::mat& row) {
-    text += with_tensor(std::string("\n") + name + " = ", row, true) + "\n";
+    text += tensor_text(std::string("\n") + name + " = ", row, true) + "\n";
   };
   if (normalise) add("query_norm", normalise->query), add("key_norm", normalise->key);
   if (positions.rotary) text += rotation_text(m);
   if (positions.alibi) {
     std::vector<double> slopes;
     for (std::size_t h = 0; h < m.n_heads; ++h)
-      slopes.push_back(positions::slope_of(*positions.alibi, h, m.n_heads));
+      slopes.push_back(positions::alibi_slope(*positions.alibi, h, m.n_heads));
     add("slopes", as_row(slopes));
   }
-  if (positions.relative) text += with_tensor("\nbias_table = ", positions.relative->table) + "\n";
+  if (positions.relative) text += tensor_text("\nbias_table = ", positions.relative->table) + "\n";
   if (!score_bias.empty()) text += "\n" + stack("score_bias = ", score_bias);
   if (sink) add("sink", *sink);
   return text;
@@ -234,32 +234,32 @@ struct ProgramNumbers {
 
 /// Samples numbers that PyTorch gives for one of the seeds, to the last bit, and writes out all others.
 ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& seeds) {
-  const std::vector<RecipePassage> recipe = editing::find_recipe(model, seeds);
+  const std::vector<SeededDraws> recipe = editing::find_recipe(model, seeds);
   const auto is_initialized = [&](InitializedPart part) {
-    return std::ranges::any_of(recipe, [part](const RecipePassage& p) { return p.gives(part); });
+    return std::ranges::any_of(recipe, [part](const SeededDraws& p) { return p.initializes(part); });
   };
   ProgramNumbers numbers;
-  std::string text = tokens_text(model.sequences), drawn;
+  std::string text = tokens_text(model.sequences), sampled;
   if (!is_initialized(InitializedPart::embeddings)) text += embeddings_text(model.sequences);
-  for (const RecipePassage& passage : recipe) drawn += passage_text(model, passage);
+  for (const SeededDraws& seeded_draws : recipe) sampled += seeded_draws_text(model, seeded_draws);
   if (model.projections) {
     const auto& [query, key, value, output] = *model.projections;
-    std::string written;
+    std::string literals;
     const auto add = [&](InitializedPart part, const Linear& linear) {
       numbers.layers += (numbers.layers.empty() ? "" : ", ") + std::string(name_of(part));
-      if (!is_initialized(part)) written += layer_text(name_of(part), linear);
+      if (!is_initialized(part)) literals += layer_text(name_of(part), linear);
     };
     add(InitializedPart::query, query);
     add(InitializedPart::key, key);
     add(InitializedPart::value, value);
     if (output) add(InitializedPart::output, *output);
-    if (!written.empty()) drawn += "\n" + written;
+    if (!literals.empty()) sampled += "\n" + literals;
   }
   // The function is defined before its first use, and only if it is used.
-  if (drawn.find("layer(") != drawn.npos)
+  if (sampled.find("layer(") != sampled.npos)
     text += std::string(text.empty() ? "" : "\n\n") + layer_function + "\n";
   numbers.definitions =
-      text + drawn + additions_text(model) + (writes_kept_weights(model.dropout) ? kept_text(model) : "");
+      text + sampled + additions_text(model) + (writes_kept_weights(model.dropout) ? kept_text(model) : "");
   return numbers;
 }
 

@@ -39,7 +39,7 @@ void append_label(std::string& text, std::string label) {
 
 }  // namespace
 
-std::string csv_text(const LabelledMatrix& matrix, bool labels) {
+std::string csv_text(const LabeledMatrix& matrix, bool labels) {
   const arma::mat& m = matrix.numbers;
   std::string text;
   if (labels) {
@@ -62,7 +62,7 @@ namespace {
 constexpr std::array matrix_format_table{
     MatrixFormat{"csv", "text for spreadsheets, NumPy and pandas", csv_text},
     MatrixFormat{"npy", "NumPy's own file of one array, without labels",
-                 [](const LabelledMatrix& m, bool) { return npy_bytes(m.numbers); }},
+                 [](const LabeledMatrix& m, bool) { return npy_bytes(m.numbers); }},
 };
 
 }  // namespace
@@ -77,8 +77,8 @@ const MatrixFormat* find_matrix_format(std::string_view name) {
 
 namespace {
 
-arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
-  switch (place.extent) {
+arma::mat numbers_of(const LabeledMatrix& m, const CopySelection& place) {
+  switch (place.scope) {
     case CopyScope::matrix:
       return m.numbers;
     case CopyScope::row:
@@ -90,14 +90,14 @@ arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
 }
 
 /// Returns the part to copy, with its labels.
-LabelledMatrix part_of(const LabelledMatrix& m, const CopyPlace& place) {
-  if (place.extent == CopyScope::matrix) return m;
-  LabelledMatrix part{numbers_of(m, place), {m.row_labels.at(place.row)}, m.column_labels};
-  if (place.extent == CopyScope::number) part.column_labels = {m.column_labels.at(place.column)};
+LabeledMatrix part_of(const LabeledMatrix& m, const CopySelection& place) {
+  if (place.scope == CopyScope::matrix) return m;
+  LabeledMatrix part{numbers_of(m, place), {m.row_labels.at(place.row)}, m.column_labels};
+  if (place.scope == CopyScope::number) part.column_labels = {m.column_labels.at(place.column)};
   return part;
 }
 
-std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
+std::string tsv(const LabeledMatrix& m, CopySelection place, int) {
   const arma::mat numbers = numbers_of(m, place);
   std::string text;
   for (std::size_t i = 0; i < numbers.n_rows; ++i) {
@@ -110,8 +110,8 @@ std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
   return text;
 }
 
-std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
-  if (place.extent == CopyScope::number) return tsv(m, place, 0);
+std::string csv(const LabeledMatrix& m, CopySelection place, int) {
+  if (place.scope == CopyScope::number) return tsv(m, place, 0);
   return csv_text(part_of(m, place));
 }
 
@@ -120,19 +120,19 @@ std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
 std::string markdown_label(const std::string& label) {
   constexpr std::u32string_view marks = U"|\\`*_<>[]!&~";
   std::string text;
-  for (const char32_t c : text::repaired_characters(label)) {
+  for (const char32_t c : text::decode_utf8_lossy(label)) {
     if (marks.find(c) != marks.npos) text += '\\';
     text::append_character(text, text::is_control(c) ? U' ' : c);
   }
   return text;
 }
 
-std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
-  const LabelledMatrix part = part_of(m, place);
+std::string markdown(const LabeledMatrix& m, CopySelection place, int decimals) {
+  const LabeledMatrix part = part_of(m, place);
   const auto number = [decimals](double v) {
     return std::isfinite(v) ? text::rounded(v, decimals) : text::fixed(v, decimals);
   };
-  if (place.extent == CopyScope::number) return number(part.numbers(0, 0));
+  if (place.scope == CopyScope::number) return number(part.numbers(0, 0));
   std::string text = "|", rule = "\n|---|";
   for (const std::string& label : part.column_labels) text += " | " + markdown_label(label), rule += "---:|";
   text += " |" + rule;
@@ -145,13 +145,13 @@ std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
 }
 
 /// Returns a matrix without labels, for a formula; needs amsmath.
-std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
+std::string latex(const LabeledMatrix& m, CopySelection place, int decimals) {
   const auto number = [decimals](double v) {
     if (std::isnan(v)) return std::string("\\mathrm{NaN}");
     return std::isinf(v) ? std::string(v > 0 ? "\\infty" : "-\\infty") : text::rounded(v, decimals);
   };
   const arma::mat numbers = numbers_of(m, place);
-  if (place.extent == CopyScope::number) return number(numbers(0, 0));
+  if (place.scope == CopyScope::number) return number(numbers(0, 0));
   std::string text = "\\begin{bmatrix}\n";
   for (std::size_t i = 0; i < numbers.n_rows; ++i) {
     text += "  ";
@@ -161,31 +161,31 @@ std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
   return text + "\\end{bmatrix}\n";
 }
 
-std::string python_text(const LabelledMatrix& m, const CopyPlace& place, const std::string& start,
+std::string python_text(const LabeledMatrix& m, const CopySelection& place, const std::string& start,
                         const char* end) {
   const arma::mat numbers = numbers_of(m, place);
-  if (place.extent == CopyScope::number) return python::number(numbers(0, 0));
-  if (place.extent == CopyScope::row) return start + python::row(numbers) + end;
+  if (place.scope == CopyScope::number) return python::number(numbers(0, 0));
+  if (place.scope == CopyScope::row) return start + python::row(numbers) + end;
   return start + python::rows(numbers, std::string(start.size(), ' ')) + end + "\n";
 }
 
-std::string numpy(const LabelledMatrix& m, CopyPlace place, int) {
+std::string numpy(const LabeledMatrix& m, CopySelection place, int) {
   return python_text(m, place, "np.array(", ")");
 }
 
-std::string pytorch(const LabelledMatrix& m, CopyPlace place, int) {
+std::string pytorch(const LabeledMatrix& m, CopySelection place, int) {
   return python_text(m, place, "torch.tensor(", ", dtype=torch.float64)");
 }
 
 }  // namespace
 
-const std::array<CopyForm, 6>& copy_forms() {
-  static constexpr std::array forms{CopyForm{"tsv", "TSV", false, tsv},
-                                    CopyForm{"csv", "CSV", false, csv},
-                                    CopyForm{"markdown", "Markdown", true, markdown},
-                                    CopyForm{"latex", "LaTeX", true, latex},
-                                    CopyForm{"numpy", "NumPy", false, numpy},
-                                    CopyForm{"pytorch", "PyTorch", false, pytorch}};
+const std::array<CopyFormat, 6>& copy_formats() {
+  static constexpr std::array forms{CopyFormat{"tsv", "TSV", false, tsv},
+                                    CopyFormat{"csv", "CSV", false, csv},
+                                    CopyFormat{"markdown", "Markdown", true, markdown},
+                                    CopyFormat{"latex", "LaTeX", true, latex},
+                                    CopyFormat{"numpy", "NumPy", false, numpy},
+                                    CopyFormat{"pytorch", "PyTorch", false, pytorch}};
   return forms;
 }
 

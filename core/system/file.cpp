@@ -49,20 +49,20 @@ std::string reason(int error) {
 }
 
 [[noreturn]] void fail_reading(const fs::path& path, int error) {
-  throw Error(cannot_be_read(path, error));
+  throw Error(read_error_message(path, error));
 }
 
 [[noreturn]] void fail_writing(const fs::path& path, int error) {
-  throw Error(cannot_be_written(path, error));
+  throw Error(write_error_message(path, error));
 }
 
 /// Opens a regular file for reading, or a folder if that is allowed; does not wait for a pipe.
-Descriptor opened(const fs::path& path, bool or_folder = false) {
+Descriptor open_for_reading(const fs::path& path, bool or_folder = false) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat about;
-  if (!file.is_open() || ::fstat(file.number(), &about) != 0) fail_reading(path, errno);
-  if (S_ISREG(about.st_mode) || (or_folder && S_ISDIR(about.st_mode))) return file;
-  if (S_ISDIR(about.st_mode)) fail_reading(path, EISDIR);
+  struct stat status;
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_reading(path, errno);
+  if (S_ISREG(status.st_mode) || (or_folder && S_ISDIR(status.st_mode))) return file;
+  if (S_ISDIR(status.st_mode)) fail_reading(path, EISDIR);
   throw Error(path.string() + ": expected a regular file, got a device or pipe");
 }
 
@@ -70,7 +70,7 @@ Descriptor opened(const fs::path& path, bool or_folder = false) {
 int write_all(int descriptor, std::string_view content, const SignalBlocker* blocker = nullptr) {
   constexpr std::size_t max_piece = 1 << 22;  // between two checks for signals
   while (!content.empty()) {
-    if (blocker) blocker->check();
+    if (blocker) blocker->throw_if_pending();
     const ssize_t written = ::write(descriptor, content.data(), std::min(content.size(), max_piece));
     if (written < 0 && errno != EINTR) return errno;
     if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
@@ -79,17 +79,17 @@ int write_all(int descriptor, std::string_view content, const SignalBlocker* blo
 }
 
 /// Returns the descriptor that an absolute path names, without following links.
-std::optional<int> descriptor_called(const fs::path& path) {
+std::optional<int> parse_descriptor_path(const fs::path& path) {
   constexpr std::array names{"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   for (std::size_t k = 0; k < names.size(); ++k)
     if (path == names[k]) return static_cast<int>(k);
   if (path.parent_path() != "/dev/fd" && path.parent_path() != "/proc/self/fd") return std::nullopt;
-  const auto number = text::parse_whole_number(path.filename().native());
+  const auto number = text::parse_unsigned(path.filename().native());
   return number && *number < 1 << 20 ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 /// Returns the file at the end of a chain of symbolic links, whether it exists or not.
-fs::path followed(fs::path path) {
+fs::path resolve_symlinks(fs::path path) {
   std::error_code ignored;
   for (int links = 0; links < 40 && fs::is_symlink(path, ignored); ++links)
     path = path.parent_path() / fs::read_symlink(path, ignored);
@@ -98,13 +98,13 @@ fs::path followed(fs::path path) {
 
 }  // namespace
 
-std::string cannot_be_read(const fs::path& path, int error) {
+std::string read_error_message(const fs::path& path, int error) {
   if (error == ENOENT) return path.string() + ": no such file";
   if (error == EISDIR) return path.string() + ": expected a file, got a directory";
   return path.string() + ": not readable: " + reason(error);
 }
 
-std::string cannot_be_written(const fs::path& path, int error) {
+std::string write_error_message(const fs::path& path, int error) {
   return path.string() + ": cannot be written: " + reason(error);
 }
 
@@ -119,22 +119,23 @@ Descriptor::~Descriptor() {
   if (is_open()) ::close(number_);
 }
 
-std::optional<int> own_descriptor(const fs::path& path) {
+std::optional<int> descriptor_from_path(const fs::path& path) {
   std::error_code error;
   fs::path at = fs::absolute(path, error).lexically_normal();
   // Follows links only up to the name of a descriptor, which is itself a link to the open file.
   for (int links = 0; links < 40 && !error; ++links) {
-    if (const auto number = descriptor_called(at)) return number;
+    if (const auto number = parse_descriptor_path(at)) return number;
     if (!fs::is_symlink(at, error)) return std::nullopt;
     at = (at.parent_path() / fs::read_symlink(at, error)).lexically_normal();
   }
   return std::nullopt;
 }
 
-void read_pipe_whole(const fs::path& path, std::size_t limit) {
-  const auto pipe = own_descriptor(path);
-  struct stat about;
-  if (!pipe || ::fstat(*pipe, &about) != 0 || !(S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode))) return;
+void buffer_pipe_to_file(const fs::path& path, std::size_t limit) {
+  const auto pipe = descriptor_from_path(path);
+  struct stat status;
+  if (!pipe || ::fstat(*pipe, &status) != 0 || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+    return;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
   if (!file) fail_reading(path, errno);
   const int descriptor = ::fileno(file.get());
@@ -153,8 +154,8 @@ void read_pipe_whole(const fs::path& path, std::size_t limit) {
   if (::lseek(descriptor, 0, SEEK_SET) != 0 || ::dup2(descriptor, *pipe) < 0) fail_reading(path, errno);
 }
 
-std::string read_begin(const fs::path& path, std::size_t count) {
-  const Descriptor file = opened(path, true);
+std::string read_prefix(const fs::path& path, std::size_t count) {
+  const Descriptor file = open_for_reading(path, true);
   std::string begin(count, '\0');
   const ssize_t got = ::read(file.number(), begin.data(), count);
   if (got < 0 && errno != EISDIR) fail_reading(path, errno);
@@ -168,12 +169,12 @@ bool is_file(const fs::path& path) {
 }
 
 std::string read_file(const fs::path& path, std::size_t limit) {
-  const Descriptor file = opened(path);
-  struct stat about;
-  if (::fstat(file.number(), &about) != 0) fail_reading(path, errno);
+  const Descriptor file = open_for_reading(path);
+  struct stat status;
+  if (::fstat(file.number(), &status) != 0) fail_reading(path, errno);
   // One byte more than the reported size, to detect the end; files of /proc report that they are empty.
   const std::size_t step =
-      std::clamp<std::size_t>(static_cast<std::size_t>(about.st_size) + 1, 1 << 12, 1 << 20);
+      std::clamp<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 1 << 12, 1 << 20);
   std::string content;
   for (;;) {
     const std::size_t old_size = content.size();
@@ -187,13 +188,14 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   }
 }
 
-OpenFile::OpenFile(const fs::path& path, Keeps keeps) : path_(path), descriptor_(opened(path)) {
-  struct stat about;
-  if (::fstat(descriptor_.number(), &about) != 0) fail_reading(path, errno);
-  size_ = static_cast<std::uint64_t>(about.st_size);
-  device_ = about.st_dev;
-  inode_ = about.st_ino;
-  if (keeps == Keeps::closed) descriptor_ = Descriptor();
+OpenFile::OpenFile(const fs::path& path, BetweenReads between_reads)
+    : path_(path), descriptor_(open_for_reading(path)) {
+  struct stat status;
+  if (::fstat(descriptor_.number(), &status) != 0) fail_reading(path, errno);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  if (between_reads == BetweenReads::closed) descriptor_ = Descriptor();
 }
 
 void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer) const {
@@ -203,11 +205,11 @@ void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer
 
 void OpenFile::read(std::uint64_t from, std::uint64_t count, char* to) const {
   assert(from <= size_ && count <= size_ - from);
-  const Descriptor again = descriptor_.is_open() ? Descriptor() : opened(path_);
+  const Descriptor again = descriptor_.is_open() ? Descriptor() : open_for_reading(path_);
   const int descriptor = again.is_open() ? again.number() : descriptor_.number();
-  struct stat about;
+  struct stat status;
   if (again.is_open() &&
-      (::fstat(descriptor, &about) != 0 || about.st_dev != device_ || about.st_ino != inode_))
+      (::fstat(descriptor, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_))
     throw Error(path_.string() + ": was replaced while it was read");
   for (std::uint64_t done = 0; done < count;) {
     const ssize_t got = ::pread(descriptor, to + done, count - done, static_cast<off_t>(from + done));
@@ -259,15 +261,15 @@ void sync_folder(const fs::path& folder) {
 
 /// Locks a new file or folder, so that remove_stale() keeps it. Returns false if the remove_stale() of
 /// another process has removed it before the lock.
-bool lock_new(const Descriptor& made) {
+bool lock_new(const Descriptor& created) {
   struct stat now;
-  return ::flock(made.number(), LOCK_EX) != 0 || ::fstat(made.number(), &now) != 0 || now.st_nlink > 0;
+  return ::flock(created.number(), LOCK_EX) != 0 || ::fstat(created.number(), &now) != 0 || now.st_nlink > 0;
 }
 
 /// Writes a new file to the disk, with the permissions of an old one if there is one, and renames it while it
 /// is still locked. Returns 0 or the error.
-int write_new(const fs::path& path, const fs::path& name, std::string_view content, const struct stat* old,
-              const SignalBlocker& blocker) {
+int write_and_rename(const fs::path& path, const fs::path& name, std::string_view content,
+                     const struct stat* old, const SignalBlocker& blocker) {
   Descriptor file;
   do {
     file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -299,7 +301,7 @@ void remove_stale(const fs::path& folder) {
 }
 
 void write_atomically(const fs::path& path, std::string_view content) {
-  const auto own = own_descriptor(path);
+  const auto own = descriptor_from_path(path);
   struct stat old;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!own && !exists && errno != ENOENT) fail_writing(path, errno);
@@ -310,18 +312,18 @@ void write_atomically(const fs::path& path, std::string_view content) {
     if (const int error = write_all(own.value_or(device.number()), content)) fail_writing(path, error);
     return;
   }
-  const fs::path target = followed(path), folder = target.parent_path();
+  const fs::path target = resolve_symlinks(path), folder = target.parent_path();
   if (exists && ::access(target.c_str(), W_OK) != 0) fail_writing(path, errno);
   const SignalBlocker blocker;
   remove_stale(folder);
   TempPath temporary(temp_name(folder));
-  if (const int error = write_new(temporary.path, target, content, exists ? &old : nullptr, blocker))
+  if (const int error = write_and_rename(temporary.path, target, content, exists ? &old : nullptr, blocker))
     fail_writing(path, error);
   temporary.path.clear();
   sync_folder(folder);  // errors are ignored: the file is in place
 }
 
-struct Staging::Parts {
+struct Staging::State {
   SignalBlocker blocker;  // constructed first, destroyed last
   fs::path directory;
   /// Folders made for the files; the destructor removes those that are empty.
@@ -330,18 +332,18 @@ struct Staging::Parts {
       std::error_code ignored;
       for (auto path = rbegin(); path != rend(); ++path) fs::remove(*path, ignored);
     }
-  } made;
-  TempPath waiting{{}};
+  } created;
+  TempPath staged_folder{{}};
   Descriptor lock;
   std::vector<fs::path> names;
 
-  explicit Parts(const fs::path& where) : directory(where) {
-    make_folders(directory, &made);
+  explicit State(const fs::path& where) : directory(where) {
+    make_folders(directory, &created);
     remove_stale(directory);
     const fs::path hidden = temp_name(directory);
     do {
       if (::mkdir(hidden.c_str(), 0700) != 0) fail_writing(directory, errno);
-      waiting.path = hidden;
+      staged_folder.path = hidden;
       lock = Descriptor(::open(hidden.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (!lock.is_open() && errno != ENOENT) fail_writing(directory, errno);
     } while (!lock.is_open() || !lock_new(lock));
@@ -361,35 +363,35 @@ struct Staging::Parts {
   }
 };
 
-Staging::Staging(const fs::path& directory) : parts_(std::make_unique<Parts>(directory)) {}
+Staging::Staging(const fs::path& directory) : state_(std::make_unique<State>(directory)) {}
 
 Staging::~Staging() = default;
 
 void Staging::add(const fs::path& name, std::string_view content) {
-  parts_->blocker.check();
-  const fs::path path = parts_->waiting.path / name, target = parts_->directory / name;
-  parts_->make_folders(path.parent_path(), nullptr);
+  state_->blocker.throw_if_pending();
+  const fs::path path = state_->staged_folder.path / name, target = state_->directory / name;
+  state_->make_folders(path.parent_path(), nullptr);
   struct stat old;
   const bool exists = ::stat(target.c_str(), &old) == 0 && S_ISREG(old.st_mode);
-  if (const int error = write_new(path, path, content, exists ? &old : nullptr, parts_->blocker))
+  if (const int error = write_and_rename(path, path, content, exists ? &old : nullptr, state_->blocker))
     fail_writing(target, error);
-  parts_->names.push_back(name);
+  state_->names.push_back(name);
 }
 
-std::vector<fs::path> Staging::keep() {
+std::vector<fs::path> Staging::commit() {
   std::vector<fs::path> targets;
   std::set<fs::path> folders;
   std::error_code ignored;
-  for (const fs::path& name : parts_->names) {
-    const fs::path& target = targets.emplace_back(parts_->directory / name);
+  for (const fs::path& name : state_->names) {
+    const fs::path& target = targets.emplace_back(state_->directory / name);
     if (fs::is_directory(target, ignored)) fail_writing(target, EISDIR);
-    parts_->make_folders(target.parent_path(), &parts_->made);
+    state_->make_folders(target.parent_path(), &state_->created);
     folders.insert(target.parent_path());
   }
-  parts_->blocker.check();
+  state_->blocker.throw_if_pending();
   for (std::size_t k = 0; k < targets.size(); ++k) {
-    if (::rename((parts_->waiting.path / parts_->names[k]).c_str(), targets[k].c_str()) == 0) continue;
-    throw Error(cannot_be_written(targets[k], errno) +
+    if (::rename((state_->staged_folder.path / state_->names[k]).c_str(), targets[k].c_str()) == 0) continue;
+    throw Error(write_error_message(targets[k], errno) +
                 (k == 0 ? ""
                         : "; " + std::to_string(k) + " of " + std::to_string(targets.size()) +
                               " files are there, up to " + targets[k - 1].filename().string()));
@@ -402,40 +404,40 @@ namespace {
 
 /// Opens and locks a file; if that fails, errno is EEXIST or EWOULDBLOCK when another process has it or has
 /// just removed it.
-Descriptor locked(const fs::path& path, int flags) {
+Descriptor open_and_lock(const fs::path& path, int flags) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
   if (!file.is_open() || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return Descriptor();
-  struct stat about;
-  if (::fstat(file.number(), &about) == 0 && about.st_nlink > 0) return file;
+  struct stat status;
+  if (::fstat(file.number(), &status) == 0 && status.st_nlink > 0) return file;
   errno = EWOULDBLOCK;
   return Descriptor();
 }
 
 }  // namespace
 
-std::optional<LockFile> LockFile::create(const fs::path& path, const fs::path& shown) {
-  Descriptor file = locked(path, O_CREAT | O_EXCL);
+std::optional<LockFile> LockFile::create(const fs::path& path, const fs::path& reported_path) {
+  Descriptor file = open_and_lock(path, O_CREAT | O_EXCL);
   if (file.is_open()) return LockFile(std::move(file));
   const int error = errno;
   if (error == EEXIST || error == EWOULDBLOCK) return std::nullopt;
   ::unlink(path.c_str());  // some file systems have no locks
-  fail_writing(shown, error);
+  fail_writing(reported_path, error);
 }
 
-std::optional<LockFile> LockFile::take(const fs::path& path) {
-  Descriptor file = locked(path, 0);
+std::optional<LockFile> LockFile::try_lock(const fs::path& path) {
+  Descriptor file = open_and_lock(path, 0);
   return file.is_open() ? std::optional(LockFile(std::move(file))) : std::nullopt;
 }
 
 std::string file_stamp(const fs::path& path) {
-  struct stat about;
-  if (::stat(path.c_str(), &about) != 0) return "";
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) return "";
   // Unlike the modification time, the change time (ctime) cannot be set back.
   const auto moment = [](const timespec& time) {
     return " " + std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
   };
-  return std::to_string(about.st_ino) + " " + std::to_string(about.st_size) + moment(about.st_mtim) +
-         moment(about.st_ctim);
+  return std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + moment(status.st_mtim) +
+         moment(status.st_ctim);
 }
 
 Listing list_folder(const fs::path& folder) {

@@ -14,10 +14,10 @@
 namespace core::system {
 
 /// Returns "PATH: not readable: why" for an error number of the system.
-std::string cannot_be_read(const std::filesystem::path& path, int error);
+std::string read_error_message(const std::filesystem::path& path, int error);
 
 /// Returns "PATH: cannot be written: why" for an error number of the system.
-std::string cannot_be_written(const std::filesystem::path& path, int error);
+std::string write_error_message(const std::filesystem::path& path, int error);
 
 /// Owner of the descriptor of an open file, which is negative if there is none.
 class Descriptor {
@@ -36,11 +36,11 @@ class Descriptor {
 
 /// Returns the descriptor of this process that a path names: /dev/stdin, /dev/stdout, /dev/stderr, /dev/fd/3,
 /// /proc/self/fd/3, or a link to one.
-std::optional<int> own_descriptor(const std::filesystem::path& path);
+std::optional<int> descriptor_from_path(const std::filesystem::path& path);
 
 /// Reads a pipe of this process, such as /dev/stdin, to its end and replaces its descriptor by a regular file
 /// with the same content. Ignores every other path.
-void read_pipe_whole(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
+void buffer_pipe_to_file(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
 
 /// Returns whether there is a regular file, or a link to one; false also if that is unknown. Throws nothing.
 bool is_file(const std::filesystem::path& path);
@@ -49,7 +49,7 @@ bool is_file(const std::filesystem::path& path);
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
 
 /// Returns the first bytes of a regular file, fewer if it is shorter; none for a folder.
-std::string read_begin(const std::filesystem::path& path, std::size_t count);
+std::string read_prefix(const std::filesystem::path& path, std::size_t count);
 
 /// A regular file for random access; several threads may read it at once.
 ///
@@ -58,9 +58,9 @@ class OpenFile {
  public:
   /// Whether the file stays open, or is opened for each read: an export has more files than a process may
   /// have open.
-  enum class Keeps { open, closed };
+  enum class BetweenReads { open, closed };
 
-  explicit OpenFile(const std::filesystem::path& path, Keeps keeps = Keeps::open);
+  explicit OpenFile(const std::filesystem::path& path, BetweenReads between_reads = BetweenReads::open);
 
   const std::filesystem::path& path() const { return path_; }
   /// Returns its size in bytes when it was opened.
@@ -102,11 +102,11 @@ class Staging {
 
   /// Moves every file to its place, replacing old ones, and returns their paths. Throws core::Error, which
   /// says how many are there if not all of them could be moved.
-  std::vector<std::filesystem::path> keep();
+  std::vector<std::filesystem::path> commit();
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// Removes the temporary files and folders that killed processes have left in a folder.
@@ -118,9 +118,9 @@ class LockFile {
   /// Creates and locks a file; nothing if there is one or another process was faster. Throws core::Error
   /// about shown.
   static std::optional<LockFile> create(const std::filesystem::path& path,
-                                        const std::filesystem::path& shown);
+                                        const std::filesystem::path& reported_path);
   /// Locks an old file; nothing if another process holds it or has just removed it.
-  static std::optional<LockFile> take(const std::filesystem::path& path);
+  static std::optional<LockFile> try_lock(const std::filesystem::path& path);
 
  private:
   explicit LockFile(Descriptor file) : file_(std::move(file)) {}

@@ -32,7 +32,7 @@ Pattern match_of(const Pattern& wanted) {
   return {FcFontMatch(nullptr, wanted.get(), &result), FcPatternDestroy};
 }
 
-std::string text_of(const Pattern& font, const char* what) {
+std::string string_property(const Pattern& font, const char* what) {
   FcChar8* text = nullptr;
   if (!font || FcPatternGetString(font.get(), what, 0, &text) != FcResultMatch) return "";
   return reinterpret_cast<const char*>(text);
@@ -52,7 +52,7 @@ Font best_font(const std::optional<std::string>& family, const std::set<char32_t
   FcPatternAddBool(wanted.get(), FC_SCALABLE, FcTrue);
   FcPatternAddBool(wanted.get(), FC_COLOR, FcFalse);
   const Pattern match = match_of(wanted);
-  Font font{text_of(match, FC_FILE), text_of(match, FC_FAMILY), 0, {}};
+  Font font{string_property(match, FC_FILE), string_property(match, FC_FAMILY), 0, {}};
   FcCharSet* has = nullptr;
   FcBool colored = FcFalse, scalable = FcTrue;
   if (font.path.empty() || FcPatternGetCharSet(match.get(), FC_CHARSET, 0, &has) != FcResultMatch) return {};
@@ -77,13 +77,13 @@ const char* package_of(char32_t c) {
 
 }  // namespace
 
-std::string file_like(const std::string& family) {
+std::string find_font_file(const std::string& family) {
   const Pattern wanted = pattern();
   if (wanted) add_family(wanted.get(), family);
-  return text_of(match_of(wanted), FC_FILE);
+  return string_property(match_of(wanted), FC_FILE);
 }
 
-std::vector<Font> fonts_with(const std::string& family, std::set<char32_t> characters) {
+std::vector<Font> find_covering_fonts(const std::string& family, std::set<char32_t> characters) {
   std::vector<Font> fonts;
   for (std::optional<std::string> named = family; !characters.empty(); named.reset()) {
     Font font = best_font(named, characters);
@@ -95,7 +95,7 @@ std::vector<Font> fonts_with(const std::string& family, std::set<char32_t> chara
   return fonts;
 }
 
-std::string missing_words(const std::set<char32_t>& characters) {
+std::string missing_characters_message(const std::set<char32_t>& characters) {
   if (characters.empty()) return "";
   std::string first;
   text::append_character(first, *characters.begin());

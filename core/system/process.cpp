@@ -19,10 +19,10 @@
 namespace core::system {
 namespace {
 
-std::atomic<int> signal_noted = 0;  // a signal handler can reach only globals
+std::atomic<int> pending_signal = 0;  // a signal handler can reach only globals
 
-void note(int signal) {
-  signal_noted = signal;
+void record_signal(int signal) {
+  pending_signal = signal;
 }
 
 /// Signal actions to restore, which belong to the whole process.
@@ -43,13 +43,13 @@ bool is_ignored(int signal) {
 }
 
 /// Starts to note signals. Returns whether this is the outermost blocker, which handles them.
-bool begin_noting(std::initializer_list<int> signals, bool even_ignored) {
+bool begin_blocking(std::initializer_list<int> signals, bool even_ignored) {
   Actions& all = actions();
   const std::lock_guard lock(all.mutex);
   if (++all.depth > 1) return false;
-  signal_noted = 0;
+  pending_signal = 0;
   struct sigaction action {};
-  action.sa_handler = note;
+  action.sa_handler = record_signal;
   action.sa_flags = SA_RESTART;
   for (const int signal : signals) {
     if (!even_ignored && is_ignored(signal)) continue;
@@ -62,10 +62,10 @@ bool begin_noting(std::initializer_list<int> signals, bool even_ignored) {
 
 }  // namespace
 
-SignalBlocker::SignalBlocker() : is_outermost_(begin_noting({SIGINT, SIGTERM, SIGHUP}, false)) {}
+SignalBlocker::SignalBlocker() : is_outermost_(begin_blocking({SIGINT, SIGTERM, SIGHUP}, false)) {}
 
 SignalBlocker::SignalBlocker(std::initializer_list<int> signals)
-    : is_outermost_(begin_noting(signals, true)) {}
+    : is_outermost_(begin_blocking(signals, true)) {}
 
 SignalBlocker::~SignalBlocker() {
   Actions& all = actions();
@@ -73,18 +73,18 @@ SignalBlocker::~SignalBlocker() {
   if (--all.depth > 0) return;
   for (const auto& [signal, before] : all.before) ::sigaction(signal, &before, nullptr);
   all.before.clear();
-  if (const int came = signal_noted.exchange(0)) ::raise(came);
+  if (const int came = pending_signal.exchange(0)) ::raise(came);
 }
 
 int SignalBlocker::take() const {
-  return is_outermost_ ? signal_noted.exchange(0) : 0;
+  return is_outermost_ ? pending_signal.exchange(0) : 0;
 }
 
-void SignalBlocker::check() const {
-  if (is_outermost_ && signal_noted != 0) throw Stopped();
+void SignalBlocker::throw_if_pending() const {
+  if (is_outermost_ && pending_signal != 0) throw Stopped();
 }
 
-void end_by(int signal) {
+void terminate_by_signal(int signal) {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
@@ -93,11 +93,11 @@ void ignore_file_size_signal() {
   ::signal(SIGXFSZ, SIG_IGN);
 }
 
-bool output_is_terminal() {
+bool stdout_is_terminal() {
   return ::isatty(STDOUT_FILENO) == 1;
 }
 
-bool errors_are_on_terminal() {
+bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
@@ -106,32 +106,32 @@ std::filesystem::path executable_path() {
   return std::filesystem::read_symlink("/proc/self/exe", unknown);
 }
 
-std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
+std::optional<std::uint64_t> parse_mem_available(std::string_view meminfo) {
   constexpr std::string_view name = "MemAvailable:";
   const std::size_t line = meminfo.find(name);
   if (line == meminfo.npos) return std::nullopt;
   std::string_view rest = meminfo.substr(line + name.size());
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const auto kibibytes = text::take_whole_number(rest);
+  const auto kibibytes = text::consume_unsigned(rest);
   if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
   return *kibibytes << 10;
 }
 
-std::uint64_t free_memory() {
+std::uint64_t available_memory() {
   std::ostringstream meminfo;
   meminfo << std::ifstream("/proc/meminfo").rdbuf();
-  if (const auto available = available_bytes(meminfo.str())) return *available;
+  if (const auto available = parse_mem_available(meminfo.str())) return *available;
   return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
 }
 
-void give_back_memory() {
+void trim_heap() {
 #if defined(__GLIBC__)
   ::malloc_trim(0);
 #endif
 }
 
-void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
 #endif

@@ -27,35 +27,35 @@ class SignalBlocker {
   /// Returns the pending signal, once, or 0.
   int take() const;
   /// Throws Stopped when a pending signal will end the program, so that unfinished files are removed.
-  void check() const;
+  void throw_if_pending() const;
 
  private:
   bool is_outermost_;
 };
 
 /// Ends the program like an unhandled signal.
-void end_by(int signal);
+void terminate_by_signal(int signal);
 
 /// Makes a write beyond the file size limit an error instead of a signal that ends the program.
 void ignore_file_size_signal();
 
 /// Returns whether standard output, or standard error, is a terminal.
-bool output_is_terminal();
-bool errors_are_on_terminal();
+bool stdout_is_terminal();
+bool stderr_is_terminal();
 
 /// Returns the path of the running program; "" if the system does not know it.
 std::filesystem::path executable_path();
 
 /// Returns the bytes of available memory: Linux's MemAvailable, elsewhere all of the machine's memory.
-std::uint64_t free_memory();
+std::uint64_t available_memory();
 
 /// Returns freed memory to the system, if the C library can.
-void give_back_memory();
+void trim_heap();
 
 /// Requests large pages for memory whose rows are read together.
-void prefer_large_pages(void* memory, std::size_t bytes);
+void advise_huge_pages(void* memory, std::size_t bytes);
 
 /// Reads MemAvailable in bytes from the text of /proc/meminfo; nothing if it is missing.
-std::optional<std::uint64_t> available_bytes(std::string_view meminfo);
+std::optional<std::uint64_t> parse_mem_available(std::string_view meminfo);
 
 }  // namespace core::system

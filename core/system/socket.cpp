@@ -23,28 +23,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience_to_send{10'000};
+constexpr milliseconds send_timeout{10'000};
 
-std::string words_of_error(int error) {
+std::string error_text(int error) {
   if (error == EPIPE || error == ECONNRESET) return "the other side has closed it";
   return std::generic_category().message(error);
 }
 
 /// Waits until a socket can be read or written. Returns whether it can.
-bool wait_for(int socket, short what, milliseconds patience) {
+bool wait_for(int socket, short what, milliseconds timeout) {
   pollfd waiting{socket, what, 0};
-  const auto end = std::chrono::steady_clock::now() + patience;
-  for (int left = patience.count() == 0 ? -1 : static_cast<int>(patience.count());;) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  for (int left = timeout.count() == 0 ? -1 : static_cast<int>(timeout.count());;) {
     const int ready = ::poll(&waiting, 1, left);
     if (ready >= 0) return ready > 0;
-    if (errno != EINTR) throw Error(words_of_error(errno));
+    if (errno != EINTR) throw Error(error_text(errno));
     const auto rest = std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
     if (left >= 0) left = static_cast<int>(std::max<milliseconds::rep>(0, rest.count()));
   }
 }
 
 /// Returns the descriptor of a connected socket, or none and the error number in error.
-Descriptor connected(int family, const sockaddr* address, socklen_t size, milliseconds patience, int& error) {
+Descriptor connected(int family, const sockaddr* address, socklen_t size, milliseconds timeout, int& error) {
   Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   error = errno;
   if (!socket.is_open()) return socket;
@@ -54,7 +54,7 @@ Descriptor connected(int family, const sockaddr* address, socklen_t size, millis
   if (error == EINPROGRESS) {
     error = ETIMEDOUT;
     socklen_t length = sizeof error;
-    if (wait_for(socket.number(), POLLOUT, patience))
+    if (wait_for(socket.number(), POLLOUT, timeout))
       ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &length);
   }
   return error == 0 ? std::move(socket) : Descriptor();
@@ -65,18 +65,18 @@ struct HostAndPort {
 };
 
 /// Splits HOST:PORT; the host may be in brackets, as addresses with colons are.
-std::optional<HostAndPort> host_and_port(const std::string& text) {
+std::optional<HostAndPort> parse_host_and_port(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || colon == 0 || text.find('/') != text.npos) return std::nullopt;
   HostAndPort parts{text.substr(0, colon), text.substr(colon + 1)};
   if (parts.host.front() == '[' && parts.host.back() == ']')
     parts.host = parts.host.substr(1, parts.host.size() - 2);
-  const auto port = text::parse_whole_number(parts.port);
+  const auto port = text::parse_unsigned(parts.port);
   if (!port || *port == 0 || *port > 65535 || parts.host.empty()) return std::nullopt;
   return parts;
 }
 
-Descriptor connect_to_path(const std::string& path, milliseconds patience) {
+Descriptor connect_to_path(const std::string& path, milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
@@ -85,27 +85,27 @@ Descriptor connect_to_path(const std::string& path, milliseconds patience) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   int error = 0;
   Descriptor socket =
-      connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address, patience, error);
-  if (!socket.is_open()) throw Error(path + ": cannot be reached: " + words_of_error(error));
+      connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address, timeout, error);
+  if (!socket.is_open()) throw Error(path + ": cannot be reached: " + error_text(error));
   return socket;
 }
 
-Descriptor connect_to_host(const std::string& name, const HostAndPort& where, milliseconds patience) {
-  addrinfo wanted{}, *list = nullptr;
-  wanted.ai_socktype = SOCK_STREAM;
-  if (const int problem = ::getaddrinfo(where.host.c_str(), where.port.c_str(), &wanted, &list))
+Descriptor connect_to_host(const std::string& name, const HostAndPort& endpoint, milliseconds timeout) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (const int problem = ::getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &hints, &list))
     throw Error(name + ": cannot be reached: " + ::gai_strerror(problem));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
   int error = 0;
   for (const addrinfo* each = list; each; each = each->ai_next) {
-    Descriptor socket = connected(each->ai_family, each->ai_addr, each->ai_addrlen, patience, error);
+    Descriptor socket = connected(each->ai_family, each->ai_addr, each->ai_addrlen, timeout, error);
     if (!socket.is_open()) continue;
     const int on = 1;
     ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(socket.number(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     return socket;
   }
-  throw Error(name + ": cannot be reached: " + words_of_error(error));
+  throw Error(name + ": cannot be reached: " + error_text(error));
 }
 
 }  // namespace
@@ -113,14 +113,14 @@ Descriptor connect_to_host(const std::string& name, const HostAndPort& where, mi
 bool is_socket_address(const std::string& text) {
   struct stat found {};
   if (::stat(text.c_str(), &found) == 0) return S_ISSOCK(found.st_mode);
-  return host_and_port(text).has_value();
+  return parse_host_and_port(text).has_value();
 }
 
 Socket::Socket(Descriptor connected) : descriptor_(std::move(connected)) {}
 
-Socket::Socket(const std::string& address, milliseconds patience) {
-  const auto where = host_and_port(address);
-  descriptor_ = where ? connect_to_host(address, *where, patience) : connect_to_path(address, patience);
+Socket::Socket(const std::string& address, milliseconds timeout) {
+  const auto endpoint = parse_host_and_port(address);
+  descriptor_ = endpoint ? connect_to_host(address, *endpoint, timeout) : connect_to_path(address, timeout);
 }
 
 void Socket::send(std::string_view bytes) const {
@@ -129,23 +129,22 @@ void Socket::send(std::string_view bytes) const {
     if (sent >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
-      if (!wait_for(descriptor_.number(), POLLOUT, patience_to_send))
-        throw Error("nothing was taken for 10 s");
+      if (!wait_for(descriptor_.number(), POLLOUT, send_timeout)) throw Error("nothing was taken for 10 s");
     } else if (errno != EINTR) {
-      throw Error(words_of_error(errno));
+      throw Error(error_text(errno));
     }
   }
 }
 
-std::size_t Socket::receive(char* to, std::size_t count, milliseconds patience) const {
+std::size_t Socket::receive(char* to, std::size_t count, milliseconds timeout) const {
   while (true) {
     const ssize_t got = ::recv(descriptor_.number(), to, count, 0);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) {
-      if (!wait_for(descriptor_.number(), POLLIN, patience))
-        throw Error("nothing came for " + std::to_string(patience.count() / 1000) + " s");
+      if (!wait_for(descriptor_.number(), POLLIN, timeout))
+        throw Error("nothing came for " + std::to_string(timeout.count() / 1000) + " s");
     } else if (errno != EINTR) {
-      throw Error(words_of_error(errno));
+      throw Error(error_text(errno));
     }
   }
 }

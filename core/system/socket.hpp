@@ -18,7 +18,7 @@ class Socket {
  public:
   /// Connects to HOST:PORT or to the path of a Unix socket. Throws core::Error, "ADDRESS: …", also without an
   /// answer within patience.
-  Socket(const std::string& address, std::chrono::milliseconds patience);
+  Socket(const std::string& address, std::chrono::milliseconds timeout);
   /// Takes over a connected socket.
   explicit Socket(Descriptor connected);
 
@@ -26,7 +26,7 @@ class Socket {
   void send(std::string_view bytes) const;
   /// Waits for bytes and receives at most count of them; 0 once the other side has closed. Throws core::Error
   /// with only the reason, also when none arrive within patience; 0 ms waits forever.
-  std::size_t receive(char* to, std::size_t count, std::chrono::milliseconds patience) const;
+  std::size_t receive(char* to, std::size_t count, std::chrono::milliseconds timeout) const;
   /// Ends the connection, also for a thread that waits for bytes.
   void shut_down() const;
 

@@ -232,7 +232,7 @@ class Connection:
             if op in ("tokens", "pieces"):
                 return operations[op](frame)
             self._require_wanted(frame)
-            with self.server.busy, quick_turns():
+            with self.server.busy, short_switch_interval():
                 return operations[op](frame)
         except AttnscopeError as error:
             return failure("refused", str(error))
@@ -270,7 +270,7 @@ class Connection:
 
 
 @contextmanager
-def quick_turns() -> Iterator[None]:
+def short_switch_interval() -> Iterator[None]:
     """Lowers the thread switch interval to 0.5 ms. PyTorch releases the GIL in each operation and, next to a cell of pure
     Python, gets it back only after 5 ms: hundreds of operations would take seconds."""
     before = sys.getswitchinterval()

@@ -143,11 +143,11 @@ void record(benchmark::State& state) {
 
 /// Measures the peak rate of float64 multiply-adds of one core, without loads or stores.
 void peak(benchmark::State& state) {
-  const Kernels<double>& kernels = core::attention::fast::kernels_of_this_processor<double>().front();
+  const Kernels<double>& kernels = core::attention::fast::supported_kernels<double>().front();
   constexpr std::size_t n_rounds = 100000;
   for (auto _ : state) benchmark::DoNotOptimize(kernels.multiply_add(n_rounds));
   state.counters["multiply_adds_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * n_rounds * Kernels<double>::yardstick_vectors * kernels.lanes),
+      static_cast<double>(state.iterations() * n_rounds * Kernels<double>::benchmark_vectors * kernels.lanes),
       benchmark::Counter::kIsRate);
 }
 

@@ -132,7 +132,7 @@ class Bench {
 
   void open(const Model& model) {
     store_.dispatch(app::ApplyEdit{core::editing::ReplaceModel{model}});
-    if (store_.view().forms.dialog == app::Dialog::memory) store_.dispatch(app::TakeMemory{});
+    if (store_.view().forms.dialog == app::Dialog::memory) store_.dispatch(app::AllowMemory{});
     settle();
     store_.dispatch(app::ShowDialog{app::Dialog::none});
   }
@@ -153,12 +153,12 @@ class Bench {
   std::vector<double> switching_heads(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
-      store_.dispatch(app::SwitchHead{0, static_cast<std::size_t>(i / 2)});
+      store_.dispatch(app::ToggleHead{0, static_cast<std::size_t>(i / 2)});
       for (const double time : settle()) times.push_back(time);
     }
     return times;
   }
-  void keep_reference() { store_.dispatch(app::KeepReference{}); }
+  void keep_reference() { store_.dispatch(app::AddReference{}); }
 
   std::vector<double> moving(int count) {
     std::vector<double> times;
@@ -234,7 +234,7 @@ class Bench {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
       times.push_back(timed_frame([&](ImGuiIO& io) {
-        support::put_mouse(io, place->centre());
+        support::put_mouse(io, place->center());
         support::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
       }));
     support::look(store_, [](app::View& v) { v.look.zoomed.clear(); });

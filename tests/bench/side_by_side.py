@@ -246,7 +246,7 @@ def peers_of(torch):
     return found
 
 
-def measure_today(program, torch, rounds):
+def measure_modern(program, torch, rounds):
     """Returns {name: median milliseconds} of everything, in turns; attnscope keeps all scores in float64."""
     calls, times = peers_of(torch) if torch else {}, {}
     pattern = "^(" + "|".join(OURS_TODAY.values()) + ")$"
@@ -439,7 +439,7 @@ def main():
     print_table(results, PROCESSORS)
     print(f"{'rounds':40}" + "".join(f"{count:17}" for count in counts.values()))
     set_threads(PROCESSORS, peers)
-    additions = measure_today(str(arguments.bin_folder / "attnscope_bench"), peers.get("PyTorch"), min(arguments.rounds, 3))
+    additions = measure_modern(str(arguments.bin_folder / "attnscope_bench"), peers.get("PyTorch"), min(arguments.rounds, 3))
     print_today(additions)
     memory, scores = peak_memory(arguments.bin_folder, SIZES[-1])
     print(f"\nmost memory at {SIZES[-1]}: {memory:.0f} MiB; all scores in float64: {scores:.0f} MiB", flush=True)

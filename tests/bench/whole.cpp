@@ -44,11 +44,11 @@ class Bench {
     std::vector<std::size_t> text = ids(n);
     PassRef before;
     if (what == "logits") return print(logits_of(text, {}, before));
-    if (what != "read") before = model_->run(text, {}, means());
+    if (what != "read") before = model_->run(text, {}, context());
     if (what == "onelogits") return print(logits_of(ids(n + 1), {}, before));
     if (what == "edit") return edit(layer, text, repeats);
     std::vector<Edit> edits;
-    if (what == "off") edits = {HeadOff{model_->description().sizes.n_layers - 2, 0}};
+    if (what == "off") edits = {AblatedHead{model_->description().sizes.n_layers - 2, 0}};
     for (std::size_t k = 0; k < repeats; ++k) {
       if (what == "one") text = ids(n + k + 1);
       PassRef pass;
@@ -63,13 +63,13 @@ class Bench {
     namespace experiment = core::experiment;
     experiment::Experiment plain;
     plain.text = "a", plain.made.assign(text.begin() + 1, text.end());
-    experiment::Reading reading = experiment::read(*model_, plain, nullptr, means());
-    const core::attention::Model of_pass = experiment::layer_of(*model_, reading, layer);
+    experiment::Reading reading = experiment::read(*model_, plain, nullptr, context());
+    const core::attention::Model unedited = experiment::unedited_layer(*model_, reading, layer);
     for (std::size_t k = 0; k < repeats; ++k) {
-      core::attention::Model dragged = of_pass;
+      core::attention::Model dragged = unedited;
       dragged.projections->query.weight.set(0, 0, 0.01 * static_cast<double>(k + 1));
-      const auto wanted = experiment::with_layer(plain, layer, of_pass, dragged, "dragged");
-      print_times([&] { reading = experiment::read(*model_, wanted, &reading, means()); });
+      const auto wanted = experiment::with_layer(plain, layer, unedited, dragged, "dragged");
+      print_times([&] { reading = experiment::read(*model_, wanted, &reading, context()); });
     }
     std::cout << std::endl;
   }
@@ -88,12 +88,12 @@ class Bench {
       result.push_back((k * 7919 + 13) % model_->description().sizes.n_vocabulary);
     return result;
   }
-  Means means() { return {pool_, progress_}; }
+  CallContext context() { return {pool_, progress_}; }
   /// Returns the logits after a text and stores its pass; reuses computations of kept passes.
   arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits,
                           PassRef& pass) {
-    pass = model_->run(text, edits, means());
-    return model_->next(*pass, text.size() - 1, means());
+    pass = model_->run(text, edits, context());
+    return model_->next(*pass, text.size() - 1, context());
   }
   static void print(const arma::frowvec& logits) {
     std::cout.precision(9);
@@ -108,7 +108,7 @@ class Bench {
 
   std::shared_ptr<const Transformer> model_;
   core::ThreadPool pool_;
-  core::Token progress_;
+  core::StopToken progress_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ using support::TemporaryDirectory;
 constexpr double mib = 1 << 20;
 
 /// Bytes that any command needs, with room for other releases of libraries.
-constexpr double of_the_program = 32 * mib;
+constexpr double program_bytes = 32 * mib;
 
 /// Repeats a unit until the text has at least `bytes` bytes.
 std::string filled(const std::string& unit, std::size_t bytes = 6 << 20) {
@@ -52,15 +52,15 @@ std::string tensor_of(const std::string& name, std::size_t n_rows, std::size_t n
          std::string(n_rows * n_columns, '\0');
 }
 
-struct Hungry {
+struct LargeFileCase {
   const char* what;
   const char* name;  ///< of the file
   std::string (*bytes)();
-  double bytes_of_a_byte, at_once_mib = 0;  ///< limits: bytes per byte of the file, and MiB in addition
-  friend std::ostream& operator<<(std::ostream& out, const Hungry& of) { return out << of.what; }
+  double max_bytes_per_byte, max_extra_mib = 0;  ///< limits: bytes per byte of the file, and MiB in addition
+  friend std::ostream& operator<<(std::ostream& out, const LargeFileCase& of) { return out << of.what; }
 };
 
-const Hungry hungry[] = {
+const LargeFileCase hungry[] = {
     {"rows of a number", "a.csv", [] { return filled("1\n"); }, 28},
     {"rows with a name", "a.csv", [] { return ",a\n" + filled(",1\n", (3 << 21) + 3); }, 28},
     {"a line of fields", "a.csv", [] { return std::string((1 << 20) - 2, ',') + "\n1\n"; }, 28, 80},
@@ -82,26 +82,27 @@ const Hungry hungry[] = {
 };
 
 /// Returns the peak memory of this process in bytes, which a child inherits until it runs the program.
-double of_this_process() {
+double peak_memory_of_process() {
   struct rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-class Memory : public testing::TestWithParam<Hungry> {};
+class Memory : public testing::TestWithParam<LargeFileCase> {};
 
 TEST_P(Memory, IsNotMoreThanTheLimitsSay) {
   if (is_sanitized) GTEST_SKIP() << "sanitizers take their own";
-  const Hungry& file = GetParam();
+  const LargeFileCase& file = GetParam();
   const TemporaryDirectory dir;
   const std::string path = (dir / file.name).string();
   support::put_bytes(path, file.bytes());
   const double size = static_cast<double>(std::filesystem::file_size(path));
-  const double at_first = std::max(of_the_program, of_this_process());
+  const double at_first = std::max(program_bytes, peak_memory_of_process());
   const Outcome opened = run({"session", path, "--out", (dir / "session.json").string()});
   EXPECT_NE(opened.status, -1);
   EXPECT_THAT(opened.out + opened.err, testing::Not(testing::HasSubstr("not enough memory")));
-  EXPECT_LE(opened.most_memory, at_first + file.bytes_of_a_byte * size + file.at_once_mib * mib) << file.what;
+  EXPECT_LE(opened.peak_bytes, at_first + file.max_bytes_per_byte * size + file.max_extra_mib * mib)
+      << file.what;
 }
 
 INSTANTIATE_TEST_SUITE_P(OfHungryFiles, Memory, testing::ValuesIn(hungry), [](const auto& of) {

@@ -27,7 +27,7 @@ constexpr bool is_sanitized = false;
 struct Outcome {
   int status;  ///< exit status, or -1 if a signal ended the program
   std::string out, err;
-  double most_memory = 0;  ///< in bytes; at least the peak of this process, which a child inherits until exec
+  double peak_bytes = 0;  ///< in bytes; at least the peak of this process, which a child inherits until exec
 };
 
 /// Returns whether a process catches SIGINT but not SIGTERM, according to /proc.

@@ -132,7 +132,7 @@ const std::vector<Picture>& pictures() {
       {"lesson",
        [](Scene& ui) {
          ui.store.dispatch(app::StartLesson{"000"});
-         for (int k = 0; k < 5; ++k) ui.store.dispatch(app::GoInLesson{1});
+         for (int k = 0; k < 5; ++k) ui.store.dispatch(app::StepLesson{1});
        }},
       {"tokens",
        [](Scene& ui) {
@@ -144,7 +144,7 @@ const std::vector<Picture>& pictures() {
       {"compare",
        [](Scene& ui) {
          ui.open("004-causal");
-         ui.store.dispatch(app::KeepReference{});
+         ui.store.dispatch(app::AddReference{});
          ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 2, 0, -0.5}});
          ui.store.dispatch(app::EndGesture{});
          ui.store.dispatch(app::set<&app::Look::tab>(app::Tab::compare));
@@ -192,7 +192,7 @@ void film(const fs::path& folder) {
   {
     Scene ui;
     ui.open("004-causal");
-    const ImVec2 number = ui.centre("edit/cell/2/0");
+    const ImVec2 number = ui.center("edit/cell/2/0");
     ui.start_pointer_at({number.x + 260, number.y - 120});
     ui.film_into(folder);
     ui.hold(3);
@@ -205,21 +205,21 @@ void film(const fs::path& folder) {
   }
   Scene ui;
   ui.open_tiny_gpt();
-  ui.start_pointer_at(ui.centre("tabs/Layers"));
+  ui.start_pointer_at(ui.center("tabs/Layers"));
   ui.film_into(folder, n_frames);
   ui.hold(6);
   for (const char* head : {"layers/2.0", "layers/2.3"}) {
-    ui.glide(ui.centre(head), 6);
+    ui.glide(ui.center(head), 6);
     ui.click(head);
     ui.hold(2);
     ui.key(Key::x);
-    ui.glide(ui.centre("whole/prompt"), 6);
+    ui.glide(ui.center("whole/prompt"), 6);
     ui.hold(7);
   }
 }
 
 /// Returns the share of pixel blocks with another mean, which ignores how font releases differ in detail.
-double share_that_differs(const Image& a, const Image& b) {
+double changed_share(const Image& a, const Image& b) {
   if (a.width != b.width || a.height != b.height) return 1;
   constexpr int side = 16;
   int blocks = 0, different = 0;
@@ -251,7 +251,7 @@ int check(const fs::path& folder) {
   int stale = 0;
   for (const Picture& picture : pictures())
     if (const double share =
-            share_that_differs(taken(picture), read_png(folder / (std::string(picture.name) + ".png")));
+            changed_share(taken(picture), read_png(folder / (std::string(picture.name) + ".png")));
         share > most) {
       std::cout << picture.name << ".png is stale: " << std::lround(100 * share)
                 << " % of it differ; scripts/docs takes it anew\n";

@@ -16,7 +16,7 @@ namespace fuzz {
 namespace {
 
 using namespace core::formats;
-using core::Token;
+using core::StopToken;
 using core::tokenizers::Tokenizer;
 
 /// Expects the texts of a tokenizer's tokens to join to the text.
@@ -37,7 +37,7 @@ void use_tokenizer(const Tokenizer& tokenizer) {
 
 void run_tokenizer(Bytes bytes) {
   attempt([&] {
-    use_tokenizer(Tokenizer(core::tokenizers::recipe_of_json(parse_json(bytes, "tokenizer.json"))));
+    use_tokenizer(Tokenizer(core::tokenizers::definition_from_json(parse_json(bytes, "tokenizer.json"))));
   });
 }
 
@@ -75,9 +75,9 @@ void run_gguf(Bytes bytes) {
   const MemoryFile memory(bytes);
   attempt([&] {
     const GgufMetadata metadata = gguf_metadata(memory.path());
-    attempt([&] { use_tokenizer(Tokenizer(core::tokenizers::recipe_of_gguf(metadata))); });
+    attempt([&] { use_tokenizer(Tokenizer(core::tokenizers::definition_from_gguf(metadata))); });
     attempt([&] {
-      const TensorFile file = open_gguf(memory.path(), Token());
+      const TensorFile file = open_gguf(memory.path(), StopToken());
       attempt([&] { core::transformer::architecture_of(metadata, file); });
       read_all(file);
     });
@@ -166,7 +166,7 @@ void run_config(Bytes bytes) {
                                           {"h.1.attn.c_attn.weight", Dtype::f32, {8, 24}},
                                           {"h.1.attn.c_proj.weight", Dtype::f32, {8, 8}}};
     for (const checkpoints::Layer& layer : checkpoints::find_layers(tensors))
-      attempt([&] { checkpoints::rules_of(tensors, layer, config, ""); });
+      attempt([&] { checkpoints::infer_layer_rules(tensors, layer, config, ""); });
   });
 }
 
@@ -198,14 +198,14 @@ TensorFile described(Bytes text) {
         info.shape.back() = info.shape.back() * 10 + static_cast<std::size_t>(c - '0');
       }
     }
-    entries.push_back({info, [info](std::span<const std::size_t> leading, const Token&) {
+    entries.push_back({info, [info](std::span<const std::size_t> leading, const StopToken&) {
                          const auto count = count_of(info.shape);
                          if (!count || *count > 1 << 16) throw core::Error("too many numbers");
                          Tensor tensor{info, {}, {}, {}, {}, 0};
                          if (info.dtype == Dtype::text) tensor.texts.assign(*count, "a");
                          for (std::size_t k = 0; info.dtype != Dtype::text && k < *count; ++k)
                            tensor.numbers.push_back(0.25 * static_cast<double>(k % 5));
-                         return part_of(tensor, leading);
+                         return slice_tensor(tensor, leading);
                        }});
   }
   return {"/nowhere/a.safetensors", "safetensors", std::move(entries)};
@@ -215,19 +215,19 @@ TensorFile described(Bytes text) {
 void run_names(Bytes bytes) {
   attempt([&] {
     const TensorFile file = described(bytes);
-    const Token token;
+    const StopToken token;
     core::importing::Choices choices;
     attempt([&] { core::importing::import_tensors(file, choices, token); });
-    attempt([&] { core::importing::layers_in(file, choices, token); });
+    attempt([&] { core::importing::layer_names(file, choices, token); });
     choices.n_heads = 2;
     choices.layer = "1";
     attempt([&] { core::importing::import_tensors(file, choices, token); });
     const core::transformer::Sizes sizes{3, 8, 2, 1, 4, 16, 32, 64};
     attempt([&] {
-      const core::check::Dump dump = core::check::dump_in(file, sizes, {});
+      const core::check::Dump dump = core::check::find_dump(file, sizes, {});
       for (const auto& held : dump.hidden) {
         expect(held.first <= sizes.n_layers, "a layer is one of the model's");
-        attempt([&] { core::check::rows_of(file, held.second); });
+        attempt([&] { core::check::read_matrix(file, held.second); });
       }
     });
   });

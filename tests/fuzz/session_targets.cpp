@@ -67,21 +67,22 @@ Seeds experiment_seeds() {
 /// Expects a journal to survive writing and rereading, and reads its session.
 void run_journal(Bytes bytes) {
   attempt([&] {
-    const app::JournalHead head = app::journal_head(bytes, "a.journal");
-    const app::JournalTexts texts = app::journal_texts(bytes, "a.journal");
-    const std::string written = app::journal_text(head, texts);
-    expect(app::journal_text(app::journal_head(written, "a.journal"), texts) == written,
+    const app::JournalHeader header = app::parse_journal_header(bytes, "a.journal");
+    const app::JournalSessions texts = app::parse_journal_sessions(bytes, "a.journal");
+    const std::string written = app::journal_text(header, texts);
+    expect(app::journal_text(app::parse_journal_header(written, "a.journal"), texts) == written,
            "its head reads back");
-    const app::JournalTexts again = app::journal_texts(written, "a.journal");
+    const app::JournalSessions again = app::parse_journal_sessions(written, "a.journal");
     expect(again.own == texts.own && again.in_lesson == texts.in_lesson, "its sessions read back");
-    expect(app::left_words(head, "2026-11-22 10:32").find("edit") != std::string::npos, "it can be offered");
+    expect(app::journal_summary(header, "2026-11-22 10:32").find("edit") != std::string::npos,
+           "it can be offered");
     parse_session(texts.own, "a.journal");
   });
 }
 
 Seeds journal_seeds() {
-  app::JournalHead in_lesson{"Causal",           "/tmp/a\xff.json",  "12 34",
-                             "2026-11-22 10:32", "2026-11-21 23:59", 14};
+  app::JournalHeader in_lesson{"Causal",           "/tmp/a\xff.json",  "12 34",
+                               "2026-11-22 10:32", "2026-11-21 23:59", 14};
   in_lesson.lesson = "causal", in_lesson.lesson_title = "Causal attention", in_lesson.lesson_step = 3;
   const std::string session = session_seeds().back();
   return {app::journal_text({"Weights \u202e"}, {session, ""}),
@@ -92,10 +93,10 @@ Seeds journal_seeds() {
 void run_view(Bytes bytes) {
   app::View view;
   attempt([&] {
-    app::recall_view(std::string(bytes), view);
+    app::restore_view(std::string(bytes), view);
     const std::string text = app::view_text(view);
     app::View again;
-    app::recall_view(text, again);
+    app::restore_view(text, again);
     expect(app::view_text(again) == text, "a view reads back");
   });
 }
@@ -118,16 +119,16 @@ void run_settings(Bytes bytes) {
     at = end + 1;
   }
   app::View view;
-  app::recall(settings, view);
-  const auto kept = app::remembered(view);
+  app::apply_settings(settings, view);
+  const auto kept = app::saved_settings(view);
   app::View again;
-  app::recall(kept, again);
-  expect(app::remembered(again) == kept, "settings read back");
+  app::apply_settings(kept, again);
+  expect(app::saved_settings(again) == kept, "settings read back");
 }
 
 Seeds settings_seeds() {
   std::string text;
-  for (const auto& [key, value] : app::remembered(app::View())) text += key + "=" + value + "\n";
+  for (const auto& [key, value] : app::saved_settings(app::View())) text += key + "=" + value + "\n";
   return {text};
 }
 

@@ -17,20 +17,20 @@ namespace fuzz {
 namespace {
 
 using namespace core::formats;
-using core::Token;
+using core::StopToken;
 
 /// Opens the bytes with a reader and reads all tensors.
-template <TensorFile (*open)(const std::filesystem::path&, const Token&)>
+template <TensorFile (*open)(const std::filesystem::path&, const StopToken&)>
 void open_bytes(Bytes bytes) {
   attempt([&] {
     const MemoryFile file(bytes);
-    const Token token;
+    const StopToken token;
     read_all(open(file.path(), token));
   });
 }
 
 Seeds npy_seeds() {
-  return {npy_bytes(arma::mat{{1, 2.5, -3}, {4, 5, 6}}), npy_words({"a", "bc"}, {2}), npy_header({2, 0}),
+  return {npy_bytes(arma::mat{{1, 2.5, -3}, {4, 5, 6}}), npy_strings({"a", "bc"}, {2}), npy_header({2, 0}),
           npy_header({1}, "|b1") + "\1"};
 }
 
@@ -81,7 +81,7 @@ Seeds printed_seeds() {
 void run_index(Bytes bytes) {
   attempt([&] {
     const MemoryFile file(bytes);
-    const Token token;
+    const StopToken token;
     readers::open_index(file.path(), token);
   });
 }
@@ -98,7 +98,7 @@ Seeds any_seeds() {
 }
 
 void run_draw(Bytes bytes) {
-  attempt([&] { core::random::parse_draw_ops(bytes, 1000); });
+  attempt([&] { core::random::parse_random_ops(bytes, 1000); });
 }
 
 Seeds draw_seeds() {
@@ -140,7 +140,7 @@ void run_arguments(Bytes bytes) {
       arguments.back() += c;
   }
   const app::Arguments parsed = app::parse_arguments(arguments);
-  if (const auto* wrong = std::get_if<app::WrongUsage>(&parsed)) expect_line(wrong->message);
+  if (const auto* wrong = std::get_if<app::UsageError>(&parsed)) expect_line(wrong->message);
 }
 
 Seeds arguments_seeds() {

@@ -48,8 +48,9 @@ void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
     const auto matrices = heads.items("a matrix for each head");
     ASSERT_EQ(matrices.size(), stage->count(expected.model.n_heads));
     for (std::size_t h = 0; h < matrices.size(); ++h)
-      EXPECT_TRUE(support::is_near(trace.at(stage->stage, h), matrices[h].matrix(core::formats::Numbers::any),
-                                   rounding, rounding));
+      EXPECT_TRUE(support::is_near(trace.at(stage->stage, h),
+                                   matrices[h].matrix(core::formats::AllowedNumbers::any), rounding,
+                                   rounding));
     found.insert(name);
   }
   EXPECT_TRUE(found.contains("weights") && found.contains("output") && found.contains("mask"));

@@ -34,7 +34,7 @@ using support::TemporaryDirectory;
 
 /// Polls a condition for at most a minute; returns whether it came true.
 template <class Question>
-bool comes_true(Question question) {
+bool wait_until(Question question) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!question()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -108,22 +108,22 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   Started window(server.display(), home.path());
   {
     screen::Neighbour hand(server.display());
-    ASSERT_TRUE(comes_true([&] { return hand.window_called("attnscope").has_value(); }));
+    ASSERT_TRUE(wait_until([&] { return hand.window_called("attnscope").has_value(); }));
     EXPECT_FALSE(has_journal(state));
     hand.press(*hand.window_called("attnscope"), 'c');  // toggles the causal mask
-    ASSERT_TRUE(comes_true([&] { return has_journal(state); }));
+    ASSERT_TRUE(wait_until([&] { return has_journal(state); }));
   }
   EXPECT_FALSE(window.status());
   server.kill();
-  ASSERT_TRUE(comes_true([&] { return window.status().has_value(); }));
+  ASSERT_TRUE(wait_until([&] { return window.status().has_value(); }));
   EXPECT_TRUE(WIFEXITED(*window.status()) && WEXITSTATUS(*window.status()) == 1)
       << support::bytes_of(home / "err");
 
   app::Store next;
   const bool before = next.model().mask.causal;
-  next.recall({{}, {}, state, {}});
+  next.apply_settings({{}, {}, state, {}});
   ASSERT_EQ(next.view().forms.left.size(), 1u);
-  next.dispatch(app::RestoreLeft{0});
+  next.dispatch(app::RestoreLeftover{0});
   support::finish_reading(next);
   EXPECT_THAT(next.message().text, testing::StartsWith("Recovered: "));
   EXPECT_EQ(next.model().mask.causal, !before);
@@ -144,7 +144,7 @@ TEST(SilentScreen, CanBeLeft) {
   pollfd caller{silent, POLLIN, 0};
   ASSERT_EQ(::poll(&caller, 1, 60'000), 1) << "nobody asks for a window";
   window.end();
-  EXPECT_TRUE(comes_true([&] { return window.status().has_value(); }));
+  EXPECT_TRUE(wait_until([&] { return window.status().has_value(); }));
   ASSERT_TRUE(window.status());
   EXPECT_TRUE(WIFEXITED(*window.status()));
   EXPECT_EQ(WEXITSTATUS(*window.status()), 128 + SIGTERM);
@@ -163,7 +163,7 @@ TEST(LostClipboard, LeavesNothingToPasteAndTheWindowGoesOn) {
   other->take_clipboard();
   ASSERT_TRUE(looker.clipboard_is_taken());
   other.reset();
-  ASSERT_TRUE(comes_true([&] { return !looker.clipboard_is_taken(); }));
+  ASSERT_TRUE(wait_until([&] { return !looker.clipboard_is_taken(); }));
   const char* text = ImGui::GetClipboardText();
   EXPECT_STREQ(text ? text : "", "");
   window.begin_frame();

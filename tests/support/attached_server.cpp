@@ -25,7 +25,7 @@ using core::formats::json_quoted;
 using core::text::joined;
 namespace transformer = core::transformer;
 
-constexpr std::chrono::milliseconds any_time{0};
+constexpr std::chrono::milliseconds no_timeout{0};
 
 std::string list_of(const std::vector<std::string>& items) {
   return "[" + joined(items, ",") + "]";
@@ -118,7 +118,7 @@ void AttachedServer::accept() {
 }
 
 void AttachedServer::serve(Client& client) {
-  const Frame hello = Frame::receive(client.socket, any_time);
+  const Frame hello = Frame::receive(client.socket, no_timeout);
   if (hello.header().required("token").text() != token) {
     client.socket.send(core::attached::frame_bytes(
         R"({"id":null,"error":{"code":"malformed","message":"that is not the right token"}})"));
@@ -130,7 +130,7 @@ void AttachedServer::serve(Client& client) {
   };
   send("hello", core::attached::frame_bytes("{\"id\":0" + greeting() + "}"));
   while (true) {
-    const Frame request = Frame::receive(client.socket, any_time);
+    const Frame request = Frame::receive(client.socket, no_timeout);
     const std::string operation = request.header().required("op").text(),
                       begin = "{\"id\":" + std::to_string(request.header().required("id").whole(0));
     {
@@ -160,7 +160,7 @@ std::string AttachedServer::greeting() const {
          ",\"n_context\":" + std::to_string(sizes.n_context) +
          ",\"d_model\":" + std::to_string(sizes.d_model) + ",\"n_tokens\":" + std::to_string(of.n_tokens) +
          ",\"n_parameters\":" + exact(of.n_parameters) + ",\"causal\":" + (of.causal ? "true" : "false") +
-         ",\"text\":true,\"predicts\":" + (of.why_no_prediction.empty() ? "true" : "false") +
+         ",\"text\":true,\"predicts\":" + (of.no_prediction_reason.empty() ? "true" : "false") +
          ",\"mask_token\":" + (of.mask_token ? std::to_string(*of.mask_token) : "null") +
          ",\"layers\":" + list_of(std::vector<std::string>(sizes.n_layers, layer));
 }
@@ -202,10 +202,10 @@ AttachedServer::Answer AttachedServer::answer(Client& client, const Frame& reque
   if (operation == "maps") return maps(pass, number("layer"), header);
   if (operation == "layer") return layer(pass, number("layer"));
   if (operation == "next")
-    return {"", {array_of("logits", arma::fmat(model_->next(pass, number("row"), means_)))}};
-  if (operation == "lens") return {"", {array_of("logits", model_->lens(pass, number("row"), means_))}};
+    return {"", {array_of("logits", arma::fmat(model_->next(pass, number("row"), context_)))}};
+  if (operation == "lens") return {"", {array_of("logits", model_->lens(pass, number("row"), context_))}};
   if (operation == "stream") {
-    const auto of = model_->stream(pass, number("layer"), number("row"), number("column"), means_);
+    const auto of = model_->stream(pass, number("layer"), number("row"), number("column"), context_);
     return {",\"entering\":" + exact(of.entering) + ",\"input\":" + exact(of.input) +
                 ",\"attention\":" + exact(of.attention) + ",\"leaving\":" + exact(of.leaving),
             {}};
@@ -226,9 +226,9 @@ AttachedServer::Answer AttachedServer::told(const std::vector<std::size_t>& ids)
           {}};
 }
 
-std::uint64_t AttachedServer::number_of(const std::shared_ptr<const void>& computed) {
+std::uint64_t AttachedServer::number_of(const std::shared_ptr<const void>& computation_id) {
   const std::lock_guard lock(mutex_);
-  return numbers_.try_emplace(computed, numbers_.size()).first->second;
+  return numbers_.try_emplace(computation_id, numbers_.size()).first->second;
 }
 
 AttachedServer::Answer AttachedServer::run(Client& client, const Frame& request) {
@@ -238,29 +238,29 @@ AttachedServer::Answer AttachedServer::run(Client& client, const Frame& request)
   const auto ids64 = request.numbers<std::int64_t>("ids", request.shape("ids"));
   const std::vector<std::size_t> ids(ids64.begin(), ids64.end());
   std::vector<transformer::Edit> edits;
-  for (const Json& edit : header.required("edits").items_if_any("edits")) {
+  for (const Json& edit : header.required("edits").items_or_empty("edits")) {
     const std::size_t layer = edit.required("layer").whole(0);
-    for (const Json& head : edit.required("heads_off").items_if_any("heads"))
-      edits.emplace_back(transformer::HeadOff{layer, head.whole(0)});
+    for (const Json& head : edit.required("heads_off").items_or_empty("heads"))
+      edits.emplace_back(transformer::AblatedHead{layer, head.whole(0)});
     if (const std::string name = "output." + std::to_string(layer); request.has(name))
       edits.emplace_back(transformer::SetOutput{
           layer, std::make_shared<const arma::fmat>(request.matrix(name, ids.size(), sizes.d_model))});
   }
   const auto n_layers = header.given("n_layers");
   const std::size_t n = n_layers ? n_layers->whole(0) : sizes.n_layers;
-  const auto pass = model_->run(ids, edits, means_, n);
+  const auto pass = model_->run(ids, edits, context_, n);
   client.passes[header.required("pass").whole(1)] = pass;
   ++n_passes_;
   std::vector<std::string> layers;
-  for (std::size_t l = 0; l < n; ++l) layers.push_back(std::to_string(number_of(pass->computed(l))));
+  for (std::size_t l = 0; l < n; ++l) layers.push_back(std::to_string(number_of(pass->computation_id(l))));
   return {",\"state\":" + std::to_string(state_) + ",\"layers\":" + list_of(layers), {}};
 }
 
 AttachedServer::Answer AttachedServer::maps(const transformer::Pass& pass, std::size_t layer,
                                             const Json& request) {
   std::this_thread::sleep_for(std::chrono::milliseconds(maps_ms));
-  const auto heads =
-      model_->maps(pass, layer, request.required("block").whole(1), request.required("row").whole(0), means_);
+  const auto heads = model_->maps(pass, layer, request.required("block").whole(1),
+                                  request.required("row").whole(0), context_);
   std::vector<arma::fmat> maps;
   Array roles{"roles", "F64", {heads.heads.size(), 6}, {}};
   for (const auto& head : heads.heads) {
@@ -285,7 +285,7 @@ AttachedServer::Answer AttachedServer::maps(const transformer::Pass& pass, std::
 AttachedServer::Answer AttachedServer::layer(const transformer::Pass& pass, std::size_t layer) {
   const std::size_t n = pass.ids.size();
   Answer answer{"", {array_of("inputs", model_->input(pass, layer))}};
-  const auto& own = dynamic_cast<const transformer::OwnPass&>(pass);
+  const auto& own = dynamic_cast<const transformer::LocalPass&>(pass);
   if (layer >= own.layers.size()) return answer;
   const core::attention::Model of =
       transformer::layer_model(*model_, pass, layer, core::attention::numbered_tokens(n), {});

@@ -59,13 +59,13 @@ class AttachedServer {
   Answer maps(const core::transformer::Pass& pass, std::size_t layer, const core::formats::Json& request);
   Answer layer(const core::transformer::Pass& pass, std::size_t layer);
   Answer parameters(std::size_t layer);
-  std::uint64_t number_of(const std::shared_ptr<const void>& computed);
+  std::uint64_t number_of(const std::shared_ptr<const void>& computation_id);
 
   TemporaryDirectory directory_;
   std::shared_ptr<const core::transformer::Transformer> model_;
   core::ThreadPool pool_{1};
-  core::Token progress_;
-  core::transformer::Means means_{pool_, progress_};
+  core::StopToken progress_;
+  core::transformer::CallContext context_{pool_, progress_};
   std::mutex mutex_;  // guards the members below
   std::map<std::shared_ptr<const void>, std::uint64_t> numbers_;
   std::vector<std::string> operations_;

@@ -41,7 +41,7 @@ void BareScreen::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
 bool BareScreen::prepare_fonts(float scale) {
   if (!has_fonts || scale == font_scale_) return false;
   fonts_ = app::platform::load_fonts(*ImGui::GetIO().Fonts, font_scale_ = scale, app::platform::Glyphs::all);
-  app::platform::follow_first_font();
+  app::platform::use_first_font();
   for (ImFont* font : ImGui::GetIO().Fonts->Fonts) app::platform::ascent(font);  // loads lazy glyphs
   return true;
 }

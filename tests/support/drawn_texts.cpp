@@ -10,11 +10,11 @@
 namespace support {
 namespace {
 
-using app::platform::letters_of;
+using app::platform::glyphs_of;
 
 /// Reads only letters that are loaded, because loading one would move others in the atlas.
 bool is_mono(ImFont* font) {
-  const auto& letters = letters_of(font)->Glyphs;
+  const auto& letters = glyphs_of(font)->Glyphs;
   return std::all_of(letters.begin(), letters.end(), [&](const ImFontGlyph& g) {
     return !g.Visible || g.AdvanceX == letters.back().AdvanceX;
   });
@@ -38,9 +38,9 @@ void include(DrawnText& text, const ImDrawVert* v) {
 }
 
 /// Returns the number of spaces between the end of a text and a place, or −1 if it does not continue there.
-int blanks_between(ImFont* font, const Place& end, const Place& next, int most) {
+int spaces_between(ImFont* font, const Place& end, const Place& next, int most) {
   if (std::abs(next.line - end.line) > 0.1f) return -1;
-  const float gap = next.pen - end.pen, blank = letters_of(font)->GetCharAdvance(' ');
+  const float gap = next.pen - end.pen, blank = glyphs_of(font)->GetCharAdvance(' ');
   for (int n = 0; n <= most; ++n)
     if (std::abs(gap - static_cast<float>(n) * blank) < 0.3f) return n;
   return -1;
@@ -63,7 +63,7 @@ void TextReader::read_letters() {
   letters_.clear();
   for (ImFont* font : ImGui::GetIO().Fonts->Fonts) {
     const bool mono = is_mono(font);
-    for (const ImFontGlyph& g : letters_of(font)->Glyphs)
+    for (const ImFontGlyph& g : glyphs_of(font)->Glyphs)
       if (g.Visible) letters_[{g.U0, g.V0, g.U1, g.V1}] = {font, g, mono};
   }
 }
@@ -89,7 +89,7 @@ void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
     const Place place = place_of(v, glyph, turned);
     const bool same = goes_on && texts.back().font == font && texts.back().text.turned == turned;
     const int blanks =
-        same ? blanks_between(font, {texts.back().pen, texts.back().line}, place, mono ? 0 : 2) : -1;
+        same ? spaces_between(font, {texts.back().pen, texts.back().line}, place, mono ? 0 : 2) : -1;
     if (blanks < 0)
       texts.push_back(
           {{"", v[0].pos, v[0].pos, app::platform::font_size(font), mono, turned, cmd.ClipRect}, font, 0, 0});
@@ -104,7 +104,7 @@ void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
 }
 
 std::vector<DrawnText> TextReader::texts() {
-  if (app::platform::makes_letters_when_asked) read_letters();
+  if (app::platform::rasterizes_on_demand) read_letters();
   std::vector<Growing> grown;
   const ImDrawData* data = ImGui::GetDrawData();
   for (int n = 0; n < data->CmdListsCount; ++n)

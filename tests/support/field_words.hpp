@@ -6,7 +6,7 @@
 namespace support {
 
 /// Returns the first phrase of a text for which the field has a standard term, or "".
-inline std::string own_word(const std::string& text) {
+inline std::string nonstandard_phrase(const std::string& text) {
   static const std::regex words(
       "\\b(positions that turn|turning circle|who listens|who is heard|by rms|by deviation|by distance|asking|is asked|"
       "hidden (cell|key|position)s?|visible (cell|key|position)s?|survivors?|survivor factor|numbers? of your own|"

@@ -24,12 +24,12 @@ class Hands {
   }
 
   // Gestures at the middle of a landmark.
-  void move_to(const std::string& name) { play(support::move_to(centre(name))); }
-  void click(const std::string& name, Modifiers m = {}) { play(support::click(centre(name), m)); }
-  void right_click(const std::string& name) { play(support::right_click(centre(name))); }
-  void double_click(const std::string& name) { play(support::double_click(centre(name))); }
+  void move_to(const std::string& name) { play(support::move_to(center(name))); }
+  void click(const std::string& name, Modifiers m = {}) { play(support::click(center(name), m)); }
+  void right_click(const std::string& name) { play(support::right_click(center(name))); }
+  void double_click(const std::string& name) { play(support::double_click(center(name))); }
   void drag(const std::string& name, float dx, float dy, Modifiers m = {}) {
-    play(support::drag(centre(name), {dx, dy}, m));
+    play(support::drag(center(name), {dx, dy}, m));
   }
   void type(const std::string& text) { play(support::type(text)); }
   void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
@@ -58,7 +58,7 @@ class Hands {
     if (!found) throw std::runtime_error("nothing on the screen is called " + name);
     return *found;
   }
-  ImVec2 centre(const std::string& name) const { return rect(name).centre(); }
+  ImVec2 center(const std::string& name) const { return rect(name).center(); }
 
  protected:
   virtual void frame(const InputFrame& input) = 0;

@@ -29,16 +29,16 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
   const std::map<std::string, std::vector<Commands>> all{
       {"next-word",
        {{app::ReadText{"Mr. Darcy and Miss Bingley"}},
-        {app::WriteToken{}},
-        {app::LookAtLayer{2}},
-        {app::SwitchHead{3, 0}},
+        {app::StepGeneration{}},
+        {app::ShowLayer{2}},
+        {app::ToggleHead{3, 0}},
         {app::ApplyEdit{core::editing::SetCausal{false}}}}},
       {"induction",
        {{app::ReadText{"egg jam ham and egg jam f"}},
-        {app::LookAtLayer{2}, third_head},
-        {app::SwitchHead{2, 3}},
-        {app::SwitchHead{2, 3}, app::SwitchHead{2, 0}},
-        {app::SwitchHead{0, 2}}}},
+        {app::ShowLayer{2}, third_head},
+        {app::ToggleHead{2, 3}},
+        {app::ToggleHead{2, 3}, app::ToggleHead{2, 0}},
+        {app::ToggleHead{0, 2}}}},
   };
   return all.at(lesson.name).at(step);
 }

@@ -11,7 +11,7 @@ void set_changed(app::Store& store, app::View& after) {
   const app::Command now = app::set<member>(app::part_of<Part>(before).*member),
                      wanted = app::set<member>(app::part_of<Part>(after).*member);
   const std::string text = app::to_text(wanted);
-  if (text != app::to_text(now)) store.dispatch(app::command_of(text));
+  if (text != app::to_text(now)) store.dispatch(app::parse_command(text));
 }
 
 /// Changes the view with the text form of the verbs that set its fields.

@@ -16,9 +16,9 @@
 
 namespace gui {
 
-Program::Program(ImVec2 size, double at_once_ms, app::render::Painter* painter, app::Loop::Draw draw)
+Program::Program(ImVec2 size, double max_immediate_ms, app::render::Painter* painter, app::Loop::Draw draw)
     : screen(size),
-      store(core::system::free_memory, at_once_ms, [this] { before_computing(); }),
+      store(core::system::available_memory, max_immediate_ms, [this] { before_computing(); }),
       loop_(screen, painter ? *painter : no_painter_, store, std::move(draw)) {
   run();
 }

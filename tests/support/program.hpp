@@ -17,7 +17,7 @@ namespace gui {
 class Program : public support::Hands {
  public:
   /// Paints nothing if painter is nullptr; draw fills the window.
-  explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms,
+  explicit Program(ImVec2 size = {1600, 1000}, double max_immediate_ms = app::LiveTrace::frame_ms,
                    app::render::Painter* painter = nullptr, app::Loop::Draw draw = app::draw_window);
   ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;

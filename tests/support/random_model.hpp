@@ -106,7 +106,7 @@ inline core::attention::GivenStage given_stage(Random& random, const core::atten
 // Random additions of modern models to the original attention.
 
 /// Adds a cross-attention source or cache; call before adding anything whose size depends on the keys.
-inline void add_memory(Random& random, core::attention::Model& m) {
+inline void add_cross_attention_source(Random& random, core::attention::Model& m) {
   const std::size_t n_keys = 1 + below(random, 7), width = m.projections ? 1 + below(random, 4) : m.d_model();
   for (core::attention::Sequence& s : m.sequences) {
     s.key_embeddings = matrix(random, n_keys, width);
@@ -166,10 +166,10 @@ inline void add_additions(Random& random, core::attention::Model& m) {
   Additions& a = m.additions;
   const std::size_t d_head = m.d_head();
   if (coin(random))
-    a.normalise = HeadNorm{coin(random) ? NormRule::rms : NormRule::layer, matrix(random, 1, d_head),
-                           matrix(random, 1, d_head), coin(random) ? 1e-6 : 0.25};
+    a.normalise = QueryKeyNorm{coin(random) ? NormRule::rms : NormRule::layer, matrix(random, 1, d_head),
+                               matrix(random, 1, d_head), coin(random) ? 1e-6 : 0.25};
   if (a.normalise && below(random, 3) == 0) {
-    a.normalise->over = coin(random) ? NormOver::all_heads : NormOver::own_head;
+    a.normalise->over = coin(random) ? NormScope::all_heads : NormScope::own_head;
     a.normalise->query = matrix(random, 1, m.n_heads * d_head);
     a.normalise->key = matrix(random, 1, m.kv_heads() * d_head);
   }

@@ -35,7 +35,7 @@ inline void finish_working(app::Store& store) {
            !(shown && shown->version == store.live().version());
   };
   const auto reads = [&] { return store.pending().whole && store.pending().reading->is_busy(); };
-  for (store.update(); store.comparing().is_busy() || awaits_masks() || reads(); store.update())
+  for (store.update(); store.live_comparison().is_busy() || awaits_masks() || reads(); store.update())
     std::this_thread::yield();
 }
 

@@ -24,8 +24,8 @@ struct DraggedNumber : Program {
   }
   std::string weights_csv(std::size_t head) const {
     using namespace core::formats;
-    return csv_text(labelled_stage(ui.model(), core::attention::attend(ui.model()),
-                                   core::attention::info(Stage::weights), head, 0));
+    return csv_text(labeled_stage(ui.model(), core::attention::attend(ui.model()),
+                                  core::attention::info(Stage::weights), head, 0));
   }
 };
 
@@ -34,7 +34,7 @@ TEST_F(DraggedNumber, IsSeenInTheHeatmapOfTheNextFrame) {
   const double weight_before = ui.weight(2, 0);
   ASSERT_TRUE(alike(color_of_weight(2, 0), color_for(weight_before)));
   std::size_t changes = 0;
-  for (const auto& input : support::drag(ui.centre(cell), {120, 0})) {
+  for (const auto& input : support::drag(ui.center(cell), {120, 0})) {
     const Model held = ui.model();
     ui.play({input});
     if (ui.model() == held) continue;

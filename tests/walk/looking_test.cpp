@@ -71,11 +71,11 @@ TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
 TEST_F(Looks, ThemesSwitchTheGroundAndTheColorsOfTheData) {
   const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30,
                       ui.landmarks().find("region/stages")->max.y - 4);
-  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).ground.back));
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).background.back));
   ui.key(Key::t);
   ui.run();
   EXPECT_FALSE(ui.store.view().settings.dark);
-  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).ground.back));
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).background.back));
   EXPECT_TRUE(alike(ui.cell_color("strip/weights", 6, 6, 5, 0),
                     app::render::color_at(app::render::ColorMap::weights, false, ui.weight(5, 0))));
 }
@@ -116,10 +116,10 @@ TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
   EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), 2.5);
   keys({Key::digit_4}, {.ctrl = true});
   EXPECT_EQ(view().look.tab, app::Tab::compare);
-  ASSERT_NE(ui.store.comparing().comparison(), nullptr);
-  ASSERT_NE(ui.store.comparing().comparison()->first, nullptr);
-  EXPECT_EQ(ui.store.comparing().comparison()->first->all.stage, Stage::embeddings);
-  EXPECT_DOUBLE_EQ(ui.store.comparing().comparison()->first->all.largest, 2.5 - before);
+  ASSERT_NE(ui.store.live_comparison().comparison(), nullptr);
+  ASSERT_NE(ui.store.live_comparison().comparison()->first, nullptr);
+  EXPECT_EQ(ui.store.live_comparison().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_DOUBLE_EQ(ui.store.live_comparison().comparison()->first->all.largest, 2.5 - before);
   keys({Key::z}, {.ctrl = true});
   EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), before);
 }
@@ -136,7 +136,7 @@ struct Menus : Program {
   }
   Menus() { ui.sharp = false; }
   void close_everything() {
-    support::look(ui.store, [](app::View& view) { view.selection.presenting = {}; });
+    support::look(ui.store, [](app::View& view) { view.selection.presentation = {}; });
     ui.store.dispatch(app::LeaveTour{});
     ui.run(2);
     ui.move_to("region/status");  // over an item with a submenu, the submenu would reopen
@@ -188,7 +188,7 @@ TEST_F(Menus, CloseWithEscapeInTheMomentInWhichAnotherOpens) {
   ui.click("menu/File");
   ASSERT_TRUE(ui.has("menu/file/open"));
   support::InputFrame over, pressed, released;
-  over.mouse = ui.centre("menu/Edit");
+  over.mouse = ui.center("menu/Edit");
   pressed.key = app::KeyPress{Key::escape};
   released.released = Key::escape;
   ui.play({over, pressed, released});
@@ -197,15 +197,15 @@ TEST_F(Menus, CloseWithEscapeInTheMomentInWhichAnotherOpens) {
   EXPECT_FALSE(ui.has("menu/file/open"));
 }
 
-struct Presenting : Program {
-  const app::Presenting& now() const { return ui.store.view().selection.presenting; }
+struct Presentation : Program {
+  const app::Presentation& now() const { return ui.store.view().selection.presentation; }
   void pin(const CellRef& cell) {
     support::look(ui.store, [cell](app::View& view) { view.selection.pinned = cell; });
     ui.run();
   }
 };
 
-TEST_F(Presenting, FillsTheWindowWithOneStageThatArrowsChange) {
+TEST_F(Presentation, FillsTheWindowWithOneStageThatArrowsChange) {
   pin({Stage::weights, 0, 2, 1});
   const float before = ui.rect("strip/weights").max.x - ui.rect("strip/weights").min.x;
   ui.key(Key::f5);
@@ -242,7 +242,7 @@ TEST_F(Presenting, FillsTheWindowWithOneStageThatArrowsChange) {
   EXPECT_TRUE(ui.has("strip/weights"));
 }
 
-TEST_F(Presenting, HasRoomForTheWholeSumOfTwoSources) {
+TEST_F(Presentation, HasRoomForTheWholeSumOfTwoSources) {
   pin({Stage::contexts, 0, 5, 0});
   ui.key(Key::f5);
   ui.run(4);
@@ -251,7 +251,7 @@ TEST_F(Presenting, HasRoomForTheWholeSumOfTwoSources) {
   EXPECT_LT(last_term.max.y + 2 * (last_term.max.y - last_term.min.y), ui.rect("present/bar").min.y);
 }
 
-TEST_F(Presenting, GoesThroughALessonByArrows) {
+TEST_F(Presentation, GoesThroughALessonByArrows) {
   ui.store.dispatch(app::StartLesson{"004"});
   ui.key(Key::f5);
   ui.run(4);
@@ -266,35 +266,35 @@ TEST_F(Presenting, GoesThroughALessonByArrows) {
   }
 }
 
-TEST_F(Presenting, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
+TEST_F(Presentation, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
   support::look(ui.store, [](app::View& view) { view.settings.reduce_motion = false; });
   ui.key(Key::space, {.shift = true});
-  EXPECT_FALSE(now().flight) << "nothing is pinned";
+  EXPECT_FALSE(now().operand_animation) << "nothing is pinned";
   const CellRef cell{Stage::weights, 0, 2, 1};
   pin(cell);
-  const auto cells = app::flown_cells(ui.model(), ui.store.live().trace(), cell);
+  const auto cells = app::animated_cells(ui.model(), ui.store.live().trace(), cell);
   ASSERT_GE(cells.size(), 3u);
   EXPECT_EQ(cells.back(), cell);
   ui.key(Key::space, {.shift = true});
-  ASSERT_TRUE(now().flight);
-  EXPECT_TRUE(now().flight->runs);
+  ASSERT_TRUE(now().operand_animation);
+  EXPECT_TRUE(now().operand_animation->is_running);
   ui.run(2);
   EXPECT_TRUE(ui.has("flight/target"));
   ui.click("flight/stop");
-  EXPECT_FALSE(now().flight->runs);
+  EXPECT_FALSE(now().operand_animation->is_running);
   for (std::size_t k = 0; k < cells.size(); ++k) ui.key(Key::right, {.ctrl = true});
-  EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size()));
+  EXPECT_DOUBLE_EQ(now().operand_animation->at, static_cast<double>(cells.size()));
   ui.key(Key::left, {.ctrl = true});
-  EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size() - 1));
+  EXPECT_DOUBLE_EQ(now().operand_animation->at, static_cast<double>(cells.size() - 1));
   ui.click("flight/faster");
   EXPECT_FLOAT_EQ(ui.store.view().settings.animation_speed, 2);
   support::look(ui.store, [&](app::View& view) {
-    view.selection.presenting.flight->at = static_cast<double>(cells.size()) - 0.5;
+    view.selection.presentation.operand_animation->at = static_cast<double>(cells.size()) - 0.5;
   });
   ui.run();
   EXPECT_TRUE(ui.has("flight/number/0")) << "halfway";
   ui.key(Key::escape);
-  EXPECT_FALSE(now().flight);
+  EXPECT_FALSE(now().operand_animation);
   EXPECT_TRUE(ui.store.view().selection.pinned) << "the next Esc releases";
 }
 
@@ -345,7 +345,7 @@ TEST_F(Touring, GoesOnAsEachThingIsDoneByThePerson) {
   ui.run(3);
   EXPECT_FALSE(is_on());
   EXPECT_TRUE(ui.model() == before) << "the model is what it was before the tour";
-  EXPECT_TRUE(ui.store.view().settings.knows_tour) << "it is not offered again";
+  EXPECT_TRUE(ui.store.view().settings.has_seen_tour) << "it is not offered again";
 }
 
 TEST_F(Touring, CanBeSkipped) {
@@ -357,7 +357,7 @@ TEST_F(Touring, CanBeSkipped) {
   ui.run();
   EXPECT_FALSE(is_on());
   EXPECT_FALSE(ui.has("tour/card"));
-  EXPECT_TRUE(ui.store.view().settings.knows_tour);
+  EXPECT_TRUE(ui.store.view().settings.has_seen_tour);
 }
 
 TEST_F(Program, ALessonAsksForAGuessBeforeItAnswers) {

@@ -68,7 +68,7 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
   ui.sharp = false;
   ui.store.dispatch(app::ApplyEdit{
       editing::ReplaceModel{support::model(random, n_tokens, d_model, d_model, n_heads), "a larger model"}});
-  ui.store.dispatch(app::KeepReference{});
+  ui.store.dispatch(app::AddReference{});
   for (std::size_t step = 0; step < n_steps; ++step) {
     for (std::size_t k = below(random, 4); k > 0; --k) ui.store.dispatch(app::ApplyEdit{any_edit(random)});
     if (below(random, 8) == 0) ui.store.dispatch(app::Undo{});
@@ -100,7 +100,7 @@ constexpr int width = 1120, height = 640;  // wide enough for both panels
 constexpr const char* texts[] = {"1", "-", ".5", "e", "7", "99999", "ü", "nan", "c", "[", " "};
 
 /// Random user input; a mouse button keeps its state until an input sets it.
-class Restless {
+class RandomUser {
  public:
   InputFrame next(const app::Landmarks& landmarks) {
     InputFrame input;
@@ -137,7 +137,7 @@ class Restless {
   ImVec2 any(const app::Landmarks& landmarks) {
     auto it = landmarks.all().begin();
     std::advance(it, below(random_, landmarks.all().size()));
-    return it->second.centre();
+    return it->second.center();
   }
   float step() { return static_cast<float>(below(random_, 41)) - 20; }
   void press(InputFrame& input) {
@@ -161,7 +161,7 @@ class Restless {
 };
 
 /// Returns the number of events: ATTNSCOPE_EVENTS, or n_events if it is not set.
-std::size_t wished_events() {
+std::size_t events_from_environment() {
   const char* wish = std::getenv("ATTNSCOPE_EVENTS");
   return wish ? std::strtoull(wish, nullptr, 10) : n_events;
 }
@@ -182,7 +182,7 @@ void expect_right_weights(Walk& ui, std::size_t event) {
   for (std::size_t h = 0; h < shown.n_heads(); ++h) {
     const arma::mat &got = *shown.at(Stage::weights, h), &right = *expected.at(Stage::weights, h);
     ASSERT_EQ(got.n_elem, right.n_elem) << "event " << event;
-    const double tolerance = 1e-9 + 1e-13 * core::largest_finite(*expected.at(Stage::masked_scores, h));
+    const double tolerance = 1e-9 + 1e-13 * core::max_abs_finite(*expected.at(Stage::masked_scores, h));
     for (std::size_t k = 0; k < got.n_elem; ++k)
       ASSERT_TRUE((std::isnan(got[k]) && std::isnan(right[k])) || got[k] == right[k] ||
                   std::abs(got[k] - right[k]) <= tolerance)
@@ -195,10 +195,10 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   Walk ui(width, height);
   ui.store.dispatch(app::BrowseTo{directory.path()});
   ui.sharp = false;
-  Restless hands;
+  RandomUser hands;
   std::uint64_t last_version = 0;
   std::size_t changes = 0, in_dialogs = 0, presented = 0, early_mebibytes = 0;
-  const std::size_t n = wished_events();
+  const std::size_t n = events_from_environment();
   for (std::size_t i = 0; i < n; ++i) {
     ui.play({hands.next(ui.landmarks())});
     if (i % n_between_checks == 0) {
@@ -212,8 +212,8 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
       ui.store.dispatch(app::BrowseTo{directory.path()});
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
-    presented = ui.store.view().selection.presenting.on ? presented + 1 : 0;
-    if (presented > 15) support::look(ui.store, [](app::View& v) { v.selection.presenting = {}; });
+    presented = ui.store.view().selection.presentation.on ? presented + 1 : 0;
+    if (presented > 15) support::look(ui.store, [](app::View& v) { v.selection.presentation = {}; });
     if (ui.store.live().version() == last_version) continue;
     last_version = ui.store.live().version();
     ++changes;

@@ -23,8 +23,8 @@ app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
 
 }  // namespace
 
-Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
-    : store(core::system::free_memory, at_once_ms),
+Walk::Walk(int width, int height, double max_immediate_ms, app::Loop::Draw draw)
+    : store(core::system::available_memory, max_immediate_ms),
       window(store.jobs(), "attnscope", width, height),
       loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // events of a new window
@@ -50,7 +50,7 @@ void Walk::frame(const support::InputFrame& input) {
       [&](ImGuiIO& io) {
         support::put(now, io);
         // Letters made on first use would be made for that scale.
-        if (!sharp && !app::platform::makes_letters_when_asked) io.DisplayFramebufferScale = {0.05f, 0.05f};
+        if (!sharp && !app::platform::rasterizes_on_demand) io.DisplayFramebufferScale = {0.05f, 0.05f};
       },
       keys);
 }

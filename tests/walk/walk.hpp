@@ -19,8 +19,8 @@ using core::attention::Stage;
 /// Whole program driven by scripted input, independent of the real pointer and clock.
 class Walk : public support::Hands {
  public:
-  /// Computes work longer than at_once_ms in the background; draw fills the window.
-  explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms,
+  /// Computes work longer than max_immediate_ms in the background; draw fills the window.
+  explicit Walk(int width = 1600, int height = 1000, double max_immediate_ms = app::LiveTrace::frame_ms,
                 app::Loop::Draw draw = app::draw_window);
 
   app::Store store;

@@ -34,27 +34,27 @@ TEST_F(LargeModel, IsShownWithoutAStageThatTheWindowsThreadMade) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
   while (ui.store.live().is_behind()) ui.store.update();
   ui.loop.frame();
-  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_made());
-  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::mask).is_made());
+  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_materialized());
+  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::mask).is_materialized());
   rest();
-  EXPECT_TRUE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_made());
+  EXPECT_TRUE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_materialized());
 }
 
 TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
-  ui.store.dispatch(app::KeepReference{});
+  ui.store.dispatch(app::AddReference{});
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
   rest();
   put_space(true);
-  while (!ui.store.comparing().kept()) ui.store.update();
-  const auto trace = ui.store.comparing().kept()->read_lock().trace;
-  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
+  while (!ui.store.live_comparison().kept()) ui.store.update();
+  const auto trace = ui.store.live_comparison().kept()->read_lock().trace;
+  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_materialized());
   ui.loop.frame();  // the first frame that may show it
-  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
+  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_materialized());
   EXPECT_TRUE(ui.loop.is_working());
   rest();
-  EXPECT_TRUE(trace->at(core::attention::Stage::scores, 0).is_made());
+  EXPECT_TRUE(trace->at(core::attention::Stage::scores, 0).is_materialized());
   put_space(false);
-  EXPECT_EQ(ui.store.comparing().kept(), nullptr);
+  EXPECT_EQ(ui.store.live_comparison().kept(), nullptr);
   rest();
 }
 
@@ -117,7 +117,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   ui.click("tabs/Stages");
   EXPECT_EQ(ui.model().heads_off, (std::vector<std::size_t>{0, 3}));
   const auto figure = directory / "weights.svg";
-  ui.store.dispatch(app::ExportAs{app::ExportForm::svg, app::ExportWhat::stage,
+  ui.store.dispatch(app::ExportAs{app::ExportFormat::svg, app::ExportScope::stage,
                                   app::CellRef{Stage::weights, 3, 0, 0}, figure});
   settle();
   EXPECT_TRUE(std::filesystem::exists(figure)) << ui.store.message().text;

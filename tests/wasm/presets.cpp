@@ -94,7 +94,7 @@ double median_of(std::size_t n_rounds) {
 
 int main(int argc, char** argv) {
   try {
-    const auto n_rounds = argc > 1 ? core::text::parse_whole_number(argv[1]) : 0;
+    const auto n_rounds = argc > 1 ? core::text::parse_unsigned(argv[1]) : 0;
     if (n_rounds.value_or(0) > 0)
       print(core::text::rounded(median_of(*n_rounds), 1));
     else

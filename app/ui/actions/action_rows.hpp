@@ -7,54 +7,56 @@
 /// Rows of the table of actions, by menu.
 namespace app::rows {
 
-std::vector<Action> of_file(const Situation& situation);
-std::vector<Action> of_edit(const Situation& situation);
-std::vector<Action> of_view(const Situation& situation);
-std::vector<Action> of_model(const Situation& situation);
-std::vector<Action> of_compare(const Situation& situation);
-std::vector<Action> of_lessons(const Situation& situation);
-std::vector<Action> of_help(const Situation& situation);
+std::vector<Action> file_actions(const ActionContext& context);
+std::vector<Action> edit_actions(const ActionContext& context);
+std::vector<Action> view_actions(const ActionContext& context);
+std::vector<Action> model_actions(const ActionContext& context);
+std::vector<Action> compare_actions(const ActionContext& context);
+std::vector<Action> lesson_actions(const ActionContext& context);
+std::vector<Action> help_actions(const ActionContext& context);
 
 // These append rows to a list.
 using Rows = std::vector<Action>;
-void add_copying(Rows& rows, const Situation& situation, const std::string& menu,
-                 const std::optional<CellRef>& cell = {});
+void add_copy_actions(Rows& rows, const ActionContext& context, const std::string& menu,
+                      const std::optional<CellRef>& cell = {});
 /// Appends rows that copy the whole matrix of a cell in every form, as one menu.
-void add_copying_matrix(Rows& rows, const Situation& situation, const std::string& menu, const CellRef& cell);
+void add_matrix_copy_actions(Rows& rows, const ActionContext& context, const std::string& menu,
+                             const CellRef& cell);
 /// Appends the actions for one stage of a head, as the menu "Stage".
-void add_stage_menu(Rows& rows, const Situation& situation, Stage stage, std::size_t head);
-void add_switches(Rows& rows, const Situation& situation);
-void add_mistakes(Rows& rows, const Situation& situation);
-void add_heads(Rows& rows, const Situation& situation);
-void add_stages(Rows& rows, const Situation& situation);
-void add_colors(Rows& rows, const Situation& situation);
-void add_whole_model(Rows& rows, const Situation& situation);
+void add_stage_menu(Rows& rows, const ActionContext& context, Stage stage, std::size_t head);
+void add_model_toggles(Rows& rows, const ActionContext& context);
+void add_mistakes(Rows& rows, const ActionContext& context);
+void add_heads(Rows& rows, const ActionContext& context);
+void add_stages(Rows& rows, const ActionContext& context);
+void add_colors(Rows& rows, const ActionContext& context);
+void add_whole_model(Rows& rows, const ActionContext& context);
 void add_presenting(Rows& rows);
 void add_decoding(Rows& rows);
-void add_walking(Rows& rows, const Situation& situation);
+void add_navigation(Rows& rows, const ActionContext& context);
 void add_editor_keys(Rows& rows);
 
 /// Returns the stage that keys apply to: the pinned one, else the displayed one.
-Stage stage_at_hand(const Situation& situation);
+Stage active_stage(const ActionContext& context);
 
 // Building blocks of the rows.
-using Asked = std::vector<Command>;
+using CommandList = std::vector<Command>;
 
-inline Asked edit(core::editing::Edit e) {
+inline CommandList edit(core::editing::Edit e) {
   return {ApplyEdit{std::move(e)}};
 }
 template <class... Verbs>
-std::function<Asked(const Situation&)> always(Verbs... verbs) {
-  return [commands = Asked{std::move(verbs)...}](const Situation&) { return commands; };
+std::function<CommandList(const ActionContext&)> always(Verbs... verbs) {
+  return [commands = CommandList{std::move(verbs)...}](const ActionContext&) { return commands; };
 }
-inline std::function<Asked(const Situation&)> shows(Dialog dialog) {
+inline std::function<CommandList(const ActionContext&)> show_dialog(Dialog dialog) {
   return always(ShowDialog{dialog});
 }
 
-/// Returns a why_not that gives these words unless the condition holds.
+/// Returns a disabled_reason that gives these words unless the condition holds.
 template <class Holds>
-std::function<std::string(const Situation&)> unless(Holds holds, std::string words) {
-  return [holds, words = std::move(words)](const Situation& s) { return holds(s) ? std::string() : words; };
+std::function<std::string(const ActionContext&)> unless(Holds holds, std::string words) {
+  return
+      [holds, words = std::move(words)](const ActionContext& s) { return holds(s) ? std::string() : words; };
 }
 
 constexpr KeyPress plain(Key key) {

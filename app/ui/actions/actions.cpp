@@ -14,13 +14,14 @@ namespace app {
 
 namespace {
 
-constexpr std::array table{Subject{"File", rows::of_file},       Subject{"Edit", rows::of_edit},
-                           Subject{"View", rows::of_view},       Subject{"Model", rows::of_model},
-                           Subject{"Compare", rows::of_compare}, Subject{"Lessons", rows::of_lessons},
-                           Subject{"Help", rows::of_help}};
+constexpr std::array table{
+    TopLevelMenu{"File", rows::file_actions},       TopLevelMenu{"Edit", rows::edit_actions},
+    TopLevelMenu{"View", rows::view_actions},       TopLevelMenu{"Model", rows::model_actions},
+    TopLevelMenu{"Compare", rows::compare_actions}, TopLevelMenu{"Lessons", rows::lesson_actions},
+    TopLevelMenu{"Help", rows::help_actions}};
 
 /// Normalizes "?" and "+", which are Shift with another key on most layouts.
-KeyPress as_named(KeyPress press) {
+KeyPress normalize_key(KeyPress press) {
   if (press.key == Key::slash && press.shift) press.key = Key::question;
   if (press.key == Key::question || press.key == Key::plus) press.shift = false;
   return press;
@@ -35,14 +36,14 @@ std::string without_dots(std::string title) {
 
 }  // namespace
 
-std::span<const Subject> subjects() {
+std::span<const TopLevelMenu> top_level_menus() {
   return table;
 }
 
-std::vector<Action> actions(const Situation& situation) {
+std::vector<Action> actions(const ActionContext& context) {
   std::vector<Action> all;
-  for (const Subject& subject : table) {
-    std::vector<Action> part = subject.actions(situation);
+  for (const TopLevelMenu& top_level_menu : table) {
+    std::vector<Action> part = top_level_menu.actions(context);
     std::move(part.begin(), part.end(), std::back_inserter(all));
   }
   return all;
@@ -56,32 +57,32 @@ const Action* find_action(std::span<const Action> all, std::string_view id) {
 namespace {
 
 /// Returns the action of a key in a view, or nullptr.
-const Action* action_of(std::span<const Action> all, KeyPress press, const Pending& view) {
-  press = as_named(press);
+const Action* action_for_key(std::span<const Action> all, KeyPress press, const Pending& view) {
+  press = normalize_key(press);
   const auto it = std::find_if(all.begin(), all.end(), [&](const Action& a) {
-    return a.command && std::find(a.keys.begin(), a.keys.end(), press) != a.keys.end() && a.here(view);
+    return a.command && std::find(a.keys.begin(), a.keys.end(), press) != a.keys.end() && a.keys_apply(view);
   });
   return it == all.end() ? nullptr : &*it;
 }
 
 }  // namespace
 
-std::string why_not(const Action& action, const Situation& situation) {
-  return action.why_not ? action.why_not(situation) : "";
+std::string disabled_reason(const Action& action, const ActionContext& context) {
+  return action.disabled_reason ? action.disabled_reason(context) : "";
 }
 
-void perform(const Action& action, const Situation& situation, Commands& commands) {
-  if (!action.command || !why_not(action, situation).empty()) return;
-  for (Command& command : action.command(situation)) commands.add(std::move(command));
+void perform(const Action& action, const ActionContext& context, Commands& commands) {
+  if (!action.command || !disabled_reason(action, context).empty()) return;
+  for (Command& command : action.command(context)) commands.add(std::move(command));
 }
 
-void perform(std::string_view id, const Situation& situation, Commands& commands) {
-  const std::vector<Action> all = actions(situation);
-  if (const Action* action = find_action(all, id)) perform(*action, situation, commands);
+void perform(std::string_view id, const ActionContext& context, Commands& commands) {
+  const std::vector<Action> all = actions(context);
+  if (const Action* action = find_action(all, id)) perform(*action, context, commands);
 }
 
-std::string key_words(const Action& action, const Pending& newest) {
-  return action.keys.empty() || !action.here(newest) ? "" : written(action.keys.front());
+std::string shortcut_text(const Action& action, const Pending& newest) {
+  return action.keys.empty() || !action.keys_apply(newest) ? "" : key_text(action.keys.front());
 }
 
 std::vector<KeyLine> key_sheet(std::span<const Action> all) {
@@ -89,15 +90,15 @@ std::vector<KeyLine> key_sheet(std::span<const Action> all) {
   std::vector<KeyPress> keys;  // of the last line
   std::string menu;            // of the last row that has one
   for (const Action& action : all) {
-    if (action.keys.empty() && action.written.empty()) continue;
-    const std::string words = action.sheet.empty() ? without_dots(action.title) : action.sheet;
+    if (action.keys.empty() && action.key_text.empty()) continue;
+    const std::string words = action.sheet_text.empty() ? without_dots(action.title) : action.sheet_text;
     if (!action.menu.empty()) menu = action.menu.substr(0, action.menu.find('/'));
     if (lines.empty() || lines.back().words != words) {
-      lines.push_back({action.written, words, menu});
+      lines.push_back({action.key_text, words, menu});
       keys.clear();
     }
     keys.insert(keys.end(), action.keys.begin(), action.keys.end());
-    if (action.written.empty()) lines.back().keys = written(keys);
+    if (action.key_text.empty()) lines.back().keys = key_text(keys);
   }
   return lines;
 }
@@ -117,13 +118,13 @@ std::string path_words(std::string_view path, std::size_t level, std::string_vie
   return words;
 }
 
-struct Ranked {
+struct RankedAction {
   FoundAction found;
   int score = 0;
-  bool possible = true;
+  bool enabled = true;
 };
 
-std::optional<Ranked> ranked(const Action& action, std::string_view query) {
+std::optional<RankedAction> rank_action(const Action& action, std::string_view query) {
   const std::string submenus = path_words(action.menu, 1, ": ");
   FoundAction found{&action,
                     submenus.empty() ? action.title : submenus + ": " + action.title,
@@ -131,32 +132,32 @@ std::optional<Ranked> ranked(const Action& action, std::string_view query) {
                     {}};
   auto match = fuzzy_match(query, found.name);
   if (match)
-    match->score += name_bonus * static_cast<int>(match->lit.size());
+    match->score += name_bonus * static_cast<int>(match->highlighted.size());
   else
-    match = fuzzy_match(query, found.name + "\n" + found.place);
+    match = fuzzy_match(query, found.name + "\n" + found.subtitle);
   if (!match) return std::nullopt;
-  std::erase_if(match->lit, [&](std::size_t at) { return at >= found.name.size(); });
-  found.lit = std::move(match->lit);
-  return Ranked{std::move(found), match->score};
+  std::erase_if(match->highlighted, [&](std::size_t at) { return at >= found.name.size(); });
+  found.highlighted = std::move(match->highlighted);
+  return RankedAction{std::move(found), match->score};
 }
 
 }  // namespace
 
-std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query,
-                                       const std::function<bool(const Action&)>& is_possible) {
-  std::vector<Ranked> list;
+std::vector<FoundAction> search_actions(std::span<const Action> all, std::string_view query,
+                                        const std::function<bool(const Action&)>& is_enabled) {
+  std::vector<RankedAction> list;
   for (const Action& action : all) {
     if (!action.command) continue;
-    if (auto row = ranked(action, query)) {
-      row->possible = query.empty() || !is_possible || is_possible(action);
+    if (auto row = rank_action(action, query)) {
+      row->enabled = query.empty() || !is_enabled || is_enabled(action);
       list.push_back(std::move(*row));
     }
   }
-  std::stable_sort(list.begin(), list.end(), [](const Ranked& a, const Ranked& b) {
-    return std::pair(a.score, a.possible) > std::pair(b.score, b.possible);
+  std::stable_sort(list.begin(), list.end(), [](const RankedAction& a, const RankedAction& b) {
+    return std::pair(a.score, a.enabled) > std::pair(b.score, b.enabled);
   });
   std::vector<FoundAction> found;
-  for (Ranked& row : list) found.push_back(std::move(row.found));
+  for (RankedAction& row : list) found.push_back(std::move(row.found));
   return found;
 }
 
@@ -164,9 +165,9 @@ namespace {
 
 using core::text::lower;
 
-constexpr int letter_score = 1, start_score = 8, front_score = 2;
-constexpr int run_score = 4, run_from_start_score = 12;
-constexpr int nowhere = -1;
+constexpr int letter_score = 1, word_start_score = 8, text_start_score = 2;
+constexpr int adjacent_score = 4, adjacent_from_word_start_score = 12;
+constexpr int no_match = -1;
 
 /// Whether a byte belongs to a word: ASCII letters and digits, and bytes of non-ASCII characters.
 bool is_in_word(char c) {
@@ -179,52 +180,55 @@ bool starts_word(std::string_view text, std::size_t at) {
 }
 
 /// Best match of the first letters of a query word that ends at one byte of the text.
-struct Ending {
-  int score = nowhere;
+struct PartialMatch {
+  int score = no_match;
   int run = 0;           ///< score of the next letter if it is adjacent
   std::size_t from = 0;  ///< position of the letter before
 };
 
-int worth(std::string_view text, std::size_t at) {
-  return letter_score + (starts_word(text, at) ? start_score : 0) + (at == 0 ? front_score : 0);
+int position_score(std::string_view text, std::size_t at) {
+  return letter_score + (starts_word(text, at) ? word_start_score : 0) + (at == 0 ? text_start_score : 0);
 }
 
 /// Returns the endings with one more letter; before is nullptr for the first letter of a word.
-std::vector<Ending> next_endings(const std::vector<Ending>* before, char wanted, std::string_view text) {
-  std::vector<Ending> endings(text.size());
+std::vector<PartialMatch> extend_matches(const std::vector<PartialMatch>* before, char wanted,
+                                         std::string_view text) {
+  std::vector<PartialMatch> matches(text.size());
   std::size_t best = 0;  // of those that end further left
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (before && at > 1 && (*before)[at - 2].score > (*before)[best].score) best = at - 2;
     if (lower(text[at]) != wanted) continue;
-    const int next = starts_word(text, at) ? run_from_start_score : run_score;
-    const int here = worth(text, at);
+    const int next = starts_word(text, at) ? adjacent_from_word_start_score : adjacent_score;
+    const int keys_apply = position_score(text, at);
     if (!before) {
-      endings[at] = {here, next, 0};
+      matches[at] = {keys_apply, next, 0};
       continue;
     }
-    if (at > 1 && (*before)[best].score != nowhere) endings[at] = {(*before)[best].score + here, next, best};
-    if (at == 0 || (*before)[at - 1].score == nowhere) continue;
-    const Ending& left = (*before)[at - 1];
-    const int run = std::max(left.run, next == run_from_start_score ? next : 0);
-    if (left.score + letter_score + run >= endings[at].score)
-      endings[at] = {left.score + letter_score + run, run, at - 1};
+    if (at > 1 && (*before)[best].score != no_match)
+      matches[at] = {(*before)[best].score + keys_apply, next, best};
+    if (at == 0 || (*before)[at - 1].score == no_match) continue;
+    const PartialMatch& left = (*before)[at - 1];
+    const int run = std::max(left.run, next == adjacent_from_word_start_score ? next : 0);
+    if (left.score + letter_score + run >= matches[at].score)
+      matches[at] = {left.score + letter_score + run, run, at - 1};
   }
-  return endings;
+  return matches;
 }
 
 /// Adds one word of the query to a match; returns false when the text does not contain it.
 bool add_word(std::string_view word, std::string_view text, FuzzyMatch& match) {
-  std::vector<std::vector<Ending>> steps;
+  std::vector<std::vector<PartialMatch>> steps;
   for (const char c : word)
-    steps.push_back(next_endings(steps.empty() ? nullptr : &steps.back(), lower(c), text));
+    steps.push_back(extend_matches(steps.empty() ? nullptr : &steps.back(), lower(c), text));
   const auto& last = steps.back();
-  const auto best = std::max_element(last.begin(), last.end(),
-                                     [](const Ending& a, const Ending& b) { return a.score < b.score; });
-  if (best == last.end() || best->score == nowhere) return false;
+  const auto best =
+      std::max_element(last.begin(), last.end(),
+                       [](const PartialMatch& a, const PartialMatch& b) { return a.score < b.score; });
+  if (best == last.end() || best->score == no_match) return false;
   match.score += best->score;
   auto at = static_cast<std::size_t>(best - last.begin());
   for (std::size_t k = steps.size(); k-- > 0;) {
-    match.lit.push_back(at);
+    match.highlighted.push_back(at);
     at = steps[k][at].from;
   }
   return true;
@@ -234,10 +238,11 @@ bool add_word(std::string_view word, std::string_view text, FuzzyMatch& match) {
 
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view text) {
   FuzzyMatch match;
-  for (const std::string_view word : core::text::words_in(query))
+  for (const std::string_view word : core::text::split_words(query))
     if (!add_word(word, text, match)) return std::nullopt;
-  std::sort(match.lit.begin(), match.lit.end());
-  match.lit.erase(std::unique(match.lit.begin(), match.lit.end()), match.lit.end());
+  std::sort(match.highlighted.begin(), match.highlighted.end());
+  match.highlighted.erase(std::unique(match.highlighted.begin(), match.highlighted.end()),
+                          match.highlighted.end());
   return match;
 }
 
@@ -324,11 +329,11 @@ bool are_digits_in_a_row(std::span<const KeyPress> presses) {
 
 }  // namespace
 
-std::string written(const KeyPress& press) {
+std::string key_text(const KeyPress& press) {
   return modifiers(press) + name(press.key);
 }
 
-std::string written(std::span<const KeyPress> presses) {
+std::string key_text(std::span<const KeyPress> presses) {
   if (presses.empty()) return "";
   const std::string held = modifiers(presses.front());
   const auto each = [&](auto holds) { return std::all_of(presses.begin(), presses.end(), holds); };
@@ -337,22 +342,22 @@ std::string written(std::span<const KeyPress> presses) {
     return held + name(presses.front().key) + " … " + name(presses.back().key);
   const bool letters =
       same && each([](const KeyPress& p) { return core::text::character_count(name(p.key)) == 1; });
-  std::string text = written(presses.front());
+  std::string text = key_text(presses.front());
   for (const KeyPress& press : presses.subspan(1))
-    text += letters ? " " + name(press.key) : ", " + written(press);
+    text += letters ? " " + name(press.key) : ", " + key_text(press);
   return text;
 }
 
-void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
-  const Forms& forms = situation.forms;
+void handle_key(const KeyPress& press, const ActionContext& context, Commands& commands) {
+  const Forms& forms = context.forms;
   // Quitting loses nothing: recoverable work stays for the next run.
   const bool may_quit = forms.dialog == Dialog::recovery;
   if (forms.dialog != Dialog::none && !may_quit) return;
-  if (forms.typed && forms.typed->waiting && !press.ctrl) return;  // it belongs to the field
-  const std::vector<Action> all = actions(situation);
-  if (const Action* action = action_of(all, press, situation.pending);
+  if (forms.typed && forms.typed->needs_focus && !press.ctrl) return;  // it belongs to the field
+  const std::vector<Action> all = actions(context);
+  if (const Action* action = action_for_key(all, press, context.pending);
       action && (!may_quit || action->id == "file/quit"))
-    perform(*action, situation, commands);
+    perform(*action, context, commands);
 }
 
 }  // namespace app

@@ -24,44 +24,44 @@ struct Action {
   std::string about = {};  ///< its tooltip, one sentence, or ""
   std::vector<KeyPress> keys = {};
   /// Whether its keys apply in a view; no two actions have the same key in the same view.
-  bool (*here)(const Pending&) = [](const Pending&) { return true; };
+  bool (*keys_apply)(const Pending&) = [](const Pending&) { return true; };
   /// Its description in the key sheet; "" for the title. Successive rows with the same one form one line.
-  std::string sheet = {};
-  std::string written = {};  ///< its keys in the sheet, if not the names of `keys`
+  std::string sheet_text = {};
+  std::string key_text = {};  ///< its keys in the sheet, if not the names of `keys`
   /// Returns "" when it can be done, else why not; empty: it can always be done.
-  std::function<std::string(const Situation&)> why_not = {};
+  std::function<std::string(const ActionContext&)> disabled_reason = {};
   /// Returns its commands; empty if the matrix editor or a view handles it itself. Call it only when it can
   /// be done.
-  std::function<std::vector<Command>(const Situation&)> command = {};
+  std::function<std::vector<Command>(const ActionContext&)> command = {};
   /// Whether the option that it switches is on; empty: it switches nothing.
-  std::function<bool(const Situation&)> checked = {};
+  std::function<bool(const ActionContext&)> checked = {};
 };
 
 /// Menu of the menu bar with its actions, and the keys listed with it.
-struct Subject {
+struct TopLevelMenu {
   const char* menu;  ///< "File"
-  std::vector<Action> (*actions)(const Situation&);
+  std::vector<Action> (*actions)(const ActionContext&);
 };
 
-std::span<const Subject> subjects();
+std::span<const TopLevelMenu> top_level_menus();
 
 /// Returns all actions, in the order of the menus.
-std::vector<Action> actions(const Situation& situation);
+std::vector<Action> actions(const ActionContext& context);
 
 /// Returns the action with that ID, or nullptr.
 const Action* find_action(std::span<const Action> all, std::string_view id);
 
 /// Returns "" when the action can be done, else why not.
-std::string why_not(const Action& action, const Situation& situation);
+std::string disabled_reason(const Action& action, const ActionContext& context);
 
 /// Adds the commands of an action, if it can be done.
-void perform(const Action& action, const Situation& situation, Commands& commands);
+void perform(const Action& action, const ActionContext& context, Commands& commands);
 
 /// Performs the action with that ID.
-void perform(std::string_view id, const Situation& situation, Commands& commands);
+void perform(std::string_view id, const ActionContext& context, Commands& commands);
 
 /// Returns the first key of an action as a menu shows it, or "" if none applies in the view.
-std::string key_words(const Action& action, const Pending& newest);
+std::string shortcut_text(const Action& action, const Pending& newest);
 
 /// One line of the key sheet.
 struct KeyLine {
@@ -73,8 +73,8 @@ std::vector<KeyLine> key_sheet(std::span<const Action> all);
 
 /// Score of a query in a text, and where it matched.
 struct FuzzyMatch {
-  int score = 0;                 ///< the larger, the better
-  std::vector<std::size_t> lit;  ///< the bytes of the text that were matched, ascending
+  int score = 0;                         ///< the larger, the better
+  std::vector<std::size_t> highlighted;  ///< the bytes of the text that were matched, ascending
 };
 
 /// Finds the letters of each word of a query in a text, in order but not necessarily adjacent; nothing when
@@ -88,26 +88,26 @@ std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view t
 /// Action listed in the palette.
 struct FoundAction {
   const Action* action = nullptr;
-  std::string name;              ///< "Scale: 150 %": its title, after its submenus
-  std::string place;             ///< "View › Scale"
-  std::vector<std::size_t> lit;  ///< the bytes of the name that were matched
+  std::string name;                      ///< "Scale: 150 %": its title, after its submenus
+  std::string subtitle;                  ///< "View › Scale"
+  std::vector<std::size_t> highlighted;  ///< the bytes of the name that were matched
 };
 
 /// Returns the actions with a command that match a query, in their name or else also in their menus: by
 /// score, then possible ones first, then in the order of the table.
-std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query,
-                                       const std::function<bool(const Action&)>& is_possible = {});
+std::vector<FoundAction> search_actions(std::span<const Action> all, std::string_view query,
+                                        const std::function<bool(const Action&)>& is_enabled = {});
 
 /// Returns a key as text: "Ctrl+Shift+S", "F1", "+".
-std::string written(const KeyPress& press);
+std::string key_text(const KeyPress& press);
 
 /// Returns several keys as one text: "Ctrl+Y, Ctrl+Shift+Z", "1 … 9" for successive digits, "Shift+↑ ↓" for
 /// keys with the same modifiers.
-std::string written(std::span<const KeyPress> presses);
+std::string key_text(std::span<const KeyPress> presses);
 
 /// Adds the commands that the table of actions assigns to a key.
 ///
 /// Does nothing in a dialog, except quit in recovery; call it only while no text is typed (io.WantTextInput).
-void handle_key(const KeyPress& press, const Situation& situation, Commands& commands);
+void handle_key(const KeyPress& press, const ActionContext& context, Commands& commands);
 
 }  // namespace app

@@ -11,66 +11,69 @@ namespace {
 
 namespace editing = core::editing;
 
-std::string with(const char* verb, const std::string& words) {
+std::string undo_title(const char* verb, const std::string& words) {
   return words.empty() ? verb : verb + (" " + words);
 }
 
-void add_steps(Rows& rows, const Situation& s) {
+void add_undo_actions(Rows& rows, const ActionContext& s) {
   rows.push_back({.id = "edit/undo",
-                  .title = with("Undo", s.document.steps.undo_words),
+                  .title = undo_title("Undo", s.document.steps.undo_words),
                   .menu = "Edit",
                   .keys = {ctrl(Key::z)},
-                  .sheet = "Undo",
-                  .why_not =
-                      [](const Situation& now) {
+                  .sheet_text = "Undo",
+                  .disabled_reason =
+                      [](const ActionContext& now) {
                         return now.document.steps.can_undo ? "" : nothing_to_undo(now.document.steps);
                       },
                   .command = always(Undo{})});
-  rows.push_back({.id = "edit/redo",
-                  .title = with("Redo", s.document.steps.redo_words),
-                  .menu = "Edit",
-                  .keys = {ctrl(Key::y), ctrl_shift(Key::z)},
-                  .sheet = "Redo",
-                  .why_not = unless([](const Situation& now) { return now.document.steps.can_redo; },
-                                    "there is nothing to redo"),
-                  .command = always(Redo{})});
-  rows.push_back({.id = "edit/copy",
-                  .title = "Copy",
-                  .menu = "Edit",
-                  .group = 1,
-                  .keys = {ctrl(Key::c)},
-                  .sheet = "Copy the selected number in full",
-                  .why_not = unless([](const Situation& now) { return copied_number(now).has_value(); },
-                                    "no number is selected"),
-                  .command = [](const Situation& now) { return Asked{CopyText{*copied_number(now)}}; }});
+  rows.push_back(
+      {.id = "edit/redo",
+       .title = undo_title("Redo", s.document.steps.redo_words),
+       .menu = "Edit",
+       .keys = {ctrl(Key::y), ctrl_shift(Key::z)},
+       .sheet_text = "Redo",
+       .disabled_reason = unless([](const ActionContext& now) { return now.document.steps.can_redo; },
+                                 "there is nothing to redo"),
+       .command = always(Redo{})});
+  rows.push_back(
+      {.id = "edit/copy",
+       .title = "Copy",
+       .menu = "Edit",
+       .group = 1,
+       .keys = {ctrl(Key::c)},
+       .sheet_text = "Copy the selected number in full",
+       .disabled_reason = unless([](const ActionContext& now) { return number_to_copy(now).has_value(); },
+                                 "no number is selected"),
+       .command = [](const ActionContext& now) { return CommandList{CopyText{*number_to_copy(now)}}; }});
 }
 
-void add_tokens(Rows& rows) {
+void add_token_actions(Rows& rows) {
   rows.push_back({.id = "edit/sentence",
                   .title = "Type a sentence…",
                   .menu = "Edit",
                   .group = 2,
-                  .command = shows(Dialog::sentence)});
+                  .command = show_dialog(Dialog::sentence)});
   rows.push_back({.id = "edit/add_token",
                   .title = "Add a token",
                   .menu = "Edit",
                   .group = 2,
-                  .command = [](const Situation& now) {
+                  .command = [](const ActionContext& now) {
                     const std::size_t n = now.pending.model.n_tokens();
                     return edit(editing::InsertToken{n, std::to_string(n)});
                   }});
-  rows.push_back({.id = "edit/remove_token",
-                  .title = "Remove the last token",
-                  .menu = "Edit",
-                  .group = 2,
-                  .why_not = unless([](const Situation& now) { return now.pending.model.n_tokens() > 1; },
-                                    "it is the only one"),
-                  .command = [](const Situation& now) {
-                    return edit(editing::RemoveToken{now.pending.model.n_tokens() - 1});
-                  }});
+  rows.push_back(
+      {.id = "edit/remove_token",
+       .title = "Remove the last token",
+       .menu = "Edit",
+       .group = 2,
+       .disabled_reason = unless([](const ActionContext& now) { return now.pending.model.n_tokens() > 1; },
+                                 "it is the only one"),
+       .command = [](const ActionContext& now) {
+         return edit(editing::RemoveToken{now.pending.model.n_tokens() - 1});
+       }});
 }
 
-void add_numbers(Rows& rows) {
+void add_matrix_editing(Rows& rows) {
   rows.push_back({.id = "edit/by_keyboard",
                   .title = "Edit the matrix by keyboard",
                   .menu = "Edit",
@@ -80,19 +83,19 @@ void add_numbers(Rows& rows) {
 }
 
 /// Adds the actions that override or initialize numbers of the model.
-void add_numbers_of_model(Rows& rows) {
+void add_override_actions(Rows& rows) {
   rows.push_back({.id = "edit/type_over",
                   .title = "Override the pinned value",
                   .menu = "Model",
                   .group = 3,
                   .keys = {plain(Key::n)},
-                  .why_not = [](const Situation& now) -> std::string {
+                  .disabled_reason = [](const ActionContext& now) -> std::string {
                     if (!now.displayed.selection.pinned) return "no cell is pinned";
-                    return can_be_typed_over(now.displayed.selection.pinned->stage)
+                    return can_be_overridden(now.displayed.selection.pinned->stage)
                                ? ""
                                : "values of this stage cannot be overridden";
                   },
-                  .command = always(set<&Forms::typed>(Typed{"inspector/typed", "", true, true}))});
+                  .command = always(set<&Forms::typed>(TypedField{"inspector/typed", "", true, true}))});
   rows.push_back(
       {.id = "edit/give",
        .title = "Override stage…",
@@ -100,41 +103,41 @@ void add_numbers_of_model(Rows& rows) {
        .group = 3,
        .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
        .keys = {plain(Key::i)},
-       .sheet = "Override a stage, or compute it again",
-       .command = [](const Situation& now) {
+       .sheet_text = "Override a stage, or compute it again",
+       .command = [](const ActionContext& now) {
          const auto& pinned = now.displayed.selection.pinned;
          const bool can = pinned && core::attention::can_be_given(pinned->stage);
-         return Asked{set<&Forms::given_stage>(can ? pinned->stage : now.forms.given_stage),
-                      ShowDialog{Dialog::give}};
+         return CommandList{set<&Forms::overridden_stage>(can ? pinned->stage : now.forms.overridden_stage),
+                            ShowDialog{Dialog::override_stage}};
        }});
   rows.push_back({.id = "edit/draw_model",
                   .title = "Initialize from seed…",
                   .menu = "Model",
                   .group = 0,
-                  .command = [](const Situation& now) {
-                    const auto like = editing::draw_like(now.pending.model);
-                    editing::ModelDraw draw = now.forms.draw.draw;
+                  .command = [](const ActionContext& now) {
+                    const auto like = editing::matching_init(now.pending.model);
+                    editing::ModelInit draw = now.forms.draw.draw;
                     draw.bias = like.bias, draw.output = like.output;
-                    return Asked{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
+                    return CommandList{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
                   }});
 }
 
 }  // namespace
 
-std::vector<Action> of_edit(const Situation& s) {
+std::vector<Action> edit_actions(const ActionContext& s) {
   Rows rows;
-  add_steps(rows, s);
-  add_copying(rows, s, "Edit/Copy as");
-  add_tokens(rows);
-  add_numbers(rows);
+  add_undo_actions(rows, s);
+  add_copy_actions(rows, s, "Edit/Copy as");
+  add_token_actions(rows);
+  add_matrix_editing(rows);
   add_editor_keys(rows);
   return rows;
 }
 
-std::vector<Action> of_model(const Situation& s) {
+std::vector<Action> model_actions(const ActionContext& s) {
   Rows rows;
-  add_numbers_of_model(rows);
-  add_switches(rows, s);
+  add_override_actions(rows);
+  add_model_toggles(rows, s);
   add_mistakes(rows, s);
   add_whole_model(rows, s);
   return rows;
@@ -145,20 +148,21 @@ namespace {
 namespace editing = core::editing;
 using core::mistakes::Mistake;
 
-bool is_hidden(const Situation& s) {
+bool is_masked(const ActionContext& s) {
   const auto edit = mask_switch(s.displayed.selection.pinned, s.displayed.trace);
   return edit && edit->visible;
 }
 
-std::string why_not_mistaken(const Mistake& mistake, const Situation& s) {
-  if (!is_made(mistake, s.pending.model))
-    return core::mistakes::applies(mistake, s.pending.model) ? "" : "it would change nothing in this model";
-  return can_be_mended(mistake) ? "" : "the numbers that it replaced are gone";
+std::string injection_disabled_reason(const Mistake& mistake, const ActionContext& s) {
+  if (!is_injected(mistake, s.pending.model))
+    return core::mistakes::has_effect(mistake, s.pending.model) ? ""
+                                                                : "it would change nothing in this model";
+  return is_fixable(mistake) ? "" : "the numbers that it replaced are gone";
 }
 
 }  // namespace
 
-void add_switches(Rows& rows, const Situation& s) {
+void add_model_toggles(Rows& rows, const ActionContext& s) {
   rows.push_back(
       {.id = "model/causal",
        .title = "Causal mask",
@@ -166,27 +170,27 @@ void add_switches(Rows& rows, const Situation& s) {
        .group = 2,
        .about = "No query attends to a later token",
        .keys = {plain(Key::c)},
-       .sheet = "Causal mask on or off",
+       .sheet_text = "Causal mask on or off",
        .command =
-           [](const Situation& now) { return edit(editing::SetCausal{!now.pending.model.mask.causal}); },
-       .checked = [](const Situation& now) { return now.pending.model.mask.causal; }});
+           [](const ActionContext& now) { return edit(editing::SetCausal{!now.pending.model.mask.causal}); },
+       .checked = [](const ActionContext& now) { return now.pending.model.mask.causal; }});
   rows.push_back({.id = "model/cell",
                   .title = "Mask the pinned position",
                   .menu = "Model",
                   .group = 2,
                   .about = "Its query does not attend to its key",
                   .keys = {plain(Key::m)},
-                  .sheet = "Mask or unmask the pinned position",
-                  .why_not = unless(
-                      [](const Situation& now) {
+                  .sheet_text = "Mask or unmask the pinned position",
+                  .disabled_reason = unless(
+                      [](const ActionContext& now) {
                         return mask_switch(now.displayed.selection.pinned, now.displayed.trace).has_value();
                       },
                       "no position of two tokens is pinned"),
                   .command =
-                      [](const Situation& now) {
+                      [](const ActionContext& now) {
                         return edit(*mask_switch(now.displayed.selection.pinned, now.displayed.trace));
                       },
-                  .checked = is_hidden});
+                  .checked = is_masked});
   rows.push_back(
       {.id = "model/head",
        .title = "Head " + std::to_string(s.displayed.look.head) + " enabled",
@@ -194,61 +198,64 @@ void add_switches(Rows& rows, const Situation& s) {
        .group = 2,
        .about = "An ablated head contributes zeros to the output",
        .keys = {plain(Key::h)},
-       .sheet = "Ablate or enable the selected head",
+       .sheet_text = "Ablate or enable the selected head",
        .command =
-           [](const Situation& now) {
-             return edit(editing::SwitchHead{now.displayed.look.head,
-                                             now.pending.model.is_off(now.displayed.look.head)});
+           [](const ActionContext& now) {
+             return edit(editing::ToggleHead{now.displayed.look.head,
+                                             now.pending.model.is_ablated(now.displayed.look.head)});
            },
-       .checked = [](const Situation& now) { return !now.pending.model.is_off(now.displayed.look.head); }});
+       .checked =
+           [](const ActionContext& now) { return !now.pending.model.is_ablated(now.displayed.look.head); }});
   rows.push_back({.id = "model/training",
                   .title = "Dropout (training mode)",
                   .menu = "Model",
                   .group = 1,
                   .about = "In evaluation mode no weight is dropped",
                   .keys = {plain(Key::d)},
-                  .sheet = "Dropout: training or evaluation mode",
+                  .sheet_text = "Dropout: training or evaluation mode",
                   .command =
-                      [](const Situation& now) {
+                      [](const ActionContext& now) {
                         return edit(editing::SetTraining{!now.pending.model.dropout.training});
                       },
-                  .checked = [](const Situation& now) { return now.pending.model.dropout.training; }});
+                  .checked = [](const ActionContext& now) { return now.pending.model.dropout.training; }});
   rows.push_back({.id = "model/draw_mask",
                   .title = "Resample the dropout mask",
                   .menu = "Model",
                   .group = 1,
                   .about = "Uses the next seed",
                   .keys = {plain(Key::space)},
-                  .here =
+                  .keys_apply =
                       [](const Pending& view) {
-                        return view.look.tab == Tab::laboratory && !view.selection.presenting.on;
+                        return view.look.tab == Tab::laboratory && !view.selection.presentation.on;
                       },
-                  .sheet = "In the dropout laboratory: resample",
+                  .sheet_text = "In the dropout laboratory: resample",
                   .command =
-                      [](const Situation& now) {
+                      [](const ActionContext& now) {
                         return edit(editing::SetDropoutSeed{now.pending.model.dropout.seed + 1});
                       }});
 }
 
-void add_mistakes(Rows& rows, const Situation& s) {
+void add_mistakes(Rows& rows, const ActionContext& s) {
   for (const Mistake& mistake : core::mistakes::mistakes()) {
-    if (!core::mistakes::concerns(mistake, s.pending.model)) continue;
+    if (!core::mistakes::is_relevant(mistake, s.pending.model)) continue;
     rows.push_back(
         {.id = std::string("mistake/") + mistake.name,
          .title = mistake.title,
          .menu = "Model/Inject a bug",
          .group = 4,
          .about = mistake.about,
-         .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
+         .disabled_reason =
+             [&mistake](const ActionContext& now) { return injection_disabled_reason(mistake, now); },
          .command =
-             [&mistake](const Situation& now) {
-               return edit(editing::SwitchMistake{mistake.name, !is_made(mistake, now.pending.model)});
+             [&mistake](const ActionContext& now) {
+               return edit(editing::SwitchMistake{mistake.name, !is_injected(mistake, now.pending.model)});
              },
-         .checked = [&mistake](const Situation& now) { return is_made(mistake, now.pending.model); }});
+         .checked =
+             [&mistake](const ActionContext& now) { return is_injected(mistake, now.pending.model); }});
   }
 }
 
-std::vector<Action> of_compare(const Situation&) {
+std::vector<Action> compare_actions(const ActionContext&) {
   Rows rows;
   rows.push_back({.id = "compare/keep",
                   .title = "Snapshot as A",
@@ -256,8 +263,8 @@ std::vector<Action> of_compare(const Situation&) {
                   .group = 0,
                   .about = "Keeps the model as it is now, to compare later edits with",
                   .keys = {plain(Key::k)},
-                  .sheet = "Take a snapshot as A",
-                  .command = always(KeepReference{})});
+                  .sheet_text = "Take a snapshot as A",
+                  .command = always(AddReference{})});
   const auto switches = core::compare::switches();
   for (std::size_t k = 0; k < switches.size(); ++k)
     rows.push_back({.id = std::string("compare/") + switches[k].name,
@@ -265,38 +272,38 @@ std::vector<Action> of_compare(const Situation&) {
                     .menu = "Compare/Experiments",
                     .group = 5,
                     .about = switches[k].about,
-                    .command = always(KeepSwitched{k})});
+                    .command = always(AddFlippedReference{k})});
   rows.push_back({.id = "compare/open",
                   .title = "Open session as A…",
                   .menu = "Compare",
                   .group = 0,
                   .about = "The model that you edit stays as it is",
-                  .command = shows(Dialog::open_reference)});
+                  .command = show_dialog(Dialog::open_reference)});
   rows.push_back({.id = "compare/hold",
                   .title = "Show A in place of B in every view",
                   .keys = {plain(Key::space)},
-                  .here =
+                  .keys_apply =
                       [](const Pending& view) {
                         return view.look.tab != Tab::laboratory && !view.selection.cursor &&
-                               !view.selection.presenting.on;
+                               !view.selection.presentation.on;
                       },
-                  .written = "hold Space"});
+                  .key_text = "hold Space"});
   rows.push_back({.id = "file/check_tensors",
                   .title = "Check tensors…",
                   .menu = "Compare",
                   .group = 1,
                   .about = "Compares your tensors with the model: the first stage that differs, and why",
                   .keys = {ctrl(Key::k)},
-                  .sheet = "Check your tensors against the model",
-                  .command = shows(Dialog::open_tensors)});
+                  .sheet_text = "Check your tensors against the model",
+                  .command = show_dialog(Dialog::open_tensors)});
   return rows;
 }
 
 void add_editor_keys(Rows& rows) {
   const auto key = [&](const char* id, const char* title, std::vector<KeyPress> keys,
-                       const char* written = "") {
+                       const char* key_text = "") {
     rows.push_back(
-        {.id = id, .title = title, .keys = std::move(keys), .here = in_editor, .written = written});
+        {.id = id, .title = title, .keys = std::move(keys), .keys_apply = in_editor, .key_text = key_text});
   };
   key("editor/walk", "In the matrix: move from number to number",
       {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
@@ -305,8 +312,8 @@ void add_editor_keys(Rows& rows) {
   rows.push_back({.id = "editor/across",
                   .title = "In the matrix: move from number to number",
                   .keys = {plain(Key::left), plain(Key::right)},
-                  .here = [](const Pending& view) { return in_editor(view) && !view.selection.lesson; },
-                  .written = "arrows, Home, End, Page"});
+                  .keys_apply = [](const Pending& view) { return in_editor(view) && !view.selection.lesson; },
+                  .key_text = "arrows, Home, End, Page"});
   std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
   for (int digit = 0; digit < 10; ++digit)
     begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));
@@ -318,9 +325,9 @@ void add_editor_keys(Rows& rows) {
 
 namespace {
 
-constexpr std::size_t most_digits = 9;
+constexpr std::size_t n_digit_keys = 9;
 
-std::string nowhere(const Situation& s) {
+std::string lines_disabled_reason(const ActionContext& s) {
   return s.displayed.look.tab == Tab::tokens ? "" : "only in Tokens";
 }
 bool in_matrices(const Pending& view) {
@@ -333,75 +340,76 @@ bool anywhere_in_tokens(const Pending& view) {
   return view.look.tab == Tab::tokens;
 }
 
-std::vector<KeyPress> digit_of(std::size_t head) {
-  if (head >= most_digits) return {};
+std::vector<KeyPress> digit_keys(std::size_t head) {
+  if (head >= n_digit_keys) return {};
   return {plain(static_cast<Key>(static_cast<std::size_t>(Key::digit_1) + head))};
 }
 
-/// Returns the why_not of the head before (−1) or after (+1) the selected one.
-std::function<std::string(const Situation&)> beyond(int by) {
-  return [by](const Situation& s) -> std::string {
+/// Returns the disabled_reason of the head before (−1) or after (+1) the selected one.
+std::function<std::string(const ActionContext&)> head_step_disabled_reason(int by) {
+  return [by](const ActionContext& s) -> std::string {
     if (by < 0) return s.pending.look.head > 0 ? "" : "this is the first head";
     return s.pending.look.head + 1 < s.pending.model.n_heads ? "" : "this is the last head";
   };
 }
-std::size_t neighbour(const Situation& s, int by) {
+std::size_t neighbor_head(const ActionContext& s, int by) {
   return by < 0 ? s.pending.look.head - 1 : s.pending.look.head + 1;
 }
 
-Asked show_alone(std::size_t head, std::size_t n_heads) {
+CommandList show_alone(std::size_t head, std::size_t n_heads) {
   std::set<std::size_t> silent;
   for (std::size_t h = 0; h < n_heads; ++h)
     if (h != head) silent.insert(h);
-  return Asked{set<&Look::head>(head), set<&TokensLook::silent_heads>(std::move(silent))};
+  return CommandList{set<&Look::head>(head), set<&TokensLook::silent_heads>(std::move(silent))};
 }
 
-void add_shown_head(Rows& rows, const Situation& s) {
+void add_shown_head(Rows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back({.id = "head/" + std::to_string(h),
                     .title = std::to_string(h),
                     .menu = "View/Heads/Head",
                     .group = 3,
-                    .keys = digit_of(h),
-                    .here = in_matrices,
-                    .sheet = "Select head 0 … 8",
-                    .written = h < most_digits ? "1 … 9" : "",
+                    .keys = digit_keys(h),
+                    .keys_apply = in_matrices,
+                    .sheet_text = "Select head 0 … 8",
+                    .key_text = h < n_digit_keys ? "1 … 9" : "",
                     .command = always(set<&Look::head>(h)),
-                    .checked = [h](const Situation& now) { return now.pending.look.head == h; }});
+                    .checked = [h](const ActionContext& now) { return now.pending.look.head == h; }});
   for (const int by : {-1, 1})
-    rows.push_back(
-        {.id = by < 0 ? "head/previous" : "head/next",
-         .title = by < 0 ? "Previous" : "Next",
-         .menu = "View/Heads/Head",
-         .group = 3,
-         .part = 1,
-         .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-         .here = outside_tokens,
-         .sheet = "Previous, next head",
-         .why_not = beyond(by),
-         .command = [by](const Situation& now) { return Asked{set<&Look::head>(neighbour(now, by))}; }});
+    rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
+                    .title = by < 0 ? "Previous" : "Next",
+                    .menu = "View/Heads/Head",
+                    .group = 3,
+                    .part = 1,
+                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
+                    .keys_apply = outside_tokens,
+                    .sheet_text = "Previous, next head",
+                    .disabled_reason = head_step_disabled_reason(by),
+                    .command = [by](const ActionContext& now) {
+                      return CommandList{set<&Look::head>(neighbor_head(now, by))};
+                    }});
 }
 
-void add_lines(Rows& rows, const Situation& s) {
+void add_lines(Rows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back(
         {.id = "lines/" + std::to_string(h),
          .title = "Head " + std::to_string(h),
          .menu = "View/Heads/Lines in Tokens",
          .group = 3,
-         .keys = digit_of(h),
-         .here = in_tokens,
-         .sheet = "In Tokens: show or hide the lines of that head",
-         .written = h < most_digits ? "1 … 9" : "",
-         .why_not = nowhere,
+         .keys = digit_keys(h),
+         .keys_apply = in_tokens,
+         .sheet_text = "In Tokens: show or hide the lines of that head",
+         .key_text = h < n_digit_keys ? "1 … 9" : "",
+         .disabled_reason = lines_disabled_reason,
          .command =
-             [h](const Situation& now) {
+             [h](const ActionContext& now) {
                std::set<std::size_t> silent = now.pending.look.tokens.silent_heads;
                if (silent.erase(h) == 0) silent.insert(h);
-               return Asked{set<&TokensLook::silent_heads>(std::move(silent))};
+               return CommandList{set<&TokensLook::silent_heads>(std::move(silent))};
              },
          .checked =
-             [h](const Situation& now) { return !now.displayed.look.tokens.silent_heads.contains(h); }});
+             [h](const ActionContext& now) { return !now.displayed.look.tokens.silent_heads.contains(h); }});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
                     .title = by < 0 ? "Previous head alone" : "Next head alone",
@@ -409,37 +417,37 @@ void add_lines(Rows& rows, const Situation& s) {
                     .group = 3,
                     .part = 1,
                     .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-                    .here = anywhere_in_tokens,
-                    .sheet = "In Tokens: previous, next head alone",
-                    .why_not =
-                        [by](const Situation& now) {
-                          const std::string why = nowhere(now);
-                          return why.empty() ? beyond(by)(now) : why;
+                    .keys_apply = anywhere_in_tokens,
+                    .sheet_text = "In Tokens: previous, next head alone",
+                    .disabled_reason =
+                        [by](const ActionContext& now) {
+                          const std::string why = lines_disabled_reason(now);
+                          return why.empty() ? head_step_disabled_reason(by)(now) : why;
                         },
                     .command =
-                        [by](const Situation& now) {
-                          return show_alone(neighbour(now, by), now.pending.model.n_heads);
+                        [by](const ActionContext& now) {
+                          return show_alone(neighbor_head(now, by), now.pending.model.n_heads);
                         }});
 }
 
 void add_order(Rows& rows) {
-  using core::attention::HeadFigure;
-  const auto row = [&](const std::string& name, const char* title, std::optional<HeadFigure> order) {
+  using core::attention::HeadMetric;
+  const auto row = [&](const std::string& name, const char* title, std::optional<HeadMetric> order) {
     rows.push_back(
         {.id = "heads_by/" + name,
          .title = title,
          .menu = "View/Heads/Sort by",
          .group = 3,
          .command = always(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads)),
-         .checked = [order](const Situation& now) { return now.displayed.look.heads_order == order; }});
+         .checked = [order](const ActionContext& now) { return now.displayed.look.heads_order == order; }});
   };
   row("number", "number", std::nullopt);
-  for (const auto& figure : core::attention::head_figures()) row(figure.name, figure.title, figure.figure);
+  for (const auto& figure : core::attention::head_metrics()) row(figure.name, figure.title, figure.figure);
 }
 
 }  // namespace
 
-void add_heads(Rows& rows, const Situation& s) {
+void add_heads(Rows& rows, const ActionContext& s) {
   add_shown_head(rows, s);
   add_lines(rows, s);
   add_order(rows);

@@ -15,7 +15,7 @@ namespace {
 namespace editing = core::editing;
 
 /// Returns the submenu of File > New for a preset.
-std::string group_of(const core::editing::Preset& preset) {
+std::string preset_submenu(const core::editing::Preset& preset) {
   const std::string_view name = preset.name;
   if (name.starts_with("modern-")) return "Modern";
   return name.starts_with("0") || name.starts_with("chapter-") ? "Notebooks" : "Concepts";
@@ -26,15 +26,15 @@ void add_presets(Rows& rows) {
     const bool is_default = &preset == &editing::default_preset();
     Action row{.id = std::string("new/") + preset.name,
                .title = preset.title,
-               .menu = "File/New/" + group_of(preset)};
+               .menu = "File/New/" + preset_submenu(preset)};
     row.about = preset.about;
-    if (is_default) row.keys = {ctrl(Key::n)}, row.sheet = "New";
+    if (is_default) row.keys = {ctrl(Key::n)}, row.sheet_text = "New";
     row.command = always(LoadPreset{preset.name});
     rows.push_back(std::move(row));
   }
 }
 
-void add_recent(Rows& rows, const Situation& s) {
+void add_recent(Rows& rows, const ActionContext& s) {
   for (std::size_t k = 0; k < s.document.recent.size(); ++k) {
     const auto& path = s.document.recent[k];
     rows.push_back({.id = "recent/" + std::to_string(k),
@@ -44,14 +44,15 @@ void add_recent(Rows& rows, const Situation& s) {
                     .command = always(OpenFile{path})});
   }
   if (s.document.recent.empty())
-    rows.push_back({.id = "recent/none",
-                    .title = "none yet",
-                    .menu = "File/Open recent",
-                    .why_not = [](const Situation&) { return "no file has been opened or saved"; }});
+    rows.push_back(
+        {.id = "recent/none",
+         .title = "none yet",
+         .menu = "File/Open recent",
+         .disabled_reason = [](const ActionContext&) { return "no file has been opened or saved"; }});
 }
 
 /// Adds the whole models that are installed with the program.
-void add_models(Rows& rows, const Situation& s) {
+void add_models(Rows& rows, const ActionContext& s) {
   for (const auto& path : s.forms.models)
     rows.push_back({.id = "model/" + path.filename().string(),
                     .title = path.filename().string(),
@@ -59,25 +60,26 @@ void add_models(Rows& rows, const Situation& s) {
                     .about = path.string(),
                     .command = always(OpenFile{.path = path})});
   if (s.forms.models.empty())
-    rows.push_back(
-        {.id = "model/none",
-         .title = "none",
-         .menu = "File/New/Whole model",
-         .why_not = [](const Situation&) { return "no whole model is installed with the program"; }});
+    rows.push_back({.id = "model/none",
+                    .title = "none",
+                    .menu = "File/New/Whole model",
+                    .disabled_reason = [](const ActionContext&) {
+                      return "no whole model is installed with the program";
+                    }});
 }
 
-void add_layers(Rows& rows, const Situation& s) {
+void add_layers(Rows& rows, const ActionContext& s) {
   for (std::size_t k = 0; k < s.document.layers.size(); ++k)
     rows.push_back({.id = "layer/" + std::to_string(k),
                     .title = s.document.layers[k].empty() ? std::to_string(k) : s.document.layers[k],
                     .menu = "File/Layer of this file",
-                    .command = always(ChooseLayer{k}),
-                    .checked = [k](const Situation& now) { return now.document.layer == k; }});
+                    .command = always(ImportLayer{k}),
+                    .checked = [k](const ActionContext& now) { return now.document.layer == k; }});
 }
 
 }  // namespace
 
-std::vector<Action> of_file(const Situation& s) {
+std::vector<Action> file_actions(const ActionContext& s) {
   Rows rows;
   add_presets(rows);
   rows.push_back({.id = "file/start",
@@ -89,28 +91,28 @@ std::vector<Action> of_file(const Situation& s) {
                   .title = "Open…",
                   .menu = "File",
                   .keys = {ctrl(Key::o)},
-                  .command = shows(Dialog::open)});
+                  .command = show_dialog(Dialog::open)});
   add_models(rows, s);
   rows.push_back({.id = "file/as_tensors",
                   .title = "Open its tensors instead of the whole model",
                   .menu = "File",
                   .about = "Opens one layer of this model's file as a checkpoint layer",
-                  .why_not = unless(
-                      [](const Situation& now) {
+                  .disabled_reason = unless(
+                      [](const ActionContext& now) {
                         return now.pending.whole && !now.pending.whole->model->description().is_attached;
                       },
                       "no whole model is open that was read from a file"),
-                  .command = [](const Situation& now) {
-                    return Asked{
+                  .command = [](const ActionContext& now) {
+                    return CommandList{
                         OpenFile{.path = now.pending.whole->model->description().file, .as_tensors = true}};
                   }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
                   .title = "Choose from this file…",
                   .menu = "File",
-                  .why_not = unless([](const Situation& now) { return now.document.of_tensors; },
-                                    "the model was not made of a file of tensors"),
-                  .command = shows(Dialog::import_tensors)});
+                  .disabled_reason = unless([](const ActionContext& now) { return now.document.of_tensors; },
+                                            "the model was not made of a file of tensors"),
+                  .command = show_dialog(Dialog::import_tensors)});
   add_layers(rows, s);
   rows.push_back({.id = "file/save",
                   .title = "Save",
@@ -123,18 +125,19 @@ std::vector<Action> of_file(const Situation& s) {
                   .menu = "File",
                   .group = 2,
                   .keys = {ctrl_shift(Key::s)},
-                  .sheet = "Save under another name",
-                  .command = shows(Dialog::save_as)});
-  rows.push_back({.id = "file/export",
-                  .title = "Export…",
-                  .menu = "File",
-                  .group = 2,
-                  .about = "Writes numbers, a figure or a program",
-                  .keys = {ctrl(Key::e)},
-                  .sheet = "Export numbers, a figure or a program",
-                  .command = [](const Situation&) {
-                    return Asked{set<&ExportChoice::from>(std::nullopt), ShowDialog{Dialog::export_files}};
-                  }});
+                  .sheet_text = "Save under another name",
+                  .command = show_dialog(Dialog::save_as)});
+  rows.push_back(
+      {.id = "file/export",
+       .title = "Export…",
+       .menu = "File",
+       .group = 2,
+       .about = "Writes numbers, a figure or a program",
+       .keys = {ctrl(Key::e)},
+       .sheet_text = "Export numbers, a figure or a program",
+       .command = [](const ActionContext&) {
+         return CommandList{set<&ExportChoice::from>(std::nullopt), ShowDialog{Dialog::export_files}};
+       }});
   rows.push_back({.id = "file/quit",
                   .title = "Quit",
                   .menu = "File",
@@ -148,17 +151,17 @@ namespace {
 
 using core::formats::CopyScope;
 
-struct Extent {
-  CopyScope extent;
+struct CopyScopeRow {
+  CopyScope scope;
   const char* name;
   const char* words;
 };
-constexpr std::array extents{Extent{CopyScope::matrix, "matrix", "Matrix"},
-                             Extent{CopyScope::row, "row", "Row"},
-                             Extent{CopyScope::number, "number", "Number"}};
+constexpr std::array copy_scopes{CopyScopeRow{CopyScope::matrix, "matrix", "Matrix"},
+                                 CopyScopeRow{CopyScope::row, "row", "Row"},
+                                 CopyScopeRow{CopyScope::number, "number", "Number"}};
 constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
 
-Asked copy_program(const Situation& s) {
+CommandList copy_program(const ActionContext& s) {
   try {
     return {CopyText{program_of(s.pending.model, s.forms, s.document.title)}};
   } catch (const core::Error& error) {  // not every model can be written as a program
@@ -167,54 +170,56 @@ Asked copy_program(const Situation& s) {
 }
 
 /// Returns the last copy choice in words: "row as LaTeX".
-std::string last_choice(const Situation& s) {
+std::string last_choice(const ActionContext& s) {
   std::string words = "matrix";
-  for (const Extent& extent : extents)
-    if (extent.extent == s.settings.copy.extent) words = extent.name;
-  return words + " as " + core::formats::copy_forms().at(s.settings.copy.form).title;
+  for (const CopyScopeRow& scope : copy_scopes)
+    if (scope.scope == s.settings.copy.scope) words = scope.name;
+  return words + " as " + core::formats::copy_formats().at(s.settings.copy.form).title;
 }
 
-Action form_row(const Situation& s, const std::string& menu, const std::optional<CellRef>& cell,
-                const Extent& extent, std::size_t form) {
-  const auto& info = core::formats::copy_forms()[form];
-  const CopyChoice choice{extent.extent, form};
+Action form_row(const ActionContext& s, const std::string& menu, const std::optional<CellRef>& cell,
+                const CopyScopeRow& scope, std::size_t form) {
+  const auto& info = core::formats::copy_formats()[form];
+  const CopyChoice choice{scope.scope, form};
   const std::string rounded = ", " + std::to_string(s.settings.copy_decimals) + " decimals";
-  Action row{.id = std::string("copy/") + extent.name + "/" + info.name,
+  Action row{.id = std::string("copy/") + scope.name + "/" + info.name,
              .title = info.title + (info.takes_decimals ? rounded : std::string()),
-             .menu = menu + "/" + extent.words,
+             .menu = menu + "/" + scope.words,
              .group = 1};
-  if (extent.extent != CopyScope::matrix)
-    row.why_not =
-        unless([cell](const Situation& now) { return names_a_cell(now, cell); }, "no cell is chosen");
-  row.command = [cell, choice](const Situation& now) {
-    return Asked{set<&Settings::copy>(choice), CopyText{copied_as(now, copy_source(now, cell), choice)}};
+  if (scope.scope != CopyScope::matrix)
+    row.disabled_reason = unless([cell](const ActionContext& now) { return has_selected_cell(now, cell); },
+                                 "no cell is chosen");
+  row.command = [cell, choice](const ActionContext& now) {
+    return CommandList{set<&Settings::copy>(choice),
+                       CopyText{copy_text(now, copy_source(now, cell), choice)}};
   };
   return row;
 }
 
 }  // namespace
 
-void add_copying_matrix(Rows& rows, const Situation& s, const std::string& menu, const CellRef& cell) {
-  for (std::size_t form = 0; form < core::formats::copy_forms().size(); ++form) {
-    Action row = form_row(s, menu, cell, extents[0], form);
+void add_matrix_copy_actions(Rows& rows, const ActionContext& s, const std::string& menu,
+                             const CellRef& cell) {
+  for (std::size_t form = 0; form < core::formats::copy_formats().size(); ++form) {
+    Action row = form_row(s, menu, cell, copy_scopes[0], form);
     row.menu = menu, row.group = 2;
     rows.push_back(std::move(row));
   }
 }
 
-void add_copying(Rows& rows, const Situation& s, const std::string& menu,
-                 const std::optional<CellRef>& cell) {
-  rows.push_back({.id = "copy/source", .title = copied_words(s, cell), .menu = menu, .group = 1});
-  for (const Extent& extent : extents)
-    for (std::size_t form = 0; form < core::formats::copy_forms().size(); ++form)
-      rows.push_back(form_row(s, menu, cell, extent, form));
+void add_copy_actions(Rows& rows, const ActionContext& s, const std::string& menu,
+                      const std::optional<CellRef>& cell) {
+  rows.push_back({.id = "copy/source", .title = copy_title(s, cell), .menu = menu, .group = 1});
+  for (const CopyScopeRow& scope : copy_scopes)
+    for (std::size_t form = 0; form < core::formats::copy_formats().size(); ++form)
+      rows.push_back(form_row(s, menu, cell, scope, form));
   for (const int n : decimals)
     rows.push_back({.id = "copy/decimals/" + std::to_string(n),
                     .title = std::to_string(n),
                     .menu = menu + "/Decimals of Markdown and LaTeX",
                     .group = 1,
                     .command = always(set<&Settings::copy_decimals>(n)),
-                    .checked = [n](const Situation& now) { return now.settings.copy_decimals == n; }});
+                    .checked = [n](const ActionContext& now) { return now.settings.copy_decimals == n; }});
   rows.push_back({.id = "copy/program",
                   .title = "The model as a PyTorch program",
                   .menu = menu,
@@ -226,25 +231,25 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                   .menu = cell ? "" : "Edit",
                   .group = 1,
                   .keys = {ctrl_shift(Key::c)},
-                  .sheet = "Copies again in the form last selected under Copy as",
-                  .command = [](const Situation& now) {
-                    return Asked{CopyText{copied_as(now, copy_source(now), now.settings.copy)}};
+                  .sheet_text = "Copies again in the form last selected under Copy as",
+                  .command = [](const ActionContext& now) {
+                    return CommandList{CopyText{copy_text(now, copy_source(now), now.settings.copy)}};
                   }});
 }
 
 namespace {
 
-constexpr const char* menu_of_whole = "Model/Whole model";
-constexpr const char* none_open = "no whole model is open";
+constexpr const char* whole_model_menu = "Model/Whole model";
+constexpr const char* no_whole_model = "no whole model is open";
 
-bool has_whole(const Situation& s) {
+bool has_whole_model(const ActionContext& s) {
   return s.pending.whole != nullptr;
 }
 
-/// Returns the why_not of the layer before (−1) or after (+1) the selected one.
-std::function<std::string(const Situation&)> beyond_layer(int by) {
-  return [by](const Situation& s) -> std::string {
-    if (!has_whole(s)) return none_open;
+/// Returns the disabled_reason of the layer before (−1) or after (+1) the selected one.
+std::function<std::string(const ActionContext&)> layer_step_disabled_reason(int by) {
+  return [by](const ActionContext& s) -> std::string {
+    if (!has_whole_model(s)) return no_whole_model;
     const std::size_t now = s.pending.whole->experiment.layer;
     if (by < 0) return now > 0 ? "" : "this is the first layer";
     return now + 1 < s.pending.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
@@ -255,78 +260,80 @@ void add_layer_steps(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "whole/layer_before" : "whole/layer_after",
                     .title = by < 0 ? "Previous layer" : "Next layer",
-                    .menu = menu_of_whole,
+                    .menu = whole_model_menu,
                     .group = 5,
                     .keys = {plain(by < 0 ? Key::page_up : Key::page_down)},
-                    .here = outside_editor,
-                    .sheet = "Whole models: previous, next layer",
-                    .why_not = beyond_layer(by),
-                    .command = [by](const Situation& now) {
+                    .keys_apply = outside_editor,
+                    .sheet_text = "Whole models: previous, next layer",
+                    .disabled_reason = layer_step_disabled_reason(by),
+                    .command = [by](const ActionContext& now) {
                       const std::size_t layer = now.pending.whole->experiment.layer;
-                      return Asked{LookAtLayer{by < 0 ? layer - 1 : layer + 1}};
+                      return CommandList{ShowLayer{by < 0 ? layer - 1 : layer + 1}};
                     }});
 }
 
 }  // namespace
 
-void add_whole_model(Rows& rows, const Situation& s) {
+void add_whole_model(Rows& rows, const ActionContext& s) {
   const std::size_t first = rows.size();
   rows.push_back({.id = "tab/layers",
                   .title = "Layers",
                   .menu = "View",
                   .about = "Every head of every layer of a whole model",
                   .keys = {ctrl(Key::digit_6)},
-                  .sheet = "Layers of a whole model",
-                  .why_not = unless(has_whole, none_open),
+                  .sheet_text = "Layers of a whole model",
+                  .disabled_reason = unless(has_whole_model, no_whole_model),
                   .command = always(set<&Look::tab>(Tab::layers)),
-                  .checked = [](const Situation& now) { return now.displayed.look.tab == Tab::layers; }});
+                  .checked = [](const ActionContext& now) { return now.displayed.look.tab == Tab::layers; }});
   add_layer_steps(rows);
-  rows.push_back({.id = "whole/head_off",
-                  .title = "Ablate or enable the selected head",
-                  .menu = menu_of_whole,
-                  .group = 5,
-                  .keys = {plain(Key::x)},
-                  .here = outside_editor,
-                  .sheet = "Whole models: ablate or enable the selected head",
-                  .why_not = unless(has_whole, none_open),
-                  .command = [](const Situation& now) {
-                    return Asked{SwitchHead{now.pending.whole->experiment.layer, now.pending.look.head}};
-                  }});
+  rows.push_back(
+      {.id = "whole/head_off",
+       .title = "Ablate or enable the selected head",
+       .menu = whole_model_menu,
+       .group = 5,
+       .keys = {plain(Key::x)},
+       .keys_apply = outside_editor,
+       .sheet_text = "Whole models: ablate or enable the selected head",
+       .disabled_reason = unless(has_whole_model, no_whole_model),
+       .command = [](const ActionContext& now) {
+         return CommandList{ToggleHead{now.pending.whole->experiment.layer, now.pending.look.head}};
+       }});
   rows.push_back(
       {.id = "whole/sweep",
        .title = "Compute all ablation effects",
-       .menu = menu_of_whole,
+       .menu = whole_model_menu,
        .group = 5,
        .part = 1,
        .about = "How the logit of the selected token changes without each head, as bars under the maps",
-       .why_not = unless(has_whole, none_open),
+       .disabled_reason = unless(has_whole_model, no_whole_model),
        .command = always(SweepHeads{true})});
-  rows.push_back(
-      {.id = "whole/undo_all",
-       .title = "Undo all edits of the model",
-       .menu = menu_of_whole,
-       .group = 5,
-       .part = 1,
-       .why_not = unless(
-           [](const Situation& now) { return has_whole(now) && now.pending.whole->experiment.is_edited(); },
-           "nothing in a whole model has been edited"),
-       .command = always(DropEdits{})});
-  rows.push_back({.id = "whole/compare",
-                  .title = "Compare the layer with the original",
-                  .menu = menu_of_whole,
+  rows.push_back({.id = "whole/undo_all",
+                  .title = "Undo all edits of the model",
+                  .menu = whole_model_menu,
                   .group = 5,
                   .part = 1,
-                  .why_not = unless(has_whole, none_open),
+                  .disabled_reason = unless(
+                      [](const ActionContext& now) {
+                        return has_whole_model(now) && now.pending.whole->experiment.is_edited();
+                      },
+                      "nothing in a whole model has been edited"),
+                  .command = always(DiscardEdits{})});
+  rows.push_back({.id = "whole/compare",
+                  .title = "Compare the layer with the original",
+                  .menu = whole_model_menu,
+                  .group = 5,
+                  .part = 1,
+                  .disabled_reason = unless(has_whole_model, no_whole_model),
                   .command = always(CompareEdits{})});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
                     .title = back ? "Remove last token" : "Generate token",
-                    .menu = menu_of_whole,
+                    .menu = whole_model_menu,
                     .group = 5,
                     .part = 2,
-                    .why_not = unless(has_whole, none_open),
-                    .command = always(WriteToken{back})});
-  if (!has_whole(s))  // disabled rows would only lengthen the menu
+                    .disabled_reason = unless(has_whole_model, no_whole_model),
+                    .command = always(StepGeneration{back})});
+  if (!has_whole_model(s))  // disabled rows would only lengthen the menu
     for (std::size_t k = first; k < rows.size(); ++k) rows[k].menu.clear();
 }
 
@@ -340,20 +347,20 @@ bool anywhere_in_lesson(const Pending& view) {
   return view.selection.lesson.has_value();
 }
 
-void add_steps(Rows& rows) {
-  const auto row = [&](const char* id, const char* title, Key key, int by, const char* sheet) {
-    const auto here = by == 0 ? in_lesson : anywhere_in_lesson;
-    rows.push_back(
-        {.id = id,
-         .title = title,
-         .menu = "Lessons",
-         .group = 1,
-         .keys = {plain(key)},
-         .here = here,
-         .sheet = sheet,
-         .why_not = unless([](const Situation& now) { return now.displayed.selection.lesson.has_value(); },
-                           "no lesson is open"),
-         .command = always(GoInLesson{by})});
+void add_lesson_steps(Rows& rows) {
+  const auto row = [&](const char* id, const char* title, Key key, int by, const char* sheet_text) {
+    const auto keys_apply = by == 0 ? in_lesson : anywhere_in_lesson;
+    rows.push_back({.id = id,
+                    .title = title,
+                    .menu = "Lessons",
+                    .group = 1,
+                    .keys = {plain(key)},
+                    .keys_apply = keys_apply,
+                    .sheet_text = sheet_text,
+                    .disabled_reason = unless(
+                        [](const ActionContext& now) { return now.displayed.selection.lesson.has_value(); },
+                        "no lesson is open"),
+                    .command = always(StepLesson{by})});
   };
   row("lesson/back", "Previous step", Key::left, -1, "In a lesson: previous, next step");
   row("lesson/next", "Next step", Key::right, 1, "In a lesson: previous, next step");
@@ -361,12 +368,12 @@ void add_steps(Rows& rows) {
 }
 
 /// Returns a command that opens a dialog with an empty search field.
-std::function<Asked(const Situation&)> searches(Dialog dialog) {
+std::function<CommandList(const ActionContext&)> show_search_dialog(Dialog dialog) {
   return always(set<&Forms::search>({}), set<&Forms::dialog>(dialog));
 }
 
 /// Returns a lesson's title and how many steps are done: "Causal attention in eleven steps · 6 of 11".
-std::string title_with_progress(const core::lessons::Lesson& lesson, const Situation& s) {
+std::string title_with_progress(const core::lessons::Lesson& lesson, const ActionContext& s) {
   const std::size_t n = lesson.steps.size();
   const LessonProgress* known = progress_of(s.progress, lesson.name);
   if (!known || known->done.empty()) return lesson.title;
@@ -378,9 +385,9 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Situa
 
 }  // namespace
 
-std::vector<Action> of_lessons(const Situation& s) {
+std::vector<Action> lesson_actions(const ActionContext& s) {
   Rows rows;
-  if (const auto* left = s.displayed.selection.lesson ? nullptr : left_lesson(s.progress))
+  if (const auto* left = s.displayed.selection.lesson ? nullptr : unfinished_lesson(s.progress))
     rows.push_back({.id = "lesson/resume",
                     .title = "Resume: " + left->title + ", step " +
                              std::to_string(progress_of(s.progress, left->name)->step + 1),
@@ -393,54 +400,57 @@ std::vector<Action> of_lessons(const Situation& s) {
                     .menu = "Lessons",
                     .about = lesson.about,
                     .command = always(StartLesson{lesson.name}),
-                    .checked = [name = lesson.name, n = lesson.steps.size()](const Situation& now) {
+                    .checked = [name = lesson.name, n = lesson.steps.size()](const ActionContext& now) {
                       const LessonProgress* known = progress_of(now.progress, name);
                       return known && known->done.size() == n;
                     }});
-  add_steps(rows);
-  rows.push_back(
-      {.id = "lesson/leave",
-       .title = "Leave the lesson",
-       .menu = "Lessons",
-       .group = 1,
-       .why_not = unless([](const Situation& now) { return now.displayed.selection.lesson.has_value(); },
-                         "no lesson is open"),
-       .command = always(LeaveLesson{})});
+  add_lesson_steps(rows);
+  rows.push_back({.id = "lesson/leave",
+                  .title = "Leave the lesson",
+                  .menu = "Lessons",
+                  .group = 1,
+                  .disabled_reason = unless(
+                      [](const ActionContext& now) { return now.displayed.selection.lesson.has_value(); },
+                      "no lesson is open"),
+                  .command = always(LeaveLesson{})});
   return rows;
 }
 
-std::vector<Action> of_help(const Situation&) {
+std::vector<Action> help_actions(const ActionContext&) {
   Rows rows;
   rows.push_back({.id = "help/palette",
                   .title = "Find an action…",
                   .menu = "Help",
                   .about = "Finds any action, preset, stage, lesson or setting by its letters",
                   .keys = {ctrl_shift(Key::p)},
-                  .sheet = "Find any action, preset, stage, lesson or setting",
-                  .command = searches(Dialog::palette)});
+                  .sheet_text = "Find any action, preset, stage, lesson or setting",
+                  .command = show_search_dialog(Dialog::palette)});
   rows.push_back({.id = "help/keys",
                   .title = "Keys",
                   .menu = "Help",
                   .about = "Lists all keys",
                   .keys = {plain(Key::f1), plain(Key::question)},
-                  .sheet = "This list of keys",
-                  .command = searches(Dialog::keys)});
+                  .sheet_text = "This list of keys",
+                  .command = show_search_dialog(Dialog::keys)});
   rows.push_back({.id = "help/glossary",
                   .title = "Glossary",
                   .menu = "Help",
                   .about = "Defines the terms that this program uses",
-                  .command = shows(Dialog::glossary)});
+                  .command = show_dialog(Dialog::glossary)});
   rows.push_back({.id = "help/tour",
                   .title = "Take the tour",
                   .menu = "Help",
                   .group = 1,
                   .about = "Eight things to try in this window; takes about a minute",
                   .command = always(StartTour{})});
-  rows.push_back(
-      {.id = "help/about", .title = "About", .menu = "Help", .group = 2, .command = shows(Dialog::about)});
+  rows.push_back({.id = "help/about",
+                  .title = "About",
+                  .menu = "Help",
+                  .group = 2,
+                  .command = show_dialog(Dialog::about)});
   rows.push_back({.id = "help/focus",
                   .title = "Next control; enter a region; leave it",
-                  .written = "arrows, Enter, Esc"});
+                  .key_text = "arrows, Enter, Esc"});
   return rows;
 }
 

@@ -13,62 +13,65 @@ using core::color::ColorMap;
 using core::color::NamedMap;
 
 struct RangeRow {
-  RangeRule rule;
+  ColorRangeRule rule;
   const char* id;
   const char* title;
 };
-constexpr std::array ranges{RangeRow{RangeRule::matrix, "colours/matrix", "By matrix"},
-                            RangeRow{RangeRule::stage, "colours/stage", "By stage, over its heads"},
-                            RangeRow{RangeRule::all_heads, "colours/all", "One for all stages and heads"},
-                            RangeRow{RangeRule::typed, "colours/typed", "Typed ends"}};
+constexpr std::array ranges{
+    RangeRow{ColorRangeRule::matrix, "colours/matrix", "By matrix"},
+    RangeRow{ColorRangeRule::stage, "colours/stage", "By stage, over its heads"},
+    RangeRow{ColorRangeRule::all_heads, "colours/all", "One for all stages and heads"},
+    RangeRow{ColorRangeRule::typed, "colours/typed", "Typed ends"}};
 
-Action in_menu(const char* id, const char* title, int part) {
+Action color_action(const char* id, const char* title, int part) {
   return {.id = id, .title = title, .menu = "View/Colors", .group = 4, .part = part};
 }
 
-void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*kept, int part) {
+void add_color_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*field, int part) {
   for (const NamedMap& map : maps) {
-    Action row = in_menu("", map.name, part);
+    Action row = color_action("", map.name, part);
     row.id = std::string("map/") + map.name;
-    row.command = always(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(map.map)
-                                                          : set<&ColorChoice::diverging>(map.map));
-    row.checked = [kept, m = map.map](const Situation& now) { return now.displayed.look.colors.*kept == m; };
+    row.command = always(field == &ColorChoice::sequential ? set<&ColorChoice::sequential>(map.map)
+                                                           : set<&ColorChoice::diverging>(map.map));
+    row.checked = [field, m = map.map](const ActionContext& now) {
+      return now.displayed.look.colors.*field == m;
+    };
     rows.push_back(std::move(row));
   }
 }
 
 }  // namespace
 
-void add_colors(Rows& rows, const Situation&) {
+void add_colors(Rows& rows, const ActionContext&) {
   for (const RangeRow& range : ranges) {
-    Action row = in_menu(range.id, range.title, 0);
+    Action row = color_action(range.id, range.title, 0);
     row.command = always(set<&ColorChoice::range>(range.rule), set<&ColorChoice::locked>(std::nullopt));
-    row.checked = [rule = range.rule](const Situation& now) {
+    row.checked = [rule = range.rule](const ActionContext& now) {
       return now.displayed.look.colors.range == rule;
     };
     rows.push_back(std::move(row));
   }
-  Action logarithmic = in_menu("colours/logarithmic", "Logarithmic", 1);
-  logarithmic.command = [](const Situation& now) {
-    return Asked{set<&ColorChoice::logarithmic>(!now.pending.look.colors.logarithmic),
-                 set<&ColorChoice::locked>(std::nullopt)};
+  Action logarithmic = color_action("colours/logarithmic", "Logarithmic", 1);
+  logarithmic.command = [](const ActionContext& now) {
+    return CommandList{set<&ColorChoice::logarithmic>(!now.pending.look.colors.logarithmic),
+                       set<&ColorChoice::locked>(std::nullopt)};
   };
-  logarithmic.checked = [](const Situation& now) { return now.displayed.look.colors.logarithmic; };
+  logarithmic.checked = [](const ActionContext& now) { return now.displayed.look.colors.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
-  Action lock = in_menu("colours/lock", "Locked", 1);
-  lock.why_not =
-      unless([](const Situation& now) { return now.displayed.look.colors.locked || now.color_ends; },
+  Action lock = color_action("colours/lock", "Locked", 1);
+  lock.disabled_reason =
+      unless([](const ActionContext& now) { return now.displayed.look.colors.locked || now.color_limits; },
              "no colors are shown");
-  lock.command = [](const Situation& now) {
-    if (now.displayed.look.colors.locked) return Asked{set<&ColorChoice::locked>(std::nullopt)};
-    return Asked{set<&ColorChoice::locked>(now.color_ends())};
+  lock.command = [](const ActionContext& now) {
+    if (now.displayed.look.colors.locked) return CommandList{set<&ColorChoice::locked>(std::nullopt)};
+    return CommandList{set<&ColorChoice::locked>(now.color_limits())};
   };
-  lock.checked = [](const Situation& now) { return now.displayed.look.colors.locked.has_value(); };
+  lock.checked = [](const ActionContext& now) { return now.displayed.look.colors.locked.has_value(); };
   rows.push_back(std::move(lock));
 
-  add_maps(rows, core::color::sequential_maps(), &ColorChoice::sequential, 2);
-  add_maps(rows, core::color::diverging_maps(), &ColorChoice::diverging, 3);
+  add_color_maps(rows, core::color::sequential_maps(), &ColorChoice::sequential, 2);
+  add_color_maps(rows, core::color::diverging_maps(), &ColorChoice::diverging, 3);
 }
 
 namespace {
@@ -86,16 +89,16 @@ constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit
                           TabRow{Tab::laboratory, "tab/laboratory", "Dropout laboratory", Key::digit_5}};
 
 /// Opens a view; the laboratory sets a rate of 0.5 for a model without dropout, as it would show nothing.
-Asked opens(Tab tab, const Situation& s) {
-  Asked asked = Asked{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
+CommandList open_tab(Tab tab, const ActionContext& s) {
+  CommandList command_list = CommandList{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
   const bool at_half = tab == Tab::laboratory && s.pending.model.dropout.rate == 0 &&
                        s.pending.model.dropout.given.empty() && s.pending.look.tab != tab;
-  if (!at_half) return asked;
-  asked.push_back(EndGesture{});
-  asked.push_back(ApplyEdit{core::editing::SetDropoutRate{0.5}});
-  asked.push_back(EndGesture{});
-  asked.push_back(ShowMessage{"The model had no dropout: its rate is 0.5 now. Ctrl+Z undoes that."});
-  return asked;
+  if (!at_half) return command_list;
+  command_list.push_back(EndGesture{});
+  command_list.push_back(ApplyEdit{core::editing::SetDropoutRate{0.5}});
+  command_list.push_back(EndGesture{});
+  command_list.push_back(ShowMessage{"The model had no dropout: its rate is 0.5 now. Ctrl+Z undoes that."});
+  return command_list;
 }
 
 void add_tabs(Rows& rows) {
@@ -105,21 +108,21 @@ void add_tabs(Rows& rows) {
          .title = row.title,
          .menu = "View",
          .keys = {ctrl(row.key)},
-         .sheet = "Stages, Heads, Tokens, Compare, laboratory",
-         .command = [tab = row.tab](const Situation& now) { return opens(tab, now); },
-         .checked = [tab = row.tab](const Situation& now) { return now.displayed.look.tab == tab; }});
+         .sheet_text = "Stages, Heads, Tokens, Compare, laboratory",
+         .command = [tab = row.tab](const ActionContext& now) { return open_tab(tab, now); },
+         .checked = [tab = row.tab](const ActionContext& now) { return now.displayed.look.tab == tab; }});
 }
 
 /// Adds the themes; dark and light share a key that toggles them.
-void add_themes(Rows& rows, const Situation& s) {
+void add_themes(Rows& rows, const ActionContext& s) {
   for (const bool dark : {true, false}) {
     rows.push_back({.id = dark ? "theme/dark" : "theme/light",
                     .title = dark ? "Dark" : "Light",
                     .menu = "File/Preferences/Theme",
                     .group = 2,
-                    .sheet = "Dark or light",
+                    .sheet_text = "Dark or light",
                     .command = always(set<&Settings::dark>(dark)),
-                    .checked = [dark](const Situation& now) { return now.settings.dark == dark; }});
+                    .checked = [dark](const ActionContext& now) { return now.settings.dark == dark; }});
     if (s.settings.dark != dark) rows.back().keys = {plain(Key::t)};
   }
 }
@@ -136,7 +139,7 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
                     .group = 2,
                     .command = always(size == &Settings::scale ? set<&Settings::scale>(wanted)
                                                                : set<&Settings::text_size>(wanted)),
-                    .checked = [size, wanted](const Situation& now) {
+                    .checked = [size, wanted](const ActionContext& now) {
                       return std::fabs(now.settings.*size - wanted) < 0.01f;
                     }});
   }
@@ -144,7 +147,7 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
 
 }  // namespace
 
-std::vector<Action> of_view(const Situation& s) {
+std::vector<Action> view_actions(const ActionContext& s) {
   Rows rows;
   add_tabs(rows);
   add_presenting(rows);
@@ -156,19 +159,19 @@ std::vector<Action> of_view(const Situation& s) {
   add_heads(rows, s);
   add_colors(rows, s);
   add_stages(rows, s);
-  add_walking(rows, s);
+  add_navigation(rows, s);
   return rows;
 }
 
 namespace {
 
 /// Zooms around the pinned cell, or around the middle; with nothing pinned, zooms token × token matrices.
-Asked zoom_by(const Situation& s, double factor) {
+CommandList zoom_by(const ActionContext& s, double factor) {
   const auto& stage = core::attention::info(s.displayed.selection.pinned ? s.displayed.selection.pinned->stage
                                                                          : Stage::weights);
   const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
-  const CellWindow part = shown_part(s.displayed.look, shape);
+  const CellWindow part = displayed_window(s.displayed.look, shape);
   const double row = s.displayed.selection.pinned
                          ? static_cast<double>(s.displayed.selection.pinned->row) + 0.5
                          : (part.top + part.bottom) / 2;
@@ -181,25 +184,27 @@ Asked zoom_by(const Situation& s, double factor) {
 void add_zoom(Rows& rows) {
   constexpr double step = 1.5;
   for (const bool in : {true, false})
-    rows.push_back({.id = in ? "zoom/in" : "zoom/out",
-                    .title = in ? "Zoom in" : "Zoom out",
-                    .menu = "View/Zoom",
-                    .group = 5,
-                    .keys = {plain(in ? Key::plus : Key::minus)},
-                    .here = outside_editor,
-                    .sheet = "Zoom in, out; or Ctrl and the wheel over a map",
-                    .command = [in](const Situation& now) { return zoom_by(now, in ? 1 / step : step); }});
-  rows.push_back({.id = "zoom/fit",
-                  .title = "Fit all cells",
-                  .menu = "View/Zoom",
-                  .group = 5,
-                  .keys = {plain(Key::f)},
-                  .why_not = unless([](const Situation& now) { return !now.displayed.look.zoomed.empty(); },
-                                    "all cells are shown"),
-                  .command = always(set<&Look::zoomed>({}))});
+    rows.push_back(
+        {.id = in ? "zoom/in" : "zoom/out",
+         .title = in ? "Zoom in" : "Zoom out",
+         .menu = "View/Zoom",
+         .group = 5,
+         .keys = {plain(in ? Key::plus : Key::minus)},
+         .keys_apply = outside_editor,
+         .sheet_text = "Zoom in, out; or Ctrl and the wheel over a map",
+         .command = [in](const ActionContext& now) { return zoom_by(now, in ? 1 / step : step); }});
+  rows.push_back(
+      {.id = "zoom/fit",
+       .title = "Fit all cells",
+       .menu = "View/Zoom",
+       .group = 5,
+       .keys = {plain(Key::f)},
+       .disabled_reason = unless([](const ActionContext& now) { return !now.displayed.look.zoomed.empty(); },
+                                 "all cells are shown"),
+       .command = always(set<&Look::zoomed>({}))});
 }
 
-void add_large(Rows& rows, const Situation& s) {
+void add_stage_display(Rows& rows, const ActionContext& s) {
   rows.push_back(
       {.id = "stages/alone",
        .title = s.displayed.look.tab == Tab::stages && s.displayed.look.large ? "Back to all stages"
@@ -208,24 +213,26 @@ void add_large(Rows& rows, const Situation& s) {
        .group = 5,
        .about = "The stage of the pinned cell, or the one under the mouse",
        .keys = {plain(Key::l)},
-       .sheet = "Show one stage alone, or all; or double-click",
-       .command = [](const Situation& now) {
+       .sheet_text = "Show one stage alone, or all; or double-click",
+       .command = [](const ActionContext& now) {
          const bool points = now.displayed.selection.hovered && !now.displayed.selection.pinned;
-         const Stage stage = points ? now.displayed.selection.hovered->stage : stage_at_hand(now);
+         const Stage stage = points ? now.displayed.selection.hovered->stage : active_stage(now);
          const Look& look = now.pending.look;
-         return Asked{
+         return CommandList{
              set<&Look::large>(look.tab == Tab::stages && look.large ? std::nullopt : std::optional(stage)),
              set<&Look::tab>(Tab::stages)};
        }});
-  rows.push_back(
-      {.id = "stages/gutters",
-       .title = "Row sums and entropy",
-       .menu = "View",
-       .group = 5,
-       .keys = {plain(Key::g)},
-       .sheet = "Row sums and entropy next to the stages",
-       .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.pending.look.gutters)}; },
-       .checked = [](const Situation& now) { return now.displayed.look.gutters; }});
+  rows.push_back({.id = "stages/gutters",
+                  .title = "Row sums and entropy",
+                  .menu = "View",
+                  .group = 5,
+                  .keys = {plain(Key::g)},
+                  .sheet_text = "Row sums and entropy next to the stages",
+                  .command =
+                      [](const ActionContext& now) {
+                        return CommandList{set<&Look::gutters>(!now.pending.look.gutters)};
+                      },
+                  .checked = [](const ActionContext& now) { return now.displayed.look.gutters; }});
   rows.push_back(
       {.id = "stages/pytorch_numbers",
        .title = "Numbers as PyTorch prints them",
@@ -233,23 +240,24 @@ void add_large(Rows& rows, const Situation& s) {
        .group = 5,
        .about = "Four decimals in every cell, zeros too, so that a map can be read beside print(tensor)",
        .command =
-           [](const Situation& now) {
-             return Asked{set<&Settings::pytorch_numbers>(!now.settings.pytorch_numbers)};
+           [](const ActionContext& now) {
+             return CommandList{set<&Settings::pytorch_numbers>(!now.settings.pytorch_numbers)};
            },
-       .checked = [](const Situation& now) { return now.settings.pytorch_numbers; }});
-  rows.push_back({.id = "stages/code",
-                  .title = "Code lines",
-                  .menu = "View",
-                  .group = 5,
-                  .about = "The line of PyTorch below every stage; a click on a formula shows one",
-                  .command =
-                      [](const Situation& now) {
-                        std::set<Stage> lines;
-                        if (now.pending.look.code_lines.empty())
-                          for (const auto& stage : core::attention::stages()) lines.insert(stage.stage);
-                        return Asked{set<&Look::code_lines>(std::move(lines))};
-                      },
-                  .checked = [](const Situation& now) { return !now.displayed.look.code_lines.empty(); }});
+       .checked = [](const ActionContext& now) { return now.settings.pytorch_numbers; }});
+  rows.push_back(
+      {.id = "stages/code",
+       .title = "Code lines",
+       .menu = "View",
+       .group = 5,
+       .about = "The line of PyTorch below every stage; a click on a formula shows one",
+       .command =
+           [](const ActionContext& now) {
+             std::set<Stage> lines;
+             if (now.pending.look.code_lines.empty())
+               for (const auto& stage : core::attention::stages()) lines.insert(stage.stage);
+             return CommandList{set<&Look::code_lines>(std::move(lines))};
+           },
+       .checked = [](const ActionContext& now) { return !now.displayed.look.code_lines.empty(); }});
 }
 
 /// Adds the RoPE view, which is displayed below the rotated queries.
@@ -260,8 +268,8 @@ void add_positions(Rows& rows) {
        .menu = "View",
        .group = 5,
        .about = "Shows the rotary pairs of a query and a key as arrows, and the score at every distance",
-       .why_not = unless(
-           [](const Situation& now) {
+       .disabled_reason = unless(
+           [](const ActionContext& now) {
              return core::attention::info(Stage::rotated_queries).present(now.displayed.model);
            },
            "the model has no rotary embedding"),
@@ -270,7 +278,7 @@ void add_positions(Rows& rows) {
 
 /// Adds a row for each stage of the model for which finish() returns true.
 template <class Finish>
-void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
+void add_each(Rows& rows, const ActionContext& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
     if (!stage.present(s.displayed.model)) continue;
     Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
@@ -280,34 +288,36 @@ void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, 
 
 }  // namespace
 
-Stage stage_at_hand(const Situation& s) {
+Stage active_stage(const ActionContext& s) {
   if (s.displayed.selection.pinned) return s.displayed.selection.pinned->stage;
   if (s.displayed.look.tab == Tab::heads) return s.displayed.look.heads_stage;
   return s.displayed.look.large.value_or(Stage::weights);
 }
 
-void add_stages(Rows& rows, const Situation& s) {
+void add_stages(Rows& rows, const ActionContext& s) {
   using core::attention::StageInfo;
   add_zoom(rows);
-  add_large(rows, s);
+  add_stage_display(rows, s);
   add_positions(rows);
   add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::large>(stage.stage), set<&Look::tab>(Tab::stages));
-    row.checked = [which = stage.stage](const Situation& now) { return now.displayed.look.large == which; };
+    row.checked = [which = stage.stage](const ActionContext& now) {
+      return now.displayed.look.large == which;
+    };
     return true;
   });
   add_each(rows, s, "of_heads/", "View/One stage of all heads", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::heads_stage>(stage.stage), set<&Look::tab>(Tab::heads));
-    row.checked = [which = stage.stage](const Situation& now) {
+    row.checked = [which = stage.stage](const ActionContext& now) {
       return now.displayed.look.tab == Tab::heads && now.displayed.look.heads_stage == which;
     };
     return stage.per_head;
   });
   add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
-    row.command = [which = stage.stage](const Situation& now) {
-      return Asked{FoldStage{which, !now.pending.look.folded.contains(which)}};
+    row.command = [which = stage.stage](const ActionContext& now) {
+      return CommandList{FoldStage{which, !now.pending.look.folded.contains(which)}};
     };
-    row.checked = [which = stage.stage](const Situation& now) {
+    row.checked = [which = stage.stage](const ActionContext& now) {
       return !now.displayed.look.folded.contains(which);
     };
     return true;
@@ -319,7 +329,7 @@ namespace {
 constexpr const char* stage_menu = "Stage";
 
 /// Adds an action of the table to the stage menu, if it exists.
-void add_of_table(Rows& rows, const std::vector<Action>& all, const char* id, int group) {
+void add_existing_action(Rows& rows, const std::vector<Action>& all, const char* id, int group) {
   const Action* found = find_action(all, id);
   if (!found) return;
   Action row = *found;
@@ -327,7 +337,7 @@ void add_of_table(Rows& rows, const std::vector<Action>& all, const char* id, in
   rows.push_back(std::move(row));
 }
 
-Action large_row(const Situation& s, Stage stage) {
+Action large_row(const ActionContext& s, Stage stage) {
   const bool is_large = s.displayed.look.tab == Tab::stages && s.displayed.look.large == stage;
   return {.id = "stage/large",
           .title = is_large ? "Back to all stages" : "Show large",
@@ -343,15 +353,16 @@ Action present_row(Stage stage, std::size_t head) {
           .title = "Present",
           .menu = stage_menu,
           .about = "Shows this stage large for an audience (F5)",
-          .command = [stage, head](const Situation& now) {
+          .command = [stage, head](const ActionContext& now) {
             const auto& pinned = now.pending.selection.pinned;
-            Asked asked;
-            if (pinned && pinned->stage != stage) asked.push_back(set<&Selection::pinned>(std::nullopt));
-            if (core::attention::info(stage).per_head) asked.push_back(set<&Look::head>(head));
-            asked.push_back(now.pending.look.tab == Tab::heads ? set<&Look::heads_stage>(stage)
-                                                               : set<&Look::large>(stage));
-            asked.push_back(Present{true});
-            return asked;
+            CommandList command_list;
+            if (pinned && pinned->stage != stage)
+              command_list.push_back(set<&Selection::pinned>(std::nullopt));
+            if (core::attention::info(stage).per_head) command_list.push_back(set<&Look::head>(head));
+            command_list.push_back(now.pending.look.tab == Tab::heads ? set<&Look::heads_stage>(stage)
+                                                                      : set<&Look::large>(stage));
+            command_list.push_back(Present{true});
+            return command_list;
           }};
 }
 
@@ -360,24 +371,25 @@ Action fold_row(Stage stage) {
           .title = "Fold",
           .menu = stage_menu,
           .about = "The line below the stages brings it back",
-          .why_not = unless(
-              [](const Situation& now) {
+          .disabled_reason = unless(
+              [](const ActionContext& now) {
                 return now.displayed.look.tab == Tab::stages && !now.displayed.look.large;
               },
               "only in the view of all stages"),
           .command = always(FoldStage{stage})};
 }
 
-Action give_row(Stage stage) {
+Action override_row(Stage stage) {
   return {.id = "stage/give",
           .title = "Override stage…",
           .menu = stage_menu,
           .group = 2,
           .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
-          .why_not = unless([stage](const Situation&) { return core::attention::can_be_given(stage); },
-                            "this stage is edited or switched elsewhere"),
-          .command = [stage](const Situation&) {
-            return Asked{set<&Forms::given_stage>(stage), ShowDialog{Dialog::give}};
+          .disabled_reason =
+              unless([stage](const ActionContext&) { return core::attention::can_be_given(stage); },
+                     "this stage is edited or switched elsewhere"),
+          .command = [stage](const ActionContext&) {
+            return CommandList{set<&Forms::overridden_stage>(stage), ShowDialog{Dialog::override_stage}};
           }};
 }
 
@@ -387,24 +399,25 @@ Action export_row(Stage stage, std::size_t head) {
           .menu = stage_menu,
           .group = 2,
           .about = "Writes its numbers or a figure to a file",
-          .command = [stage, head](const Situation&) {
-            return Asked{set<&ExportChoice::from>(std::pair(stage, head)),
-                         set<&ExportChoice::what>(ExportWhat::matrix), ShowDialog{Dialog::export_files}};
+          .command = [stage, head](const ActionContext&) {
+            return CommandList{set<&ExportChoice::from>(std::pair(stage, head)),
+                               set<&ExportChoice::what>(ExportScope::matrix),
+                               ShowDialog{Dialog::export_files}};
           }};
 }
 
 }  // namespace
 
-void add_stage_menu(Rows& rows, const Situation& s, Stage stage, std::size_t head) {
+void add_stage_menu(Rows& rows, const ActionContext& s, Stage stage, std::size_t head) {
   const std::vector<Action> all = actions(s);
   rows.push_back(large_row(s, stage));
   rows.push_back(present_row(stage, head));
   rows.push_back(fold_row(stage));
-  add_of_table(rows, all, "zoom/fit", 0);
+  add_existing_action(rows, all, "zoom/fit", 0);
   for (const char* id : {"stages/gutters", "colours/logarithmic", "colours/lock"})
-    add_of_table(rows, all, id, 1);
-  rows.push_back(give_row(stage));
-  add_copying_matrix(rows, s, std::string(stage_menu) + "/Copy as", {stage, head, 0, 0});
+    add_existing_action(rows, all, id, 1);
+  rows.push_back(override_row(stage));
+  add_matrix_copy_actions(rows, s, std::string(stage_menu) + "/Copy as", {stage, head, 0, 0});
   rows.push_back(export_row(stage, head));
 }
 

@@ -22,12 +22,12 @@ namespace ex = core::explain;
 
 using ex::Operand;
 
-void go_to(const Frame& frame, const ex::Place& place) {
+void go_to(const Frame& frame, const ex::SourceCell& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
     frame.commands.add(FollowCell{{*stage, place.head, place.row, place.column}});
     return;
   }
-  frame.commands.add(EditAt{std::get<ex::Input>(place.source), place.row, place.column});
+  frame.commands.add(MoveEditCursor{std::get<ex::MatrixName>(place.source), place.row, place.column});
 }
 
 void draw_tooltip(const Frame& frame, const Operand& operand) {
@@ -41,7 +41,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
   platform::push_font(frame.fonts.mono14);
-  ImGui::TextUnformatted(told_number(operand.value).c_str());
+  ImGui::TextUnformatted(display_number(operand.value).c_str());
   ImGui::PopFont();
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
   ImGui::TextUnformatted(learned ? "click to edit it" : "click to see how it is computed");
@@ -57,7 +57,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
 float draw_operand(const Frame& frame, const std::string& name, const Operand& operand, ImVec2 left_middle,
                    float width) {
   ImFont* mono = frame.fonts.mono14;
-  const std::string text = inspected(operand.value);
+  const std::string text = inspector_text(operand.value);
   const ImVec2 right{left_middle.x + std::max(width, text_width(mono, text)), left_middle.y};
   if (!operand.place) {
     draw_text(mono, right, Align::right_middle, frame.palette.text, text);
@@ -88,13 +88,13 @@ std::string relation(Stage stage) {
   }
 }
 
-std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  return core::explain::visibility_words(frame.displayed.model, frame.displayed.look.sequence, cell.row,
-                                         cell.column);
+std::string mask_reason(const Frame& frame, const CellRef& cell) {
+  return core::explain::describe_visibility(frame.displayed.model, frame.displayed.look.sequence, cell.row,
+                                            cell.column);
 }
 
 /// Returns whether the mask replaced a masked score, by −∞ or by a large negative number.
-bool is_masked_before(const Frame& frame, double value) {
+bool is_masked_score(const Frame& frame, double value) {
   using core::attention::MaskMethod;
   const auto method = frame.displayed.model.mask.method;
   return method == MaskMethod::negative_infinity ? value == -arma::datum::inf
@@ -104,11 +104,11 @@ bool is_masked_before(const Frame& frame, double value) {
 /// Returns why a value is NaN; stages after the weights are NaN because the weights are.
 std::string nan_reason(const Frame& frame, const CellRef& cell) {
   const core::attention::Trace& trace = frame.displayed.trace;
-  const bool sees_nothing =
+  const bool is_fully_masked =
       cell.row < trace.at(Stage::mask).n_rows() && arma::accu(trace.at(Stage::mask).row(cell.row)) == 0;
   const auto& model = frame.displayed.model;
   const bool of_weights = cell.stage >= Stage::unmasked_weights;
-  if (of_weights && sees_nothing && model.mask.empty_rows == core::attention::EmptyRows::nan &&
+  if (of_weights && is_fully_masked && model.mask.empty_rows == core::attention::EmptyRows::nan &&
       !model.given.find(Stage::weights))
     return core::attention::info(cell.stage).columns == Columns::tokens
                ? "NaN: this query attends to no key, so its softmax is 0/0"
@@ -127,27 +127,27 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
   if (frame.displayed.model.given.find(
-          core::explain::given_place(frame.displayed.model, frame.displayed.look.sequence, cell)))
+          core::explain::given_cell_address(frame.displayed.model, frame.displayed.look.sequence, cell)))
     return "overridden";
   if (frame.displayed.model.given.find(cell.stage)) return "overridden, not computed";
   if (std::isnan(value)) return nan_reason(frame, cell);
   if (stage.columns != Columns::tokens) return "";
-  const bool hidden = frame.displayed.trace.at(Stage::mask)(cell.row, cell.column) == 0;
+  const bool is_masked = frame.displayed.trace.at(Stage::mask)(cell.row, cell.column) == 0;
   switch (cell.stage) {
     case Stage::mask:
-      return hidden_reason(frame, cell);
+      return mask_reason(frame, cell);
     case Stage::masked_scores:
-      return hidden && is_masked_before(frame, value) ? hidden_reason(frame, cell) : "";
+      return is_masked && is_masked_score(frame, value) ? mask_reason(frame, cell) : "";
     case Stage::zeroed_weights:
     case Stage::weights:
-      return hidden && value == 0 ? hidden_reason(frame, cell) : "";
+      return is_masked && value == 0 ? mask_reason(frame, cell) : "";
     case Stage::dropout_mask:
     case Stage::dropped_weights: {
       const double factor = frame.displayed.trace.at(Stage::dropout_mask, cell.head)(cell.row, cell.column);
       const bool is_weight = cell.stage == Stage::dropped_weights;
-      if (hidden && is_weight &&
+      if (is_masked && is_weight &&
           frame.displayed.trace.at(Stage::weights, cell.head)(cell.row, cell.column) == 0)
-        return hidden_reason(frame, cell);
+        return mask_reason(frame, cell);
       const bool on_scores = frame.displayed.model.dropout.place != core::attention::DropoutPlace::weights;
       if (is_weight && on_scores) return "dropout was applied to the scores, not the weights";
       if (factor == 0) return "dropped";
@@ -159,7 +159,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
 }
 
 /// Returns a token with its index; if its name is its index, `kind` with the index.
-std::string named(const std::string& token, const char* kind, std::size_t index) {
+std::string token_with_index(const std::string& token, const char* kind, std::size_t index) {
   const std::string number = to_string(index);
   return (token == number ? kind : token) + " " + number;
 }
@@ -191,10 +191,10 @@ double cell_value(const Frame& frame, const CellRef& cell) {
   return frame.displayed.trace.at(cell.stage, cell.head)(cell.row, cell.column);
 }
 
-CellWords cell_words(const Frame& frame, const CellRef& cell) {
+CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
   const core::attention::Sequence& sequence = frame.displayed.sequence();
-  CellWords words;
+  CellDescription words;
   words.title = stage.one;
   words.subject = row_tokens(stage, sequence)[cell.row];
   std::string head = head_words(frame.displayed.model, cell.stage, cell.head);
@@ -210,15 +210,15 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
     words.relation = ", the sum of its row";
     words.place = head + "query " + to_string(cell.row);
   }
-  words.heading = words.object.empty() ? named(words.subject, "row", cell.row) + words.relation
-                                       : named(words.subject, "query", cell.row) + " → " +
-                                             named(words.object, "key", cell.column);
+  words.heading = words.object.empty() ? token_with_index(words.subject, "row", cell.row) + words.relation
+                                       : token_with_index(words.subject, "query", cell.row) + " → " +
+                                             token_with_index(words.object, "key", cell.column);
   words.reason = reason(frame, cell, cell_value(frame, cell));
   return words;
 }
 
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark) {
-  const CellWords words = cell_words(frame, cell);
+  const CellDescription words = describe_cell(frame, cell);
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.heading.c_str());
@@ -228,7 +228,7 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
   platform::push_font(frame.fonts.mono14);
-  ImGui::TextUnformatted(told_number(cell_value(frame, cell)).c_str());
+  ImGui::TextUnformatted(display_number(cell_value(frame, cell)).c_str());
   ImGui::PopFont();
   for (const std::string& line : {words.reason, remark}) {
     if (line.empty()) continue;
@@ -240,22 +240,22 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   ImGui::EndTooltip();
 }
 
-std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
-  using core::attention::Decided;
+std::string masked_reason(const Frame& frame, std::size_t query, std::size_t key) {
+  using core::attention::VisibilityReason;
   const auto& model = frame.displayed.model;
-  switch (core::attention::visibility(model, frame.displayed.look.sequence, query, key).decided) {
-    case Decided::by_hand:
+  switch (core::attention::visibility(model, frame.displayed.look.sequence, query, key).reason) {
+    case VisibilityReason::by_hand:
       return "masked by hand";
-    case Decided::by_window:
+    case VisibilityReason::by_window:
       return "masked: outside its sliding window";
-    case Decided::by_document:
+    case VisibilityReason::by_document:
       return "masked: other document";
-    case Decided::by_padding:
+    case VisibilityReason::by_padding:
       return "masked: padding";
     default:
       break;
   }
-  if (static_cast<std::int64_t>(key) > core::attention::place_of_query(model, query))
+  if (static_cast<std::int64_t>(key) > core::attention::aligned_query_position(model, query))
     return "masked: later than " + model.sequences[frame.displayed.look.sequence].tokens[query];
   return "masked by the shifted causal mask";
 }
@@ -311,10 +311,11 @@ ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<
     if (!label.empty())
       columns.label =
           std::max(columns.label, text_width(pen.frame.fonts.sans14, label) + pen.frame.metrics.px(10));
-    columns.a = std::max(columns.a, text_width(mono, inspected(line.a.value)));
-    if (line.form != Form::single) columns.b = std::max(columns.b, text_width(mono, inspected(line.b.value)));
+    columns.a = std::max(columns.a, text_width(mono, inspector_text(line.a.value)));
+    if (line.form != Form::single)
+      columns.b = std::max(columns.b, text_width(mono, inspector_text(line.b.value)));
     signs_width = std::max(signs_width, text_width(mono, std::string(s.before) + s.between + s.after));
-    value = std::max(value, text_width(mono, inspected(line.value)));
+    value = std::max(value, text_width(mono, inspector_text(line.value)));
   }
   const float room = pen.right - pen.left - pen.frame.metrics.px(18 + 10);
   const float left = room - columns.a - columns.b - signs_width - value;
@@ -352,7 +353,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   }
   if (line.form == Form::single) {
     draw_operand(pen.frame, name + "/a", line.a,
-                 {pen.right - text_width(frame.fonts.mono14, inspected(line.a.value)), pen.y}, 0);
+                 {pen.right - text_width(frame.fonts.mono14, inspector_text(line.a.value)), pen.y}, 0);
     return pen.skip(9);
   }
   if (!line.words.empty()) {
@@ -366,7 +367,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
     draw_sign(pen, x, s.after);
   }
   draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, frame.palette.text,
-            inspected(line.value));
+            inspector_text(line.value));
   pen.skip(9);
 }
 
@@ -377,10 +378,10 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
   draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, frame.palette.faint,
             std::to_string(number));
   float x = pen.left + frame.metrics.px(18);
-  glossed_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
-  const float beside = x + text_width(title, step.title) + frame.metrics.px(10);
-  if (beside + formula_width(formula, step.formula) <= pen.right)
-    x = beside;
+  draw_glossary_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
+  const float after_title = x + text_width(title, step.title) + frame.metrics.px(10);
+  if (after_title + formula_width(formula, step.formula) <= pen.right)
+    x = after_title;
   else
     pen.skip(18);
   draw_formula(formula, {x, std::round(pen.y - platform::font_size(formula) * 0.56f)}, frame.palette.dim,
@@ -399,7 +400,7 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
         frame.pending.selection.unfolded == number ? std::nullopt : std::optional(number)));
   if (rest)
     draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, frame.palette.text,
-              inspected(*rest));
+              inspector_text(*rest));
   pen.skip(9);
 }
 
@@ -410,13 +411,13 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const bool unfolded = folded.others > 0 && frame.displayed.selection.unfolded == number;
   const ex::Folded shown = unfolded ? ex::fold(step, step.lines.size()) : folded;
   const ColumnWidths widths = columns_of(pen, step, shown.lines);
-  bool told = folded.others == 0;
+  bool drew_more_link = folded.others == 0;
   for (const std::size_t k : shown.lines) {
     const bool past_terms = step.lines[k].role != Line::term;
-    if (past_terms && !told) {
+    if (past_terms && !drew_more_link) {
       draw_more(pen, number, unfolded ? "show fewer" : "and " + std::to_string(folded.others) + " others",
                 unfolded ? std::nullopt : std::optional(folded.rest));
-      told = true;
+      drew_more_link = true;
     }
     const float height = frame.metrics.px(18);
     if (unfolded && !past_terms && !ImGui::IsRectVisible({pen.left, pen.y}, {pen.right, pen.y + height}))
@@ -430,11 +431,11 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
 
 }  // namespace
 
-void draw_worked_cell(Pen& pen, const ex::Explanation& explanation) {
+void draw_cell_steps(Pen& pen, const ex::Explanation& explanation) {
   for (std::size_t s = 0; s < explanation.steps.size(); ++s) draw_step(pen, s, explanation.steps[s]);
 }
 
-float worked_cell_height(const ex::Explanation& explanation) {
+float cell_steps_height(const ex::Explanation& explanation) {
   constexpr float title = 46, line = 18, below = 10;
   float height = 0;
   for (const ex::Step& step : explanation.steps) {

@@ -9,7 +9,7 @@
 namespace app::widgets {
 
 /// Description of a cell; every text is one line.
-struct CellWords {
+struct CellDescription {
   std::string title;     ///< "Weight"
   std::string subject;   ///< "journey", the token of the row
   std::string relation;  ///< " attends to ", or a description of the column
@@ -30,23 +30,23 @@ std::string stage_formula(const Frame& frame, Stage stage, bool brief);
 /// Returns the number in a cell.
 double cell_value(const Frame& frame, const CellRef& cell);
 
-CellWords cell_words(const Frame& frame, const CellRef& cell);
+CellDescription describe_cell(const Frame& frame, const CellRef& cell);
 
 /// Draws the tooltip of a hovered cell: tokens, place, full value and reason, and a remark as the last line,
 /// or "".
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");
 
 /// Returns why a key is masked for a query, in a few words: "masked: later than journey".
-std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key);
+std::string masked_reason(const Frame& frame, std::size_t query, std::size_t key);
 
 /// Draws the computation of a cell in numbered steps.
 ///
 /// A click on an operand pins its cell, or puts the edit cursor on it if it is a parameter; long sums show
 /// their largest terms, and all of them on demand. Landmarks: "inspector/step/0/line/2/a",
 /// "inspector/step/0/more".
-void draw_worked_cell(Pen& pen, const core::explain::Explanation& explanation);
+void draw_cell_steps(Pen& pen, const core::explain::Explanation& explanation);
 
 /// Returns the maximum height of these steps while their sums are folded, at scale 1.
-float worked_cell_height(const core::explain::Explanation& explanation);
+float cell_steps_height(const core::explain::Explanation& explanation);
 
 }  // namespace app::widgets

@@ -20,7 +20,7 @@ namespace app::widgets {
 namespace {
 
 /// Key of the frame in which an item used Enter, in the storage of its window.
-constexpr ImGuiID took_enter = 0x656e7472;
+constexpr ImGuiID enter_frame_id = 0x656e7472;
 
 /// Returns whether Enter was pressed outside a text field.
 bool enter_pressed() {
@@ -30,31 +30,31 @@ bool enter_pressed() {
 
 }  // namespace
 
-bool has_keyboard() {
+bool has_keyboard_focus() {
   return ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
 }
 
-bool entered_item() {
-  if (!has_keyboard() || !enter_pressed()) return false;
-  ImGui::GetStateStorage()->SetInt(took_enter, ImGui::GetFrameCount());
+bool enter_pressed_on_item() {
+  if (!has_keyboard_focus() || !enter_pressed()) return false;
+  ImGui::GetStateStorage()->SetInt(enter_frame_id, ImGui::GetFrameCount());
   return true;
 }
 
 bool enter_confirms() {
-  return enter_pressed() && ImGui::GetStateStorage()->GetInt(took_enter, -1) != ImGui::GetFrameCount();
+  return enter_pressed() && ImGui::GetStateStorage()->GetInt(enter_frame_id, -1) != ImGui::GetFrameCount();
 }
 
 bool hit_area(const char* name, ImVec2 size) {
   // Dear ImGui aborts on an item without a size.
   const bool pressed = ImGui::InvisibleButton(name, {std::max(1.0f, size.x), std::max(1.0f, size.y)});
-  return entered_item() || pressed;
+  return enter_pressed_on_item() || pressed;
 }
 
 void draw_focus(const Frame& frame, ImVec2 min, ImVec2 max) {
-  if (has_keyboard()) outline(min, max, frame.palette.accent, 2);
+  if (has_keyboard_focus()) outline(min, max, frame.palette.accent, 2);
 }
 
-void take_room(ImVec2 at, ImVec2 size) {
+void reserve_room(ImVec2 at, ImVec2 size) {
   platform::move_to(at);
   ImGui::Dummy(size);
 }
@@ -69,16 +69,16 @@ void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness) {
   list->AddLine({middle.x - arm, middle.y + arm}, {middle.x + arm, middle.y - arm}, ink.packed, thickness);
 }
 
-void draw_share(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink) {
+void draw_fraction_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink) {
   draw_rect(min, max, frame.palette.control.rest);
   draw_rect(min, {min.x + static_cast<float>(share) * (max.x - min.x), max.y}, ink);
 }
 
-std::string inspected(double value) {
+std::string inspector_text(double value) {
   const double size = std::abs(value);
   if (value == 0) return "0";
-  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 5e-5);
-  return told ? fixed(value, 4) : scientific(value);
+  const bool fits_fixed = !std::isfinite(value) || (size < 1e5 && size >= 5e-5);
+  return fits_fixed ? fixed(value, 4) : scientific(value);
 }
 
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb color,
@@ -123,8 +123,8 @@ void Pen::heading(const std::string& words) {
 void Pen::pair(const std::string& words, const std::string& number) {
   skip(10);
   const float room = right - left - text_width(frame.fonts.mono14, number) - frame.metrics.px(8);
-  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
-               shortened(frame.fonts.sans14, words, room));
+  draw_glossary_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
+                     shortened(frame.fonts.sans14, words, room));
   at_right(frame.fonts.mono14, frame.palette.text, number);
   skip(10);
 }
@@ -144,22 +144,22 @@ void Pen::share(const std::string& words, double value, double end) {
   const float from = left + std::round((right - left) * 0.3f),
               to = right - text_width(frame.fonts.mono14, "−00.0000") - frame.metrics.px(8),
               zero = std::round((from + to) / 2), half = frame.metrics.px(5);
-  glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
-               shortened(frame.fonts.sans14, words, from - left - frame.metrics.px(6)));
+  draw_glossary_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
+                     shortened(frame.fonts.sans14, words, from - left - frame.metrics.px(6)));
   draw_rect({from, y - half}, {to, y + half}, frame.palette.control.rest);
   const double part = end > 0 && std::isfinite(value) ? std::clamp(value / end, -1.0, 1.0) : 0;
   const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
   draw_rect({std::min(zero, at), y - half}, {std::max(zero, at), y + half},
             render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + part / 2));
   draw_rect({zero, y - half - 2}, {zero + 1, y + half + 2}, frame.palette.faint);
-  at_right(frame.fonts.mono14, frame.palette.text, inspected(value));
+  at_right(frame.fonts.mono14, frame.palette.text, inspector_text(value));
   skip(11);
 }
 
 void Pen::prose(const std::string& words, Rgb color) {
   y = std::round(y);
   const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, color, words);
-  take_room({left, y}, size);
+  reserve_room({left, y}, size);
   y += size.y;
   skip(4);
 }
@@ -168,11 +168,11 @@ namespace {
 
 constexpr float chip_margin = 3;
 constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
-constexpr float height_of_figures = 0.626f;  // of DejaVu's line box
+constexpr float digit_height_ratio = 0.626f;  // of DejaVu's line box
 
 /// Returns the distance from the top of a line to the middle of its digits; adjacent sizes share a baseline.
-float middle_of_figures(ImFont* font) {
-  return std::round(platform::ascent(font)) - std::round(platform::font_size(font) * height_of_figures) / 2;
+float digit_middle(ImFont* font) {
+  return std::round(platform::ascent(font)) - std::round(platform::font_size(font) * digit_height_ratio) / 2;
 }
 
 /// Returns the loaded font closest to a subscript's size: a font drawn below its loaded size is blurred.
@@ -197,12 +197,12 @@ struct Run {
 /// Removes and returns the leading text that a font can draw, or one character that no font can. Requests
 /// missing characters, which are drawn as usual until the search for a font is done.
 Run take_run(ImFont* font, std::string_view& text) {
-  auto* const characters = static_cast<Characters*>(ImGui::GetIO().UserData);
+  auto* const characters = static_cast<GlyphRequests*>(ImGui::GetIO().UserData);
   Run run{text};
   for (std::size_t at = 0; characters && at < text.size();) {
     const bool is_ascii = static_cast<unsigned char>(text[at]) < 0x80;
     const auto character = is_ascii ? std::nullopt : core::text::first_character(text.substr(at));
-    if (character && !platform::has_letter(font, character->value)) {
+    if (character && !platform::has_glyph(font, character->value)) {
       characters->wanted.insert(character->value);
       if (characters->missing.contains(character->value)) {
         run = at > 0 ? Run{text.substr(0, at)} : Run{text.substr(0, character->size), character->value};
@@ -230,11 +230,11 @@ void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   const std::string words = core::text::code_point_name(c);
   const ImVec2 end{at.x + run_width(font, {{}, c}), at.y + platform::font_size(font)};
   outline({at.x + 1, at.y}, {end.x - 1, end.y}, color, 1);
-  ImGui::GetWindowDrawList()->AddText(small, platform::font_size(small),
-                                      {at.x + chip_margin, centred_y(small, at.y, platform::font_size(font))},
-                                      color, words.c_str());
+  ImGui::GetWindowDrawList()->AddText(
+      small, platform::font_size(small),
+      {at.x + chip_margin, centered_y(small, at.y, platform::font_size(font))}, color, words.c_str());
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(at, end))
-    ImGui::SetTooltip("%s", core::fonts::missing_words({c}).c_str());
+    ImGui::SetTooltip("%s", core::fonts::missing_characters_message({c}).c_str());
 }
 
 }  // namespace
@@ -253,7 +253,7 @@ void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_
   if (text.empty()) return;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
-  if (align != Align::left_top) position.y -= middle_of_figures(font);
+  if (align != Align::left_top) position.y -= digit_middle(font);
   while (!text.empty()) {
     const Run run = take_run(font, text);
     const ImVec2 at{std::round(position.x), std::round(position.y)};
@@ -270,7 +270,7 @@ namespace {
 
 /// Returns whether all characters are as wide as high, as in Chinese, Japanese and Korean.
 bool is_wide(std::string_view text) {
-  const std::u32string characters = core::text::repaired_characters(text);
+  const std::u32string characters = core::text::decode_utf8_lossy(text);
   return !characters.empty() && std::ranges::all_of(characters, core::text::is_wide);
 }
 
@@ -288,14 +288,14 @@ void draw_text_upright(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_
 
 }  // namespace
 
-void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
+void draw_text_rotated(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
   if (is_wide(text)) return draw_text_upright(font, bottom_middle, ink, text);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
+  const ImVec2 start{std::round(bottom_middle.x - digit_middle(font)), std::round(bottom_middle.y)};
   // Text is drawn horizontally, then its vertices are rotated about the start.
   const int first = list->VtxBuffer.Size;
-  platform::whole_text(list, font, platform::font_size(font), start, ink.packed, text.data(),
-                       text.data() + text.size());
+  platform::draw_unclipped_text(list, font, platform::font_size(font), start, ink.packed, text.data(),
+                                text.data() + text.size());
   for (int k = first; k < list->VtxBuffer.Size; ++k) {
     ImVec2& p = list->VtxBuffer[k].pos;
     p = {start.x + (p.y - start.y), start.y - (p.x - start.x)};
@@ -303,13 +303,14 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_v
 }
 
 std::string shortened(ImFont* font, const std::string& text, float room) {
-  std::size_t looked_at = std::min<std::size_t>(text.size(), 64);  // a token may be of any length
-  while (looked_at < text.size() && text_width(font, std::string_view(text).substr(0, looked_at)) <= room)
-    looked_at = std::min(2 * looked_at, text.size());
-  if (looked_at == text.size() && text_width(font, text) <= room) return text;
+  std::size_t prefix_length = std::min<std::size_t>(text.size(), 64);  // a token may be of any length
+  while (prefix_length < text.size() &&
+         text_width(font, std::string_view(text).substr(0, prefix_length)) <= room)
+    prefix_length = std::min(2 * prefix_length, text.size());
+  if (prefix_length == text.size() && text_width(font, text) <= room) return text;
   std::vector<std::size_t> ends{0};  // of the prefixes
-  for (std::size_t at = 1; at < looked_at; ++at)
-    if (core::text::starts_character(text[at])) ends.push_back(at);
+  for (std::size_t at = 1; at < prefix_length; ++at)
+    if (core::text::is_character_start(text[at])) ends.push_back(at);
   const auto cut_at = [&](std::size_t end) { return text.substr(0, end) + "…"; };
   const auto too_long = std::ranges::partition_point(
       ends, [&](std::size_t end) { return text_width(font, cut_at(end)) <= room; });
@@ -397,7 +398,7 @@ std::string quoted_token(std::string_view token) {
   return "‘" + visible_token(token) + "’";
 }
 
-std::string grouped(std::size_t count) {
+std::string count_text(std::size_t count) {
   std::string digits = std::to_string(count);
   for (std::size_t k = digits.size(); k > 3; k -= 3) digits.insert(k - 3, 1, ',');
   return digits;
@@ -407,7 +408,7 @@ std::string signed_text(double value, int decimals) {
   return (value > 0 ? "+" : "") + fixed(value, decimals);
 }
 
-float centred_y(ImFont* font, float top, float height) {
+float centered_y(ImFont* font, float top, float height) {
   return std::round(top + (height - platform::font_size(font)) / 2);
 }
 
@@ -416,7 +417,7 @@ void draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text) {
 }
 
 void draw_label(const Frame& frame, ImFont* font, ImVec2 row, Rgb color, std::string_view words) {
-  draw_text(font, {row.x, centred_y(font, row.y, frame.metrics.frame)}, color, words);
+  draw_text(font, {row.x, centered_y(font, row.y, frame.metrics.frame)}, color, words);
 }
 
 void draw_text_right(ImFont* font, float right, float y, Rgb color, std::string_view text) {
@@ -434,10 +435,10 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const st
 void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text) {
   std::string first = text, second;
   while (text_width(font, first) > width) {
-    const std::size_t blank = first.rfind(' ');
-    if (blank == std::string::npos) break;
-    second = text.substr(blank + 1);
-    first.resize(blank);
+    const std::size_t space = first.rfind(' ');
+    if (space == std::string::npos) break;
+    second = text.substr(space + 1);
+    first.resize(space);
   }
   draw_text(font, pos, color, shortened(font, first, width));
   if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, color, shortened(font, second, width));
@@ -457,7 +458,7 @@ std::size_t line_length(ImFont* font, float width, std::string_view text) {
   if (fits > 0 || stop == 0) return fits;
   std::size_t letters = 1;  // at least one
   for (std::size_t k = 1; k <= stop; ++k)
-    if (k == stop || core::text::starts_character(text[k])) {
+    if (k == stop || core::text::is_character_start(text[k])) {
       if (text_width(font, text.substr(0, k)) > width && letters > 1) break;
       letters = k;
     }
@@ -467,8 +468,8 @@ std::size_t line_length(ImFont* font, float width, std::string_view text) {
 }  // namespace
 
 ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb color, std::string_view text) {
-  constexpr float pitch_of_size = 1.3f;
-  const float pitch = std::round(platform::font_size(font) * pitch_of_size);
+  constexpr float line_pitch_ratio = 1.3f;
+  const float pitch = std::round(platform::font_size(font) * line_pitch_ratio);
   const ImU32 ink = packed(color, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
   ImVec2 size{0, 0};
   do {
@@ -490,9 +491,9 @@ void paragraph(ImFont* font, Rgb color, float width, std::string_view text) {
 void section_heading(const Frame& frame, float width, const char* name, const std::string& remark) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.px(20), line = frame.metrics.px(14);
-  draw_text(frame.fonts.sans13, {at.x, centred_y(frame.fonts.sans13, at.y, line)}, frame.palette.dim, name);
+  draw_text(frame.fonts.sans13, {at.x, centered_y(frame.fonts.sans13, at.y, line)}, frame.palette.dim, name);
   if (!remark.empty()) {
-    const float y = centred_y(frame.fonts.mono13, at.y, line);
+    const float y = centered_y(frame.fonts.mono13, at.y, line);
     draw_text_right(frame.fonts.mono13, at.x + width, y, frame.palette.faint, remark);
   }
   ImGui::Dummy({width, height});
@@ -520,7 +521,7 @@ struct Piece {
 };
 
 /// Returns the word without surrounding punctuation.
-std::string_view bare(std::string_view word) {
+std::string_view without_punctuation(std::string_view word) {
   for (bool again = true; again && !word.empty();) {
     again = false;
     for (const std::string_view mark : {".", ",", ":", ";", "?", "!", "(", ")", "“", "”"}) {
@@ -541,7 +542,7 @@ const Term* term_of(std::string word) {
 
 /// Returns whether a word such as "W_q" is drawn with a subscript; "d_head" is a name and is not.
 bool is_symbol(std::string_view word) {
-  const std::string_view symbol = bare(word);
+  const std::string_view symbol = without_punctuation(word);
   return symbol.size() == 3 && symbol[1] == '_';
 }
 
@@ -550,7 +551,7 @@ float piece_width(ImFont* font, std::string_view word) {
 }
 
 std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
-  const float blank = text_width(font, " ");
+  const float space = text_width(font, " ");
   std::vector<Piece> pieces;
   float x = 0;
   int line = 0;
@@ -561,7 +562,7 @@ std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
     const float w = piece_width(font, word);
     if (x > 0 && x + w > width) x = 0, ++line;
     pieces.push_back({word, x, w, line});
-    x += w + blank;
+    x += w + space;
   }
   return pieces;
 }
@@ -570,9 +571,10 @@ std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
 void find_terms(std::vector<Piece>& pieces) {
   std::set<const Term*> known;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
-    const std::string word(bare(pieces[k].word));
+    const std::string word(without_punctuation(pieces[k].word));
     const bool pair = k + 1 < pieces.size() && pieces[k + 1].line == pieces[k].line;
-    const Term* two = pair ? term_of(word + " " + std::string(bare(pieces[k + 1].word))) : nullptr;
+    const Term* two =
+        pair ? term_of(word + " " + std::string(without_punctuation(pieces[k + 1].word))) : nullptr;
     const Term* term = two ? two : term_of(word);
     if (!term || !known.insert(term).second) continue;
     pieces[k].term = term;
@@ -585,7 +587,7 @@ float line_height(const Frame& frame, ImFont* font) {
 }
 
 /// Draws a dotted line under a term and explains it on hover.
-void gloss(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
+void underline_term(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
   for (float x = min.x; x < max.x; x += frame.metrics.px(4))
     draw_rect({x, underline}, {x + frame.metrics.px(2), underline + 1}, frame.palette.faint);
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) explain_term(frame, term);
@@ -632,21 +634,22 @@ const Term* term_of(Stage stage) {
   return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
 }
 
-void glossed_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle, const std::string& text) {
+void draw_glossary_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle,
+                        const std::string& text) {
   draw_text(font, left_middle, Align::left_middle, color, text);
   std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
   find_terms(pieces);
   const float half = std::round(platform::font_size(font) * 0.56f);
   for (const Piece& piece : pieces) {
     if (!piece.term) continue;
-    const std::string_view word = bare(piece.word);
+    const std::string_view word = without_punctuation(piece.word);
     const float left = left_middle.x + piece.x, right = left + text_width(font, word);
-    gloss(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half},
-          std::round(left_middle.y + half));
+    underline_term(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half},
+                   std::round(left_middle.y + half));
   }
 }
 
-void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text) {
+void draw_glossary_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text) {
   std::vector<Piece> pieces = pieces_of(font, width, text);
   find_terms(pieces);
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -660,12 +663,12 @@ void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, cons
     if (!piece.term) continue;
     const ImVec2 end(pos.x + piece.width, pos.y + height);
     frame.landmarks.mark(std::string("word/") + piece.term->word, pos, end);
-    gloss(frame, *piece.term, pos, end, pos.y + platform::font_size(font) + 1);
+    underline_term(frame, *piece.term, pos, end, pos.y + platform::font_size(font) + 1);
   }
   ImGui::Dummy({width, pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * height});
 }
 
-float glossed_height(const Frame& frame, ImFont* font, float width, const std::string& text) {
+float glossary_text_height(const Frame& frame, ImFont* font, float width, const std::string& text) {
   const std::vector<Piece> pieces = pieces_of(font, width, text);
   return pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * line_height(frame, font);
 }

@@ -15,17 +15,17 @@ namespace app::widgets {
 
 /// Returns whether Enter was pressed on the last item with keyboard focus, so that it acts like Space in
 /// every release of Dear ImGui.
-bool entered_item();
+bool enter_pressed_on_item();
 /// Returns whether Enter was pressed and no item of the window used it, which confirms a dialog.
 bool enter_confirms();
 /// Adds an invisible item for mouse and keyboard; returns whether it was pressed.
 bool hit_area(const char* name, ImVec2 size);
 /// Returns whether the last item has a visible keyboard focus.
-bool has_keyboard();
+bool has_keyboard_focus();
 /// Draws an outline around the last item if it has the keyboard focus.
 void draw_focus(const Frame& frame, ImVec2 min, ImVec2 max);
 /// Adds an empty item of that size, to reserve the room of a drawing.
-void take_room(ImVec2 at, ImVec2 size);
+void reserve_room(ImVec2 at, ImVec2 size);
 /// Shows a tooltip on the last item, even if it is disabled.
 void tooltip(const std::string& text);
 
@@ -48,28 +48,28 @@ void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness);
 /// Draws a one-pixel line along an axis with a small filled head at its end.
 void draw_arrow(ImVec2 from, ImVec2 to, Ink ink, float head);
 /// Draws a bar on its background, filled from the left up to a share, 0 … 1.
-void draw_share(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink);
+void draw_fraction_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink);
 
 // --- Text ---
 
 using core::text::cell_text;
 using core::text::CellRange;
 using core::text::choose_format;
+using core::text::display_number;
 using core::text::fixed;
+using core::text::fraction_text;
 using core::text::number_text;
 using core::text::NumberFormat;
 using core::text::scientific;
-using core::text::share_text;
-using core::text::told_number;
 using core::text::unit_for;
-using core::text::unit_words;
+using core::text::unit_text;
 
 /// Returns a number as in the inspector: four decimals, or a power of ten if these do not suffice.
-std::string inspected(double value);
+std::string inspector_text(double value);
 /// Returns a number with its sign: "+5.67", "−4.89".
 std::string signed_text(double value, int decimals);
 /// Returns a count with grouped thousands: "1,014".
-std::string grouped(std::size_t count);
+std::string count_text(std::size_t count);
 /// Returns a token for display: spaces at its ends as "·", line ends as "⏎", tabs as "→".
 std::string visible_token(std::string_view token);
 /// Returns the same in quotation marks.
@@ -83,7 +83,7 @@ float text_width(ImFont* font, std::string_view text);
 /// Returns how much lower a smaller font begins than a larger one on the same baseline, in pixels.
 float baseline_drop(ImFont* large, ImFont* small);
 /// Returns the y of a line of text that is centered in a box of that height.
-float centred_y(ImFont* font, float top, float height);
+float centered_y(ImFont* font, float top, float height);
 /// Returns the text, or the beginning of it that fits with … at its end; at least "…".
 std::string shortened(ImFont* font, const std::string& text, float room);
 
@@ -96,7 +96,7 @@ void draw_text_right(ImFont* font, float right, float y, Rgb color, std::string_
 /// Draws text at most `width` wide; if it is cut, a tooltip shows all of it.
 void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const std::string& text);
 /// Draws text rotated by 90°, read from bottom to top; it begins at the bottom and is centered on x.
-void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text);
+void draw_text_rotated(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text);
 /// Draws text vertically centered in a row as high as a field.
 void draw_label(const Frame& frame, ImFont* font, ImVec2 row, Rgb color, std::string_view words);
 
@@ -146,11 +146,12 @@ struct Pen {
 
 /// Adds wrapped text as an item as high as it needs; the first occurrence of each glossary term is underlined
 /// and explained on hover.
-void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text);
+void draw_glossary_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text);
 /// Returns the height of that item, in pixels.
-float glossed_height(const Frame& frame, ImFont* font, float width, const std::string& text);
+float glossary_text_height(const Frame& frame, ImFont* font, float width, const std::string& text);
 /// Draws one line from left_middle, with its terms underlined and explained on hover.
-void glossed_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle, const std::string& text);
+void draw_glossary_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle,
+                        const std::string& text);
 
 /// Returns the term that explains a stage.
 const core::lessons::Term* term_of(Stage stage);

@@ -15,7 +15,8 @@ namespace app::widgets {
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help) {
   ImGui::PushID(name.c_str());
   platform::push_font(frame.fonts.sans14);
-  const bool clicked = ImGui::Button(words, {0, frame.metrics.frame}), pressed = entered_item() || clicked;
+  const bool clicked = ImGui::Button(words, {0, frame.metrics.frame}),
+             pressed = enter_pressed_on_item() || clicked;
   ImGui::PopFont();
   ImGui::PopID();
   frame.landmarks.mark_item(name);
@@ -47,8 +48,8 @@ std::string_view dialog_foot(const Frame& frame, float width, DialogButton prima
   const auto& p = frame.palette;
   ImGui::PushStyleColor(ImGuiCol_Button, vec(p.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(mix(p.accent, p.text, 0.2f)));
-  ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(mix(p.accent, p.ground.back, 0.2f)));
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(p.ground.back));
+  ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(mix(p.accent, p.background.back, 0.2f)));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(p.background.back));
   draw(primary);
   ImGui::PopStyleColor(4);
   return pressed;
@@ -65,12 +66,12 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
 
   const Palette& p = frame.palette;
   const float alpha = ImGui::GetStyle().Alpha;  // lowered inside BeginDisabled
-  const Rgb ground = ImGui::IsItemActive()    ? p.control.active
-                     : ImGui::IsItemHovered() ? p.control.hovered
-                                              : p.control.rest;
+  const Rgb background = ImGui::IsItemActive()    ? p.control.active
+                         : ImGui::IsItemHovered() ? p.control.hovered
+                                                  : p.control.rest;
   const ImVec2 corner(at.x, std::round(at.y + (height - box) / 2)), end(corner.x + box, corner.y + box);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_rect(corner, end, packed(ground, alpha), frame.metrics.px(3));
+  draw_rect(corner, end, packed(background, alpha), frame.metrics.px(3));
   draw_focus(frame, corner, end);
   if (on) {
     const std::array<ImVec2, 3> tick{ImVec2(corner.x + box * 0.22f, corner.y + box * 0.52f),
@@ -79,7 +80,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
     list->AddPolyline(tick.data(), 3, packed(p.accent, alpha), 0, frame.metrics.px(2));
   }
   const Rgb ink = alpha < 1 ? p.faint : p.text;
-  draw_formula(font, {end.x + gap, centred_y(font, at.y, height)}, ink, words);
+  draw_formula(font, {end.x + gap, centered_y(font, at.y, height)}, ink, words);
   if (help) tooltip(help);
   return pressed ? std::optional(!on) : std::nullopt;
 }
@@ -102,10 +103,10 @@ bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiCom
 
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
                                  std::span<const Option> options, std::size_t current,
-                                 const std::string& other_words) {
+                                 const std::string& preview_text) {
   std::optional<std::size_t> chosen;
-  const bool shows_current = other_words.empty() && current < options.size();
-  const std::string& shown = shows_current ? options[current].words : other_words;
+  const bool shows_current = preview_text.empty() && current < options.size();
+  const std::string& shown = shows_current ? options[current].words : preview_text;
   platform::push_font(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
@@ -118,7 +119,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   } else {
     for (std::size_t i = 0; i < options.size(); ++i) {
       const std::string line = name + "/" + std::to_string(i);
-      if (options[i].parted) ImGui::Separator();
+      if (options[i].has_separator) ImGui::Separator();
       if (ImGui::Selectable((options[i].words + "##" + line).c_str(), i == current)) chosen = i;
       frame.landmarks.mark_item(line);
       if (!options[i].help.empty()) tooltip(options[i].help);
@@ -142,7 +143,7 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
                           vec(i == current ? frame.palette.control.active : frame.palette.control.rest));
     ImGui::PushStyleColor(ImGuiCol_Text, vec(i == current ? frame.palette.text : frame.palette.dim));
     if (ImGui::Button((words[i] + "##" + part).c_str(), {0, frame.metrics.frame})) pressed = i;
-    if (entered_item()) pressed = i;
+    if (enter_pressed_on_item()) pressed = i;
     ImGui::PopStyleColor(2);
     frame.landmarks.mark_item(part);
   }
@@ -150,7 +151,7 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
   return pressed;
 }
 
-std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabWords> all,
+std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabItem> all,
                                 std::size_t current) {
   std::optional<std::size_t> pressed;
   ImFont* font = frame.fonts.sans16;
@@ -158,7 +159,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.px(30), pad = frame.metrics.px(6);
   float gap = frame.metrics.px(frame.metrics.compact ? 10 : 14), taken = pad;
-  for (const TabWords& tab : all) taken += formula_width(font, tab.words) + pad;
+  for (const TabItem& tab : all) taken += formula_width(font, tab.words) + pad;
   if (all.size() > 1)  // spread a few tabs over the line
     gap = std::clamp(std::floor((width - taken) / static_cast<float>(all.size() - 1)), gap,
                      frame.metrics.px(28));
@@ -170,7 +171,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
     if (hit_area(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
     frame.landmarks.mark_item(all[i].name);
     const bool bright = i == current || ImGui::IsItemHovered();
-    draw_formula(font, {x, centred_y(font, y, height)}, bright ? p.text : p.dim, all[i].words);
+    draw_formula(font, {x, centered_y(font, y, height)}, bright ? p.text : p.dim, all[i].words);
     const ImVec2 line(x - pad / 2, y + height - frame.metrics.px(2));
     if (i == current) {
       const ImVec2 end(x + words + pad / 2, y + height);
@@ -180,55 +181,57 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   }
   y += height;
   ImGui::GetWindowDrawList()->AddLine({origin.x, y}, {origin.x + width, y}, packed(p.line));
-  take_room(origin, {width, y + 1 - origin.y});
+  reserve_room(origin, {width, y + 1 - origin.y});
   return pressed;
 }
 
 namespace {
 
-constexpr std::size_t typing_room = 1024;
+constexpr std::size_t max_typed_bytes = 1024;
 
 /// State of the field's callback; ImGui holds the text while the field is active.
-struct Listening {
+struct InputCallbackState {
   const FieldStyle& style;
   bool stepped = false;
-  bool replaces = false;  ///< typed characters replace the text, else they follow it
-  std::string missed;     ///< typed before the field was active
+  bool replaces = false;   ///< typed characters replace the text, else they follow it
+  std::string early_text;  ///< typed before the field was active
 };
 
-int on_event(ImGuiInputTextCallbackData* data) {
-  auto& listening = *static_cast<Listening*>(data->UserData);
+int input_callback(ImGuiInputTextCallbackData* data) {
+  auto& callback_state = *static_cast<InputCallbackState*>(data->UserData);
   if (data->EventFlag ==
       ImGuiInputTextFlags_CallbackAlways) {  // requested while the field waits for the keyboard focus
-    if (listening.replaces && listening.missed.empty()) return 0;
-    if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
-    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
+    if (callback_state.replaces && callback_state.early_text.empty()) return 0;
+    if (callback_state.replaces) data->DeleteChars(0, data->BufTextLen);
+    if (!callback_state.early_text.empty())
+      data->InsertChars(data->BufTextLen, callback_state.early_text.c_str());
     data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
     return 0;
   }
   const int direction = data->EventKey == ImGuiKey_UpArrow ? 1 : -1;
-  const std::string next =
-      listening.style.step(std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
+  const std::string next = callback_state.style.step(
+      std::string(data->Buf, static_cast<std::size_t>(data->BufTextLen)), direction);
   data->DeleteChars(0, data->BufTextLen);
   data->InsertChars(0, next.c_str());
   data->SelectAll();
-  listening.stepped = true;
+  callback_state.stepped = true;
   return 0;
 }
 
-float padding_for(Alignment alignment, float width, float text, float least) {
-  if (alignment == Alignment::left) return least;
-  return std::max(least, alignment == Alignment::centre ? (width - text) / 2 : width - text - least);
+float padding_for(Alignment alignment, float width, float text, float min_padding) {
+  if (alignment == Alignment::left) return min_padding;
+  return std::max(min_padding,
+                  alignment == Alignment::center ? (width - text) / 2 : width - text - min_padding);
 }
 
 std::optional<std::uint64_t> read_count(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  return core::text::parse_whole_number(text);
+  return core::text::parse_unsigned(text);
 }
 
 /// Draws the error message below a field, with a button for the alternative.
-void draw_callout(const Frame& frame, const std::string& name, const Submitted& refused,
+void draw_callout(const Frame& frame, const std::string& name, const SubmittedField& refused,
                   const FieldStyle& style, ImVec2 min, ImVec2 max) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
@@ -237,7 +240,7 @@ void draw_callout(const Frame& frame, const std::string& name, const Submitted& 
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {m.px(12), m.px(8)});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, m.px(3));
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(p.ground.raised));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(p.background.raised));
   ImGui::PushStyleColor(ImGuiCol_Border, vec(p.strong_line));
   const auto offer = style.offer ? style.offer(refused.text) : std::nullopt;
   const int through = offer ? 0 : ImGuiWindowFlags_NoInputs;  // clicks pass through to the window below
@@ -265,11 +268,11 @@ void draw_callout(const Frame& frame, const std::string& name, const Submitted& 
 }
 
 /// Draws the error at a field whose text was refused, until a text is accepted, Escape, or the offer.
-void draw_refusal(const Frame& frame, const std::string& name, const FieldStyle& style) {
+void draw_field_error(const Frame& frame, const std::string& name, const FieldStyle& style) {
   const auto& submitted = frame.forms.submitted;
   if (!submitted || submitted->field != name) return;
   if (submitted->error.empty()) {  // the answer arrived in this frame
-    const Submitted answered{name, frame.message.text, submitted->text};
+    const SubmittedField answered{name, frame.message.text, submitted->text};
     const bool refused = frame.message.is_error;
     frame.commands.add(set<&Forms::submitted>(refused ? std::optional(answered) : std::nullopt));
     if (!refused) return;
@@ -281,8 +284,7 @@ void draw_refusal(const Frame& frame, const std::string& name, const FieldStyle&
   }
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   outline(min, max, frame.palette.status.bad, 2);
-  if (style.tells_refusal && !submitted->error.empty())
-    draw_callout(frame, name, *submitted, style, min, max);
+  if (style.shows_error && !submitted->error.empty()) draw_callout(frame, name, *submitted, style, min, max);
 }
 
 }  // namespace
@@ -291,12 +293,12 @@ std::uint64_t by_one(std::uint64_t value, int direction) {
   return direction > 0 ? value + 1 : value > 0 ? value - 1 : 0;
 }
 
-void refuse(const Frame& frame, const char* field, const char* expected, const std::string& found) {
+void report_invalid(const Frame& frame, const char* field, const char* expected, const std::string& found) {
   frame.commands.add(
       ShowMessage{std::string(field) + ": expected " + expected + ", found \"" + found + "\"", true});
 }
 
-std::string typed_letters() {
+std::string typed_characters() {
   std::string text;
   for (const ImWchar c : ImGui::GetIO().InputQueueCharacters) core::text::append_character(text, c);
   return text;
@@ -308,23 +310,24 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   const bool mine = typed && typed->field == name;
   const std::string before = mine ? typed->text : shown;
   std::vector<char> buffer(before.begin(), before.end());
-  buffer.resize(before.size() + typing_room);
+  buffer.resize(before.size() + max_typed_bytes);
 
   platform::push_font(style.font);
-  const float least = frame.metrics.px(5);
-  const float padding = padding_for(style.alignment, style.width, text_width(style.font, before), least);
+  const float min_padding = frame.metrics.px(5);
+  const float padding =
+      padding_for(style.alignment, style.width, text_width(style.font, before), min_padding);
   const float vertical = (frame.metrics.frame - platform::font_size(style.font)) / 2;
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {padding, vertical});
   ImGui::SetNextItemWidth(style.width);
-  const bool waiting = mine && typed->waiting, caret_at_end = waiting && !typed->selected;
+  const bool needs_focus = mine && typed->needs_focus, caret_at_end = needs_focus && !typed->selected;
   ImGuiInputTextFlags flags = caret_at_end ? 0 : ImGuiInputTextFlags_AutoSelectAll;
-  if (waiting) flags |= ImGuiInputTextFlags_CallbackAlways;
+  if (needs_focus) flags |= ImGuiInputTextFlags_CallbackAlways;
   if (style.step) flags |= ImGuiInputTextFlags_CallbackHistory;
-  Listening listening{style, false, !caret_at_end, waiting ? typed_letters() : ""};
-  if (waiting) platform::focus_next_item();
-  const bool listens = waiting || style.step;
-  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags, listens ? on_event : nullptr,
-                   &listening);
+  InputCallbackState callback_state{style, false, !caret_at_end, needs_focus ? typed_characters() : ""};
+  if (needs_focus) platform::focus_next_item();
+  const bool needs_callback = needs_focus || style.step;
+  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags,
+                   needs_callback ? input_callback : nullptr, &callback_state);
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
@@ -334,19 +337,19 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   answer.left = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
     outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
-    if (after != before || waiting) frame.commands.add(set<&Forms::typed>(Typed{name, after}));
-  } else if (waiting && !answer.left && !listening.missed.empty()) {
-    const std::string so_far = (caret_at_end ? before : "") + listening.missed;
-    frame.commands.add(set<&Forms::typed>(Typed{name, so_far, true, false}));
-  } else if (mine && (answer.left || !waiting)) {
+    if (after != before || needs_focus) frame.commands.add(set<&Forms::typed>(TypedField{name, after}));
+  } else if (needs_focus && !answer.left && !callback_state.early_text.empty()) {
+    const std::string so_far = (caret_at_end ? before : "") + callback_state.early_text;
+    frame.commands.add(set<&Forms::typed>(TypedField{name, so_far, true, false}));
+  } else if (mine && (answer.left || !needs_focus)) {
     answer.left = true;
     frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
-  if ((answer.left || listening.stepped) && after != shown) answer.text = after;
+  if ((answer.left || callback_state.stepped) && after != shown) answer.text = after;
   if (answer.text)
-    frame.commands.add(set<&Forms::submitted>(Submitted{name, "", *answer.text}));
+    frame.commands.add(set<&Forms::submitted>(SubmittedField{name, "", *answer.text}));
   else
-    draw_refusal(frame, name, style);
+    draw_field_error(frame, name, style);
   return answer;
 }
 
@@ -362,14 +365,14 @@ std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& 
   const FieldAnswer answer = text_field(frame, name, std::to_string(value), style);
   if (!answer.text) return std::nullopt;
   const auto count = read_count(*answer.text);
-  if (!count) refuse(frame, words, "a whole number", *answer.text);
+  if (!count) report_invalid(frame, words, "a whole number", *answer.text);
   return count;
 }
 
 std::optional<double> read_number(std::string text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.back())) text.pop_back();
-  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), blank));
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_space(text.back())) text.pop_back();
+  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), is_space));
   constexpr std::string_view minus = "−";
   if (const std::size_t at = text.find(minus); at != text.npos) text.replace(at, minus.size(), "-");
   if (const std::size_t at = text.find(','); at != text.npos) text[at] = '.';
@@ -385,7 +388,7 @@ std::optional<double> real_field(const Frame& frame, const std::string& name, co
   const FieldAnswer answer = text_field(frame, name, core::text::number_text(value), style);
   if (!answer.text) return std::nullopt;
   const auto number = read_number(*answer.text);
-  if (!number) refuse(frame, words, "a number", *answer.text);
+  if (!number) report_invalid(frame, words, "a number", *answer.text);
   return number;
 }
 

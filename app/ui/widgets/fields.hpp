@@ -42,38 +42,38 @@ bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiCom
 /// One line of a combo box.
 struct Option {
   std::string words;
-  std::string help = {};  ///< its tooltip, or ""
-  bool parted = false;    ///< a line separates it from the option above
+  std::string help = {};       ///< its tooltip, or ""
+  bool has_separator = false;  ///< a line separates it from the option above
 };
-/// Draws a combo box; its lines are marked "name/0", "name/1", …. It shows the current line, or other_words
+/// Draws a combo box; its lines are marked "name/0", "name/1", …. It shows the current line, or preview_text
 /// unless empty. Returns the index of the chosen line, even if it is the current one.
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
                                  std::span<const Option> options, std::size_t current,
-                                 const std::string& other_words = "");
+                                 const std::string& preview_text = "");
 
 /// Draws a row of buttons, exactly one on, marked "name/0", …. Returns the index of the pressed one.
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
                                      std::span<const std::string> words, std::size_t current);
 
 /// One tab; the current one has an accent underline.
-struct TabWords {
+struct TabItem {
   std::string name;   ///< landmark
   std::string words;  ///< may hold subscripts
 };
 /// Draws tabs in as many lines as the width requires; returns the index of the pressed one.
-std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabWords> all,
+std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const TabItem> all,
                                 std::size_t current);
 
-enum class Alignment { left, centre, right };
+enum class Alignment { left, center, right };
 
 /// Appearance and behavior of a text field.
 struct FieldStyle {
   float width = 0;
   ImFont* font = nullptr;
-  Alignment alignment = Alignment::centre;
+  Alignment alignment = Alignment::center;
   /// Returns the text one step up (+1) or down (−1), for the arrow keys; if empty, they do nothing.
   std::function<std::string(const std::string& text, int direction)> step;
-  bool tells_refusal = true;  ///< shows the error below the field; else it appears elsewhere
+  bool shows_error = true;  ///< shows the error below the field; else it appears elsewhere
   /// Returns an alternative to a refused text, as the label and commands of a button; may be empty.
   std::function<std::optional<std::pair<std::string, std::vector<Command>>>(const std::string& text)> offer =
       {};
@@ -86,7 +86,7 @@ struct FieldAnswer {
 };
 
 /// Returns the characters typed in this frame, in UTF-8.
-std::string typed_letters();
+std::string typed_characters();
 
 /// Draws a field that shows a text until another one is typed; unfinished text is kept in Forms::typed, which
 /// can also request the keyboard focus.
@@ -97,7 +97,7 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
 std::uint64_t by_one(std::uint64_t value, int direction);
 
 /// Shows a one-line error with the expected and the found text of a field.
-void refuse(const Frame& frame, const char* field, const char* expected, const std::string& found);
+void report_invalid(const Frame& frame, const char* field, const char* expected, const std::string& found);
 
 /// Draws a field for a whole number; other text gives an error message that names the field as `words`.
 std::optional<std::uint64_t> count_field(

@@ -10,7 +10,7 @@ namespace {
 
 std::string usage_error(std::vector<std::string> arguments) {
   const Arguments result = parse_arguments(std::move(arguments));
-  const auto* wrong = std::get_if<WrongUsage>(&result);
+  const auto* wrong = std::get_if<UsageError>(&result);
   return wrong ? wrong->message : "no usage error";
 }
 
@@ -151,12 +151,12 @@ TEST(Arguments, OfFigureChooseWhatIsDrawn) {
   EXPECT_EQ(one.options.head, 1u);
   EXPECT_TRUE(one.options.dark);
   EXPECT_TRUE(one.options.numbers);
-  EXPECT_EQ(one.form, ExportForm::svg);
+  EXPECT_EQ(one.form, ExportFormat::svg);
   EXPECT_FALSE(of({"--stage", "weights", "--all-heads", "--out", "F.svg"}).options.head);
   const DrawFigure strip = of({"--strip", "--out", "F.png", "--scale", "2", "--no-numbers"});
   EXPECT_FALSE(strip.options.stage);
   EXPECT_FALSE(strip.options.numbers);
-  EXPECT_EQ(strip.form, ExportForm::png);
+  EXPECT_EQ(strip.form, ExportFormat::png);
   EXPECT_EQ(strip.scale, 2);
   EXPECT_EQ(of({"--strip", "--sequence", "3", "--out", "F.svg"}).options.sequence, 3u);
 }
@@ -172,13 +172,13 @@ TEST(Arguments, OfFigureChooseColors) {
   const ColorChoice two = of({"--colours", "greys,red-blue", "--range", "stage", "--logarithmic"});
   EXPECT_EQ(two.sequential, ColorMap::greys);
   EXPECT_EQ(two.diverging, ColorMap::red_blue);
-  EXPECT_EQ(two.range, RangeRule::stage);
+  EXPECT_EQ(two.range, ColorRangeRule::stage);
   EXPECT_TRUE(two.logarithmic);
-  EXPECT_EQ(of({"--range", "all"}).range, RangeRule::all_heads);
+  EXPECT_EQ(of({"--range", "all"}).range, ColorRangeRule::all_heads);
   const ColorChoice typed = of({"--range", "-2:0.5"});
-  EXPECT_EQ(typed.range, RangeRule::typed);
-  EXPECT_EQ(typed.typed_values, (Ends{-2, 0.5}));
-  EXPECT_EQ(typed.typed_weights, (Ends{-2, 0.5}));
+  EXPECT_EQ(typed.range, ColorRangeRule::typed);
+  EXPECT_EQ(typed.typed_values, (ColorLimits{-2, 0.5}));
+  EXPECT_EQ(typed.typed_weights, (ColorLimits{-2, 0.5}));
 }
 
 TEST(Arguments, OfExportAndSessionNameMistakes) {

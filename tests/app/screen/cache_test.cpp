@@ -152,10 +152,10 @@ TEST_F(Renderer, FreesPicturesThatAreLongNotAskedFor) {
     renderer.paint(picture);
     renderer.end_frame();
     if (frame == 100) {
-      EXPECT_EQ(renderer.pictures_kept(), 2u);
+      EXPECT_EQ(renderer.n_cached_pictures(), 2u);
     }
   }
-  EXPECT_EQ(renderer.pictures_kept(), 1u);
+  EXPECT_EQ(renderer.n_cached_pictures(), 1u);
 }
 
 }  // namespace

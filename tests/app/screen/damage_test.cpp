@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr int width = 640, height = 384;  // ten tiles by six
-const Damage::TextureVersion unchanged = [](std::uint64_t, const Share&) { return 1; };
+const Damage::TextureVersion unchanged = [](std::uint64_t, const UvRect&) { return 1; };
 
 class DamageOfFrames : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class DamageOfFrames : public testing::Test {
     ImGui::NewFrame();
     draw(*ImGui::GetBackgroundDrawList());
     ImGui::Render();
-    return damage.renew(*ImGui::GetDrawData(), version);
+    return damage.update(*ImGui::GetDrawData(), version);
   }
 
   Damage damage;
@@ -56,7 +56,7 @@ void wide(ImDrawList& list) {
 TEST_F(DamageOfFrames, IsEverythingAtFirstAndOnceItWasForgotten) {
   EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
   EXPECT_THAT(frame(red), IsEmpty());
-  damage.forget();
+  damage.invalidate();
   EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
 }
 
@@ -91,9 +91,9 @@ TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
   const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 40}, {90, 340}); };
   frame(picture);
   // The upper half ends at 190, in the third row of tiles, the lower one at 340, in the sixth.
-  const auto upper = [](std::uint64_t, const Share& part) { return part.top < 0.5f ? 2 : 1; };
+  const auto upper = [](std::uint64_t, const UvRect& part) { return part.top < 0.5f ? 2 : 1; };
   EXPECT_THAT(frame(picture, upper), ElementsAre(Area{64, 0, 128, 192}));
-  const auto last = [](std::uint64_t, const Share& part) {
+  const auto last = [](std::uint64_t, const UvRect& part) {
     return part.bottom > 0.9f ? 3 : part.top < 0.5f ? 2 : 1;
   };
   EXPECT_THAT(frame(picture, last), ElementsAre(Area{64, 256, 128, 384}));
@@ -104,7 +104,7 @@ TEST_F(DamageOfFrames, IsInTheTilesInWhichATextureHasOtherPixels) {
   const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {0, 0}, {320, 320}); };
   frame(picture);
   // A row of pixels and a column of pixels, as after the edit of a token.
-  const auto cross = [](std::uint64_t, const Share& part) {
+  const auto cross = [](std::uint64_t, const UvRect& part) {
     const bool row = part.top <= 0.5f && 0.5f < part.bottom, column = part.left <= 0.1f && 0.1f < part.right;
     return row || column ? 2 : 1;
   };
@@ -118,7 +118,7 @@ TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
     list.AddImageQuad(texture, {70, 40}, {90, 40}, {90, 340}, {70, 340}, {0, 0}, {0, 1}, {1, 1}, {1, 0});
   };
   frame(picture);
-  EXPECT_THAT(frame(picture, [](std::uint64_t, const Share& part) { return part.bottom > 0.9f ? 2 : 1; }),
+  EXPECT_THAT(frame(picture, [](std::uint64_t, const UvRect& part) { return part.bottom > 0.9f ? 2 : 1; }),
               ElementsAre(Area{64, 0, 128, 384}));
 }
 
@@ -138,7 +138,7 @@ TEST_F(DamageOfFrames, EndsAtTheEdgeOfAWindowThatIsNoWholeNumberOfTiles) {
 TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
   frame([](ImDrawList& list) { red(list), wide(list); });
   ImDrawData& data = *ImGui::GetDrawData();
-  keep_within(data, {{0, 128, 128, 192}});
+  clip_to_areas(data, {{0, 128, 128, 192}});
   int triangles = 0;
   for (int l = 0; l < data.CmdListsCount; ++l)
     for (const ImDrawCmd& command : data.CmdLists[l]->CmdBuffer) {
@@ -162,9 +162,9 @@ TEST(Joined, MakesRowsAndColumnsOfTheGridOneAreaEach) {
                                true,  true, true,  true,   //
                                false, true, false, false,  //
                                false, true, false, true};
-  EXPECT_THAT(joined(grid, 4, 9),
+  EXPECT_THAT(covering_areas(grid, 4, 9),
               ElementsAre(Area{1, 0, 2, 1}, Area{0, 1, 4, 2}, Area{1, 2, 2, 4}, Area{3, 3, 4, 4}));
-  EXPECT_THAT(joined(std::vector<bool>(12), 4, 9), IsEmpty());
+  EXPECT_THAT(covering_areas(std::vector<bool>(12), 4, 9), IsEmpty());
 }
 
 TEST(Joined, HoldsAllThatIsSetHoweverFewAreasThereMayBe) {
@@ -173,7 +173,7 @@ TEST(Joined, HoldsAllThatIsSetHoweverFewAreasThereMayBe) {
   for (const std::size_t most : {1u, 4u, 30u}) {
     std::vector<bool> grid(rows * columns);
     for (int k = 0; k < 40; ++k) grid[random() % grid.size()] = true;
-    const std::vector<Area> parts = joined(grid, columns, most);
+    const std::vector<Area> parts = covering_areas(grid, columns, most);
     EXPECT_LE(parts.size(), most);
     for (const Area& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
     for (int i = 0; i < rows * columns; ++i)

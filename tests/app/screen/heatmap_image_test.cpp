@@ -81,7 +81,7 @@ TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
   Picture p = whole(m, ColorMap::weights, 1, 1);
   EXPECT_EQ(pooled(p).flags(0), nullptr);
   p.cells.visible = &flags;
-  EXPECT_EQ(*pooled(p).flags(0), PooledMatrix::hidden);
+  EXPECT_EQ(*pooled(p).flags(0), PooledMatrix::masked);
   p.cells.visible = nullptr, p.cells.kept = &flags;
   EXPECT_EQ(*pooled(p).flags(0), PooledMatrix::dropped);
   flags(0, 1) = 1.25;
@@ -255,7 +255,7 @@ TEST_F(ImageOfRows, IsTheSameInPortionsAndTheLastOneUntilThen) {
     Picture next = w.picture(14, 9);
     if (!by_rows) next.cells.rows = {}, next.cells.numbers = &second;
     EXPECT_FALSE(image.read(next, 10 * n));
-    EXPECT_FALSE(image.wants_painting(next, 1));
+    EXPECT_FALSE(image.needs_painting(next, 1));
     EXPECT_TRUE(image.pixels() == before);
     EXPECT_GE(show(next, 10 * n), 3);
     expect_all(next);

@@ -67,10 +67,10 @@ TEST_F(Pixels, OfARangeFarFromZeroLoseNoPrecision) {
 TEST_F(Pixels, LeaveAGapAtTheRightAndTheBottomOfEveryCell) {
   const arma::mat m(2, 3, arma::fill::ones);
   const Painted image = painted(whole_picture(m, ColorMap::weights, 10, 8));
-  const Rgb cell = color_at(ColorMap::weights, true, 1), ground = app::palette(true).ground.back;
+  const Rgb cell = color_at(ColorMap::weights, true, 1), background = app::palette(true).background.back;
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x)
-      ASSERT_EQ(image.at(x, y), x % 10 == 9 || y % 8 == 7 ? ground : cell) << x << "," << y;
+      ASSERT_EQ(image.at(x, y), x % 10 == 9 || y % 8 == 7 ? background : cell) << x << "," << y;
   }
 }
 
@@ -91,9 +91,9 @@ TEST_F(Pixels, OfCellsThatAreNoWholeNumberWideHaveOneGapEach) {
   p.width = 100;
   const Painted image = painted(p);
   int gaps = 0;
-  for (int x = 0; x < 100; ++x) gaps += image.at(x, 3) == app::palette(true).ground.back;
+  for (int x = 0; x < 100; ++x) gaps += image.at(x, 3) == app::palette(true).background.back;
   EXPECT_EQ(gaps, 7);
-  EXPECT_EQ(image.at(99, 3), app::palette(true).ground.back);
+  EXPECT_EQ(image.at(99, 3), app::palette(true).background.back);
 }
 
 TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
@@ -106,7 +106,7 @@ TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
   };
   EXPECT_LE(difference(image.at(0, 0), expected(6, 2)), 1);
   EXPECT_LE(difference(image.at(18, 0), expected(6, 2)), 1);
-  EXPECT_EQ(image.at(19, 0), app::palette(true).ground.back);
+  EXPECT_EQ(image.at(19, 0), app::palette(true).background.back);
   EXPECT_LE(difference(image.at(20, 0), expected(6, 3)), 1);
   EXPECT_LE(difference(image.at(79, 78), expected(7, 4)), 1);
 }
@@ -116,9 +116,9 @@ TEST_F(Pixels, BeyondTheMatrixAreGround) {
   Picture p = whole_picture(m, ColorMap::weights, 30, 30);
   p.part.left = -1, p.part.right = 2, p.width = 90;
   const Painted image = painted(p);
-  EXPECT_EQ(image.at(15, 15), app::palette(true).ground.back);
+  EXPECT_EQ(image.at(15, 15), app::palette(true).background.back);
   EXPECT_EQ(image.at(45, 15), color_at(ColorMap::weights, true, 1));
-  EXPECT_EQ(image.at(75, 15), app::palette(true).ground.back);
+  EXPECT_EQ(image.at(75, 15), app::palette(true).background.back);
 }
 
 TEST_F(Pixels, OfALargeMatrixKeepItsOnlyLargeCellInSight) {
@@ -150,7 +150,7 @@ TEST_F(Pixels, OfAnEmptyMatrixAreGround) {
   p.width = 3, p.height = 2, p.dark = false;
   const Painted image = painted(p);
   ASSERT_EQ(image.pixels.size(), 6u);
-  for (const Rgb pixel : image.pixels) EXPECT_EQ(pixel, app::palette(false).ground.back);
+  for (const Rgb pixel : image.pixels) EXPECT_EQ(pixel, app::palette(false).background.back);
 }
 
 using app::palette;
@@ -191,7 +191,8 @@ TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
   for (int y = 0; y < 23; ++y) {
     for (int x = 0; x < 38; ++x) {
       const bool on = (x + y + 4) % 6 == 0;
-      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch.lines : palette(dark).hatch.ground) << x << "," << y;
+      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch.lines : palette(dark).hatch.background)
+          << x << "," << y;
     }
   }
 }
@@ -239,17 +240,17 @@ TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
 TEST_P(Marks, CrossANaNFromCornerToCorner) {
   const arma::mat m = one(nan);
   const Painted image = painted(cell(m));
-  const Rgb ground = palette(dark).hatch.ground;
+  const Rgb background = palette(dark).hatch.background;
   const auto near_bad = [&](Rgb c) {
-    return difference(c, palette(dark).status.bad) < difference(c, ground);
+    return difference(c, palette(dark).status.bad) < difference(c, background);
   };
   EXPECT_TRUE(near_bad(image.at(0, 0)));
   EXPECT_TRUE(near_bad(image.at(37, 0)));
   EXPECT_TRUE(near_bad(image.at(0, 22)));
   EXPECT_TRUE(near_bad(image.at(37, 22)));
   EXPECT_TRUE(near_bad(image.at(19, 11)));
-  EXPECT_EQ(image.at(19, 2), ground);
-  EXPECT_EQ(image.at(3, 11), ground);
+  EXPECT_EQ(image.at(19, 2), background);
+  EXPECT_EQ(image.at(3, 11), background);
 }
 
 TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
@@ -285,7 +286,7 @@ TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
   p.cross = Cross{1, 2};
   const Painted image = painted(p);
   const Rgb bright = color_at(ColorMap::weights, dark, 1);
-  const Rgb dimmed = app::mix(palette(dark).ground.back, bright, dark ? 0.46f : 0.55f);
+  const Rgb dimmed = app::mix(palette(dark).background.back, bright, dark ? 0.46f : 0.55f);
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 3; ++j) {
       const Rgb expected = i == 1 || j == 2 ? bright : dimmed;
@@ -304,7 +305,7 @@ TEST_P(Marks, GrowWithTheDisplay) {
   // Lines of twice the thickness at twice the distance.
   EXPECT_NEAR(count(image, palette(dark).hatch.lines), once, 60);
   EXPECT_EQ(image.at(1, 0), palette(dark).hatch.lines);
-  EXPECT_EQ(image.at(6, 0), palette(dark).hatch.ground);
+  EXPECT_EQ(image.at(6, 0), palette(dark).hatch.background);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothThemes, Marks, testing::Bool(),

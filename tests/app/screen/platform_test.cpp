@@ -22,47 +22,47 @@ struct Memories : testing::Test {
 };
 
 TEST_F(Memories, ComeBackAsTheyWereWritten) {
-  const Memory memory{{{"theme", "light"}, {"note", "a=b"}}, {"/a/ü b.json", "/c.json"}};
-  EXPECT_EQ(write_memory(directory / "not yet there", memory), "");
-  EXPECT_EQ(read_memory(directory / "not yet there"), memory);
+  const UserState memory{{{"theme", "light"}, {"note", "a=b"}}, {"/a/ü b.json", "/c.json"}};
+  EXPECT_EQ(write_user_state(directory / "not yet there", memory), "");
+  EXPECT_EQ(read_user_state(directory / "not yet there"), memory);
   EXPECT_EQ(directory.names(),
             (std::set<std::string>{"not yet there", "not yet there/recent", "not yet there/settings"}));
-  EXPECT_EQ(read_memory(directory / "missing"), Memory{});
+  EXPECT_EQ(read_user_state(directory / "missing"), UserState{});
 }
 
 TEST_F(Memories, OfTwoWindowsAreKeptTogether) {
-  const Memory began{{{"theme", "dark"}, {"tour", "new"}}, {"/a", "/b", "/c"}};
-  Memory other = began, own = began;
+  const UserState began{{{"theme", "dark"}, {"tour", "new"}}, {"/a", "/b", "/c"}};
+  UserState other = began, own = began;
   other.settings["lesson 000"] = "3";
   other.settings["tour"] = "known";
   other.recent = {"/s.json", "/a", "/b", "/c"};
   own.settings["theme"] = "light";
   own.recent = {"/c", "/new", "/a", "/b"};
-  const Memory both = merged(began, own, merged(began, other, began));
+  const UserState both = merge_user_state(began, own, merge_user_state(began, other, began));
   EXPECT_EQ(both.settings,
             (std::map<std::string, std::string>{{"theme", "light"}, {"tour", "known"}, {"lesson 000", "3"}}));
   EXPECT_EQ(both.recent, (std::vector<fs::path>{"/c", "/new", "/s.json", "/a", "/b"}));
-  EXPECT_EQ(merged(began, began, other), other) << "who has done nothing changes nothing";
-  EXPECT_EQ(merged({}, own, {}), own);
+  EXPECT_EQ(merge_user_state(began, began, other), other) << "who has done nothing changes nothing";
+  EXPECT_EQ(merge_user_state({}, own, {}), own);
 }
 
 TEST_F(Memories, ThatAreNoFilesOrHaveNoEndAreEmpty) {
   ASSERT_EQ(::mkfifo((directory / "settings").c_str(), 0600), 0);
   fs::create_symlink("/dev/zero", directory / "recent");
-  EXPECT_EQ(read_memory(directory.path()), Memory{});
+  EXPECT_EQ(read_user_state(directory.path()), UserState{});
   fs::remove(directory / "settings");
   std::ofstream(directory / "settings") << std::string(2 << 20, '=');
-  EXPECT_EQ(read_memory(directory.path()), Memory{});
+  EXPECT_EQ(read_user_state(directory.path()), UserState{});
 }
 
 TEST_F(Memories, OfLinesWithoutAKeyAreLeftOut) {
   std::ofstream(directory / "settings") << "nonsense\n\nscale=2\n";
-  EXPECT_EQ(read_memory(directory.path()).settings, (std::map<std::string, std::string>{{"scale", "2"}}));
+  EXPECT_EQ(read_user_state(directory.path()).settings, (std::map<std::string, std::string>{{"scale", "2"}}));
 }
 
 TEST_F(Memories, ThatCannotBeWrittenSaySoAndNameThePlace) {
   std::ofstream(directory / "file") << "in the way";
-  const std::string complaint = write_memory(directory / "file", {});
+  const std::string complaint = write_user_state(directory / "file", {});
   EXPECT_NE(complaint.find((directory / "file").string()), std::string::npos) << complaint;
 }
 
@@ -109,12 +109,12 @@ class ShortPress : public testing::Test {
 
   static ImGuiIO& io() { return ImGui::GetIO(); }
   void goes(ImGuiKey key, bool down) {
-    if (down) presses.went_down(key);
+    if (down) presses.press(key);
     io().KeysDown[key] = down;
   }
   /// Returns whether the next frame reports the key as pressed.
   bool pressed_in_next_frame(ImGuiKey key) {
-    presses.put(io());
+    presses.apply(io());
     ImGui::NewFrame();
     const bool pressed = app::platform::key_pressed(key, false);
     ImGui::EndFrame();

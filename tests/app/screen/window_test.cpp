@@ -67,7 +67,7 @@ TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
   };
   for (int frame = 0; frame < 6; ++frame) draw(frame);
   const Image by_parts = window.read_pixels();
-  window.forget_frame();  // so that everything is redrawn
+  window.invalidate_frame();  // so that everything is redrawn
   draw(5);
   EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);
 }
@@ -90,7 +90,7 @@ TEST_F(OpenWindow, WaitsUntilItIsWoken) {
 
 TEST_F(OpenWindow, HasTheFirstGlyphsAtOnceAndTheOthersSoon) {
   const auto has = [&](ImWchar sign) {
-    return app::platform::letters_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(sign) != nullptr;
+    return app::platform::glyphs_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(sign) != nullptr;
   };
 #if IMGUI_VERSION_NUM < 19200
   EXPECT_FALSE(window.prepare_fonts(1));  // loaded while the window was opened
@@ -118,7 +118,7 @@ TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
     window.prepare_fonts(1.5);
     EXPECT_EQ(app::platform::font_size(window.fonts().fonts.mono32), 48);
   }
-  EXPECT_NE(app::platform::letters_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(0x416), nullptr);
+  EXPECT_NE(app::platform::glyphs_of(window.fonts().fonts.sans14)->FindGlyphNoFallback(0x416), nullptr);
   show_nothing();
 }
 
@@ -130,15 +130,15 @@ TEST(Fonts, HaveEverySignOfTheFormulas) {
   for (const ImWchar sign : {0x221a, 0x1d40, 0xb7, 0x2212, 0x221e, 0x3a3, 0x3b1, 0x2208, 0x211d, 0x2c, 0x1d48,
                              0x2096, 0x2264, 0xd7, 0x2192, 0x27e8, 0x2016}) {
     for (ImFont* font : {f.sans12, f.sans13, f.sans14, f.sans15, f.sans16, f.sans17, f.sans19})
-      EXPECT_NE(app::platform::letters_of(font)->FindGlyphNoFallback(sign), nullptr)
+      EXPECT_NE(app::platform::glyphs_of(font)->FindGlyphNoFallback(sign), nullptr)
           << std::hex << sign << " at " << app::platform::font_size(font);
   }
   for (const ImWchar sign : {0x2212, 0x221e, 0xd7, 0xb7}) {
     for (ImFont* font : {f.mono12, f.mono13, f.mono14, f.mono32})
-      EXPECT_NE(app::platform::letters_of(font)->FindGlyphNoFallback(sign), nullptr) << std::hex << sign;
+      EXPECT_NE(app::platform::glyphs_of(font)->FindGlyphNoFallback(sign), nullptr) << std::hex << sign;
   }
   for (const ImWchar letter : {0x416, 0x3c8, 0xe4})
-    EXPECT_NE(app::platform::letters_of(f.sans13)->FindGlyphNoFallback(letter), nullptr);
+    EXPECT_NE(app::platform::glyphs_of(f.sans13)->FindGlyphNoFallback(letter), nullptr);
 }
 
 TEST(NoDisplay, IsSaidInOneLineThatNamesTheWayOut) {
@@ -176,14 +176,14 @@ TEST(Canvas, StandsOnTheWindowWithItsFirstRowAtTheTop) {
   glGetIntegerv(GL_VIEWPORT, view.data());
   const int width = view[2], height = view[3];
   Canvas canvas;
-  EXPECT_FALSE(canvas.fit(width, height));
+  EXPECT_FALSE(canvas.resize(width, height));
   const Area all{0, 0, width, height}, corner{0, 0, 5, 3};
   canvas.begin({&all, 1}, 1, blue);
   canvas.begin({&corner, 1}, 1, red);
   const auto pixels = canvas.pixels();
   EXPECT_EQ(pixels.at(0), 255) << "red at the beginning";
   EXPECT_EQ(pixels.at(pixels.size() - 2), 255) << "blue at the end";
-  canvas.put_on_window();
+  canvas.copy_to_window();
   EXPECT_EQ(on_window(0, height - 1), red);
   EXPECT_EQ(on_window(4, height - 3), red);
   EXPECT_EQ(on_window(5, height - 1), blue);

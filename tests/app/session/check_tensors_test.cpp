@@ -24,7 +24,7 @@ struct CheckTensors : testing::Test {
   std::filesystem::path tensors(const char* mistake, std::vector<std::string> stages) {
     const Model& model = program.store.model();
     const auto* row = core::mistakes::find_mistake(mistake);
-    core::formats::export_stages(row ? made(*row, model) : model, dir / "theirs",
+    core::formats::export_stages(row ? injected(*row, model) : model, dir / "theirs",
                                  {.stages = std::move(stages)});
     return dir / "theirs";
   }
@@ -37,7 +37,7 @@ struct CheckTensors : testing::Test {
     program.click(name);
     program.run();
   }
-  const app::Comparison& comparison() const { return *program.store.comparing().comparison(); }
+  const app::Comparison& comparison() const { return *program.store.live_comparison().comparison(); }
   const app::TensorCheck& found() const { return *comparison().tensors; }
 };
 
@@ -167,7 +167,7 @@ TEST_F(CheckTensors, StayWhenTheModelNoLongerFitsThem) {
   check(tensors("no_scale", {"weights"}));
   program.edit(core::editing::RemoveToken{0});
   program.run();
-  ASSERT_NE(program.store.comparing().comparison(), nullptr);
+  ASSERT_NE(program.store.live_comparison().comparison(), nullptr);
   EXPECT_FALSE(found().report.agrees);
 }
 
@@ -185,7 +185,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
     click(std::string("menu/mistake/") + name);
   };
   choose("softmax_over_queries");
-  EXPECT_TRUE(program.store.model().makes("softmax_over_queries"));
+  EXPECT_TRUE(program.store.model().has_mistake("softmax_over_queries"));
   EXPECT_TRUE(program.has("model/mend"));
   choose("softmax_over_queries");
   EXPECT_EQ(program.store.model(), right);

@@ -25,7 +25,7 @@ using core::editing::SetCell;
 /// Model large enough for the engine, with its snapshot as A.
 struct LargeComparison : testing::Test {
   support::TemporaryDirectory directory;
-  Store store{core::system::free_memory, 1e9};  // the live trace updates at once unless it is being read
+  Store store{core::system::available_memory, 1e9};  // the live trace updates at once unless it is being read
 
   void SetUp() override {
     support::Random random(71);
@@ -34,7 +34,7 @@ struct LargeComparison : testing::Test {
     core::formats::save_session(directory.path() / "large.json", {model, ""});
     store.open(directory.path() / "large.json");
     finish();
-    store.dispatch(KeepReference{});
+    store.dispatch(AddReference{});
     support::look(store, [](View& v) { v.look.tab = Tab::compare; });
   }
   void finish() {
@@ -50,27 +50,27 @@ struct LargeComparison : testing::Test {
 
 TEST_F(LargeComparison, IsWorkedOutBesideTheWindow) {
   store.update();
-  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread compares nothing";
-  EXPECT_TRUE(store.comparing().work().is_renewing);
+  EXPECT_EQ(store.live_comparison().comparison(), nullptr) << "the window's thread compares nothing";
+  EXPECT_TRUE(store.live_comparison().work().is_updating);
   finish();
-  ASSERT_NE(store.comparing().comparison(), nullptr);
-  EXPECT_FALSE(store.comparing().work().is_renewing);
-  EXPECT_EQ(store.comparing().comparison()->first, nullptr);
-  EXPECT_FALSE(store.comparing().comparison()->is_exact);
+  ASSERT_NE(store.live_comparison().comparison(), nullptr);
+  EXPECT_FALSE(store.live_comparison().work().is_updating);
+  EXPECT_EQ(store.live_comparison().comparison()->first, nullptr);
+  EXPECT_FALSE(store.live_comparison().comparison()->is_exact);
 }
 
 TEST_F(LargeComparison, StaysThatOfTheLastStateUntilTheNextIsComplete) {
   finish();
-  const std::uint64_t version = store.comparing().comparison()->key.version;
+  const std::uint64_t version = store.live_comparison().comparison()->key.version;
   edit(7);
-  ASSERT_NE(store.comparing().comparison(), nullptr);
-  EXPECT_EQ(store.comparing().comparison()->key.version, version);
-  EXPECT_TRUE(store.comparing().work().is_renewing);
+  ASSERT_NE(store.live_comparison().comparison(), nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->key.version, version);
+  EXPECT_TRUE(store.live_comparison().work().is_updating);
   finish();
-  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
-  ASSERT_NE(store.comparing().comparison()->first, nullptr);
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
-  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 7);
+  EXPECT_EQ(store.live_comparison().comparison()->key.version, store.live().version());
+  ASSERT_NE(store.live_comparison().comparison()->first, nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_EQ(store.live_comparison().comparison()->first->numbers_b(1, 2), 7);
 }
 
 TEST_F(LargeComparison, FollowsADragToTheLastNumber) {
@@ -78,32 +78,32 @@ TEST_F(LargeComparison, FollowsADragToTheLastNumber) {
   for (int k = 1; k <= 60; ++k) edit(k);
   finish();
   EXPECT_EQ(store.live().model(), store.model());
-  EXPECT_EQ(store.comparing().comparison()->first->numbers_b(1, 2), 60);
+  EXPECT_EQ(store.live_comparison().comparison()->first->numbers_b(1, 2), 60);
 }
 
 TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
   edit(7);
   finish();
-  const auto before = store.comparing().comparison()->stages.back().all;
+  const auto before = store.live_comparison().comparison()->stages.back().all;
   support::look(store, [](View& v) { v.look.head = 3; });
   finish();
-  EXPECT_EQ(store.comparing().comparison()->key.head, 3u);
-  EXPECT_EQ(store.comparing().comparison()->stages.back().all.largest, before.largest);
+  EXPECT_EQ(store.live_comparison().comparison()->key.head, 3u);
+  EXPECT_EQ(store.live_comparison().comparison()->stages.back().all.largest, before.largest);
 }
 
 TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   finish();
   support::look(store, [](View& v) { v.look.tab = Tab::stages; });
   store.update();
-  EXPECT_EQ(store.comparing().comparison(), nullptr);
-  EXPECT_EQ(store.comparing().kept(), nullptr);
+  EXPECT_EQ(store.live_comparison().comparison(), nullptr);
+  EXPECT_EQ(store.live_comparison().kept(), nullptr);
 }
 
 /// Check of tensors with a deviation, or, for "", with an error that no known deviation explains.
 struct LargeCheck : LargeComparison {
   void check(const char* mistake) {
     Model theirs = store.model();
-    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = made(*row, theirs);
+    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = injected(*row, theirs);
     if (std::string_view(mistake).empty()) {
       arma::mat numbers = theirs.sequences[0].embeddings;
       numbers(5, 5) += 1;
@@ -117,37 +117,39 @@ struct LargeCheck : LargeComparison {
 TEST_F(LargeCheck, IsMadeBesideTheWindow) {
   check("no_scale");
   store.update();
-  EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread checks nothing";
-  EXPECT_TRUE(store.comparing().work().is_renewing);
+  EXPECT_EQ(store.live_comparison().comparison(), nullptr) << "the window's thread checks nothing";
+  EXPECT_TRUE(store.live_comparison().work().is_updating);
   finish();
-  ASSERT_NE(store.comparing().comparison(), nullptr);
-  EXPECT_THAT(store.comparing().comparison()->tensors->report.causes(), testing::ElementsAre("no_scale"));
-  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
+  ASSERT_NE(store.live_comparison().comparison(), nullptr);
+  EXPECT_THAT(store.live_comparison().comparison()->tensors->report.causes(),
+              testing::ElementsAre("no_scale"));
+  EXPECT_TRUE(store.live_comparison().comparison()->tensors->searched);
 }
 
 TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
   check("");
-  while (!store.comparing().work().is_searching) store.update();
+  while (!store.live_comparison().work().is_searching) store.update();
   store.dispatch(StopSearch{});
   finish();
-  EXPECT_FALSE(store.comparing().work().is_searching);
-  EXPECT_FALSE(store.comparing().comparison()->tensors->searched);
-  EXPECT_NE(store.comparing().comparison()->first, nullptr) << "what differs is known without a search";
+  EXPECT_FALSE(store.live_comparison().work().is_searching);
+  EXPECT_FALSE(store.live_comparison().comparison()->tensors->searched);
+  EXPECT_NE(store.live_comparison().comparison()->first, nullptr) << "what differs is known without a search";
   store.dispatch(SearchCauses{});
   store.update();
-  EXPECT_TRUE(store.comparing().work().is_searching);
+  EXPECT_TRUE(store.live_comparison().work().is_searching);
   finish();
-  EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
-  EXPECT_TRUE(store.comparing().comparison()->tensors->report.explanations.empty());
+  EXPECT_TRUE(store.live_comparison().comparison()->tensors->searched);
+  EXPECT_TRUE(store.live_comparison().comparison()->tensors->report.explanations.empty());
 }
 
 TEST_F(LargeCheck, OfAnOutdatedModelIsGivenUp) {
   check("");
-  while (!store.comparing().work().is_searching) store.update();
+  while (!store.live_comparison().work().is_searching) store.update();
   edit(7);
   finish();
-  EXPECT_FALSE(store.comparing().comparison()->tensors->searched) << "the search was for the model before";
-  EXPECT_EQ(store.comparing().comparison()->key.version, store.live().version());
+  EXPECT_FALSE(store.live_comparison().comparison()->tensors->searched)
+      << "the search was for the model before";
+  EXPECT_EQ(store.live_comparison().comparison()->key.version, store.live().version());
 }
 
 }  // namespace

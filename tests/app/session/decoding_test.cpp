@@ -31,7 +31,7 @@ TEST(Decoding, ShowsRowsThatTheTokensSoFarGive) {
   for (const auto& preset : core::editing::presets()) {
     core::attention::Model model = preset.make();
     model.dropout.training = false;
-    if (!why_not_decoded(model).empty()) continue;
+    if (!decoding_problem(model).empty()) continue;
     ++decoded;
     SCOPED_TRACE(preset.name);
     const core::attention::Trace all = core::attention::attend(model, 0);
@@ -51,17 +51,17 @@ TEST(Decoding, ShowsRowsThatTheTokensSoFarGive) {
 
 TEST(Decoding, IsRefusedWhereEarlierRowsWouldChange) {
   const core::attention::Model plain = core::editing::find_preset("004-causal")->make();
-  EXPECT_EQ(why_not_decoded(plain), "");
+  EXPECT_EQ(decoding_problem(plain), "");
   const auto refused = [&](const core::editing::Edit& edit) {
-    return !why_not_decoded(core::editing::apply(plain, edit)).empty();
+    return !decoding_problem(core::editing::apply(plain, edit)).empty();
   };
   EXPECT_TRUE(refused(core::editing::SetCausal{false}));
   EXPECT_TRUE(refused(core::editing::SwitchMaskCell{0, 2, true}));
-  EXPECT_TRUE(refused(core::editing::SetMaskPrefix{2}));
+  EXPECT_TRUE(refused(core::editing::SetPrefixLength{2}));
   EXPECT_TRUE(refused(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalise}));
   EXPECT_FALSE(refused(core::editing::SwitchMaskCell{2, 0, false}));
-  EXPECT_FALSE(refused(core::editing::SetMaskWindow{{1, 0}}));
-  EXPECT_FALSE(why_not_decoded(core::editing::find_preset("modern-cross")->make()).empty());
+  EXPECT_FALSE(refused(core::editing::SetSlidingWindow{{1, 0}}));
+  EXPECT_FALSE(decoding_problem(core::editing::find_preset("modern-cross")->make()).empty());
 }
 
 TEST(Decoding, GoesTokenByTokenAndStaysWithinTheTokens) {
@@ -93,7 +93,7 @@ TEST(Decoding, LightsTheNewRowOfEveryStageInTheWindow) {
   EXPECT_EQ(p.store.view().look.positions.decoded, 1u);
   EXPECT_NE(view_text(p.store.view()).find("\"decoded\": 1"), std::string::npos);
   View again;
-  recall_view(view_text(p.store.view()), again);
+  restore_view(view_text(p.store.view()), again);
   EXPECT_EQ(again.look.positions.decoded, 1u);
   p.key(Key::c);  // later keys are unmasked
   p.run();

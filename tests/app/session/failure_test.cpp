@@ -26,7 +26,7 @@ std::string words_of(const Thrown& thrown) {
   try {
     throw thrown;
   } catch (...) {
-    return failure_of("the masks").words;
+    return current_failure("the masks").words;
   }
 }
 
@@ -89,7 +89,7 @@ TEST_F(OddFolders, AreTakenByEveryDialogWithoutEndingTheProgram) {
     const auto model = program.store.model();
     for (const Command& command :
          {Command(OpenFile{path}), Command(CheckTensors{path}), Command(LoadReference{path}),
-          Command(GiveFile{Stage::queries, path}), Command(FillFromFile{{}, path}),
+          Command(OverrideStageFromFile{Stage::queries, path}), Command(FillFromFile{{}, path}),
           Command(PreviewFile{path}), Command(BrowseTo{path})}) {
       program.store.dispatch(command);
       program.run(1);

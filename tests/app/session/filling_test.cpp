@@ -22,7 +22,8 @@ struct FilledFromAFile : testing::Test {
     support::put_bytes(directory / name, text);
     support::look(program.store, [=](View& v) { v.look.edited.name = matrix; });
     program.run();
-    const auto command = dropped(directory / name, program.store.view(), program.store.model(), true);
+    const auto command =
+        command_for_dropped_file(directory / name, program.store.view(), program.store.model(), true);
     ASSERT_NE(command.get_if<FillFromFile>(), nullptr);
     program.store.dispatch(command);
     program.run(3);
@@ -76,7 +77,7 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   const auto model = Program().store.model();
   View view;
   const auto is_opened = [&](const char* name, bool over_editor) {
-    return dropped(name, view, model, over_editor).get_if<OpenFile>() != nullptr;
+    return command_for_dropped_file(name, view, model, over_editor).get_if<OpenFile>() != nullptr;
   };
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));
@@ -84,10 +85,10 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   for (const char* name : {"w.pt", "w.pth", "w.bin", "w.pkl", "w.ckpt", "w.safetensors.index.json"})
     EXPECT_FALSE(is_opened(name, true)) << name;
   view.look.tab = Tab::compare;
-  EXPECT_TRUE(dropped("w.npz", view, model, false).get_if<CheckTensors>());
-  EXPECT_TRUE(dropped("w.npz", view, model, true).get_if<FillFromFile>());
+  EXPECT_TRUE(command_for_dropped_file("w.npz", view, model, false).get_if<CheckTensors>());
+  EXPECT_TRUE(command_for_dropped_file("w.npz", view, model, true).get_if<FillFromFile>());
   view.forms.dialog = Dialog::open_reference;
-  EXPECT_TRUE(dropped("w.npz", view, model, true).get_if<LoadReference>());
+  EXPECT_TRUE(command_for_dropped_file("w.npz", view, model, true).get_if<LoadReference>());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using app::CellRef;
 using app::Key;
 using app::Tab;
 using app::View;
-using core::attention::GivenPlace;
+using core::attention::GivenCellAddress;
 using core::attention::Model;
 using enum core::attention::Stage;
 
@@ -38,7 +38,7 @@ TEST_F(GivenInWindow, TypesANumberOverThePinnedCellAndTakesItBack) {
   program.key(Key::n);
   program.type("0.5");
   program.key(Key::enter);
-  ASSERT_TRUE(model().given.find(GivenPlace{scores, 0, 0, 2, 1}));
+  ASSERT_TRUE(model().given.find(GivenCellAddress{scores, 0, 0, 2, 1}));
   EXPECT_EQ(program.store.live().trace().at(Stage::scores, 0)(2, 1), 0.5);
   EXPECT_EQ(program.store.document().steps.undo_words, "number typed over Scores, row 2, column 1");
   program.click("inspector/computed");
@@ -116,7 +116,7 @@ TEST_F(GivenInWindow, PastesTheChosenHeadOrAllOfThem) {
 TEST_F(GivenInWindow, TakesAStageFromAFile) {
   const support::TemporaryDirectory directory;
   const Model before = model();
-  program.store.dispatch(app::GiveFile{weights, directory / "nothing.npy"});
+  program.store.dispatch(app::OverrideStageFromFile{weights, directory / "nothing.npy"});
   program.run();
   EXPECT_TRUE(program.store.message().is_error);
   EXPECT_EQ(model(), before);
@@ -128,7 +128,7 @@ TEST_F(GivenInWindow, TakesAStageFromAFile) {
   }
   for (std::size_t h = 0; h < before.n_heads; ++h) heads += (h == 0 ? "[" : ", ") + rows + "]";
   support::put_bytes(directory / "theirs.txt", heads + "]");
-  program.store.dispatch(app::GiveFile{weights, directory / "theirs.txt"});
+  program.store.dispatch(app::OverrideStageFromFile{weights, directory / "theirs.txt"});
   program.run();
   ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
   EXPECT_EQ(program.store.live().trace().at(Stage::weights, 1)(2, 5), 0.25);
@@ -146,7 +146,7 @@ TEST_F(GivenInWindow, TakesTheCountingLineOfATableForNames) {
   one.n_heads = 1, one.n_kv_heads.reset();
   program.store.dispatch(app::ApplyEdit{core::editing::ReplaceModel{one, "one head"}});
   support::put_bytes(directory / "theirs.csv", rows);
-  program.store.dispatch(app::GiveFile{weights, directory / "theirs.csv"});
+  program.store.dispatch(app::OverrideStageFromFile{weights, directory / "theirs.csv"});
   program.run();
   ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
   EXPECT_EQ(program.store.live().trace().at(Stage::weights, 0)(0, 1), 0.125);
@@ -179,7 +179,7 @@ TEST_F(GivenInWindow, ComparesAModelWithTheSameModelFromGivenWeights) {
   program.click("give/keep");
   look([](View& v) { v.look.tab = Tab::compare; });
   program.run();
-  EXPECT_TRUE(program.store.comparing().comparison());
+  EXPECT_TRUE(program.store.live_comparison().comparison());
 }
 
 }  // namespace

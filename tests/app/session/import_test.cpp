@@ -116,7 +116,7 @@ TEST_F(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   ASSERT_EQ(expected.size(), 3u);  // sorted by name, cross-attention last
   EXPECT_EQ(expected[0].n_heads, 4u);
   EXPECT_EQ(
-      reservations_text(expected[2].account),
+      caveats_text(expected[2].import_report),
       "assumed: keys and values of the same tokens as the queries (the model takes them of another sequence)");
   EXPECT_FALSE(program.has("import/reservations"));
   support::look(program.store, [](View& view) { view.forms.import.layer = 2; });
@@ -129,8 +129,8 @@ TEST_F(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   ASSERT_EQ(dialog(), Dialog::none) << said();
   EXPECT_TRUE(program.has("banner/left_out"));
   EXPECT_TRUE(program.has("banner/reservations"));
-  ASSERT_EQ(program.store.document().account.not_supported.size(), 1u);
-  EXPECT_EQ(program.store.document().account.not_supported[0].words, "relative position biases");
+  ASSERT_EQ(program.store.document().import_report.not_supported.size(), 1u);
+  EXPECT_EQ(program.store.document().import_report.not_supported[0].words, "relative position biases");
   program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
   program.store.dispatch(ShowMessage{""});
   program.run();
@@ -156,7 +156,7 @@ TEST_F(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
   if (dialog() == Dialog::import_tensors) program.click("dialog/confirm");
   program.run(3);
   ASSERT_EQ(dialog(), Dialog::none) << said();
-  EXPECT_EQ(reservations_text(program.store.document().account), "not used: attn_mask [2, 2]");
+  EXPECT_EQ(caveats_text(program.store.document().import_report), "not used: attn_mask [2, 2]");
   EXPECT_TRUE(program.has("banner/reservations"));
   EXPECT_FALSE(program.has("banner/left_out"));
 }

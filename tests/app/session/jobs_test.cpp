@@ -20,7 +20,7 @@ using testing::ElementsAre;
 struct Gate {
   std::latch has_begun{1}, may_end{1};
   Jobs::Job job(std::function<void()> delivery = {}) {
-    return [this, delivery](const core::Token&) {
+    return [this, delivery](const core::StopToken&) {
       has_begun.count_down();
       may_end.wait();
       return delivery;
@@ -32,18 +32,18 @@ struct JobsBesideTheWindow : testing::Test {
   std::vector<std::string> said;
   Jobs jobs;
   void SetUp() override {
-    jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
+    jobs.set_failure_handler([this](const Failure& failure) { said.push_back(failure.words); });
   }
   /// Returns a job whose delivery appends a letter.
   static Jobs::Job says(std::string& order, char c) {
-    return [&order, c](const core::Token&) { return [&order, c] { order += c; }; };
+    return [&order, c](const core::StopToken&) { return [&order, c] { order += c; }; };
   }
 };
 
 TEST_F(JobsBesideTheWindow, AreTakenOverInTheThreadThatAsks) {
   JobQueue queue(jobs);
   std::thread::id worked_in, delivered_in;
-  queue.start([&](const core::Token&) {
+  queue.start([&](const core::StopToken&) {
     worked_in = std::this_thread::get_id();
     return [&] { delivered_in = std::this_thread::get_id(); };
   });
@@ -59,7 +59,7 @@ TEST_F(JobsBesideTheWindow, AreTakenOverInTheThreadThatAsks) {
 
 TEST_F(JobsBesideTheWindow, OfAQueueAreTheNewestOfThoseThatWaitOrEachInItsTurn) {
   for (const auto& [takes, expected] :
-       {std::pair(JobQueue::Takes::newest, "03"), {JobQueue::Takes::every, "0123"}}) {
+       {std::pair(JobQueue::QueuePolicy::newest, "03"), {JobQueue::QueuePolicy::every, "0123"}}) {
     JobQueue queue(jobs, takes);
     Gate gate;
     std::string order;
@@ -92,16 +92,16 @@ TEST_F(JobsBesideTheWindow, OfTwoQueuesDoNotWaitForEachOther) {
 TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelledButTheNextIs) {
   JobQueue queue(jobs);
   Gate gate;
-  std::atomic<bool> goes_on = true, second = false;
+  std::atomic<bool> should_continue = true, second = false;
   bool delivered = false;
-  queue.start([&](const core::Token& token) {
+  queue.start([&](const core::StopToken& token) {
     gate.has_begun.count_down();
     gate.may_end.wait();
-    goes_on = token.goes_on();
+    should_continue = token.should_continue();
     return [&] { delivered = true; };
   });
   gate.has_begun.wait();
-  queue.start([&](const core::Token&) {
+  queue.start([&](const core::StopToken&) {
     second = true;
     return Jobs::Delivery();
   });
@@ -112,7 +112,7 @@ TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelledButTh
   EXPECT_TRUE(queue.is_busy());
   gate.may_end.count_down();
   jobs.finish();
-  EXPECT_FALSE(goes_on);
+  EXPECT_FALSE(should_continue);
   EXPECT_FALSE(second);
   EXPECT_FALSE(delivered);
   EXPECT_EQ(order, "3");
@@ -123,7 +123,7 @@ TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirQ
   JobQueue reader(jobs), readings(jobs);
   Gate gate;
   std::string order;
-  reader.start([&](const core::Token&) {
+  reader.start([&](const core::StopToken&) {
     return [&] {
       order += 'r';
       readings.cancel();
@@ -148,14 +148,14 @@ TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirQueueEnds) {
   std::atomic<bool> stopped = false, waiting_ran = false;
   {
     JobQueue queue(jobs);
-    queue.start([&](const core::Token& token) {
+    queue.start([&](const core::StopToken& token) {
       has_begun.count_down();
-      while (token.goes_on()) std::this_thread::yield();
+      while (token.should_continue()) std::this_thread::yield();
       stopped = true;
       return Jobs::Delivery();
     });
     has_begun.wait();
-    queue.start([&](const core::Token&) {
+    queue.start([&](const core::StopToken&) {
       waiting_ran = true;
       return Jobs::Delivery();
     });
@@ -168,10 +168,10 @@ TEST_F(JobsBesideTheWindow, AreAllDoneBeforeAQueueOfWhichNoneMayBeLostEnds) {
   Gate gate;
   std::vector<char> written;
   {
-    JobQueue queue(jobs, JobQueue::Takes::every);
+    JobQueue queue(jobs, JobQueue::QueuePolicy::every);
     queue.start(gate.job());
     for (const char c : {'a', 'b', 'c'})
-      queue.start([&written, c](const core::Token&) {
+      queue.start([&written, c](const core::StopToken&) {
         written.push_back(c);  // one at a time
         return Jobs::Delivery();
       });
@@ -183,10 +183,11 @@ TEST_F(JobsBesideTheWindow, AreAllDoneBeforeAQueueOfWhichNoneMayBeLostEnds) {
 TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
   JobQueue one(jobs), other(jobs), third(jobs);
   std::string order;
-  one.start([](const core::Token&) -> Jobs::Delivery { throw std::runtime_error("out of chalk"); });
+  one.start([](const core::StopToken&) -> Jobs::Delivery { throw std::runtime_error("out of chalk"); });
   one.wait();
-  other.start(
-      [](const core::Token&) -> Jobs::Delivery { return [] { throw core::Error("no room on the board"); }; });
+  other.start([](const core::StopToken&) -> Jobs::Delivery {
+    return [] { throw core::Error("no room on the board"); };
+  });
   other.wait();
   third.start(says(order, 'x'));
   jobs.finish();
@@ -196,14 +197,14 @@ TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
 }
 
 TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereStopped) {
-  JobQueue queue(jobs, JobQueue::Takes::every);
+  JobQueue queue(jobs, JobQueue::QueuePolicy::every);
   std::vector<Failure> failures;
   const auto failed = [&](const Failure& failure) { failures.push_back(failure); };
-  queue.start([](const core::Token&) -> Jobs::Delivery { throw std::bad_alloc(); }, failed);
+  queue.start([](const core::StopToken&) -> Jobs::Delivery { throw std::bad_alloc(); }, failed);
   jobs.finish();
   Gate gate;
   queue.start(
-      [&](const core::Token& token) -> Jobs::Delivery {
+      [&](const core::StopToken& token) -> Jobs::Delivery {
         gate.has_begun.count_down();
         gate.may_end.wait();
         token.add(1);
@@ -215,7 +216,7 @@ TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereS
   gate.may_end.count_down();
   jobs.finish();
   ASSERT_EQ(failures.size(), 2u);
-  EXPECT_TRUE(failures[0].lacks_memory);
+  EXPECT_TRUE(failures[0].is_out_of_memory);
   EXPECT_FALSE(failures[0].is_stopped);
   EXPECT_TRUE(failures[1].is_stopped);
   EXPECT_TRUE(said.empty());
@@ -223,18 +224,18 @@ TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereS
 
 TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
   JobQueue queue(jobs);
-  const auto recalled = std::make_shared<std::atomic<bool>>(false);
+  const auto preempted = std::make_shared<std::atomic<bool>>(false);
   std::latch has_begun(1);
   std::vector<Failure> failures;
   queue.start(
-      [&](const core::Token& token) {
+      [&](const core::StopToken& token) {
         has_begun.count_down();
-        while (token.goes_on()) std::this_thread::yield();
+        while (token.should_continue()) std::this_thread::yield();
         return Jobs::Delivery();
       },
-      [&](const Failure& failure) { failures.push_back(failure); }, recalled);
+      [&](const Failure& failure) { failures.push_back(failure); }, preempted);
   has_begun.wait();
-  *recalled = true;
+  *preempted = true;
   jobs.finish();
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_TRUE(failures[0].is_stopped);
@@ -242,15 +243,15 @@ TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
 
 TEST_F(JobsBesideTheWindow, WakeTheLoop) {
   std::latch woken(2);
-  jobs.wake_by([&] { woken.count_down(); });
+  jobs.set_wake_callback([&] { woken.count_down(); });
   JobQueue queue(jobs);
   for (int k = 0; k < 2; ++k) {
-    queue.start([](const core::Token&) { return Jobs::Delivery(); });
+    queue.start([](const core::StopToken&) { return Jobs::Delivery(); });
     queue.wait();
   }
   woken.wait();
   EXPECT_TRUE(woken.try_wait());
-  jobs.wake_by({});
+  jobs.set_wake_callback({});
 }
 
 /// Records the thread that destroys it.
@@ -269,9 +270,9 @@ TEST_F(JobsBesideTheWindow, EndWhatTheyHoldAndWhatIsLetGoOfAfterItsLastOwner) {
   std::atomic<std::thread::id> held_by_job, let_go, shared;
   JobQueue queue(jobs);
   queue.start(
-      [held = std::make_shared<Ending>(held_by_job)](const core::Token&) { return Jobs::Delivery(); });
+      [held = std::make_shared<Ending>(held_by_job)](const core::StopToken&) { return Jobs::Delivery(); });
   jobs.destroy_async(std::make_unique<Ending>(let_go));
-  std::shared_ptr<Ending> first = jobs.destroyed_async(std::make_unique<Ending>(shared)), second = first;
+  std::shared_ptr<Ending> first = jobs.with_async_deleter(std::make_unique<Ending>(shared)), second = first;
   first.reset();
   jobs.finish();
   EXPECT_EQ(shared.load(), std::thread::id());
@@ -288,8 +289,8 @@ TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
   {
     Jobs jobs;
     JobQueue queue(jobs);
-    queue.start([&](const core::Token&) -> Jobs::Delivery {
-      const std::shared_ptr<int> thing = jobs.destroyed_async(std::make_unique<int>(7));
+    queue.start([&](const core::StopToken&) -> Jobs::Delivery {
+      const std::shared_ptr<int> thing = jobs.with_async_deleter(std::make_unique<int>(7));
       left = thing;
       return [thing] {};
     });
@@ -301,7 +302,7 @@ TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
 
 TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
   std::atomic<std::thread::id> where;
-  std::shared_ptr<Ending> ending = Jobs().destroyed_async(std::make_unique<Ending>(where));
+  std::shared_ptr<Ending> ending = Jobs().with_async_deleter(std::make_unique<Ending>(where));
   EXPECT_EQ(where.load(), std::thread::id());
   ending.reset();
   EXPECT_EQ(where.load(), std::this_thread::get_id());
@@ -310,7 +311,7 @@ TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
 /// Key of a value that takes longer than a frame to compute.
 struct Question {
   int shape = 0, number = 0;
-  bool is_near(const Question& other) const { return shape == other.shape; }
+  bool is_compatible(const Question& other) const { return shape == other.shape; }
   friend bool operator==(const Question&, const Question&) = default;
 };
 
@@ -324,28 +325,28 @@ struct AnAsyncValue : testing::Test {
   AsyncValue<Question, int> answers{jobs};
 
   void SetUp() override {
-    jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
+    jobs.set_failure_handler([this](const Failure& failure) { said.push_back(failure.words); });
   }
 
   /// Requests the value as a frame does.
   void ask(const Question& q) {
     if (answers.needs(q))
-      answers.begin(q, When::background, [this, q](const core::Token& token) {
+      answers.begin(q, Schedule::background, [this, q](const core::StopToken& token) {
         ++begun;
         begun.notify_all();
         end.wait();
-        if (!token.goes_on()) was_given_up = true;
+        if (!token.should_continue()) was_given_up = true;
         return q.number;
       });
   }
 };
 
 TEST_F(AnAsyncValue, WhatFailsAtOnceIsNotTriedAgain) {
-  answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
+  answers.begin({1, 1}, Schedule::immediate, [](const auto&) { return 1; });
   int tried = 0;
   for (int frame = 0; frame < 10; ++frame) {
-    if (!answers.needs({1, 2}, When::at_once)) continue;
-    EXPECT_THROW(answers.begin({1, 2}, When::at_once,
+    if (!answers.needs({1, 2}, Schedule::immediate)) continue;
+    EXPECT_THROW(answers.begin({1, 2}, Schedule::immediate,
                                [&](const auto&) -> int {
                                  ++tried;
                                  throw core::Error("no chalk");
@@ -355,17 +356,17 @@ TEST_F(AnAsyncValue, WhatFailsAtOnceIsNotTriedAgain) {
   EXPECT_EQ(tried, 1);
   EXPECT_EQ(*answers.value(), 1);
   EXPECT_FALSE(answers.is_busy());
-  EXPECT_TRUE(answers.needs({1, 3}, When::at_once)) << "another one is";
-  answers.begin({1, 3}, When::at_once, [](const auto&) { return 3; });
+  EXPECT_TRUE(answers.needs({1, 3}, Schedule::immediate)) << "another one is";
+  answers.begin({1, 3}, Schedule::immediate, [](const auto&) { return 3; });
   EXPECT_EQ(*answers.value(), 3);
 }
 
 TEST_F(AnAsyncValue, TheLastAnswerStaysUntilTheNextIsThere) {
-  answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
+  answers.begin({1, 1}, Schedule::immediate, [](const auto&) { return 1; });
   ask({1, 2});
   ASSERT_NE(answers.value(), nullptr);
   EXPECT_EQ(*answers.value(), 1);
-  EXPECT_FALSE(answers.is_of({1, 2}));
+  EXPECT_FALSE(answers.matches({1, 2}));
   EXPECT_TRUE(answers.is_busy());
   may_end.set_value();
   jobs.finish();
@@ -403,7 +404,7 @@ TEST_F(AnAsyncValue, WhatFailedIsSaidOnceAndNotTriedAgain) {
   const auto fail = [&] {
     if (answers.needs({1, 1})) {
       ++tried;
-      answers.begin({1, 1}, When::background, [](const auto&) -> int { throw core::Error("no"); });
+      answers.begin({1, 1}, Schedule::background, [](const auto&) -> int { throw core::Error("no"); });
     }
   };
   fail();
@@ -415,28 +416,28 @@ TEST_F(AnAsyncValue, WhatFailedIsSaidOnceAndNotTriedAgain) {
 
 TEST_F(AnAsyncValue, IsNotBegunForAKeyThatIsSeenInOneFrameOnly) {
   for (int number = 1; number <= 20; ++number) {  // a drag
-    EXPECT_FALSE(answers.needs({1, number}, When::when_still));
-    EXPECT_FALSE(answers.needs({1, number}, When::when_still)) << "asked for twice in a frame";
+    EXPECT_FALSE(answers.needs({1, number}, Schedule::debounced));
+    EXPECT_FALSE(answers.needs({1, number}, Schedule::debounced)) << "asked for twice in a frame";
     EXPECT_TRUE(answers.is_busy()) << "the next frame begins it";
     jobs.deliver();
   }
-  EXPECT_TRUE(answers.needs({1, 20}, When::when_still));
+  EXPECT_TRUE(answers.needs({1, 20}, Schedule::debounced));
 }
 
 TEST_F(AnAsyncValue, IsBegunAnewAfterWhatItReadWasRecalled) {
-  const auto recalled = std::make_shared<std::atomic<bool>>(false);
+  const auto preempted = std::make_shared<std::atomic<bool>>(false);
   const auto begin = [&] {
     answers.begin(
-        {1, 1}, When::background, [&](const core::Token&) { return end.wait(), 5; }, recalled);
+        {1, 1}, Schedule::background, [&](const core::StopToken&) { return end.wait(), 5; }, preempted);
   };
   ASSERT_TRUE(answers.needs({1, 1}));
   begin();
-  *recalled = true;
+  *preempted = true;
   may_end.set_value();
   jobs.finish();
   EXPECT_EQ(answers.value(), nullptr) << "what it gave may be half of it";
   EXPECT_TRUE(said.empty());
-  *recalled = false;
+  *preempted = false;
   ASSERT_TRUE(answers.needs({1, 1}));
   begin();
   jobs.finish();

@@ -29,12 +29,12 @@ using core::editing::MatrixName;
 using support::TemporaryDirectory;
 using Clock = std::chrono::steady_clock;
 
-constexpr int most_edits = 4096;
+constexpr int max_edits = 4096;
 
 /// Memory shared by the window and the test.
 struct Shared {
-  std::atomic<int> value = 0;                       ///< of the newest edit
-  std::atomic<std::int64_t> times[most_edits + 1];  ///< when each was made, in nanoseconds
+  std::atomic<int> value = 0;                      ///< of the newest edit
+  std::atomic<std::int64_t> times[max_edits + 1];  ///< when each was made, in nanoseconds
 };
 
 /// Folders that the window writes to.
@@ -56,13 +56,13 @@ double number_of(const core::attention::Model& model) {
 [[noreturn]] void edit_save_and_export(const Places& places, Shared& shared, unsigned seed) {
   std::mt19937 random(seed);
   Store store;
-  store.recall({{}, {}, places.state.path()});
-  for (int value = 1; value <= most_edits; ++value) {
+  store.apply_settings({{}, {}, places.state.path()});
+  for (int value = 1; value <= max_edits; ++value) {
     store.dispatch(with_number(value));
     store.dispatch(EndGesture{});
     if (random() % 24 == 0) store.dispatch(SaveFileAs{places.session()});
     if (random() % 24 == 0)
-      store.dispatch(ExportAs{ExportForm::csv, ExportWhat::everything, {}, places.stages()});
+      store.dispatch(ExportAs{ExportFormat::csv, ExportScope::everything, {}, places.stages()});
     store.update();
     shared.times[value] = Clock::now().time_since_epoch().count();
     shared.value = value;
@@ -90,11 +90,11 @@ double recovered(const Places& places, const Shared& shared) {
   if (std::filesystem::exists(places.session()))
     number = number_of(core::formats::load_session(places.session()).model);
   Store store;
-  store.recall({{}, {}, places.state.path()});
+  store.apply_settings({{}, {}, places.state.path()});
   EXPECT_LE(store.view().forms.left.size(), 1u);
   if (!store.view().forms.left.empty()) {
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-    support::carry_out(store, RestoreLeft{0});
+    support::carry_out(store, RestoreLeftover{0});
     EXPECT_THAT(store.message().text, testing::StartsWith("Recovered: "));
     EXPECT_TRUE(store.document().modified);
     number = std::max(number, number_of(store.model()));
@@ -105,7 +105,7 @@ double recovered(const Places& places, const Shared& shared) {
   // The next writer removes temporary files of the killed one.
   for (const Command& write :
        {Command(SaveFileAs{places.session()}),
-        Command(ExportAs{ExportForm::csv, ExportWhat::everything, {}, places.stages()})}) {
+        Command(ExportAs{ExportFormat::csv, ExportScope::everything, {}, places.stages()})}) {
     support::carry_out(store, write);
   }
   for (const std::string& name : places.folder.names())

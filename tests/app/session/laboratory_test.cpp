@@ -59,14 +59,14 @@ TEST_F(Laboratory, DrawsAgainWithSpaceAndGoesBackWithEscape) {
 
 TEST_F(Laboratory, IsReachedFromTheTitleOfTheDropoutMask) {
   p.key(Key::escape);
-  p.play(support::turn_wheel(p.centre("region/stages"), -100));
+  p.play(support::turn_wheel(p.center("region/stages"), -100));
   p.click("strip/laboratory");
   EXPECT_EQ(p.store.view().look.tab, Tab::laboratory);
 }
 
 TEST_F(Laboratory, ChoosesMasksOnItsCurve) {
   const auto curve = p.rect("laboratory/curve");
-  p.play(support::click({curve.min.x + (curve.max.x - curve.min.x) / 2, curve.centre().y}));
+  p.play(support::click({curve.min.x + (curve.max.x - curve.min.x) / 2, curve.center().y}));
   EXPECT_EQ(p.store.view().look.laboratory_masks, 32u) << "the middle of 1 … 1024 on a logarithmic axis";
 }
 

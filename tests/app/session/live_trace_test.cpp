@@ -136,7 +136,7 @@ TEST(LiveTrace, OfALargeModelGoesToFloat32AndBackAndIsEditedInBoth) {
     model.arithmetic.precision = precision;
     for (int k = 0; k < 3; ++k) {
       live.follow(model, 0);
-      EXPECT_TRUE(live.is_of(model, 0));
+      EXPECT_TRUE(live.matches(model, 0));
       EXPECT_EQ(&live.trace(), trace);
       EXPECT_TRUE(live.rows(core::attention::Stage::weights, 7));
       const Trace expected = core::attention::attend(model);
@@ -181,18 +181,18 @@ TEST(LiveTrace, CountsTheNumbersThatDropoutDraws) {
 TEST(LiveTrace, ThatCannotBeComputedIsSaidOnceAndTheLastOneStays) {
   Jobs jobs;
   std::vector<std::string> said;
-  jobs.fail_by([&](const Failure& failure) { said.push_back(failure.words); });
-  std::atomic<bool> lacks_memory = false;
+  jobs.set_failure_handler([&](const Failure& failure) { said.push_back(failure.words); });
+  std::atomic<bool> is_out_of_memory = false;
   LiveTrace live(jobs, small_model(), nothing, [&] {
-    if (lacks_memory) throw std::bad_alloc();
+    if (is_out_of_memory) throw std::bad_alloc();
   });
-  lacks_memory = true;
+  is_out_of_memory = true;
   support::catch_up(jobs, live, large_model());
   for (int frame = 0; frame < 3; ++frame) live.follow(large_model(), 0), jobs.finish();
   EXPECT_EQ(said.size(), 1u);
   EXPECT_FALSE(live.is_behind());
   EXPECT_EQ(live.model(), small_model());
-  lacks_memory = false;
+  is_out_of_memory = false;
   support::catch_up(jobs, live, scaled(large_model(), 2));
   EXPECT_EQ(live.model(), scaled(large_model(), 2)) << "another model is tried";
 }
@@ -258,13 +258,13 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
   const auto path = directory.path() / "w.csv";
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.25}}});
   const Model shown = ui.store.live().model();
-  ui.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 2, 0, 0}, path});
+  ui.store.dispatch(ExportAs{ExportFormat::csv, ExportScope::matrix, {Stage::weights, 2, 0, 0}, path});
   EXPECT_EQ(ui.store.live().model(), shown) << "the window's thread waits for no trace";
   support::finish_reading(ui.store);
   core::attention::fast::Engine engine;
   engine.compute(ui.store.model());
   EXPECT_EQ(support::bytes_of(path),
-            core::formats::csv_text(core::formats::labelled_stage(
+            core::formats::csv_text(core::formats::labeled_stage(
                 ui.store.model(), engine.trace(), core::attention::info(Stage::weights), 2, 0)));
 }
 
@@ -303,7 +303,7 @@ TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
   PictureSource source(jobs);
   const auto look = [&] {
     jobs.deliver();
-    statistics.read_from(live);
+    statistics.follow_trace(live);
     source.follow(live);
     const auto tokens = live.model().sequences[0].tokens;
     statistics.heads(live.trace(), live.version(), tokens);

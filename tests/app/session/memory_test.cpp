@@ -7,24 +7,24 @@
 
 namespace {
 
-using core::system::available_bytes;
+using core::system::parse_mem_available;
 
 TEST(AvailableMemory, IsReadFromWhatLinuxSays) {
-  EXPECT_EQ(core::system::available_bytes(
+  EXPECT_EQ(core::system::parse_mem_available(
                 "MemTotal:       24689212 kB\nMemFree:  1 kB\nMemAvailable:   22334456 kB\nBuffers: 2 kB\n"),
             std::uint64_t{22334456} * 1024);
-  EXPECT_EQ(core::system::available_bytes("MemAvailable: 1 kB"), std::uint64_t{1024});
+  EXPECT_EQ(core::system::parse_mem_available("MemAvailable: 1 kB"), std::uint64_t{1024});
 }
 
 TEST(AvailableMemory, IsNothingWhereTheTextDoesNotSay) {
   for (const char* text : {"", "MemTotal: 5 kB\n", "MemAvailable:", "MemAvailable: kB\n",
                            "MemAvailable: 12 pages\n", "MemAvailable: 99999999999999999999999 kB\n"})
-    EXPECT_EQ(core::system::available_bytes(text), std::nullopt) << text;
+    EXPECT_EQ(core::system::parse_mem_available(text), std::nullopt) << text;
 }
 
 TEST(FreeMemory, IsSomeAndNotAllThereCouldBe) {
-  EXPECT_GT(core::system::free_memory(), std::uint64_t{1} << 20);
-  EXPECT_LT(core::system::free_memory(), std::uint64_t{1} << 50);
+  EXPECT_GT(core::system::available_memory(), std::uint64_t{1} << 20);
+  EXPECT_LT(core::system::available_memory(), std::uint64_t{1} << 50);
 }
 
 TEST(MemoryNeed, IsSaidSoThatItCanBeToldFromWhatIsFree) {

@@ -39,7 +39,7 @@ TEST(PictureSource, HasStagesOfASmallTraceReadyAtOnce) {
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
   EXPECT_TRUE(source.is_ready(Stage::scores, 1));
-  EXPECT_FALSE(source.is_making());
+  EXPECT_FALSE(source.is_busy());
 }
 
 TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindowAndKnowsTheirExtent) {
@@ -48,15 +48,15 @@ TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindowAndKnowsTheirExtent) 
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
   EXPECT_FALSE(source.is_ready(Stage::scores, 1));
-  EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
-  while (source.is_making()) (jobs.finish(), source.follow(live));
-  EXPECT_TRUE(live.trace().at(Stage::scores, 1).is_made());
-  EXPECT_FALSE(live.trace().at(Stage::scores, 0).is_made());
+  EXPECT_EQ(source.number_range(Stage::scores, 1), nullptr);
+  while (source.is_busy()) (jobs.finish(), source.follow(live));
+  EXPECT_TRUE(live.trace().at(Stage::scores, 1).is_materialized());
+  EXPECT_FALSE(live.trace().at(Stage::scores, 0).is_materialized());
   EXPECT_TRUE(source.is_ready(Stage::scores, 1));
   const arma::mat scores = core::attention::attend(live.model()).at(Stage::scores, 1);
-  ASSERT_NE(source.extent(Stage::scores, 1), nullptr);
-  EXPECT_NEAR(source.extent(Stage::scores, 1)->largest, scores.max(), 1e-12);
-  EXPECT_NEAR(source.extent(Stage::scores, 1)->smallest, scores.min(), 1e-12);
+  ASSERT_NE(source.number_range(Stage::scores, 1), nullptr);
+  EXPECT_NEAR(source.number_range(Stage::scores, 1)->largest, scores.max(), 1e-12);
+  EXPECT_NEAR(source.number_range(Stage::scores, 1)->smallest, scores.min(), 1e-12);
 }
 
 TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
@@ -64,14 +64,14 @@ TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
   const LiveTrace live(jobs, model_of(420), always);
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
-  const Ends range{-1, 0.5, 0};
-  EXPECT_EQ(source.out_of_range(Stage::scores, 1, range), nullptr);
-  const Beyond* cells = nullptr;
-  while (!(cells = source.out_of_range(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
+  const ColorLimits range{-1, 0.5, 0};
+  EXPECT_EQ(source.clipped_counts(Stage::scores, 1, range), nullptr);
+  const ClippedCounts* cells = nullptr;
+  while (!(cells = source.clipped_counts(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
   const arma::mat scores = core::attention::attend(live.model()).at(Stage::scores, 1);
   EXPECT_EQ(cells->below, arma::accu(scores < -1));
   EXPECT_EQ(cells->above, arma::accu(scores > 0.5));
-  EXPECT_EQ(source.out_of_range(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
+  EXPECT_EQ(source.clipped_counts(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
 }
 
 TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
@@ -88,7 +88,7 @@ TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
   support::catch_up(jobs, kept, model);
   do (jobs.finish(), source.follow(kept));
   while (!source.is_ready(Stage::scores, 1));
-  EXPECT_TRUE(kept.trace().at(Stage::scores, 1).is_made());
+  EXPECT_TRUE(kept.trace().at(Stage::scores, 1).is_materialized());
 }
 
 TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
@@ -100,8 +100,8 @@ TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
   source.stop();
   live.follow(with_other_number(live.model()), 0);
   do (jobs.finish(), source.follow(live));
-  while (source.is_making());
-  EXPECT_FALSE(live.trace().at(Stage::scores, 1).is_made());
+  while (source.is_busy());
+  EXPECT_FALSE(live.trace().at(Stage::scores, 1).is_materialized());
 }
 
 TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
@@ -120,7 +120,7 @@ TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
   live.follow(with_other_number(live.model()), 0);
   (jobs.finish(), source.follow(live));
   EXPECT_EQ(source.visible(), before);
-  EXPECT_FALSE(live.trace().at(Stage::mask).is_made());
+  EXPECT_FALSE(live.trace().at(Stage::mask).is_materialized());
   Model other = live.model();
   other.mask.causal = !other.mask.causal;
   live.follow(other, 0);

@@ -22,17 +22,17 @@ struct StatisticsOfATrace : testing::Test {
     support::Random random(51);
     tokens = core::attention::numbered_tokens(n_tokens);
     live.emplace(jobs, support::model(random, n_tokens, 8, 8, 4), 1e9);
-    statistics.read_from(*live);
+    statistics.follow_trace(*live);
   }
   void next_frame() {
     jobs.finish();
-    statistics.read_from(*live);
+    statistics.follow_trace(*live);
   }
-  const std::vector<core::attention::HeadFacts>& heads(std::uint64_t version = 1) {
+  const std::vector<core::attention::HeadStatistics>& heads(std::uint64_t version = 1) {
     return statistics.heads(live->trace(), version, tokens);
   }
   std::optional<double> entropy_of(std::size_t head) const {
-    return core::attention::head_facts(live->trace().at(Stage::weights, head), tokens).entropy_bits;
+    return core::attention::head_statistics(live->trace().at(Stage::weights, head), tokens).entropy_bits;
   }
 };
 
@@ -72,16 +72,16 @@ TEST_F(StatisticsOfATrace, OfTheRowsOfTwoStagesAreThereInTheEnd) {
   while (!ask()) {
   }
   EXPECT_EQ(statistics.rows(live->trace(), 1, Stage::weights, 2)[399].entropy_bits,
-            core::attention::row_facts(live->trace().at(Stage::weights, 2), 399).entropy_bits);
+            core::attention::row_statistics(live->trace().at(Stage::weights, 2), 399).entropy_bits);
 }
 
 TEST_F(StatisticsOfATrace, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {
   support::Random random(52);
   const LiveTrace many(jobs, support::model(random, 6, 8, 8, 8), 1e9),
       one(jobs, support::model(random, 6, 8, 8, 1), 1e9);
-  statistics.read_from(many);
+  statistics.follow_trace(many);
   EXPECT_EQ(statistics.rows(many.trace(), 1, Stage::weights, 7).size(), 6u);
-  statistics.read_from(one);
+  statistics.follow_trace(one);
   const auto& rows = statistics.rows(one.trace(), 2, Stage::weights, 0);
   ASSERT_EQ(rows.size(), 6u);
   EXPECT_NEAR(rows[5].sum, 1, 1e-12);
@@ -93,7 +93,7 @@ TEST_F(StatisticsOfATrace, GiveItBackWhenItIsToChangeInPlace) {
   for (int attempt = 0; attempt < 20 && !in_place; ++attempt) {  // a busy machine is sometimes too slow
     for (int frame = 0; frame < 3; ++frame) {
       jobs.deliver();
-      statistics.read_from(*live);
+      statistics.follow_trace(*live);
       heads();
       statistics.similarity(live->trace(), 1);
     }
@@ -124,9 +124,9 @@ TEST(TokenLines, LeaveOutWhatIsBelowTheThresholdAndSayHowMuchTheyCarry) {
   const auto found = token_lines(three_tokens({one_head}), {{0}, 0.375, std::nullopt, 100});
   EXPECT_THAT(found.lines, ElementsAre(TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5},
                                        TokenLine{1, 1, 0, 0.75}, TokenLine{0, 0, 0, 1}));
-  EXPECT_EQ(found.visible, 6u);
-  EXPECT_EQ(found.above, 4u);
-  EXPECT_DOUBLE_EQ(found.carried, 2.625);
+  EXPECT_EQ(found.n_unmasked, 6u);
+  EXPECT_EQ(found.n_above, 4u);
+  EXPECT_DOUBLE_EQ(found.line_weight, 2.625);
   EXPECT_DOUBLE_EQ(found.total, 3);
 }
 
@@ -140,7 +140,7 @@ TEST(TokenLines, AreTheStrongestAndThoseOfTheQueryWhenTheyAreTooMany) {
   const auto trace = three_tokens({one_head});
   const auto strongest = token_lines(trace, {{0}, 0, std::nullopt, 2});
   EXPECT_THAT(strongest.lines, ElementsAre(TokenLine{1, 1, 0, 0.75}, TokenLine{0, 0, 0, 1}));
-  EXPECT_EQ(strongest.above, 6u);
+  EXPECT_EQ(strongest.n_above, 6u);
   const auto of_query = token_lines(trace, {{0}, 0, 2, 4});
   EXPECT_THAT(of_query.lines, ElementsAre(TokenLine{0, 0, 0, 1}, TokenLine{2, 0, 0, 0.125},
                                           TokenLine{2, 2, 0, 0.375}, TokenLine{2, 1, 0, 0.5}));
@@ -157,7 +157,7 @@ TEST(TokenLines, AreTheStrongestOfVeryMany) {
   const auto found = token_lines(trace, {{0}, 0.125, std::nullopt, 2});
   const std::vector<double> largest{found.lines.at(0).weight, found.lines.at(1).weight};
   EXPECT_THAT(largest, ElementsAre((n * n - 2.0) / (n * n), (n * n - 1.0) / (n * n)));
-  EXPECT_EQ(found.above, n * n * 7 / 8);
+  EXPECT_EQ(found.n_above, n * n * 7 / 8);
 }
 
 TEST(TokenLines, PassOverRowsThatAreNotNumbers) {

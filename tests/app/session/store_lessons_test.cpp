@@ -94,12 +94,12 @@ TEST(Lesson, KeepsItsProgress) {
   store.dispatch(ApplyEdit{SetDropoutRate{0.5}});
   store.update();
   EXPECT_FALSE(store.lesson()->seen.empty());
-  store.dispatch(GoInLesson{1});
-  store.dispatch(GoInLesson{1});
+  store.dispatch(StepLesson{1});
+  store.dispatch(StepLesson{1});
   store.dispatch(LeaveLesson{});
   EXPECT_EQ(store.kept().progress.at("dropout"), (LessonProgress{2, {0}}));
   Store later;
-  later.recall(store.kept());
+  later.apply_settings(store.kept());
   start(later, "dropout");
   EXPECT_EQ(later.lesson()->step, 2u);
   EXPECT_TRUE(later.lesson()->done.contains(0));
@@ -107,11 +107,11 @@ TEST(Lesson, KeepsItsProgress) {
 
 TEST(LessonProgress, IsReadBackAndRefusedWhenItDoesNotFit) {
   for (const LessonProgress& progress : {LessonProgress{0, {}}, LessonProgress{4, {0, 3, 10}}})
-    EXPECT_EQ(read_progress(progress_text(progress), 11), progress);
+    EXPECT_EQ(parse_progress(progress_text(progress), 11), progress);
   EXPECT_EQ(progress_text({4, {0, 3, 10}}), "4 0,3,10");
   for (const char* bad :
        {"", "x", "11 0", "4 11", "4 0,", "4 0;1", "-1 0", "4  0", "4,0", "99999999999999999999 0"})
-    EXPECT_FALSE(read_progress(bad, 11).has_value()) << bad;
+    EXPECT_FALSE(parse_progress(bad, 11).has_value()) << bad;
 }
 
 }  // namespace

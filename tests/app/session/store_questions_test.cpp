@@ -20,7 +20,7 @@ namespace app {
 namespace {
 
 using core::editing::MatrixName;
-using core::editing::MatrixPlace;
+using core::editing::MatrixRef;
 using core::editing::SetCell;
 using testing::HasSubstr;
 
@@ -40,7 +40,7 @@ struct ReadMeanwhile : testing::Test {
   }
   Command fill(MatrixName name = MatrixName::query_weight) {
     const bool is_weight = name == MatrixName::query_weight;
-    return FillFromFile{MatrixPlace{name, 0},
+    return FillFromFile{MatrixRef{name, 0},
                         put("w.csv", is_weight ? "1,2,3,4\n5,6,7,8\n9,10,11,12\n" : "1,2,3\n4,5,6\n")};
   }
   void choose_first_layer() {
@@ -62,7 +62,7 @@ TEST_F(ReadMeanwhile, NumbersForADocumentAreNotPutIntoTheNext) {
     EXPECT_TRUE(store.message().is_error);
     EXPECT_THAT(store.message().text, HasSubstr("w.csv: what it was read for is no longer there"));
   }
-  store.dispatch(GiveFile{Stage::weights, put("a.csv", "1,0\n0,1\n")});
+  store.dispatch(OverrideStageFromFile{Stage::weights, put("a.csv", "1,0\n0,1\n")});
   store.dispatch(StartLesson{"000"});
   finish();
   EXPECT_FALSE(store.document().steps.can_redo);
@@ -85,7 +85,7 @@ TEST_F(ReadMeanwhile, AnotherLayerOfAFileDoesNotReplaceWhatWasChosenSince) {
   choose_first_layer();
   finish();
   ASSERT_TRUE(store.document().of_tensors) << store.message().text;
-  store.dispatch(ChooseLayer{2});
+  store.dispatch(ImportLayer{2});
   store.dispatch(LoadPreset{"004-causal"});
   finish();
   EXPECT_EQ(store.document().preset, "004-causal");
@@ -100,7 +100,7 @@ TEST_F(ReadMeanwhile, NumbersForALayerAreNotPutIntoAnother) {
   for (int row = 0; row < 128; ++row)
     for (int column = 0; column < 128; ++column) text += zero + (column < 127 ? "," : "\n");
   store.dispatch(FillFromFile{{MatrixName::query_weight, 0}, put("w.csv", text)});
-  store.dispatch(LookAtLayer{2});
+  store.dispatch(ShowLayer{2});
   while (store.pending().whole->layer != 2) store.update(), std::this_thread::yield();
   finish();
   EXPECT_FALSE(store.pending().whole->experiment.layers.contains(2));
@@ -182,7 +182,7 @@ TEST_F(ReadMeanwhile, AQuestionIsNotAnsweredByTheEndOfASave) {
   EXPECT_THAT(saved, HasSubstr("\"attnscope\": 1"));
   EXPECT_NE(store.document().title, "s.json");
   EXPECT_EQ(dialog(), Dialog::question);
-  store.dispatch(GoOn{});
+  store.dispatch(ConfirmQuestion{});
   finish();
   EXPECT_EQ(store.document().title, "s.json");
 }

@@ -21,14 +21,14 @@
 
 namespace {
 
-std::atomic<int> why_no_locks{0};  // errno of a failing flock(), or 0
+std::atomic<int> flock_error{0};  // errno of a failing flock(), or 0
 
 }  // namespace
 
 /// Replaces flock() to fail as on file systems without locks.
 extern "C" int flock(int descriptor, int operation) {
-  if (why_no_locks == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
-  errno = why_no_locks;
+  if (flock_error == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = flock_error;
   return -1;
 }
 
@@ -56,7 +56,7 @@ double edited_number(const Store& store) {
 }
 
 void record(Store& store, const TemporaryDirectory& state) {
-  store.recall({{}, {}, state.path()});
+  store.apply_settings({{}, {}, state.path()});
 }
 
 /// Edits, and waits until the edit is recorded or recording has failed.
@@ -68,19 +68,19 @@ void edit_and_record(Store& store, double value) {
 
 /// Restores the first piece of recovered work as the document.
 void restore(Store& store) {
-  support::carry_out(store, RestoreLeft{0});
+  support::carry_out(store, RestoreLeftover{0});
 }
 
 /// Runs commands in a window that then ends, and leaves its journal.
 void leave(const TemporaryDirectory& state, const std::vector<Command>& commands) {
   Store store;
-  store.recall({{}, {}, state.path(), models});
+  store.apply_settings({{}, {}, state.path(), models});
   for (const Command& command : commands) {
     store.dispatch(command);
     support::finish_working(store);
     support::finish_reading(store);
   }
-  store.dispatch(EndNow{});
+  store.dispatch(QuitNow{});
   EXPECT_TRUE(store.wants_to_quit());
 }
 
@@ -167,7 +167,7 @@ TEST(Recovery, KnowsThePresetThatWasEdited) {
 TEST(Recovery, KeepsALessonUntilItIsBack) {
   for (const bool own_is_edited : {false, true}) {
     const TemporaryDirectory state;
-    std::vector<Command> commands{StartLesson{"next-word"}, SwitchHead{1, 2}};
+    std::vector<Command> commands{StartLesson{"next-word"}, ToggleHead{1, 2}};
     if (own_is_edited) commands.insert(commands.begin(), edited(3));
     leave(state, commands);
     {
@@ -181,15 +181,15 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
       store.jobs().finish();
       EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
       EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson ")));
-      store.dispatch(KeepLeft{});
+      store.dispatch(KeepLeftovers{});
     }
     Store store;
-    store.recall({{}, {}, state.path(), models});
+    store.apply_settings({{}, {}, state.path(), models});
     const auto& left = store.view().forms.left;
     ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // the second window's document is left too
     const auto lesson =
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
-    support::carry_out(store, RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
+    support::carry_out(store, RestoreLeftover{static_cast<std::size_t>(lesson - left.begin())});
     ASSERT_TRUE(store.lesson()) << store.message().text;
     EXPECT_EQ(store.pending().whole->experiment.heads_off.size(), 1u);
   }
@@ -203,11 +203,11 @@ TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
   progress["004"].step = n_steps - 1;
   const bool was_causal = model_at_start(core::lessons::find_lesson("004")->steps.back()).mask.causal;
   std::vector<Command> commands{StartLesson{"004"}};
-  commands.insert(commands.end(), n_steps - 1, GoInLesson{1});
+  commands.insert(commands.end(), n_steps - 1, StepLesson{1});
   commands.emplace_back(ApplyEdit{core::editing::SetCausal{!was_causal}});
   leave(state, commands);
   Store store;
-  store.recall({{}, progress, state.path()});
+  store.apply_settings({{}, progress, state.path()});
   restore(store);
   ASSERT_TRUE(store.lesson()) << store.message().text;
   EXPECT_EQ(store.lesson()->step, n_steps - 1);
@@ -243,10 +243,10 @@ TEST(Recovery, KnowsWhereWorkWasSavedThatWasEditedMeanwhile) {
     recorder.follow({work, view});
     jobs.finish();
   }
-  const auto left = Journal::left_in(state.path());
+  const auto left = Journal::leftovers_in(state.path());
   ASSERT_EQ(left.size(), 1u);
-  EXPECT_EQ(left.front()->head().path, "/new.json");
-  EXPECT_EQ(left.front()->head().stamp, "2");
+  EXPECT_EQ(left.front()->header().path, "/new.json");
+  EXPECT_EQ(left.front()->header().stamp, "2");
 }
 
 TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
@@ -257,7 +257,7 @@ TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
   ::close(ends[1]);
   Store store;
   const std::filesystem::path pipe = "/dev/fd/" + std::to_string(ends[0]);
-  core::system::read_pipe_whole(pipe);
+  core::system::buffer_pipe_to_file(pipe);
   store.open(pipe);
   ::close(ends[0]);
   EXPECT_FALSE(store.document().path);
@@ -328,7 +328,7 @@ TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpensAfterWhatIsAskedAbout
     EXPECT_EQ(store.document().title, "s.json");
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
     EXPECT_EQ(store.view().forms.left.size(), 1u);
-    store.dispatch(KeepLeft{});
+    store.dispatch(KeepLeftovers{});
   }
   Store store;
   record(store, state);
@@ -381,7 +381,7 @@ TEST(Recovery, SavesWhereTheFileLayWhateverFolderTheNextWindowIsStartedIn) {
     record(store, state);
     store.open("s.json");
     store.dispatch(edited(3));
-    store.dispatch(EndNow{});
+    store.dispatch(QuitNow{});
   }
   const In in(elsewhere.path());
   Store store;
@@ -408,7 +408,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
     support::carry_out(store, SaveFileAs{folder / "lesson2.json"});
     for (const double value : {3.0, 4.0, 5.0, 6.0}) edit(store, value);
     store.dispatch(Undo{});
-    store.dispatch(EndNow{});
+    store.dispatch(QuitNow{});
   }
   {
     Store store;
@@ -417,7 +417,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
     restore(store);
     EXPECT_THAT(store.message().text, StartsWith("Recovered: lesson2.json, 3 edits, at "));
     edit(store, 7);
-    store.dispatch(EndNow{});
+    store.dispatch(QuitNow{});
   }
   Store store;
   record(store, state);
@@ -425,10 +425,10 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
 }
 
 TEST(Recovery, NamesTheDayOfWhatIsOlder) {
-  JournalHead head{"a.json", {}, "", "2026-11-21 23:58", "2026-11-22 10:32"};
-  head.n_edits = 14;
-  EXPECT_EQ(left_words(head, "2026-11-22 10:33"), "a.json, 14 edits, from 2026-11-21 23:58 to 10:32");
-  EXPECT_EQ(left_words(head, "2026-11-23 10:33"),
+  JournalHeader header{"a.json", {}, "", "2026-11-21 23:58", "2026-11-22 10:32"};
+  header.n_edits = 14;
+  EXPECT_EQ(journal_summary(header, "2026-11-22 10:33"), "a.json, 14 edits, from 2026-11-21 23:58 to 10:32");
+  EXPECT_EQ(journal_summary(header, "2026-11-23 10:33"),
             "a.json, 14 edits, from 2026-11-21 23:58 to 2026-11-22 10:32");
 }
 
@@ -439,10 +439,10 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
       return name == "004" ? !store.model().mask.causal
                            : store.pending().whole->experiment.heads_off.size() == 1;
     };
-    leave(state, {edited(3), StartLesson{name}, GoInLesson{1},
-                  name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : SwitchHead{1, 2}});
+    leave(state, {edited(3), StartLesson{name}, StepLesson{1},
+                  name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : ToggleHead{1, 2}});
     Store store;
-    store.recall({{}, {}, state.path(), models});
+    store.apply_settings({{}, {}, state.path(), models});
     ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
     EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
     restore(store);
@@ -460,7 +460,7 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
 
 TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
   const TemporaryDirectory state;
-  leave(state, {StartLesson{"004"}, GoInLesson{1}, ApplyEdit{core::editing::SetCausal{false}}});
+  leave(state, {StartLesson{"004"}, StepLesson{1}, ApplyEdit{core::editing::SetCausal{false}}});
   Store store;
   record(store, state);
   restore(store);
@@ -488,7 +488,7 @@ TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   {
     Store store;
     record(store, state);
-    store.dispatch(KeepLeft{});
+    store.dispatch(KeepLeftovers{});
     EXPECT_EQ(store.view().forms.dialog, Dialog::none);
     store.dispatch(Quit{});
   }
@@ -496,14 +496,14 @@ TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
     Store store;
     record(store, state);
     ASSERT_EQ(store.view().forms.left.size(), 1u);
-    store.dispatch(DropLeft{0});
+    store.dispatch(DiscardLeftover{0});
     ASSERT_EQ(store.view().forms.dialog, Dialog::question) << "it is nowhere else";
     EXPECT_THAT(store.view().forms.question, HasSubstr(", 1 edit, at "));
     store.dispatch(CancelQuestion{});
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
     EXPECT_EQ(state.names().size(), 3u) << "two journals' locks, and what is left";
-    store.dispatch(DropLeft{0});
-    store.dispatch(GoOn{});
+    store.dispatch(DiscardLeftover{0});
+    store.dispatch(ConfirmQuestion{});
     EXPECT_EQ(store.view().forms.dialog, Dialog::none);
     store.dispatch(Quit{});
   }
@@ -532,7 +532,7 @@ TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
 
 TEST(Recovery, SaysWhereItCannotRecordForWantOfLocks) {
   const TemporaryDirectory state;
-  why_no_locks = ENOLCK;
+  flock_error = ENOLCK;
   {
     Store store;
     record(store, state);
@@ -540,7 +540,7 @@ TEST(Recovery, SaysWhereItCannotRecordForWantOfLocks) {
               not_recorded_words + state.path().string() + ": cannot be written: No locks available");
     edit_and_record(store, 2);
   }
-  why_no_locks = 0;
+  flock_error = 0;
   EXPECT_THAT(state.names(), IsEmpty());
 }
 
@@ -549,7 +549,7 @@ TEST(Recovery, SaysThatItCannotRecordAtTheStartAndAtTheFirstEditOfAFileUntilItCa
   put_bytes(folder / "a file", "");
   Store store;
   support::carry_out(store, SaveFileAs{folder / "s.json"});
-  store.recall({{}, {}, folder / "a file/state"});
+  store.apply_settings({{}, {}, folder / "a file/state"});
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, StartsWith(not_recorded_words));
   EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
@@ -567,7 +567,7 @@ TEST(Recovery, RecordsOnceAFolderCanBeWrittenThatCouldNotAtTheStart) {
   const TemporaryDirectory folder;
   put_bytes(folder / "a file", "");
   Store store;
-  store.recall({{}, {}, folder / "a file/state"});
+  store.apply_settings({{}, {}, folder / "a file/state"});
   std::filesystem::remove(folder / "a file");
   edit_and_record(store, 1);
   EXPECT_EQ(folder.names().size(), 4u) << "two folders, a journal and its lock";
@@ -581,7 +581,7 @@ TEST(Recovery, SaysOnceThatTheDiskIsFullAndRecordsAgainWhenThereIsRoom) {
     if (is_whole) store.open(models.front());
     {
       const FullDisk full;
-      store.dispatch(is_whole ? Command(SwitchHead{2, 3}) : edited(1));
+      store.dispatch(is_whole ? Command(ToggleHead{2, 3}) : edited(1));
       store.update();
       store.jobs().finish();
       EXPECT_TRUE(store.message().is_error);
@@ -597,7 +597,7 @@ TEST(Recovery, SaysOnceThatTheDiskIsFullAndRecordsAgainWhenThereIsRoom) {
     if (is_whole)
       wait_for(store, [&] { return !journal_in(state).empty(); });  // without another edit
     else
-      store.dispatch(EndNow{});
+      store.dispatch(QuitNow{});
     EXPECT_EQ(state.names().size(), 2u);
   }
 }
@@ -608,21 +608,21 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
   for (const bool is_asked_to_end : {false, true}) {
     {
       Store store;
-      store.recall({{}, {}, state});
+      store.apply_settings({{}, {}, state});
       edit_and_record(store, 1);
       std::filesystem::remove_all(state);
       store.dispatch(edited(2));
       if (is_asked_to_end) {
-        store.dispatch(EndNow{});
+        store.dispatch(QuitNow{});
       } else {
         store.update();
         store.jobs().finish();
       }
       EXPECT_FALSE(store.message().is_error) << store.message().text;
-      EXPECT_TRUE(Journal::left_in(state).empty()) << "this window holds it";
+      EXPECT_TRUE(Journal::leftovers_in(state).empty()) << "this window holds it";
     }
     Store next;
-    next.recall({{}, {}, state});
+    next.apply_settings({{}, {}, state});
     ASSERT_EQ(next.view().forms.left.size(), 1u);
     restore(next);
     EXPECT_EQ(edited_number(next), 2);
@@ -642,9 +642,9 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
     store.dispatch(
         ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
     store.dispatch(EndGesture{});
-    store.dispatch(SwitchHead{2, 3});
+    store.dispatch(ToggleHead{2, 3});
     experiment = store.pending().whole->experiment;
-    store.dispatch(EndNow{});
+    store.dispatch(QuitNow{});
   }
   std::filesystem::rename(folder / "tiny", folder / "elsewhere");
   Store store;
@@ -674,7 +674,7 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   support::carry_out(store, CancelQuestion{});
   EXPECT_EQ(bytes_of(path), "somebody else's");
   store.dispatch(SaveFile{});
-  support::carry_out(store, GoOn{});
+  support::carry_out(store, ConfirmQuestion{});
   const std::string own = bytes_of(path);
   EXPECT_THAT(own, StartsWith("{\n  \"attnscope\": 1"));
   const auto time = std::filesystem::last_write_time(path);
@@ -683,7 +683,7 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   store.dispatch(edited(1.5));
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::question);
-  support::carry_out(store, GoOn{});
+  support::carry_out(store, ConfirmQuestion{});
   store.dispatch(edited(2));
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // its own writing is no foreign change
@@ -699,7 +699,7 @@ TEST(Opening, AsksBeforeFilesElsewhereAreRead) {
   ASSERT_EQ(store.view().forms.dialog, Dialog::question);
   EXPECT_THAT(store.view().forms.question, HasSubstr("\"../x.csv\" does not lie beside the session"));
   EXPECT_NE(store.document().title, "s.json");
-  support::carry_out(store, GoOn{});
+  support::carry_out(store, ConfirmQuestion{});
   EXPECT_EQ(store.document().title, "s.json");
 }
 

@@ -194,8 +194,8 @@ TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
   for (int k = 0; k < 13; ++k) {
     support::carry_out(store, SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
   }
-  platform::write_memory(directory.path() / "config", {{}, store.kept().recent});
-  EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.kept().recent);
+  platform::write_user_state(directory.path() / "config", {{}, store.kept().recent});
+  EXPECT_EQ(platform::read_user_state(directory.path() / "config").recent, store.kept().recent);
   EXPECT_EQ(store.kept().recent.front().filename(), "12.json");
 }
 
@@ -255,7 +255,7 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_EQ(store.model(), before);
   store.dispatch(ApplyEdit{core::editing::SetTokenCount{many_tokens}});
-  store.dispatch(TakeMemory{});
+  store.dispatch(AllowMemory{});
   EXPECT_EQ(store.model().n_tokens(), many_tokens);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   store.dispatch(ApplyEdit{SetCausal{false}});  // no more memory than was granted
@@ -275,20 +275,20 @@ TEST(Store, RefusesAModelThatTheMachineHasNoMemoryFor) {
 TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   const support::TemporaryDirectory directory;
   Store store;
-  const auto bytes = [&](ExportForm form, const char* name) {
+  const auto bytes = [&](ExportFormat form, const char* name) {
     support::carry_out(
         store,
-        ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path(), "lesson 2.json"});
+        ExportAs{form, ExportScope::stage, {Stage::weights, 1, 0, 0}, directory.path(), "lesson 2.json"});
     EXPECT_FALSE(store.message().is_error) << store.message().text;
     return support::bytes_of(directory.path() / name);
   };
-  EXPECT_TRUE(bytes(ExportForm::npz, "lesson-2.weights.npz").starts_with("PK"));
-  EXPECT_NE(bytes(ExportForm::svg, "lesson-2.weights.svg").find("head 1"), std::string::npos);
-  EXPECT_TRUE(bytes(ExportForm::png, "lesson-2.weights.png").starts_with("\x89PNG"));
-  EXPECT_NE(bytes(ExportForm::program, "lesson-2.py").find("torch.manual_seed(123)"), std::string::npos);
-  EXPECT_EQ(core::formats::parse_session(bytes(ExportForm::session, "lesson-2.json"), "s").model,
+  EXPECT_TRUE(bytes(ExportFormat::npz, "lesson-2.weights.npz").starts_with("PK"));
+  EXPECT_NE(bytes(ExportFormat::svg, "lesson-2.weights.svg").find("head 1"), std::string::npos);
+  EXPECT_TRUE(bytes(ExportFormat::png, "lesson-2.weights.png").starts_with("\x89PNG"));
+  EXPECT_NE(bytes(ExportFormat::program, "lesson-2.py").find("torch.manual_seed(123)"), std::string::npos);
+  EXPECT_EQ(core::formats::parse_session(bytes(ExportFormat::session, "lesson-2.json"), "s").model,
             store.model());
-  EXPECT_TRUE(bytes(ExportForm::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
+  EXPECT_TRUE(bytes(ExportFormat::npy, "weights.head1.npy").starts_with("\x93NUMPY"));
   EXPECT_EQ(directory.names().size(), 7u);  // two heads as npy
 }
 
@@ -296,11 +296,12 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   const support::TemporaryDirectory directory;
   std::ofstream(directory.path() / "file") << "mine";
   Store store;
-  for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
-    support::carry_out(
-        store,
-        ExportAs{
-            form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
+  for (const ExportFormat form :
+       {ExportFormat::csv, ExportFormat::npz, ExportFormat::svg, ExportFormat::program}) {
+    support::carry_out(store, ExportAs{form,
+                                       ExportScope::everything,
+                                       {Stage::weights, 0, 0, 0},
+                                       directory.path() / "file" / "inside.x"});
     EXPECT_TRUE(store.message().is_error);
     EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
   }

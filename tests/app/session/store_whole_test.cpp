@@ -81,7 +81,7 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
   EXPECT_FALSE(is_known(0) || is_known(2));
   settle();
   EXPECT_TRUE(is_known(0) && is_known(2));
-  store.dispatch(SwitchHead{0, 3});
+  store.dispatch(ToggleHead{0, 3});
   while (store.pending().reading->readings()->now->experiment.heads_off.empty()) store.update();
   EXPECT_TRUE(is_known(1));
   EXPECT_FALSE(is_known(0) || is_known(2));
@@ -93,7 +93,7 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
 
 TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
   attach();
-  ask(SwitchHead{2, 3});
+  ask(ToggleHead{2, 3});
   server.take_operations();
   const auto before = store.pending().reading->readings()->before;
   ASSERT_TRUE(store.pending().reading->random_roles());
@@ -114,7 +114,7 @@ TEST_F(AttachedStore, ShowsALayerThatCannotBeRebuiltAndRefusesItsEdits) {
   store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
   EXPECT_EQ(store.message().text, "Layer 1 cannot be edited: its values are normalized.");
   EXPECT_FALSE(store.document().modified);
-  ask(SwitchHead{1, 2});
+  ask(ToggleHead{1, 2});
   EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{2});
   EXPECT_NE(probability(), 0.92852);
 }
@@ -138,24 +138,24 @@ TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
 }
 
 TEST_F(WholeModelStore, AHeadOfAnyLayerIsSwitchedOffAsOneStepOfUndo) {
-  ask(SwitchHead{2, 3});
+  ask(ToggleHead{2, 3});
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
   EXPECT_NEAR(next().chosen.before, 0.92852, 1e-4);
   EXPECT_TRUE(store.document().modified);
   EXPECT_EQ(store.document().steps.undo_words, "head 2.3 off");
-  ask(SwitchHead{2, 0});
+  ask(ToggleHead{2, 0});
   ask(Undo{});
   ask(Undo{});
   EXPECT_FALSE(store.document().modified);
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
   ask(Redo{});
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
-  ask(DropEdits{});
+  ask(DiscardEdits{});
   EXPECT_FALSE(store.document().modified);
 }
 
 TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
-  ask(LookAtLayer{2});
+  ask(ShowLayer{2});
   EXPECT_EQ(whole()->layer, 2u);
   const auto before = store.model();
   // Zeros in the rows of W_o for head 3: the same as the head ablated.
@@ -163,7 +163,7 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
       {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
   ASSERT_EQ(whole()->experiment.layers.size(), 1u);
-  ask(LookAtLayer{3});
+  ask(ShowLayer{3});
   EXPECT_EQ(whole()->layer, 3u);
   EXPECT_NE(store.model(), before);
   ask(Undo{});
@@ -174,7 +174,7 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
 /// Both models read the same text, with different tokens.
 TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;
-  store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
+  store.apply_settings({.recent = {}, .progress = {}, .models = {tiny_gpt}});
   store.open(FIXTURES "/transformer/gpt2", text);
   support::settle(store);
   ASSERT_TRUE(store.pending().whole);
@@ -228,25 +228,25 @@ TEST_F(WholeModelStore, UndoHoldsTheProjectionsOfALayerOnce) {
            one.output->weight.shares_with(other.output->weight);
   };
   const core::attention::Model first = store.model();
-  for (int k = 0; k < 3; ++k) ask(WriteToken{});
+  for (int k = 0; k < 3; ++k) ask(StepGeneration{});
   EXPECT_EQ(store.model().n_tokens(), 17u);
   EXPECT_TRUE(shares(first));
-  ask(LookAtLayer{2});
+  ask(ShowLayer{2});
   EXPECT_FALSE(shares(first));
   const core::attention::Model later = store.model();
-  ask(SwitchHead{1, 1});
+  ask(ToggleHead{1, 1});
   EXPECT_NE(store.model(), later) << "other numbers enter the layer";
   EXPECT_TRUE(shares(later));
-  ask(LookAtLayer{0});
+  ask(ShowLayer{0});
   EXPECT_TRUE(shares(first)) << "undo holds it";
 }
 
 TEST_F(WholeModelStore, WritesOneTokenMoreAndTakesItBack) {
-  ask(WriteToken{});
+  ask(StepGeneration{});
   EXPECT_EQ(read_text(), text + "ig");
   EXPECT_EQ(store.model().n_tokens(), 15u);
-  ask(WriteToken{true});
-  ask(WriteToken{true});
+  ask(StepGeneration{true});
+  ask(StepGeneration{true});
   EXPECT_EQ(read_text(), "egg jam fig and egg jam");
   EXPECT_EQ(store.model().n_tokens(), 13u);
 }
@@ -256,15 +256,15 @@ TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
   ask(ApplyEdit{core::editing::RenameToken{0, 0, "x"}});
   EXPECT_TRUE(store.message().is_error);
   EXPECT_EQ(store.model(), before);
-  ask(LookAtLayer{4});
+  ask(ShowLayer{4});
   EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 4");
 }
 
 TEST_F(WholeModelStore, AHeadThatOnlyAnEditedLayerHasGoesWithTheEdit) {
   ask(ApplyEdit{core::editing::SetHeadCount{8}});
-  ask(SwitchHead{0, 6});
+  ask(ToggleHead{0, 6});
   EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
-  ask(DropEdits{0});
+  ask(DiscardEdits{0});
   EXPECT_EQ(store.model().n_heads, 4u);
   EXPECT_FALSE(whole()->experiment.is_edited());
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
@@ -282,10 +282,10 @@ TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
 
 TEST_F(WholeModelStore, ALayerIsComparedWithWhatItWasBeforeAllEdits) {
   const auto before = [&] {
-    ask(LookAtLayer{3});
+    ask(ShowLayer{3});
     return store.model();
   }();
-  ask(SwitchHead{1, 1});
+  ask(ToggleHead{1, 1});
   EXPECT_NE(store.model(), before) << "other numbers enter the layer";
   ask(CompareEdits{});
   EXPECT_EQ(store.view().look.tab, Tab::compare);
@@ -297,14 +297,14 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   const support::TemporaryDirectory directory;
   std::filesystem::copy(tiny_gpt, directory / "tiny");
   store.open((directory / "tiny").string(), text), settle();
-  ask(LookAtLayer{2});
+  ask(ShowLayer{2});
   ask(ApplyEdit{core::editing::SetBlock{
       {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
   ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
   ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 13, 5, 2.5}});
   ask(ApplyEdit{core::editing::SwitchMaskCell{13, 2}});
-  ask(SwitchHead{1, 0});
-  ask(WriteToken{});
+  ask(ToggleHead{1, 0});
+  ask(StepGeneration{});
   const auto experiment = whole()->experiment;
   const double probability = next().chosen.now;
   const auto file = directory.path() / "work.json";
@@ -337,18 +337,18 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
             std::string::npos);
   std::filesystem::copy(tiny_gpt, directory / "other");
   Store asks;
-  std::string elsewhere = support::bytes_of(file);
-  elsewhere.replace(elsewhere.find("\"tiny\""), 6, "\"/nowhere\"");
-  support::put_bytes(file, elsewhere);
+  std::string untrusted_paths = support::bytes_of(file);
+  untrusted_paths.replace(untrusted_paths.find("\"tiny\""), 6, "\"/nowhere\"");
+  support::put_bytes(file, untrusted_paths);
   support::carry_out(asks, OpenFile{file});
   EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
 
   const auto secret = directory / "secret";
   std::filesystem::create_directory(secret);
   support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
-  elsewhere.replace(elsewhere.find("/nowhere"), 8, secret.string());
-  support::put_bytes(file, elsewhere);
-  support::carry_out(asks, OpenFile{.path = file, .elsewhere = core::UntrustedPaths::allowed});
+  untrusted_paths.replace(untrusted_paths.find("/nowhere"), 8, secret.string());
+  support::put_bytes(file, untrusted_paths);
+  support::carry_out(asks, OpenFile{.path = file, .untrusted_paths = core::UntrustedPaths::allowed});
   EXPECT_EQ(
       asks.message().text,
       file.string() + ": whole_model.model: the model \"" + secret.string() +

@@ -30,14 +30,14 @@ std::vector<Command> some_verbs() {
       ApplyEdit{editing::SetBlock{{MatrixName::embeddings, 0}, 0, 1, block}},
       ApplyEdit{editing::RenameToken{0, 1, "a \"quoted\\ name\nwith é"}},
       ApplyEdit{editing::SetScale{{core::attention::ScaleRule::factor, 0.3}}},
-      ApplyEdit{editing::SetMaskWindow{{{2}, {}}}},
-      ApplyEdit{editing::SetDocuments{{0, 0, 1, 1, 1, 1}}},
-      ApplyEdit{editing::SetScoreCap{30.5}},
+      ApplyEdit{editing::SetSlidingWindow{{{2}, {}}}},
+      ApplyEdit{editing::SetDocumentIds{{0, 0, 1, 1, 1, 1}}},
+      ApplyEdit{editing::SetSoftcap{30.5}},
       ApplyEdit{editing::SwitchMaskCell{4, 1, false}},
-      ApplyEdit{editing::TypeOver{{Stage::scores, 0, 0, 3, 1}, -2.5}},
-      ApplyEdit{editing::TypeOver{{Stage::scores, 0, 0, 3, 1}, {}}},
+      ApplyEdit{editing::OverrideValue{{Stage::scores, 0, 0, 3, 1}, -2.5}},
+      ApplyEdit{editing::OverrideValue{{Stage::scores, 0, 0, 3, 1}, {}}},
       EndGesture{},
-      ApplyEdit{editing::GiveStage{{Stage::weights, {arma::mat(6, 6, arma::fill::eye)}}}},
+      ApplyEdit{editing::OverrideStage{{Stage::weights, {arma::mat(6, 6, arma::fill::eye)}}}},
       ApplyEdit{editing::ReplaceModel{model, "the first again"}},
       Undo{},
       Undo{},
@@ -45,35 +45,35 @@ std::vector<Command> some_verbs() {
       PinCell{{Stage::scores, 0, 3, 1}},
       FollowCell{{Stage::queries, 0, 3, 1}},
       Zoom{{6, 6}, 2, 3, 0.5},
-      MovePart{{6, 6}, 0.25, -0.5},
+      Pan{{6, 6}, 0.25, -0.5},
       FoldStage{Stage::values},
       PinQuery{4},
-      EditAt{MatrixName::embeddings, 2, 1},
+      MoveEditCursor{MatrixName::embeddings, 2, 1},
       set<&Look::tab>(Tab::heads),
-      set<&Look::heads_order>(core::attention::HeadFigure{}),
+      set<&Look::heads_order>(core::attention::HeadMetric{}),
       set<&TokensLook::silent_heads>({0}),
       set<&TokensLook::hide_below>(0.125),
       set<&ColorChoice::typed_values>({-3, 4.5, 0}),
       set<&ColorChoice::locked>({{{{Stage::scores, 0}, {-1, 1, 0}}}}),
       set<&Settings::scale>(1.5f),
-      set<&Forms::typed>(Typed{"edit/name", "half \"typed", true, false}),
+      set<&Forms::typed>(TypedField{"edit/name", "half \"typed", true, false}),
       set<&DrawForm::draw>({.seed = 7, .before = {{.first = 0.5, .shape = {2, 3}}}, .bias = true}),
       set<&ImportForm::choices>(choices),
       set<&LayersLook::token>(12),
-      KeepReference{},
+      AddReference{},
       RenameReference{"before"},
       LoadPreset{"journey_causal"},
       CancelQuestion{},
       OpenFile{.path = "a/no such file.json"},
       ShowMessage{"", true},
-      ExportAs{.form = ExportForm::png, .matrix = {Stage::values, 0, 1, 2}, .path = "f.png"},
+      ExportAs{.form = ExportFormat::png, .matrix = {Stage::values, 0, 1, 2}, .path = "f.png"},
   };
 }
 
 TEST(Verbs, AreReadAsTheyWereWritten) {
   for (const Command& verb : some_verbs()) {
     const std::string line = to_text(verb);
-    const Command read = command_of(line);
+    const Command read = parse_command(line);
     EXPECT_EQ(to_text(read), line);
     EXPECT_EQ(line.find('\n'), line.npos) << line;
   }
@@ -86,7 +86,7 @@ TEST(Verbs, ThatAreDamagedAreRefused) {
        {"", "Fly", "PinCell", "PinCell 1 2 x 3", "SetField Look::head", "SetField Look::nose 1",
         "CopyText \"no end", "GoBack 1", "ApplyEdit SetBlock 0 0 0 0 999999999 999999999",
         "ImportTensors \"\" 0 0 \"\" 123456789012"})
-    EXPECT_THROW(command_of(line), core::Error) << line;
+    EXPECT_THROW(parse_command(line), core::Error) << line;
 }
 
 TEST(Verbs, OfARunDoTheSameAgain) {

@@ -27,14 +27,14 @@ using core::attention::Stage;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-app::Situation situation_of(const app::Store& store, const app::DocumentState& document) {
+app::ActionContext situation_of(const app::Store& store, const app::DocumentState& document) {
   const app::View& view = store.view();
   return {{store.model(), store.live().trace(), store.live().version(), view.look, view.selection},
           store.pending(),
           view.settings,
           view.forms,
           document,
-          [] { return std::map<std::pair<Stage, std::size_t>, app::Ends>(); }};
+          [] { return std::map<std::pair<Stage, std::size_t>, app::ColorLimits>(); }};
 }
 
 void look(gui::Program& program, std::function<void(app::View&)> change) {
@@ -43,7 +43,7 @@ void look(gui::Program& program, std::function<void(app::View&)> change) {
 }
 
 /// Sets equal input and projection widths, every bias, dropout, a sliding window, two documents and padding.
-void give_everything_that_can_go_wrong(gui::Program& program) {
+void add_biases_and_mask_rules(gui::Program& program) {
   using namespace core::editing;
   program.edit(SetInputWidth{4});
   for (const auto& [part, name] :
@@ -53,22 +53,22 @@ void give_everything_that_can_go_wrong(gui::Program& program) {
     program.edit(SetCell{{name, 0}, 0, 1, 0.3});
   }
   program.edit(SetDropoutRate{0.5});
-  program.edit(SetMaskWindow{{2, {}}});
-  program.edit(SetDocuments{{0, 0, 0, 0, 1, 1}});
-  program.edit(SetHiddenKeys{{{2}}});
+  program.edit(SetSlidingWindow{{2, {}}});
+  program.edit(SetDocumentIds{{0, 0, 0, 0, 1, 1}});
+  program.edit(SetPaddingMask{{{2}}});
 }
 
 /// Overrides keys and values with two more keys than queries, aligned to the last or the first keys.
 template <core::attention::MaskAlignment align>
-void give_more_keys(gui::Program& program) {
+void override_more_keys(gui::Program& program) {
   using namespace core::editing;
   const auto& model = program.store.model();
   core::attention::GivenStage keys{Stage::keys, {}};
   for (std::size_t h = 0; h < model.n_heads; ++h)
     keys.matrices.emplace_back(arma::mat(model.n_tokens() + 2, model.d_head(), arma::fill::ones));
   core::attention::GivenStage values{Stage::values, keys.matrices};
-  program.edit(GiveStage{keys});
-  program.edit(GiveStage{values});
+  program.edit(OverrideStage{keys});
+  program.edit(OverrideStage{values});
   program.edit(SetMaskAlignment{align});
 }
 
@@ -76,7 +76,7 @@ void give_more_keys(gui::Program& program) {
 using Start = void (*)(gui::Program&);
 const Start starts[]{
     [](gui::Program& p) {
-      p.store.recall({{"/nowhere/attention.json"}, {}});
+      p.store.apply_settings({{"/nowhere/attention.json"}, {}});
       p.edit(core::editing::SetCausal{false});
       p.edit(core::editing::SetTraining{false});
       p.store.dispatch(app::Undo{});
@@ -108,7 +108,7 @@ const Start starts[]{
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
     [](gui::Program& p) {
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
-      p.store.dispatch(app::SwitchHead{0, 2});
+      p.store.dispatch(app::ToggleHead{0, 2});
       p.run();
     },
     [](gui::Program& p) {
@@ -118,12 +118,12 @@ const Start starts[]{
     [](gui::Program& p) {
       look(p, [](app::View& view) {
         app::PinCell{{Stage::weights, 0, 2, 1}}.change(view);
-        view.selection.presenting.on = true;
+        view.selection.presentation.on = true;
       });
     },
-    give_everything_that_can_go_wrong,
-    give_more_keys<core::attention::MaskAlignment::last>,
-    give_more_keys<core::attention::MaskAlignment::first>,
+    add_biases_and_mask_rules,
+    override_more_keys<core::attention::MaskAlignment::last>,
+    override_more_keys<core::attention::MaskAlignment::first>,
     [](gui::Program& program) {
       program.store.dispatch(app::LoadPreset{"000-causal"});
       look(program, [](app::View& v) { v.look.positions.decoded = 1; });
@@ -155,10 +155,10 @@ Outcome outcome(gui::Program& program) {
   rest << " zoomed";
   for (const auto& [shape, part] : v.look.zoomed) rest << " " << part.left << " " << part.right;
   rest << " trail " << v.selection.trail.size() << " maps " << int(colors.sequential) << " "
-       << int(colors.diverging) << (colors.locked ? " locked" : "") << " copy " << int(v.settings.copy.extent)
+       << int(colors.diverging) << (colors.locked ? " locked" : "") << " copy " << int(v.settings.copy.scope)
        << " " << v.settings.copy.form << " " << v.settings.copy_decimals << " typed "
        << (v.forms.typed ? v.forms.typed->field : "") << (v.selection.cursor ? " cursor" : "") << " given "
-       << int(v.forms.given_stage) << " tab " << int(v.look.tab) << " lesson ";
+       << int(v.forms.overridden_stage) << " tab " << int(v.look.tab) << " lesson ";
   if (v.selection.lesson) rest << v.selection.lesson->name << " " << v.selection.lesson->step;
   rest << " kept " << store.references().size() << (store.wants_to_quit() ? " quits" : "") << " of "
        << document.preset << " " << document.title << " says " << store.message().text << " copied "
@@ -182,7 +182,7 @@ void by_menu(gui::Program& program, const Action& action) {
 
 void by_palette(gui::Program& program, const Action& action) {
   program.play(support::press({Key::p, true, true}));
-  program.type(app::found_actions({&action, 1}, "")[0].name);
+  program.type(app::search_actions({&action, 1}, "")[0].name);
   program.click("palette/" + action.id);
 }
 
@@ -192,13 +192,14 @@ std::map<std::string, Start> starts_of(const std::string& menu) {
   for (const Start start : starts) {
     const auto program = begin(start);
     const app::DocumentState document = program->store.document();
-    const app::Situation situation = situation_of(program->store, document);
-    for (const auto& subject : app::subjects())
-      for (const Action& action : subject.menu == menu ? subject.actions(situation) : std::vector<Action>()) {
+    const app::ActionContext context = situation_of(program->store, document);
+    for (const auto& top_level_menu : app::top_level_menus())
+      for (const Action& action :
+           top_level_menu.menu == menu ? top_level_menu.actions(context) : std::vector<Action>()) {
         if (!action.command) continue;
         anywhere.insert({action.id, nullptr});
-        if (!why_not(action, situation).empty()) continue;
-        if (!action.keys.empty() && action.here(situation.pending)) by_key.insert({action.id, start});
+        if (!disabled_reason(action, context).empty()) continue;
+        if (!action.keys.empty() && action.keys_apply(context.pending)) by_key.insert({action.id, start});
         if (!anywhere[action.id]) anywhere[action.id] = start;
       }
   }
@@ -232,7 +233,7 @@ TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
     for (const KeyPress& key : action.keys) {
       program = begin(start);
       program->play(support::press(key));
-      expect_same(outcome(*program), wanted, "by " + app::written(key));
+      expect_same(outcome(*program), wanted, "by " + app::key_text(key));
       program.reset();
     }
   }
@@ -255,8 +256,8 @@ TEST_F(Actions, HaveEachANameOfItsOwn) {
 
 TEST_F(Actions, UseTheTermsOfTheField) {
   for (const Action& action : all())
-    for (const std::string& text : {action.title, action.about, action.sheet})
-      EXPECT_EQ(support::own_word(text), "") << action.id << ": " << text;
+    for (const std::string& text : {action.title, action.about, action.sheet_text})
+      EXPECT_EQ(support::nonstandard_phrase(text), "") << action.id << ": " << text;
 }
 
 TEST_F(Actions, ShareNoKeyInTheSamePlace) {
@@ -272,9 +273,9 @@ TEST_F(Actions, ShareNoKeyInTheSamePlace) {
         const app::Pending newest{program.store.model(), view.look, view.selection};
         std::map<std::string, std::string> seen;
         for (const Action& action : rows)
-          for (const KeyPress& key : action.here(newest) ? action.keys : std::vector<KeyPress>()) {
-            const auto [other, is_new] = seen.insert({app::written(key), action.id});
-            EXPECT_TRUE(is_new) << app::written(key) << " is " << other->second << " and " << action.id;
+          for (const KeyPress& key : action.keys_apply(newest) ? action.keys : std::vector<KeyPress>()) {
+            const auto [other, is_new] = seen.insert({app::key_text(key), action.id});
+            EXPECT_TRUE(is_new) << app::key_text(key) << " is " << other->second << " and " << action.id;
           }
       }
 }
@@ -282,23 +283,24 @@ TEST_F(Actions, ShareNoKeyInTheSamePlace) {
 TEST_F(Actions, CanBeFoundBesideTheMenus) {
   program.click("menu/File");
   EXPECT_TRUE(program.has("menu/file/choose")) << "what cannot be done is greyed, not hidden";
-  EXPECT_EQ(why_not(*app::find_action(all(), "file/choose"), situation_of(program.store, document)),
+  EXPECT_EQ(disabled_reason(*app::find_action(all(), "file/choose"), situation_of(program.store, document)),
             "the model was not made of a file of tensors");
 }
 
 TEST_F(Actions, FillTheKeySheet) {
-  std::map<std::string, std::string> sheet;
-  for (const auto& line : app::key_sheet(all())) sheet[line.words] = line.keys;
-  EXPECT_EQ(sheet["Save"], "Ctrl+S");
-  EXPECT_EQ(sheet["Redo"], "Ctrl+Y, Ctrl+Shift+Z");
-  EXPECT_EQ(sheet["Select head 0 … 8"], "1 … 9");
-  EXPECT_EQ(sheet["This list of keys"], "F1, ?");
-  EXPECT_GT(sheet.size(), 40u);
+  std::map<std::string, std::string> sheet_text;
+  for (const auto& line : app::key_sheet(all())) sheet_text[line.words] = line.keys;
+  EXPECT_EQ(sheet_text["Save"], "Ctrl+S");
+  EXPECT_EQ(sheet_text["Redo"], "Ctrl+Y, Ctrl+Shift+Z");
+  EXPECT_EQ(sheet_text["Select head 0 … 8"], "1 … 9");
+  EXPECT_EQ(sheet_text["This list of keys"], "F1, ?");
+  EXPECT_GT(sheet_text.size(), 40u);
 }
 
 struct Match {
   const char *query, *text;
-  std::optional<std::vector<std::size_t>> lit;  ///< indices of matching bytes, or nullopt without a match
+  std::optional<std::vector<std::size_t>>
+      highlighted;  ///< indices of matching bytes, or nullopt without a match
 };
 
 TEST(FuzzyMatch, FindsLettersInTheirOrderAndSaysWhichTheyAre) {
@@ -316,9 +318,9 @@ TEST(FuzzyMatch, FindsLettersInTheirOrderAndSaysWhichTheyAre) {
                          {"√d", "1/√d", Lit{2, 3, 4, 5}},
                          {"  ", "Save", Lit{}}}) {
     const auto match = app::fuzzy_match(m.query, m.text);
-    ASSERT_EQ(match.has_value(), m.lit.has_value()) << m.query << " in " << m.text;
+    ASSERT_EQ(match.has_value(), m.highlighted.has_value()) << m.query << " in " << m.text;
     if (match) {
-      EXPECT_TRUE(std::ranges::equal(match->lit, *m.lit)) << m.query << " in " << m.text;
+      EXPECT_TRUE(std::ranges::equal(match->highlighted, *m.highlighted)) << m.query << " in " << m.text;
     }
   }
 }
@@ -341,13 +343,13 @@ std::vector<std::string> found(const std::string& query, const char* menu,
   for (const char* title : titles) {
     Action action;
     action.id = action.title = title, action.menu = menu;
-    action.command = [](const app::Situation&) { return std::vector<app::Command>(); };
+    action.command = [](const app::ActionContext&) { return std::vector<app::Command>(); };
     all.push_back(action);
   }
   all.push_back(all.back());
   all.back().command = {};  // not possible
   std::vector<std::string> names;
-  for (const auto& row : app::found_actions(all, query)) names.push_back(row.name);
+  for (const auto& row : app::search_actions(all, query)) names.push_back(row.name);
   return names;
 }
 
@@ -477,7 +479,7 @@ TEST_F(MenusAndKeys, OpenAndCloseTheSheetThatListsThemAll) {
 }
 
 TEST_F(MenusAndKeys, OpenARecentFile) {
-  ui.store.recall({.recent = {"/somewhere/first.json", "/elsewhere/second.json"}, .progress = {}});
+  ui.store.apply_settings({.recent = {"/somewhere/first.json", "/elsewhere/second.json"}, .progress = {}});
   for (const char* name : {"menu/File", "menu/File/Open recent", "menu/recent/1"}) ui.click(name);
   ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
   EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, "/elsewhere/second.json");

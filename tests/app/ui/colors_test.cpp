@@ -10,22 +10,22 @@
 
 namespace {
 
-using app::Ends;
-using app::RangeRule;
+using app::ColorLimits;
+using app::ColorRangeRule;
 using app::widgets::ColorScale;
 using core::attention::Stage;
 using core::color::ColorMap;
 using gui::Panels;
 
 struct Colors : testing::Test {
-  std::map<std::pair<Stage, std::size_t>, Ends> ends;
+  std::map<std::pair<Stage, std::size_t>, ColorLimits> ends;
   Panels ui{[this](const app::Frame& frame) {
     ends = app::widgets::all_color_ends(frame);
     support::in_window("bar", {0, 0}, {1200, 900}, [&] { app::panels::draw_view_bar(frame); });
   }};
 
   void SetUp() override { ui.run(); }
-  Ends of(Stage stage, std::size_t head) {
+  ColorLimits of(Stage stage, std::size_t head) {
     ui.run();
     return ends.at({stage, head});
   }
@@ -43,29 +43,29 @@ TEST_F(Colors, EndAtTheLargestNumberOfTheirMatrixStageOrOfAll) {
   EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, largest(Stage::queries, 0));
   EXPECT_DOUBLE_EQ(of(Stage::queries, 1).high, largest(Stage::queries, 1));
   EXPECT_NE(of(Stage::queries, 0).high, of(Stage::queries, 1).high);
-  ui.look([&](auto& v) { v.look.colors.range = RangeRule::stage; });
+  ui.look([&](auto& v) { v.look.colors.range = ColorRangeRule::stage; });
   const double most = std::max(largest(Stage::queries, 0), largest(Stage::queries, 1));
   EXPECT_DOUBLE_EQ(of(Stage::queries, 0).high, most);
   EXPECT_DOUBLE_EQ(of(Stage::queries, 1).low, -most);
   EXPECT_NE(of(Stage::values, 0).high, most);
-  ui.look([&](auto& v) { v.look.colors.range = RangeRule::all_heads; });
+  ui.look([&](auto& v) { v.look.colors.range = ColorRangeRule::all_heads; });
   EXPECT_EQ(of(Stage::queries, 0), of(Stage::output, 0));
   EXPECT_GE(of(Stage::queries, 0).high, largest(Stage::embeddings, 0));
-  EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 1})) << "weights keep their ends";
+  EXPECT_EQ(of(Stage::weights, 0), (ColorLimits{0, 1})) << "weights keep their ends";
 }
 
 TEST_F(Colors, TypedEndsHoldForEveryStageOfTheirKind) {
   open();
-  ui.look([&](auto& v) { v.look.colors.range = RangeRule::typed; });
+  ui.look([&](auto& v) { v.look.colors.range = ColorRangeRule::typed; });
   ui.fill_in("colours/values/high", "2.5");
   ui.fill_in("colours/weights/high", "0.25");
-  EXPECT_EQ(of(Stage::scores, 0), (Ends{-1, 2.5}));
-  EXPECT_EQ(of(Stage::weights, 0), (Ends{0, 0.25}));
+  EXPECT_EQ(of(Stage::scores, 0), (ColorLimits{-1, 2.5}));
+  EXPECT_EQ(of(Stage::weights, 0), (ColorLimits{0, 0.25}));
 }
 
 TEST_F(Colors, RefuseTypedEndsThatAreEqualSwappedOrNoNumbersAndStayAsTheyAre) {
   open();
-  ui.look([&](auto& v) { v.look.colors.range = RangeRule::typed; });
+  ui.look([&](auto& v) { v.look.colors.range = ColorRangeRule::typed; });
   const app::ColorChoice before = ui.view().look.colors;
   for (const auto& [field, text, named] : {std::tuple{"high", "-1", "equal"},
                                            {"high", "-3", "swapped"},
@@ -91,7 +91,7 @@ TEST_F(Colors, ThatAreLockedStayWhenTheNumbersGrow) {
 
 TEST_F(Colors, OnALogarithmicMeasureBeginFourDecadesBelowTheTopAtMost) {
   ui.look([&](auto& v) { v.look.colors.logarithmic = true; });
-  const Ends range = of(Stage::weights, 0);
+  const ColorLimits range = of(Stage::weights, 0);
   EXPECT_EQ(range.high, 1);
   EXPECT_GE(range.least, 1e-4);
   EXPECT_LT(range.least, 1);
@@ -123,8 +123,8 @@ TEST(Remembered, IsReadBackAsItWas) {
   view.look.colors.sequential = ColorMap::magma, view.look.colors.diverging = ColorMap::red_blue,
   view.look.colors.logarithmic = true;
   app::View again;
-  recall(remembered(view), again);
-  EXPECT_EQ(remembered(again), remembered(view));
+  apply_settings(saved_settings(view), again);
+  EXPECT_EQ(saved_settings(again), saved_settings(view));
   EXPECT_EQ(again.look.colors, view.look.colors);
   EXPECT_EQ(again.look.folded, view.look.folded);
   EXPECT_EQ(again.look.tab, app::Tab::tokens);
@@ -133,24 +133,24 @@ TEST(Remembered, IsReadBackAsItWas) {
 
 TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
   app::View view;
-  recall({{"scale_percent", "a lot"},
-          {"text_percent", "900"},
-          {"view", "sideways"},
-          {"weights_map", "rainbow"},
-          {"left_width", "-4"}},
-         view);
+  apply_settings({{"scale_percent", "a lot"},
+                  {"text_percent", "900"},
+                  {"view", "sideways"},
+                  {"weights_map", "rainbow"},
+                  {"left_width", "-4"}},
+                 view);
   app::View fresh;
-  fresh.settings.knows_tour = true;  // a user with saved settings knows the tour
-  EXPECT_EQ(remembered(view), remembered(fresh));
+  fresh.settings.has_seen_tour = true;  // a user with saved settings knows the tour
+  EXPECT_EQ(saved_settings(view), saved_settings(fresh));
 }
 
 TEST(ViewText, KeepsRangeMeasureAndTheLargeStage) {
   app::View view;
-  view.look.colors.range = RangeRule::typed;
+  view.look.colors.range = ColorRangeRule::typed;
   view.look.colors.typed_values = {-0.5, 4}, view.look.colors.typed_weights = {0.01, 0.2};
   view.look.colors.logarithmic = true, view.look.gutters = true, view.look.large = Stage::scores;
   app::View again;
-  recall_view(view_text(view), again);
+  restore_view(view_text(view), again);
   EXPECT_EQ(again.look.colors, view.look.colors);
   EXPECT_EQ(again.look.large, Stage::scores);
   EXPECT_TRUE(again.look.gutters);

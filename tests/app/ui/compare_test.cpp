@@ -68,7 +68,7 @@ struct Compare : testing::Test {
         support::click({middle(rect->min.x, rect->max.x, column), middle(rect->min.y, rect->max.y, row)}));
   }
   const core::compare::StageDifference& found(Stage stage) const {
-    for (const auto& s : store.comparing().comparison()->stages)
+    for (const auto& s : store.live_comparison().comparison()->stages)
       if (s.all.stage == stage) return s.all;
     throw std::out_of_range(core::attention::info(stage).name);
   }
@@ -79,9 +79,9 @@ TEST_F(Compare, NamesTheFirstStageAndTheLargestChangeOfEachAsTheEngineComputesTh
   press(Key::k);
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 2.5});
   open();
-  ASSERT_NE(store.comparing().comparison(), nullptr);
-  ASSERT_NE(store.comparing().comparison()->first, nullptr);
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  ASSERT_NE(store.live_comparison().comparison(), nullptr);
+  ASSERT_NE(store.live_comparison().comparison()->first, nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::embeddings);
   EXPECT_TRUE(ui.has("compare/first"));
 
   const Trace a = core::attention::attend(before), b = core::attention::attend(store.model());
@@ -110,8 +110,8 @@ TEST_F(Compare, ShowsWhatToDoAsLongAsThereIsNothingToCompareWith) {
     EXPECT_TRUE(ui.has(std::string("reference/") + name));
   EXPECT_FALSE(ui.has("compare/first"));
   ui.click("reference/keep");
-  ASSERT_NE(store.comparing().comparison(), nullptr);
-  EXPECT_EQ(store.comparing().comparison()->first, nullptr) << "nothing differs yet";
+  ASSERT_NE(store.live_comparison().comparison(), nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->first, nullptr) << "nothing differs yet";
   ui.click("reference/drop");
   EXPECT_TRUE(store.references().empty());
   EXPECT_FALSE(ui.has("compare/first"));
@@ -129,13 +129,13 @@ TEST_F(Compare, FlipsASwitchForAAndLeavesBAlone) {
     ui.run();
     ui.click(std::string("reference/") + name);
     EXPECT_EQ(store.model(), live);
-    ASSERT_NE(store.comparing().comparison()->first, nullptr) << name;
-    EXPECT_EQ(store.comparing().comparison()->first->all.stage, stage);
+    ASSERT_NE(store.live_comparison().comparison()->first, nullptr) << name;
+    EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, stage);
   }
   EXPECT_EQ(store.references().size(), 4u);
   ui.click("compare/reference");
   ui.click("compare/reference/0");
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::mask);
   EXPECT_EQ(found(Stage::masked_scores).largest, std::numeric_limits<double>::infinity());
 }
 
@@ -157,7 +157,7 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   const auto& b = painter.pictures.at("compare/scaled_scores/b");
   const auto& d = painter.pictures.at("compare/scaled_scores/difference");
   const double most =
-      arma::abs(*store.comparing().comparison()->trace->at(core::attention::Stage::scaled_scores, 0))
+      arma::abs(*store.live_comparison().comparison()->trace->at(core::attention::Stage::scaled_scores, 0))
           .max();  // unscaled, so larger
   EXPECT_EQ(a.low, -most);
   EXPECT_EQ(a.high, most);
@@ -165,7 +165,7 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   EXPECT_EQ(b.high, most);
   EXPECT_EQ(d.low, -d.high);
   const arma::mat apart =
-      *store.comparing().comparison()->trace->at(core::attention::Stage::scaled_scores, 0) -
+      *store.live_comparison().comparison()->trace->at(core::attention::Stage::scaled_scores, 0) -
       *store.live().trace().at(Stage::scaled_scores, 0);
   EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
 }
@@ -175,7 +175,7 @@ TEST_F(Compare, ShowsTheKindOfDifferenceThatIsChosen) {
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, -(*store.model().sequences[0].embeddings)(1, 2)});
   open();
   const double was = -(*store.model().sequences[0].embeddings)(1, 2);
-  const auto shown = [&] { return store.comparing().comparison()->stages.front().difference(1, 2); };
+  const auto shown = [&] { return store.live_comparison().comparison()->stages.front().difference(1, 2); };
   EXPECT_EQ(shown(), 2 * was);
   ui.click("compare/kind/2");
   EXPECT_EQ(shown(), 2);
@@ -210,7 +210,7 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   support::look(store, [last](app::View& v) { v.selection.pinned = last; });
   support::finish_working(store);
   ui.run();
-  ASSERT_TRUE(store.view().selection.shows_a);
+  ASSERT_TRUE(store.view().selection.shows_reference);
   EXPECT_FALSE(app::displayed_state(store).view.selection.pinned);
   hold_space(false);
   EXPECT_EQ(app::displayed_state(store).view.selection.pinned, last);
@@ -220,7 +220,7 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   press(Key::k);
   edit(core::editing::RemoveToken{5});
   hold_space(true);
-  EXPECT_FALSE(store.view().selection.shows_a);
+  EXPECT_FALSE(store.view().selection.shows_reference);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text,
               testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
@@ -261,8 +261,8 @@ TEST_F(Compare, HidesNoChangeOfASmallModelHoweverTiny) {
   press(Key::k);
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, 1e-14});
   open();
-  ASSERT_NE(store.comparing().comparison()->first, nullptr);
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  ASSERT_NE(store.live_comparison().comparison()->first, nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::embeddings);
   EXPECT_EQ(found(Stage::embeddings).largest, 1e-14);
 }
 
@@ -272,11 +272,11 @@ TEST_F(Compare, NamesTheMaskFirstWhereItIsSwitchedInAModelForTheEngine) {
   press(Key::k);
   edit(core::editing::SetCausal{!store.model().mask.causal});
   open();
-  ASSERT_NE(store.comparing().comparison()->first, nullptr);
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
+  ASSERT_NE(store.live_comparison().comparison()->first, nullptr);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::mask);
   EXPECT_FALSE(found(Stage::scaled_scores).differs());
   edit(SetCell{{MatrixName::embeddings, 0}, 1, 2, (*store.model().sequences[0].embeddings)(1, 2) + 1e-14});
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::embeddings)
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::embeddings)
       << "what is copied has no rounding";
 }
 
@@ -287,7 +287,7 @@ TEST_F(Compare, KeepsWorkingWithManyTokensAndAnyHead) {
   edit(SetCell{{MatrixName::embeddings, 0}, 63, 0, 1});
   ui.click("tabs/Compare");
   press(Key::bracket_right);
-  EXPECT_EQ(store.comparing().comparison()->key.head, 1u);
+  EXPECT_EQ(store.live_comparison().comparison()->key.head, 1u);
   EXPECT_THAT(painter.pictures, testing::Contains(testing::Key("compare/embeddings/difference")));
   edit(core::editing::SetHeadCount{1});
   EXPECT_EQ(found(Stage::queries).obstacle, "A is 2 heads of 64×2, B is 1 head of 64×4");
@@ -313,7 +313,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
   EXPECT_FALSE(store.document().path.has_value());
   ASSERT_EQ(store.references().size(), 1u);
   EXPECT_EQ(store.references()[0].title, "open.json");
-  EXPECT_EQ(store.comparing().comparison()->first->all.stage, Stage::mask);
+  EXPECT_EQ(store.live_comparison().comparison()->first->all.stage, Stage::mask);
 }
 
 TEST_F(Compare, KeepsRenamesAndDropsTheChosenA) {
@@ -327,7 +327,7 @@ TEST_F(Compare, KeepsRenamesAndDropsTheChosenA) {
   press(Key::k);
   press(Key::k);
   support::look(store, [](app::View& v) { v.look.compared.reference = 1; });
-  store.dispatch(app::DropReference{});
+  store.dispatch(app::RemoveReference{});
   ASSERT_EQ(store.references().size(), 2u);
   EXPECT_EQ(store.references()[0].name, "A1");
   EXPECT_EQ(store.references()[1].name, "A3");

@@ -102,8 +102,8 @@ TEST_F(Dialogs, SaveAsAsksBeforeItReplacesAFile) {
 }
 
 TEST_F(Dialogs, ExportProposesANameOfDocumentStageHeadAndForm) {
-  using enum app::ExportWhat;
-  using enum app::ExportForm;
+  using enum app::ExportScope;
+  using enum app::ExportFormat;
   app::ExportAs e;
   e.document = "004-causal", e.matrix = {core::attention::Stage::scores, 1, 0, 0};
   for (const auto& [form, what, name] :
@@ -125,15 +125,15 @@ TEST_F(Dialogs, ExportProposesANameOfDocumentStageHeadAndForm) {
 
 TEST_F(Dialogs, ExportNeverWritesOneFormIntoAFileOfAnother) {
   app::ExportAs e;
-  const auto planned = [&](app::ExportForm form, const char* name) {
+  const auto planned = [&](app::ExportFormat form, const char* name) {
     e.form = form, e.path = directory.path() / name, e.document = "d";
-    return app::planned_files(ui.model(), e).front().filename().string();
+    return app::output_paths(ui.model(), e).front().filename().string();
   };
-  EXPECT_EQ(planned(app::ExportForm::csv, "mine.json"), "mine.csv");
-  EXPECT_EQ(planned(app::ExportForm::png, "mine.svg"), "mine.png");
-  EXPECT_EQ(planned(app::ExportForm::png, "mine"), "mine.png");
-  EXPECT_EQ(planned(app::ExportForm::csv, "mine.txt"), "mine.txt") << "a wish of one's own";
-  EXPECT_EQ(planned(app::ExportForm::csv, "inner"), "d.weights.head0.csv") << "a folder that is there";
+  EXPECT_EQ(planned(app::ExportFormat::csv, "mine.json"), "mine.csv");
+  EXPECT_EQ(planned(app::ExportFormat::png, "mine.svg"), "mine.png");
+  EXPECT_EQ(planned(app::ExportFormat::png, "mine"), "mine.png");
+  EXPECT_EQ(planned(app::ExportFormat::csv, "mine.txt"), "mine.txt") << "a wish of one's own";
+  EXPECT_EQ(planned(app::ExportFormat::csv, "inner"), "d.weights.head0.csv") << "a folder that is there";
 }
 
 TEST_F(Dialogs, ExportWritesWhereItsDialogSays) {
@@ -142,9 +142,9 @@ TEST_F(Dialogs, ExportWritesWhereItsDialogSays) {
   ui.click("dialog/confirm");
   const auto asked = ui.asked<app::ExportAs>();
   ASSERT_EQ(asked.size(), 1u);
-  EXPECT_EQ(asked[0].what, app::ExportWhat::matrix);
+  EXPECT_EQ(asked[0].what, app::ExportScope::matrix);
   EXPECT_EQ(asked[0].matrix, *ui.view().selection.pinned);
-  const auto files = app::planned_files(ui.model(), asked[0]);
+  const auto files = app::output_paths(ui.model(), asked[0]);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_TRUE(files[0].filename().string().ends_with(".scores.head1.csv")) << files[0];
   EXPECT_TRUE(fs::exists(files[0]));
@@ -161,7 +161,7 @@ TEST_F(Dialogs, ExportAsksBeforeItWritesOverAFileAndASecondPressKeepsIt) {
   ui.click("dialog/confirm");
   ASSERT_EQ(ui.asked<app::ExportAs>().size(), 1u);
   show(Dialog::export_files);
-  const ImVec2 place = ui.centre("dialog/confirm");
+  const ImVec2 place = ui.center("dialog/confirm");
   ui.click("dialog/confirm");
   ASSERT_TRUE(ui.has("dialog/replace"));
   const auto keep = ui.rect("dialog/keep");
@@ -176,7 +176,7 @@ TEST_F(Dialogs, ExportAsksBeforeItWritesOverAFileAndASecondPressKeepsIt) {
   ui.click("dialog/form/1");
   EXPECT_FALSE(ui.has("dialog/replace")) << "another file";
   ui.click("dialog/confirm");
-  EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportForm::npy);
+  EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportFormat::npy);
 }
 
 TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
@@ -191,7 +191,7 @@ TEST_F(Dialogs, ExportOffersWhatEachFormCanHold) {
   ui.click("dialog/form/7");  // a program is always of the whole model
   EXPECT_FALSE(ui.has("dialog/what/0"));
   ui.click("dialog/confirm");
-  EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportForm::program);
+  EXPECT_EQ(ui.asked<app::ExportAs>().back().form, app::ExportFormat::program);
 }
 
 TEST_F(Dialogs, AskAboutUnsavedWork) {
@@ -217,11 +217,11 @@ TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
   show(Dialog::recovery);
   EXPECT_FALSE(ui.has("dialog/problem"));
   ui.click("dialog/look1");
-  ASSERT_EQ(ui.asked<app::RestoreLeft>().size(), 1u);
-  EXPECT_EQ(ui.asked<app::RestoreLeft>()[0].index, 1u);
+  ASSERT_EQ(ui.asked<app::RestoreLeftover>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::RestoreLeftover>()[0].index, 1u);
   ui.click("dialog/drop0");
-  ASSERT_EQ(ui.asked<app::DropLeft>().size(), 1u);
-  EXPECT_FALSE(ui.asked<app::DropLeft>()[0].is_agreed);
+  ASSERT_EQ(ui.asked<app::DiscardLeftover>().size(), 1u);
+  EXPECT_FALSE(ui.asked<app::DiscardLeftover>()[0].is_agreed);
   ui.key(Key::s, {.ctrl = true});
   EXPECT_TRUE(ui.asked<app::SaveFile>().empty());
   ui.key(Key::q, {.ctrl = true});
@@ -323,9 +323,9 @@ TEST_F(DrawDialogs, DrawAsTheirFieldsSay) {
   ui.click("draw/bias");
   ui.click("draw/output/0");
   ui.click("dialog/confirm");
-  const ModelDraw expected{1337,
-                           core::random::parse_draw_ops("rand(5)"),
-                           EmbeddingsDraw::randn_first,
+  const ModelInit expected{1337,
+                           core::random::parse_random_ops("rand(5)"),
+                           EmbeddingsInit::randn_first,
                            LayerOrder::key_query_value,
                            true,
                            OutputLayer::none};

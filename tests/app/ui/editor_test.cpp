@@ -276,12 +276,12 @@ TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(w(i % 3, i / 3), static_cast<double>(weight[i]));
 }
 
-using app::widgets::pasted_numbers;
+using app::widgets::parse_pasted_matrix;
 using support::error_of;
 
 void expect_block(std::string_view text) {
   const arma::mat expected{{1, -2.5}, {3e2, 4}};
-  EXPECT_TRUE(arma::approx_equal(pasted_numbers(text), expected, "absdiff", 0)) << text;
+  EXPECT_TRUE(arma::approx_equal(parse_pasted_matrix(text), expected, "absdiff", 0)) << text;
 }
 
 TEST(PastedNumbers, UnderstandsTabsCommasSemicolonsAndBlanks) {
@@ -311,7 +311,7 @@ TEST(PastedNumbers, NamesWhatIsNoMatrixOfNumbers) {
                                     {"1 2\n3", "line 2: expected 2 fields as in line 1, got 1"},
                                     {" \n", "expected numbers, got nothing"},
                                     {"[]", "expected numbers, got nothing"}})
-    EXPECT_EQ(error_of([&] { pasted_numbers(text); }), std::string("pasted text: ") + named);
+    EXPECT_EQ(error_of([&] { parse_pasted_matrix(text); }), std::string("pasted text: ") + named);
 }
 
 }  // namespace

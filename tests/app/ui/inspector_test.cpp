@@ -257,7 +257,7 @@ void hold_every_cell(const Frame& frame, Seen& seen) {
       for (std::size_t i = 0; i < numbers.n_rows(); ++i)
         for (std::size_t j = 0; j < numbers.n_cols(); ++j) {
           const CellRef cell{stage.stage, h, i, j};
-          const std::string words = app::widgets::cell_words(frame, cell).reason;
+          const std::string words = app::widgets::describe_cell(frame, cell).reason;
           SCOPED_TRACE(std::string(stage.name) + " " + std::to_string(i) + ", " + std::to_string(j));
           if (words == "overridden" || words == "overridden, not computed") continue;
           hold_number(frame, cell, numbers(i, j), words, seen);
@@ -287,7 +287,7 @@ struct CellWords : testing::Test {
   }
 };
 
-Model with_a_blind_query(Model model) {
+Model with_fully_masked_query(Model model) {
   for (std::size_t j = 0; j < model.n_keys(); ++j) model.mask.cells.push_back({1, j, false});
   std::erase_if(model.mask.cells, [&](const auto& cell) { return model.mask.causal && cell.column > 1; });
   return model;
@@ -305,7 +305,7 @@ TEST_F(CellWords, AreSoForEveryMaskMethodWithRowsThatSeeNothing) {
         model.mask.method = method, model.mask.empty_rows = empty;
         model.dropout.rate = 0.5, model.dropout.training = true;
         hold(model);
-        hold(with_a_blind_query(model));
+        hold(with_fully_masked_query(model));
       }
   EXPECT_GT(seen.hidden, 100u);
   EXPECT_GT(seen.dropped, 10u);
@@ -316,12 +316,12 @@ TEST_F(CellWords, AreSoForEveryMaskMethodWithRowsThatSeeNothing) {
 
 TEST_F(CellWords, AreSoWhereNumbersAreNoneBoundlessOrTypedWhereTheyAreHidden) {
   const Model causal = core::editing::find_preset("004-causal")->make();
-  hold(core::editing::apply(causal, core::editing::TypeOver{{Stage::masked_scores, 0, 0, 0, 3}, 0.5}));
+  hold(core::editing::apply(causal, core::editing::OverrideValue{{Stage::masked_scores, 0, 0, 0, 3}, 0.5}));
   for (const double odd : {arma::datum::nan, arma::datum::inf, -arma::datum::inf})
     for (const Stage stage : {Stage::queries, Stage::scores, Stage::masked_scores, Stage::weights}) {
       SCOPED_TRACE(core::attention::info(stage).name);
       const Model model = core::editing::find_preset("multi-head")->make();
-      hold(core::editing::apply(model, core::editing::TypeOver{{stage, 0, 0, 1, 0}, odd}));
+      hold(core::editing::apply(model, core::editing::OverrideValue{{stage, 0, 0, 1, 0}, odd}));
     }
   EXPECT_GT(seen.made_of_none, 10u);
 }
@@ -330,9 +330,9 @@ TEST_F(CellWords, AreSoOfEveryMistakeUnderDropout) {
   for (const auto& mistake : core::mistakes::mistakes()) {
     Model model = core::editing::find_preset("multi-head")->make();
     model.dropout.rate = 0.5, model.dropout.training = true;
-    if (!core::mistakes::applies(mistake, model)) continue;
+    if (!core::mistakes::has_effect(mistake, model)) continue;
     SCOPED_TRACE(mistake.name);
-    hold(made(mistake, model));
+    hold(injected(mistake, model));
   }
   EXPECT_GT(seen.dropped, 10u);
 }
@@ -349,11 +349,11 @@ TEST_F(CellWords, NameTokensAndSayBrieflyWhatHidesAKey) {
   };
   const auto heading = [&](Stage stage) {
     return said([&](const Frame& frame) {
-      return app::widgets::cell_words(frame, {stage, 0, 1, 0}).heading;
+      return app::widgets::describe_cell(frame, {stage, 0, 1, 0}).heading;
     });
   };
   const auto hidden = [&](std::size_t query, std::size_t key) {
-    return said([&](const Frame& frame) { return app::widgets::why_hidden(frame, query, key); });
+    return said([&](const Frame& frame) { return app::widgets::masked_reason(frame, query, key); });
   };
   EXPECT_EQ(heading(Stage::weights), "journey 1 → Your 0");
   EXPECT_EQ(heading(Stage::queries), "journey 1, column 0");

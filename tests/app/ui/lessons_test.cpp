@@ -8,12 +8,12 @@ namespace {
 
 using app::Key;
 using core::editing::MatrixName;
-using core::editing::MatrixPlace;
+using core::editing::MatrixRef;
 using core::editing::SetCell;
 using core::lessons::Lesson;
 using gui::Program;
 
-constexpr MatrixPlace first_embeddings{MatrixName::embeddings, 0};
+constexpr MatrixRef first_embeddings{MatrixName::embeddings, 0};
 
 /// Makes the user's own work: the default preset with one number changed.
 core::attention::Model own_work(Program& p) {
@@ -22,7 +22,7 @@ core::attention::Model own_work(Program& p) {
 }
 
 void start(Program& p, const std::string& name) {
-  p.store.recall({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
+  p.store.apply_settings({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
   p.store.dispatch(app::StartLesson{name});
   p.store.update();
   p.run();

@@ -87,7 +87,7 @@ TEST_F(ModelPanel, SwitchesProjectionsAndTheirBiases) {
   EXPECT_FALSE(ui.model().projections->output->bias.has_value());
   ui.click("model/output");
   EXPECT_FALSE(ui.model().projections->output.has_value());
-  ui.play(support::click(ui.centre("model/heads")));
+  ui.play(support::click(ui.center("model/heads")));
   ui.type("1");
   ui.key(Key::enter);
   ui.click("model/projections");
@@ -234,13 +234,13 @@ TEST_F(ModelPanel, SetsAndClearsTheContextLength) {
 
 TEST_F(ModelPanel, SaysWhereThePresetsNumbersStandUntilTheyChange) {
   EXPECT_FALSE(ui.has("model/evidence")) << "the first preset is an example of our own";
-  const float without = ui.centre("model/tokens").y;
+  const float without = ui.center("model/tokens").y;
   ui.load("004-causal");
   EXPECT_TRUE(ui.has("model/evidence"));
-  EXPECT_GT(ui.centre("model/tokens").y, ui.centre("model/evidence").y);
+  EXPECT_GT(ui.center("model/tokens").y, ui.center("model/evidence").y);
   ui.click("model/causal");
   EXPECT_FALSE(ui.has("model/evidence"));
-  EXPECT_EQ(ui.centre("model/tokens").y, without);
+  EXPECT_EQ(ui.center("model/tokens").y, without);
 }
 
 TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
@@ -249,7 +249,7 @@ TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
   for (const Preset& preset : presets()) {
     ui.load(preset.name);
     const auto rect = ui.landmarks().find("model/evidence");
-    ASSERT_EQ(rect.has_value(), preset.evidence != Evidence::drawn) << preset.name;
+    ASSERT_EQ(rect.has_value(), preset.evidence != Evidence::sampled) << preset.name;
     if (!rect) continue;
     ++shown;
     EXPECT_LE(rect->max.x, 256 - 8) << preset.name;
@@ -375,16 +375,16 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
 }
 
 TEST_F(AdditionsPopup, SetsWhatANormIsTakenOver) {
-  using core::attention::NormOver;
+  using core::attention::NormScope;
   const std::size_t d_head = ui.model().d_head(), n_heads = ui.model().n_heads;
   press("more/norm/1");
   choose("more/norm_over", 2);
-  EXPECT_EQ(now().normalise->over, NormOver::all_heads);
+  EXPECT_EQ(now().normalise->over, NormScope::all_heads);
   EXPECT_EQ(now().normalise->query.n_cols(), n_heads * d_head);
   EXPECT_EQ(now().normalise->key.n_cols(), ui.model().kv_heads() * d_head);
   EXPECT_EQ(words(), "QK RMSNorm over all heads");
   choose("more/norm_over", 1);
-  EXPECT_EQ(now().normalise->over, NormOver::own_head);
+  EXPECT_EQ(now().normalise->over, NormScope::own_head);
   choose("more/norm_over", 0);
   EXPECT_EQ(now().normalise->query.n_cols(), d_head);
 }
@@ -524,7 +524,7 @@ TEST(SharedKeys, SayTheirGroupInTheStrip) {
   Panels ui{gui::draw_strip};
   ui.show(four_heads());
   EXPECT_FALSE(ui.has("strip/group/keys"));
-  ui.edit(core::editing::SetGroupCount{2});
+  ui.edit(core::editing::SetKvHeadCount{2});
   EXPECT_TRUE(ui.has("strip/group/keys"));
   EXPECT_TRUE(ui.has("strip/group/values"));
   EXPECT_FALSE(ui.has("strip/group/queries"));

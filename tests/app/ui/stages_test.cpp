@@ -108,7 +108,7 @@ using namespace core::attention;
 using gui::Panels;
 
 /// Returns a model of two heads of four columns that share one KV head, with six tokens.
-Model turning_model() {
+Model rotary_model() {
   support::Random random(11);
   Model m;
   m.sequences = {{{"a", "b", "c", "d", "e", "f"}, support::matrix(random, 6, 5)}};
@@ -125,7 +125,7 @@ struct PositionsThatTurn : testing::Test {
   Panels ui{gui::draw_strip};
 
   void SetUp() override {
-    ui.show(turning_model());
+    ui.show(rotary_model());
     ui.look([](app::View& v) {
       v.look.head = 1, v.look.large = Stage::rotated_queries;
       v.selection.pinned = app::CellRef{Stage::scores, 1, 4, 2};
@@ -134,8 +134,8 @@ struct PositionsThatTurn : testing::Test {
   }
   /// Returns the tip of the query's arrow of a pair from the center, in pixels to the right and up.
   arma::vec2 tip(int pair) const {
-    const ImVec2 at = ui.centre("positions/query_tip/" + std::to_string(pair)),
-                 middle = ui.centre("positions/circle/" + std::to_string(pair));
+    const ImVec2 at = ui.center("positions/query_tip/" + std::to_string(pair)),
+                 middle = ui.center("positions/circle/" + std::to_string(pair));
     return {at.x - middle.x, middle.y - at.y};
   }
   arma::rowvec rotated(const Model& m) const { return attend(m, 0).at(Stage::rotated_queries, 1).row(4); }
@@ -180,8 +180,8 @@ TEST_F(PositionsThatTurn, ADraggedArrowTypesItsTwoNumbersOverInOneStepOfUndo) {
   const double scale = std::hypot(rotated(before)(0), rotated(before)(2)) / arma::norm(there);
   ui.drag("positions/query_tip/0", 12, -9);
   ASSERT_EQ(ui.model().given.cells.size(), 2u);
-  EXPECT_EQ(ui.model().given.cells[0].place, (GivenPlace{Stage::queries, 0, 1, 4, 0}));
-  EXPECT_EQ(ui.model().given.cells[1].place, (GivenPlace{Stage::queries, 0, 1, 4, 2}));
+  EXPECT_EQ(ui.model().given.cells[0].place, (GivenCellAddress{Stage::queries, 0, 1, 4, 0}));
+  EXPECT_EQ(ui.model().given.cells[1].place, (GivenCellAddress{Stage::queries, 0, 1, 4, 2}));
   EXPECT_NEAR(rotated(ui.model())(0), (there(0) + 12) * scale, 3 * scale)
       << "it points to where the mouse was";
   EXPECT_NEAR(rotated(ui.model())(2), (there(1) + 9) * scale, 3 * scale);
@@ -192,7 +192,7 @@ TEST_F(PositionsThatTurn, ADraggedArrowTypesItsTwoNumbersOverInOneStepOfUndo) {
 TEST_F(PositionsThatTurn, ADraggedKeyIsThatOfItsGroup) {
   ui.drag("positions/key_tip/1", -10, 10);
   ASSERT_EQ(ui.model().given.cells.size(), 2u);
-  EXPECT_EQ(ui.model().given.cells[0].place, (GivenPlace{Stage::keys, 0, 0, 2, 1}));
+  EXPECT_EQ(ui.model().given.cells[0].place, (GivenCellAddress{Stage::keys, 0, 0, 2, 1}));
 }
 
 TEST_F(PositionsThatTurn, TakeQueryAndKeyByTheirIndex) {

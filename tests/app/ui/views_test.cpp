@@ -18,7 +18,7 @@
 namespace {
 
 using app::Tab;
-using core::attention::HeadFigure;
+using core::attention::HeadMetric;
 using gui::Panels;
 
 /// Draws the tabs above the view of heads or of tokens, and the inspector at the right.
@@ -36,7 +36,7 @@ void draw_view_and_inspector(const app::Frame& frame) {
 }
 
 /// Returns a model with uniform weights in head 0; in head 1 each position attends to the previous one.
-core::attention::Model spread_and_previous() {
+core::attention::Model uniform_and_previous_heads() {
   const std::size_t n = 6;
   core::attention::Model m;
   m.sequences = {{core::attention::numbered_tokens(n), arma::mat(n, n, arma::fill::eye)}};
@@ -54,19 +54,19 @@ struct HeadsPanel : testing::Test {
   Panels ui{draw_view_and_inspector};
 
   void SetUp() override {
-    ui.show(spread_and_previous());
+    ui.show(uniform_and_previous_heads());
     ui.look([&](auto& v) { v.look.tab = Tab::heads; });
   }
   /// Returns the mean weight on the previous token, as displayed under a head.
   std::string previous_figure(std::size_t head) const {
     const auto trace = core::attention::attend(ui.model(), 0);
     const auto facts =
-        core::attention::head_facts(trace.at(Stage::weights, head), ui.model().sequences[0].tokens);
+        core::attention::head_statistics(trace.at(Stage::weights, head), ui.model().sequences[0].tokens);
     return app::panels::figure_text(
-        HeadFigure::previous, facts.*core::attention::info(HeadFigure::previous).value, ui.model().n_keys());
+        HeadMetric::previous, facts.*core::attention::info(HeadMetric::previous).value, ui.model().n_keys());
   }
   bool is_before(int a, int b) const {
-    const ImVec2 x = ui.centre("heads/" + std::to_string(a)), y = ui.centre("heads/" + std::to_string(b));
+    const ImVec2 x = ui.center("heads/" + std::to_string(a)), y = ui.center("heads/" + std::to_string(b));
     return x.y < y.y - 1 || (std::abs(x.y - y.y) <= 1 && x.x < y.x);
   }
 };
@@ -75,15 +75,15 @@ TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
   EXPECT_TRUE(is_before(0, 1));
   ui.click("view/order");
   ui.click("view/order/previous");
-  EXPECT_EQ(ui.view().look.heads_order, HeadFigure::previous);
+  EXPECT_EQ(ui.view().look.heads_order, HeadMetric::previous);
   EXPECT_TRUE(is_before(1, 0));
   EXPECT_EQ(previous_figure(1), "≈1") << "the softmax leaves a little to the others";
   EXPECT_NE(previous_figure(0), "≈1");
   ui.look([&](auto& v) {
-    v.look.heads_order = HeadFigure::itself;
+    v.look.heads_order = HeadMetric::itself;
   });  // 1/6 for head 1, mean of 1, 1/2 … 1/6 for head 0
   EXPECT_TRUE(is_before(0, 1));
-  ui.look([&](auto& v) { v.look.heads_order = HeadFigure::entropy; });
+  ui.look([&](auto& v) { v.look.heads_order = HeadMetric::entropy; });
   EXPECT_TRUE(is_before(1, 0)) << "the least spread comes first";
 }
 
@@ -243,49 +243,49 @@ TEST_F(TokensPanel, ShowsOneTokenAndRowsThatMaySeeNothing) {
 TEST(ViewText, KeepsWhatTheTokenViewShows) {
   app::View view;
   view.look.tab = Tab::tokens;
-  view.look.heads_order = core::attention::HeadFigure::two_or_three_back;
+  view.look.heads_order = core::attention::HeadMetric::two_or_three_back;
   view.look.tokens.pinned_query = 3;
   view.look.tokens.hide_below = 0.125;
   view.look.tokens.silent_heads = {0, 7};
   app::View again;
-  app::recall_view(app::view_text(view), again);
+  app::restore_view(app::view_text(view), again);
   EXPECT_EQ(again.look.tab, Tab::tokens);
   EXPECT_EQ(again.look.heads_order, view.look.heads_order);
   EXPECT_EQ(again.look.tokens, view.look.tokens);
-  app::recall_view(R"({"tab": "elsewhere", "hide_below": 7, "heads_order": 3})", again);
+  app::restore_view(R"({"tab": "elsewhere", "hide_below": 7, "heads_order": 3})", again);
   EXPECT_EQ(again.look.tab, Tab::tokens);
   EXPECT_EQ(again.look.tokens, view.look.tokens);
 }
 
-using app::panels::place_in_lines;
-using app::panels::plain_of;
-using app::panels::wrapped;
+using app::panels::unwrap_lines;
+using app::panels::wrap_lines;
+using app::panels::wrapped_position;
 
 bool ten_letters(const std::string& line) {
   return line.size() <= 10;
 }
 
 TEST(WrappedText, EndsLinesAtBlanksAndComesBack) {
-  EXPECT_EQ(wrapped("one two three four", ten_letters), "one two\nthree four");
-  EXPECT_EQ(wrapped("a\nb", ten_letters), "a\r\nb");
-  EXPECT_EQ(wrapped("one two three\nfour five six seven", ten_letters),
+  EXPECT_EQ(wrap_lines("one two three four", ten_letters), "one two\nthree four");
+  EXPECT_EQ(wrap_lines("a\nb", ten_letters), "a\r\nb");
+  EXPECT_EQ(wrap_lines("one two three\nfour five six seven", ten_letters),
             "one two\nthree\r\nfour five\nsix seven");
-  EXPECT_EQ(wrapped("extraordinarily long", ten_letters), "extraordinarily\nlong");
+  EXPECT_EQ(wrap_lines("extraordinarily long", ten_letters), "extraordinarily\nlong");
   for (const char* text : {"", " ", "  two  blanks  everywhere  ", "one two three four\n\nfive", "\n",
                            "extraordinarily long words have no room", "ends with a blank "})
-    EXPECT_EQ(plain_of(wrapped(text, ten_letters)), text);
+    EXPECT_EQ(unwrap_lines(wrap_lines(text, ten_letters)), text);
 }
 
 TEST(WrappedText, KeepsPlaces) {
-  const std::string text = "one two three\nfour five six", lines = wrapped(text, ten_letters);
+  const std::string text = "one two three\nfour five six", lines = wrap_lines(text, ten_letters);
   for (std::size_t k = 0; k <= text.size(); ++k) {
-    const std::size_t place = place_in_lines(lines, k);
-    EXPECT_EQ(plain_of(lines.substr(0, place)), text.substr(0, k)) << k;
+    const std::size_t place = wrapped_position(lines, k);
+    EXPECT_EQ(unwrap_lines(lines.substr(0, place)), text.substr(0, k)) << k;
   }
 }
 
 TEST(WrappedText, ReadsATypedEndOfLineAsOne) {
-  EXPECT_EQ(plain_of("one\rtwo"), "one\ntwo") << "as the field has it before it is wrapped again";
+  EXPECT_EQ(unwrap_lines("one\rtwo"), "one\ntwo") << "as the field has it before it is wrapped again";
 }
 
 }  // namespace

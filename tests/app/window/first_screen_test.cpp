@@ -71,7 +71,7 @@ TEST_F(FirstScreen, MovesNoMapWhenAnotherHeadIsChosen) {
 
 TEST_F(FirstScreen, KeepsTheWidthOfCellsWhileANumberIsDragged) {
   const auto before = ui.rect("strip/queries");
-  const ImVec2 cell = ui.centre("edit/cell/0/0");
+  const ImVec2 cell = ui.center("edit/cell/0/0");
   support::InputFrame hand;
   hand.mouse = cell;
   ui.play({hand});
@@ -216,7 +216,8 @@ TEST_F(FirstScreen, HasAMenuOnEveryCellAndOnTheNumbersOfEdit) {
 
 TEST_F(FirstScreen, HasMenusBySubject) {
   std::vector<std::string> names;
-  for (const app::Subject& subject : app::subjects()) names.emplace_back(subject.menu);
+  for (const app::TopLevelMenu& top_level_menu : app::top_level_menus())
+    names.emplace_back(top_level_menu.menu);
   EXPECT_THAT(names, testing::ElementsAre("File", "Edit", "View", "Model", "Compare", "Lessons", "Help"));
 }
 

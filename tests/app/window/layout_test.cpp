@@ -296,12 +296,12 @@ const std::array view_cases{
              [](gui::Program& ui) {
                ui.store.dispatch(app::StartLesson{core::lessons::lessons().front().name});
                ui.run(3);
-               for (int step = 0; step < 5; ++step) ui.store.dispatch(app::GoInLesson{1});
+               for (int step = 0; step < 5; ++step) ui.store.dispatch(app::StepLesson{1});
              }},
     ViewCase{"compare", "region/compare", [](gui::Program& ui) {
                ui.store.dispatch(app::LeaveLesson{});
                load(ui, "004-causal-dropout", [](auto& v) { v.look.tab = app::Tab::compare; });
-               ui.store.dispatch(app::KeepReference{});
+               ui.store.dispatch(app::AddReference{});
                ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none}});
                ui.edit(core::editing::SetCausal{false});
              }}};
@@ -477,7 +477,7 @@ TEST_F(Window, DrawsNoWordsOfItsOwnForWhatTheFieldHasATermFor) {
   const auto expect_terms = [&](const std::string& name) {
     show(name, {1920, 1080}, 1);
     for (const DrawnText& t : reader->texts())
-      EXPECT_EQ(support::own_word(t.text), "") << where << ": " << t.text;
+      EXPECT_EQ(support::nonstandard_phrase(t.text), "") << where << ": " << t.text;
     read += reader->texts().size();
   };
   for (const auto& preset : core::editing::presets()) {
@@ -490,14 +490,14 @@ TEST_F(Window, DrawsNoWordsOfItsOwnForWhatTheFieldHasATermFor) {
   }
   for (const auto& lesson : core::lessons::lessons()) {
     const auto expect_words = [&](const std::string& text) {
-      EXPECT_EQ(support::own_word(text), "") << lesson.name << ": " << text;
+      EXPECT_EQ(support::nonstandard_phrase(text), "") << lesson.name << ": " << text;
     };
     expect_words(lesson.title), expect_words(lesson.about);
     for (const auto& step : lesson.steps)
       for (const std::string& text : {step.title, step.text, step.try_it, step.seen}) expect_words(text);
   }
   for (const auto& term : core::lessons::glossary())
-    EXPECT_EQ(support::own_word(term.word + ": " + term.meaning), "") << term.word;
+    EXPECT_EQ(support::nonstandard_phrase(term.word + ": " + term.meaning), "") << term.word;
   EXPECT_GT(read, 5000u);
 }
 
@@ -535,7 +535,7 @@ TEST_F(Window, HasRoomForTheKeysAtTheEndOfEveryLesson) {
   for (const auto& lesson : core::lessons::lessons()) {
     if (!lesson.model.empty()) continue;  // these read a model first
     ui.store.dispatch(app::StartLesson{lesson.name});
-    for (std::size_t step = 1; step < lesson.steps.size(); ++step) ui.store.dispatch(app::GoInLesson{1});
+    for (std::size_t step = 1; step < lesson.steps.size(); ++step) ui.store.dispatch(app::StepLesson{1});
     for (const ImVec2 size : {sizes[0], sizes[1], sizes[2]}) {
       where = std::string(lesson.name) + " " + std::to_string(std::lround(size.x));
       ImGui::GetIO().DisplaySize = size;

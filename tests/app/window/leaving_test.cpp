@@ -22,7 +22,7 @@ struct QuittingWhileAnExportIsWritten : testing::Test {
   std::ifstream reader;
 
   void export_to(const std::filesystem::path& path) {
-    program.store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 0, 0, 0}, path});
+    program.store.dispatch(ExportAs{ExportFormat::csv, ExportScope::matrix, {Stage::weights, 0, 0, 0}, path});
   }
   void SetUp() override {
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -108,65 +108,65 @@ TEST_F(QuittingWhileAnExportIsWritten, AsksAgainAboutWorkThatWasDoneSince) {
   EXPECT_FALSE(read().empty());
 }
 
-using platform::Memory;
-using platform::read_memory;
+using platform::read_user_state;
+using platform::UserState;
 
 struct Remembers : testing::Test {
   const support::TemporaryDirectory folder;
-  const Memory began{{{"theme", "dark"}}, {}};
+  const UserState initial{{{"theme", "dark"}}, {}};
   Jobs jobs;
-  std::optional<Remembering> remembering{std::in_place, jobs, folder.path(), began};
+  std::optional<SettingsWriter> settings_writer{std::in_place, jobs, folder.path(), initial};
 
-  void follow(const Memory& now) {
-    remembering->follow(now);
+  void follow(const UserState& now) {
+    settings_writer->follow(now);
     jobs.finish();
   }
 };
 
 TEST_F(Remembers, AtOnceWhatHasChanged) {
-  follow(began);
+  follow(initial);
   EXPECT_TRUE(folder.names().empty()) << "nothing is new";
-  Memory now = began;
+  UserState now = initial;
   now.settings["lesson 000"] = "3 0,1";
   now.recent = {"/a.json"};
   follow(now);
-  EXPECT_EQ(read_memory(folder.path()), now);  // safe even if the program is killed here
+  EXPECT_EQ(read_user_state(folder.path()), now);  // safe even if the program is killed here
 }
 
 TEST_F(Remembers, WhatIsNewWhenItEnds) {
-  Memory now = began;
+  UserState now = initial;
   for (const char* width : {"300", "310", "320"}) {  // a border dragged from frame to frame
     now.settings["left_width"] = width;
-    remembering->follow(now);
+    settings_writer->follow(now);
   }
-  remembering->finish(now);
-  EXPECT_EQ(read_memory(folder.path()), now);
+  settings_writer->finish(now);
+  EXPECT_EQ(read_user_state(folder.path()), now);
 }
 
 TEST_F(Remembers, WhatAnotherWindowHasWrittenMeanwhile) {
-  Memory now = began;
+  UserState now = initial;
   now.settings["lesson 000"] = "3 0,1";
   follow(now);
-  Memory others = now;
+  UserState others = now;
   others.settings["theme"] = "light";
   others.recent = {"/theirs.json"};
-  ASSERT_EQ(platform::write_memory(folder.path(), others), "");
+  ASSERT_EQ(platform::write_user_state(folder.path(), others), "");
   now.settings["lesson 004"] = "1 0";
   follow(now);
   others.settings["lesson 004"] = "1 0";
-  EXPECT_EQ(read_memory(folder.path()), others);
+  EXPECT_EQ(read_user_state(folder.path()), others);
 }
 
 TEST_F(Remembers, AndSaysOnceWhereItCannot) {
   support::put_bytes(folder / "a file", "");
-  remembering.emplace(jobs, folder / "a file", began);
+  settings_writer.emplace(jobs, folder / "a file", initial);
   int n_named = 0;
-  jobs.fail_by([&](const Failure& failure) {
+  jobs.set_failure_handler([&](const Failure& failure) {
     ++n_named;
     EXPECT_EQ(failure.words,
               (folder / "a file").string() + ": settings and recent files cannot be written there");
   });
-  Memory now = began;
+  UserState now = initial;
   for (const char* theme : {"light", "dark", "light"}) {
     now.settings["theme"] = theme;
     follow(now);

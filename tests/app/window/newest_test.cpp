@@ -59,14 +59,14 @@ struct OlderPictures : testing::TestWithParam<Traces> {
   void catch_up() {
     program.set_traces(Traces::come);
     do program.run(1);
-    while (!store.shows_newest());
+    while (!store.is_up_to_date());
     program.run();
   }
   /// Edits, so that the pictures stay those of the model before.
-  void leave_behind(const Edit& edit) {
+  void edit_without_trace(const Edit& edit) {
     program.set_traces(GetParam());
     program.edit(edit);
-    ASSERT_FALSE(store.shows_newest());
+    ASSERT_FALSE(store.is_up_to_date());
     ASSERT_EQ(store.live().is_behind(), GetParam() == Traces::wait);
   }
   void look(const std::function<void(View&)>& change) {
@@ -89,7 +89,7 @@ TEST_P(OlderPictures, AreDrawnInEveryTabWhateverOfTheNewestModelIsLookedAt) {
   for (const Edit& edit : other_shapes()) {
     SCOPED_TRACE(core::editing::describe(edit));
     const Model before = store.live().model();
-    leave_behind(edit);
+    edit_without_trace(edit);
     const CellRef cell = last_cell(store.model());
     look([&](View& v) {
       v.look.sequence = store.model().sequences.size() - 1;
@@ -115,7 +115,7 @@ TEST_P(OlderPictures, AreDrawnInEveryTabWhateverOfTheNewestModelIsLookedAt) {
 }
 
 TEST_P(OlderPictures, StandBesideTheNewestModelWhereItIsEdited) {
-  leave_behind(core::editing::SetTokenCount{240});
+  edit_without_trace(core::editing::SetTokenCount{240});
   program.click("edit/add_token");
   ASSERT_EQ(store.model().n_tokens(), 241u);
   EXPECT_EQ(store.model().sequences[0].tokens.back(), "240");
@@ -131,15 +131,17 @@ TEST_P(OlderPictures, DoNotStartTheStepOfALesson) {
   store.dispatch(app::StartLesson{"000"});
   program.run();
   ASSERT_TRUE(store.lesson());
-  ASSERT_FALSE(store.shows_newest());
+  ASSERT_FALSE(store.is_up_to_date());
   EXPECT_EQ(store.lesson()->version, 0u) << "its exhibit would be of another model's trace";
   catch_up();
   EXPECT_EQ(store.lesson()->version, store.live().version());
 }
 
 TEST_P(OlderPictures, AreNotKeptAsAStageOfTheNewestModel) {
-  leave_behind(core::editing::SetHeadCount{16});
-  look([](View& v) { v.forms.given_stage = Stage::contexts, v.forms.dialog = app::Dialog::give; });
+  edit_without_trace(core::editing::SetHeadCount{16});
+  look([](View& v) {
+    v.forms.overridden_stage = Stage::contexts, v.forms.dialog = app::Dialog::override_stage;
+  });
   program.click("give/keep");
   EXPECT_TRUE(store.model().given.empty());
   catch_up();
@@ -149,9 +151,10 @@ TEST_P(OlderPictures, AreNotKeptAsAStageOfTheNewestModel) {
 }
 
 TEST_P(OlderPictures, DoNotStandInForTheOtherHeadsOfOneThatIsPasted) {
-  leave_behind(core::editing::SetHeadCount{16});
+  edit_without_trace(core::editing::SetHeadCount{16});
   look([](View& v) {
-    v.look.head = 15, v.forms.given_stage = Stage::contexts, v.forms.dialog = app::Dialog::give;
+    v.look.head = 15, v.forms.overridden_stage = Stage::contexts,
+    v.forms.dialog = app::Dialog::override_stage;
   });
   ImGui::SetClipboardText(printed_column(n_tokens, 1).c_str());
   program.click("give/paste");
@@ -165,8 +168,10 @@ TEST_P(OlderPictures, DoNotStandInForTheOtherHeadsOfOneThatIsPasted) {
 }
 
 TEST_P(OlderPictures, AreNotNeededWhereAllHeadsArePasted) {
-  leave_behind(core::editing::SetHeadCount{16});
-  look([](View& v) { v.forms.given_stage = Stage::contexts, v.forms.dialog = app::Dialog::give; });
+  edit_without_trace(core::editing::SetHeadCount{16});
+  look([](View& v) {
+    v.forms.overridden_stage = Stage::contexts, v.forms.dialog = app::Dialog::override_stage;
+  });
   ImGui::SetClipboardText(printed_column(n_tokens, 16).c_str());
   program.click("give/paste");
   ASSERT_EQ(store.model().given.stages.size(), 1u) << store.message().text;
@@ -180,7 +185,7 @@ TEST_P(OlderPictures, AreWhatKeysAndMenusCopy) {
     copy_again();
     const std::string before = copied();
     ASSERT_THAT(before, testing::HasSubstr("\t"));
-    leave_behind(edit);
+    edit_without_trace(edit);
     look([&](View& v) {
       v.look.sequence = store.model().sequences.size() - 1, v.look.head = last_cell(store.model()).head;
     });
@@ -199,7 +204,7 @@ TEST_P(OlderPictures, GiveTheirPinnedNumberToTheClipboardUnlessAnEditCursorIsOnT
   look([](View& v) { v.selection.pinned = CellRef{Stage::weights, 7, 159, 3}; });
   program.ctrl(Key::c);
   const std::string before = copied();
-  leave_behind(core::editing::SetTokenCount{240});
+  edit_without_trace(core::editing::SetTokenCount{240});
   choose({"menu/Edit", "menu/edit/copy"});
   EXPECT_EQ(copied(), before);
   store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 239, 0, 0.625}});
@@ -212,7 +217,7 @@ TEST_P(OlderPictures, GiveTheirPinnedNumberToTheClipboardUnlessAnEditCursorIsOnT
 
 TEST_P(OlderPictures, LetKeysChooseAmongTheNewestHeads) {
   look([](View& v) { v.look.head = 7; });
-  leave_behind(core::editing::SetHeadCount{16});
+  edit_without_trace(core::editing::SetHeadCount{16});
   program.key(Key::bracket_right);
   program.key(Key::bracket_right);
   EXPECT_EQ(store.view().look.head, 9u);
@@ -221,8 +226,8 @@ TEST_P(OlderPictures, LetKeysChooseAmongTheNewestHeads) {
 }
 
 TEST_P(OlderPictures, KeepTheEndsOfTheirColorsWhenTheseAreLocked) {
-  look([](View& v) { v.look.colors.range = app::RangeRule::stage; });
-  leave_behind(core::editing::SetHeadCount{16});
+  look([](View& v) { v.look.colors.range = app::ColorRangeRule::stage; });
+  edit_without_trace(core::editing::SetHeadCount{16});
   choose({"menu/View", "menu/View/Colors", "menu/colours/lock"});
   const auto& locked = store.view().look.colors.locked;
   ASSERT_TRUE(locked);

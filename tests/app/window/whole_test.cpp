@@ -25,7 +25,7 @@ struct WholeWindow : testing::Test {
 
   void SetUp() override {
     ui.screen.has_fonts = true;
-    ui.store.recall({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
+    ui.store.apply_settings({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
     ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
     settle();
   }
@@ -131,10 +131,10 @@ TEST_F(WholeWindow, KeepsThePromptWhenEscapeLeavesIt) {
 
 TEST_F(WholeWindow, CountsNoPromptAndNoViewAsAnEdit) {
   ui.store.dispatch(app::ReadText{"egg jam"});
-  ui.store.dispatch(app::LookAtLayer{1});
+  ui.store.dispatch(app::ShowLayer{1});
   settle();
   EXPECT_FALSE(ui.store.document().modified);
-  ui.store.dispatch(app::SwitchHead{2, 3});
+  ui.store.dispatch(app::ToggleHead{2, 3});
   settle();
   EXPECT_TRUE(ui.store.document().modified);
 }

@@ -22,12 +22,12 @@ TEST(ColorBar, IsStraightOrTakesEqualStepsForEqualRatiosWithASideForEachSign) {
        {Case{{ColorMap::weights, 0, 4}, 1, 0.25}, Case{{ColorMap::weights, 0, 4}, 3, 0.75},
         Case{{ColorMap::weights, 0, 1, 1e-4}, 1e-2, 0.5}, Case{{ColorMap::weights, 0, 1, 1e-4}, 1e-3, 0.25},
         Case{{ColorMap::values, -10, 10, 0.1}, -1, 0.25}, Case{{ColorMap::values, -10, 10, 0.1}, 1, 0.75}}) {
-    EXPECT_NEAR(share_of_bar(shading, number), share, 1e-12);
-    EXPECT_NEAR(number_on_bar(shading, share) / number, 1, 1e-12);
+    EXPECT_NEAR(bar_fraction(shading, number), share, 1e-12);
+    EXPECT_NEAR(number_at_bar_fraction(shading, share) / number, 1, 1e-12);
   }
-  EXPECT_EQ(share_of_bar({ColorMap::weights, 0, 4}, 9), 1);
-  EXPECT_EQ(share_of_bar({ColorMap::weights, 0, 1, 1e-4}, 0), 0);
-  EXPECT_EQ(share_of_bar({ColorMap::values, 0, 0}, 0), 0.5) << "a range without extent";
+  EXPECT_EQ(bar_fraction({ColorMap::weights, 0, 4}, 9), 1);
+  EXPECT_EQ(bar_fraction({ColorMap::weights, 0, 1, 1e-4}, 0), 0);
+  EXPECT_EQ(bar_fraction({ColorMap::values, 0, 0}, 0), 0.5) << "a range without extent";
 }
 
 TEST(ColorBar, GivesBackWhereANumberStands) {
@@ -35,13 +35,13 @@ TEST(ColorBar, GivesBackWhereANumberStands) {
        std::array{Shading{ColorMap::values, -3, 7}, Shading{ColorMap::values, -5, 5, 0.01},
                   Shading{ColorMap::weights, 0, 2, 0.5}, Shading{ColorMap::values, -8, -2, 2}})
     for (const double share : {0.0, 0.2, 0.7, 1.0})
-      EXPECT_NEAR(share_of_bar(s, number_on_bar(s, share)), share, 1e-12) << s.low << " " << share;
+      EXPECT_NEAR(bar_fraction(s, number_at_bar_fraction(s, share)), share, 1e-12) << s.low << " " << share;
 }
 
 using testing::ElementsAre;
 
 const arma::mat numbers{{1, -3, 0, 2, 0}, {0, 2, 0, 0, 4}, {5, 0, 0, 0, 0}};
-constexpr Blocks by_two_down{0, 2, 2}, by_two_across{0, 3, 2};
+constexpr BlockRange by_two_down{0, 2, 2}, by_two_across{0, 3, 2};
 
 TEST(Pooled, IsTheLargestTheFarthestFromZeroOrTheMeanOfEachBlock) {
   EXPECT_THAT(pooled(ColorMap::weights, numbers, by_two_down, by_two_across), ElementsAre(2, 2, 4, 5, 0, 0));
@@ -83,26 +83,26 @@ TEST(PlaceInRange, IsTheShareOfTheRangeBelowANumber) {
         Case{ColorMap::values, -2, 2, -infinity, 0}, Case{ColorMap::values, 0, 0, 0, 0.5},
         Case{ColorMap::weights, 0, 0, 0, 0}, Case{ColorMap::values, -largest, largest, 0, 0.5},
         Case{ColorMap::values, -largest, largest, largest, 1}})
-    EXPECT_DOUBLE_EQ(place_in_range(map, low, high, number), place) << low << " " << number;
+    EXPECT_DOUBLE_EQ(position_in_range(map, low, high, number), place) << low << " " << number;
 }
 
 TEST(PlaceInRange, OfADivergingMapHasZeroInTheMiddleWhateverTheEnds) {
   for (const ColorMap map : {ColorMap::values, ColorMap::red_blue}) {
-    EXPECT_EQ(place_in_range(map, -1, 4, 0), 0.5);
-    EXPECT_EQ(place_in_range(map, -1, 4, 4), 1);
-    EXPECT_EQ(place_in_range(map, -1, 4, -1), 0.375) << "both signs have one measure";
-    EXPECT_EQ(place_in_range(map, 2, 4, 3), 0.75) << "a range of one sign has half of the map";
-    EXPECT_EQ(place_in_range(map, -4, -2, -4), 0);
+    EXPECT_EQ(position_in_range(map, -1, 4, 0), 0.5);
+    EXPECT_EQ(position_in_range(map, -1, 4, 4), 1);
+    EXPECT_EQ(position_in_range(map, -1, 4, -1), 0.375) << "both signs have one measure";
+    EXPECT_EQ(position_in_range(map, 2, 4, 3), 0.75) << "a range of one sign has half of the map";
+    EXPECT_EQ(position_in_range(map, -4, -2, -4), 0);
   }
 }
 
 TEST(PlaceInRange, OnALogarithmicMeasureGivesEqualStepsToEqualRatiosInBothSigns) {
-  const auto place = [](double v) { return place_in_range(ColorMap::weights, 0, 1, v, 0.001); };
+  const auto place = [](double v) { return position_in_range(ColorMap::weights, 0, 1, v, 0.001); };
   EXPECT_NEAR(place(1) - place(0.1), place(0.1) - place(0.01), 1e-12);
   EXPECT_EQ(place(1), 1);
   EXPECT_EQ(place(0.0009), 0) << "smaller than the least";
   EXPECT_GT(place(0.001), 0.05) << "the least itself is told apart from 0";
-  const auto both = [](double v) { return place_in_range(ColorMap::values, -8, 8, v, 0.5); };
+  const auto both = [](double v) { return position_in_range(ColorMap::values, -8, 8, v, 0.5); };
   EXPECT_EQ(both(0), 0.5);
   EXPECT_NEAR(both(3) + both(-3), 1, 1e-12);
   EXPECT_EQ(both(-8), 0);
@@ -150,10 +150,10 @@ TEST(Palette, ThirtyTwoHeadsAreToldApartAndFromTheGround) {
   constexpr double told_apart = 20;  // a just noticeable difference is 2.3
   for (const bool dark : {false, true}) {
     const Palette& p = palette(dark);
-    const double ground = luminance(p.ground.back);
+    const double background = luminance(p.background.back);
     for (std::size_t a = 0; a < 32; ++a) {
       const double own = luminance(p.head(a));
-      EXPECT_GE((std::max(own, ground) + 0.05) / (std::min(own, ground) + 0.05), 3) << a;
+      EXPECT_GE((std::max(own, background) + 0.05) / (std::min(own, background) + 0.05), 3) << a;
       for (std::size_t b = 0; b < a; ++b) {
         const Lab one = lab_of(p.head(a)), other = lab_of(p.head(b));
         EXPECT_GE(std::hypot(one[0] - other[0], one[1] - other[1], one[2] - other[2]), told_apart)

@@ -182,7 +182,7 @@ TEST(RotaryScaling, HasTheFrequenciesOfTransformers) {
       EXPECT_NEAR(got[p] / expected[p], 1, 2e-6) << "pair " << p << ", " << length << " tokens";
   };
   Scaling yarn = scaling_of(ScalingRule::yarn, 4, 32);
-  yarn.high = yarn_fast;
+  yarn.high = yarn_beta_fast;
   expect(yarn, 10000, 9,
          {1.0, 0.197642356, 0.0250000004, 0.00790569466, 0.00249999994, 0.000790569466, 0.000250000012,
           7.90569466e-05});
@@ -210,8 +210,8 @@ TEST(RotaryScaling, HasTheFrequenciesOfTransformers) {
   expect(longrope, 10000, 33,
          {1.0, 0.158113882, 0.0333333351, 0.00790569466, 0.00166666671, 0.000395284733, 8.33333324e-05,
           1.97642366e-05});
-  EXPECT_NEAR(yarn_attention(4), 1.138629436111989, 1e-15);
-  EXPECT_NEAR(yarn_attention(40, 0.707) / yarn_attention(40, 0.5), 1.064468903941252, 1e-15);
+  EXPECT_NEAR(yarn_attention_factor(4), 1.138629436111989, 1e-15);
+  EXPECT_NEAR(yarn_attention_factor(40, 0.707) / yarn_attention_factor(40, 0.5), 1.064468903941252, 1e-15);
 }
 
 TEST(RotaryScaling, LengthensQueriesAndKeysByTheAttentionFactor) {
@@ -225,7 +225,7 @@ TEST(RotaryScaling, LengthensQueriesAndKeysByTheAttentionFactor) {
   EXPECT_NEAR(rotary_dot(rotary, query, key, 2, 2).score, 2.25 * 3 + 2, 1e-12) << "the last column stays";
   EXPECT_NEAR(arma::norm(rotate(arma::mat(query), 7, rotary).head_cols(2)), 7.5, 1e-12);
   rotary.scaling.rule = ScalingRule::linear;
-  EXPECT_EQ(magnitude(rotary), 1);
+  EXPECT_EQ(attention_factor(rotary), 1);
 }
 
 TEST(RotaryDot, TurnsAsThePaperSays) {
@@ -285,9 +285,9 @@ TEST(ThreadPool, DoesEveryTaskOnceHoweverManyThereAreAndHoweverFastTheyFollow) {
 
 TEST(ThreadPool, DoesSmallWorkOnTheThreadOfItsCaller) {
   ThreadPool pool(4);
-  pool.run(100, ThreadPool::worth_waking - 1, [caller = std::this_thread::get_id()](std::size_t) {
-    EXPECT_EQ(std::this_thread::get_id(), caller);
-  });
+  pool.run(
+      100, ThreadPool::min_parallel_multiplications - 1,
+      [caller = std::this_thread::get_id()](std::size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
 TEST(ThreadPool, ThrowsToItsCallerWhatATaskThrewOnceNoneIsUnderWayAndGoesOn) {

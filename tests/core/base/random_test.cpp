@@ -22,12 +22,12 @@ using testing::Not;
 
 std::string drawn(std::uint64_t seed, const std::vector<std::string>& ops) {
   std::ostringstream out;
-  draw(seed, ops, out);
+  write_samples(seed, ops, out);
   return out.str();
 }
 
 std::string error_of(const std::string& op) {
-  return support::error_of([&] { parse_draw_op(op); });
+  return support::error_of([&] { parse_random_op(op); });
 }
 
 /// Reads the numbers of one block, row by row.
@@ -80,9 +80,12 @@ TEST(Draw, GoesOnWhereTheOpBeforeLeftOff) {
 
 TEST(Draw, WritesNothingWhenALaterOpCannotBeRead) {
   std::ostringstream out;
-  EXPECT_THAT(support::error_of([&] { draw(1, {"rand(2)", "rand(0)"}, out); }), HasSubstr("rand(0)"));
   EXPECT_THAT(support::error_of([&] {
-                draw(1, {"rand(60000000)", "rand(60000000)"}, out);
+                write_samples(1, {"rand(2)", "rand(0)"}, out);
+              }),
+              HasSubstr("rand(0)"));
+  EXPECT_THAT(support::error_of([&] {
+                write_samples(1, {"rand(60000000)", "rand(60000000)"}, out);
               }),
               HasSubstr("120000000"));
   EXPECT_EQ(out.str(), "");
@@ -98,18 +101,18 @@ TEST(ParseDrawOp, AcceptsWhatPyTorchAccepts) {
 }
 
 TEST(ParseDrawOps, ReadsOpsInARow) {
-  const std::vector<DrawOp> ops = parse_draw_ops(" rand(6,3)\trandint( -4, 4, 2 )Linear(3,2,bias)\n");
+  const std::vector<RandomOp> ops = parse_random_ops(" rand(6,3)\trandint( -4, 4, 2 )Linear(3,2,bias)\n");
   ASSERT_EQ(ops.size(), 3u);
-  EXPECT_EQ(ops[0].kind, DrawKind::rand);
+  EXPECT_EQ(ops[0].kind, RandomOpKind::rand);
   EXPECT_EQ(ops[1].low, -4);
   EXPECT_TRUE(ops[2].bias);
-  EXPECT_TRUE(parse_draw_ops("").empty());
-  EXPECT_TRUE(parse_draw_ops(" \n ").empty());
+  EXPECT_TRUE(parse_random_ops("").empty());
+  EXPECT_TRUE(parse_random_ops(" \n ").empty());
 }
 
 TEST(ParseDrawOps, NamesTheOpThatCannotBeRead) {
   const auto error = [](const char* texts, std::size_t most = max_sampled_numbers) {
-    return support::error_of([&] { parse_draw_ops(texts, most); });
+    return support::error_of([&] { parse_random_ops(texts, most); });
   };
   EXPECT_THAT(error("rand(2) randm(3)"), HasSubstr("draw \"randm(3)\": unknown op \"randm\""));
   EXPECT_THAT(error("rand(2) rand(0)"), HasSubstr("draw \"rand(0)\", argument 1"));
@@ -130,8 +133,8 @@ TEST(TorchWords, CallTheOpAsPyTorchDoes) {
       {"Linear(3,2,bias)", "nn.Linear(3, 2)"},
       {"Embedding(6,3)", "nn.Embedding(6, 3)"},
       {"Dropout(0.5,6,6)", "nn.Dropout(0.5)(torch.ones(6, 6))"}};
-  for (const auto& [op, words] : all) EXPECT_EQ(torch_words(parse_draw_op(op)), words);
-  EXPECT_THAT(torch_words(parse_draw_op("DropoutMKL(0.5,6)")),
+  for (const auto& [op, words] : all) EXPECT_EQ(torch_line(parse_random_op(op)), words);
+  EXPECT_THAT(torch_line(parse_random_op("DropoutMKL(0.5,6)")),
               testing::StartsWith("nn.Dropout(0.5)(torch.ones(6))  # "));
 }
 
@@ -198,7 +201,7 @@ TEST(Bits, KnowEachAnswerAndThosePartsThatAreNo) {
   for (std::size_t first = 0; first < 140; first += 7)
     for (const std::size_t n : {0, 1, 20, 63, 64, 65, 128, 160}) {
       std::vector<std::size_t> found, no;
-      bits.each_no(first, n, [&](std::size_t k) { found.push_back(k); });
+      bits.for_each_unset(first, n, [&](std::size_t k) { found.push_back(k); });
       for (std::size_t k = 0; k < n; ++k)
         if (!expected[first + k]) no.push_back(k);
       EXPECT_EQ(found, no) << n << " from " << first;

@@ -19,11 +19,11 @@ std::uint64_t bits(double number) {
 }
 
 TEST(ToldNumber, NamesWhatFloat32HoldsByItsOwnShortestDecimal) {
-  EXPECT_EQ(told_number(static_cast<double>(0.15f)), "0.15 (float32)");
-  EXPECT_EQ(told_number(0.15), "0.15") << "this one is no float32";
-  EXPECT_EQ(told_number(0.5), "0.5") << "the same in both";
-  EXPECT_EQ(told_number(1e300), "1e+300");
-  EXPECT_EQ(told_number(-std::numeric_limits<double>::infinity()), "-inf");
+  EXPECT_EQ(display_number(static_cast<double>(0.15f)), "0.15 (float32)");
+  EXPECT_EQ(display_number(0.15), "0.15") << "this one is no float32";
+  EXPECT_EQ(display_number(0.5), "0.5") << "the same in both";
+  EXPECT_EQ(display_number(1e300), "1e+300");
+  EXPECT_EQ(display_number(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
 TEST(NumberText, IsTheShortestDecimal) {
@@ -74,11 +74,11 @@ TEST(ParseNumber, TakesWhatIsTooSmallForFloat64AsZero) {  // as strtod and NumPy
 }
 
 TEST(ParseWholeNumber, AsksForDigitsAlone) {
-  EXPECT_EQ(parse_whole_number("0"), 0u);
-  EXPECT_EQ(parse_whole_number("007"), 7u);
-  EXPECT_EQ(parse_whole_number("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(parse_unsigned("0"), 0u);
+  EXPECT_EQ(parse_unsigned("007"), 7u);
+  EXPECT_EQ(parse_unsigned("18446744073709551615"), UINT64_MAX);
   for (const char* text : {"", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "x", "18446744073709551616"})
-    EXPECT_FALSE(parse_whole_number(text)) << text;
+    EXPECT_FALSE(parse_unsigned(text)) << text;
 }
 
 TEST(CellText, UnitLetsSmallNumbersBeRead) {
@@ -89,9 +89,9 @@ TEST(CellText, UnitLetsSmallNumbersBeRead) {
   EXPECT_EQ(unit_for(1.2e-7), 1e-7);
   EXPECT_EQ(unit_for(9.9e-6), 1e-6);
   EXPECT_GT(unit_for(5e-324), 0);
-  EXPECT_EQ(unit_words(0.001), "0.001");
-  EXPECT_EQ(unit_words(1e-7), "1e−7");
-  EXPECT_EQ(unit_words(1e-16), "1e−16");
+  EXPECT_EQ(unit_text(0.001), "0.001");
+  EXPECT_EQ(unit_text(1e-7), "1e−7");
+  EXPECT_EQ(unit_text(1e-16), "1e−16");
 }
 
 TEST(CellText, DifferencesOfRoundingAreReadable) {
@@ -112,25 +112,25 @@ TEST(CellText, SharesAreNeverRoundedTo0Or1) {
                                               {1 - 1e-9, 4, "≈1"},
                                               {0.004, 2, "0.004"},
                                               {1e-12, 2, "≈0"}})
-    EXPECT_EQ(share_text(share, decimals), text);
+    EXPECT_EQ(fraction_text(share, decimals), text);
 }
 
 TEST(ComesBefore, CountsNumbersAsNumbers) {
-  EXPECT_TRUE(comes_before("h.2.attn", "h.10.attn"));
-  EXPECT_FALSE(comes_before("h.10.attn", "h.2.attn"));
-  EXPECT_TRUE(comes_before("h.9", "h.9a"));
-  EXPECT_TRUE(comes_before("h.12.a", "h.13.a"));
-  EXPECT_TRUE(comes_before("h.2", "h.a"));
-  EXPECT_FALSE(comes_before("h.2", "h.2"));
-  EXPECT_TRUE(comes_before("", "a"));
+  EXPECT_TRUE(natural_less("h.2.attn", "h.10.attn"));
+  EXPECT_FALSE(natural_less("h.10.attn", "h.2.attn"));
+  EXPECT_TRUE(natural_less("h.9", "h.9a"));
+  EXPECT_TRUE(natural_less("h.12.a", "h.13.a"));
+  EXPECT_TRUE(natural_less("h.2", "h.a"));
+  EXPECT_FALSE(natural_less("h.2", "h.2"));
+  EXPECT_TRUE(natural_less("", "a"));
 }
 
 TEST(Distance, CountsLettersPutInTakenOutAndChanged) {
-  EXPECT_EQ(distance("scale", "scale"), 0u);
-  EXPECT_EQ(distance("scale", "scales"), 1u);
-  EXPECT_EQ(distance("scale", "sale"), 1u);
-  EXPECT_EQ(distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(distance("", "mask"), 4u);
+  EXPECT_EQ(edit_distance("scale", "scale"), 0u);
+  EXPECT_EQ(edit_distance("scale", "scales"), 1u);
+  EXPECT_EQ(edit_distance("scale", "sale"), 1u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("", "mask"), 4u);
 }
 
 TEST(Suggestion, IsTheNearestWordUnlessAllAreFar) {

@@ -45,15 +45,15 @@ inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) 
   std::vector<TensorFile::Entry> entries;
   for (core::formats::Tensor& tensor : tensors) {
     const auto shared = std::make_shared<const core::formats::Tensor>(std::move(tensor));
-    entries.push_back({*shared, [shared](std::span<const std::size_t> leading, const core::Token&) {
-                         return core::formats::part_of(*shared, leading);
+    entries.push_back({*shared, [shared](std::span<const std::size_t> leading, const core::StopToken&) {
+                         return core::formats::slice_tensor(*shared, leading);
                        }});
   }
   return {"memory", "npz", std::move(entries)};
 }
 
 /// Returns a report's sentences about ignored tensors.
-inline std::vector<std::string> words_of(const std::vector<core::check::LeftOut>& left_out) {
+inline std::vector<std::string> words_of(const std::vector<core::check::IgnoredTensors>& left_out) {
   std::vector<std::string> all;
   for (const auto& each : left_out) all.push_back(each.words());
   return all;

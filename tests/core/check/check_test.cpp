@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 /// Returns words of the inferred cause of a mistake that the table lacks, or "" if nothing can be inferred.
-std::string inferred_of(const std::string& name) {
+std::string inferred_cause(const std::string& name) {
   for (const auto& [part, words] : {std::pair{"base_two", "base 2"},
                                     {"values_rolled", "rolled"},
                                     {"softmax_twice", "applied twice"},
@@ -37,13 +37,13 @@ std::string inferred_of(const std::string& name) {
 }
 
 /// A model of the fixtures, with the number of its mistakes (at least) and of its unknown cases.
-struct ModelOfCases {
+struct ModelCases {
   const char* name;
   std::size_t n_mistakes, n_unknown = 0;
   bool is_long = false;  ///< causes are tried on a few rows first; weights and output, in float32
 };
 
-class CheckOf : public testing::TestWithParam<ModelOfCases> {
+class CheckOf : public testing::TestWithParam<ModelCases> {
  protected:
   /// Calls visit(case, its tensors) for every case whose name starts with kind ("": the mistakes) and returns
   /// their number.
@@ -110,22 +110,22 @@ TEST_P(CheckOf, GuessesNothingForMistakesThatItDoesNotKnow) {
       for_each_case("unknown", {}, [&](const std::string& name, const std::vector<Tensor>& tensors) {
         const Report report = checked(fixture.model, tensors);
         EXPECT_FALSE(report.agrees);
-        if (inferred_of(name).empty()) {
+        if (inferred_cause(name).empty()) {
           EXPECT_THAT(report.causes(), IsEmpty());
         }
         for (const Explanation& e : report.explanations)
-          EXPECT_THAT(e.sentences, Contains(HasSubstr(inferred_of(name))));
+          EXPECT_THAT(e.sentences, Contains(HasSubstr(inferred_cause(name))));
       });
   EXPECT_EQ(n, GetParam().n_unknown);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CheckOf,
-                         testing::Values(ModelOfCases{"full", 11, 8}, ModelOfCases{"causal", 11, 8},
-                                         ModelOfCases{"plain", 11, 8}, ModelOfCases{"long", 30, 8, true},
-                                         ModelOfCases{"llama", 19}, ModelOfCases{"gemma", 11},
-                                         ModelOfCases{"gpt_oss", 9}, ModelOfCases{"qwen", 9},
-                                         ModelOfCases{"bloom", 7}, ModelOfCases{"cache", 13},
-                                         ModelOfCases{"long_llama", 15, 0, true}),
+                         testing::Values(ModelCases{"full", 11, 8}, ModelCases{"causal", 11, 8},
+                                         ModelCases{"plain", 11, 8}, ModelCases{"long", 30, 8, true},
+                                         ModelCases{"llama", 19}, ModelCases{"gemma", 11},
+                                         ModelCases{"gpt_oss", 9}, ModelCases{"qwen", 9},
+                                         ModelCases{"bloom", 7}, ModelCases{"cache", 13},
+                                         ModelCases{"long_llama", 15, 0, true}),
                          [](const auto& of) { return std::string(of.param.name); });
 
 struct OneCheck : support::CheckOfOneModel {
@@ -213,17 +213,17 @@ TEST(StoredNumbers, OfEightBitsAreThoseOfPytorch) {
   }
   EXPECT_LT(round_trip_error(Dtype::f8_e4m3, 17.5), 1.1);
   /// A number beyond a type's range agrees with whatever the type stores for it.
-  const auto stands_for_more = [](Dtype dtype, double kept, double number) {
+  const auto is_overflow_of = [](Dtype dtype, double kept, double number) {
     Agreement agreement;
     agreement.add(kept, number, {{}, dtype}, 0, 0);
     return agreement.largest == 0;
   };
-  EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, 448, 1000));
-  EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, std::nan(""), -1000));
-  EXPECT_FALSE(stands_for_more(Dtype::f8_e4m3, 448, -1000));
-  EXPECT_FALSE(stands_for_more(Dtype::f8_e4m3, std::nan(""), 440));
-  EXPECT_TRUE(stands_for_more(Dtype::f8_e5m2, arma::datum::inf, 62000));
-  EXPECT_FALSE(stands_for_more(Dtype::f8_e5m2, arma::datum::inf, 57344));
+  EXPECT_TRUE(is_overflow_of(Dtype::f8_e4m3, 448, 1000));
+  EXPECT_TRUE(is_overflow_of(Dtype::f8_e4m3, std::nan(""), -1000));
+  EXPECT_FALSE(is_overflow_of(Dtype::f8_e4m3, 448, -1000));
+  EXPECT_FALSE(is_overflow_of(Dtype::f8_e4m3, std::nan(""), 440));
+  EXPECT_TRUE(is_overflow_of(Dtype::f8_e5m2, arma::datum::inf, 62000));
+  EXPECT_FALSE(is_overflow_of(Dtype::f8_e5m2, arma::datum::inf, 57344));
 }
 
 TEST_F(OneCheck, JudgesTensorsOfEightBitsAsSuch) {
@@ -245,7 +245,7 @@ TEST_F(OneCheck, JudgesTensorsOfEightBitsAsSuch) {
 TEST_F(OneCheck, MapsByHand) {
   const auto file =
       support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
-  const Matched matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
+  const MatchResult matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
   ASSERT_EQ(matched.observed.size(), 1u);
   EXPECT_TRUE(check(model, matched, {}).agrees);
   EXPECT_EQ(support::error_of([&] {
@@ -275,7 +275,7 @@ TEST_F(OneCheck, ToleranceIsWhatWasAsked) {
 
 TEST_F(OneCheck, StopsWhenToldTo) {
   const auto file = support::tensors_in_memory(fixture.tensors("no_scale"));
-  core::Token stopped, goes_on;
+  core::StopToken stopped, goes_on;
   stopped.stop();
   const Report report = check(model, match(model, file, {}), {}, stopped);
   EXPECT_FALSE(report.agrees);
@@ -295,7 +295,7 @@ TEST_F(OneCheck, ReportsAsJson) {
 
 TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
   const auto file = support::tensors_in_memory(fixture.tensors("no_scale", {"queries", "weights", "output"}));
-  const Matched matched = match(model, file, {});
+  const MatchResult matched = match(model, file, {});
   const Report report = check(model, matched, {});
   const ObservedTrace observed = observed_trace(model, matched, report, 0);
   EXPECT_THAT(observed.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));

@@ -38,7 +38,8 @@ struct Customs : testing::Test {
   CheckFixture fixture{"full"};
 
   /// Reads a case's tensors with scores masked in place before softmax(scores / √d), as in the book's class.
-  std::vector<Tensor> masked_first(const std::string& name, const std::set<std::string>& others) const {
+  std::vector<Tensor> masked_before_scale(const std::string& name,
+                                          const std::set<std::string>& others) const {
     std::set<std::string> stages = others;
     stages.insert("scores");
     std::vector<Tensor> tensors = fixture.tensors(name, stages);
@@ -52,17 +53,17 @@ struct Customs : testing::Test {
 
 TEST_F(Customs, ScoresMaskedBeforeTheScaleAgree) {
   const Report report =
-      checked(fixture.model, masked_first("right", {"queries", "keys", "values", "weights"}));
+      checked(fixture.model, masked_before_scale("right", {"queries", "keys", "values", "weights"}));
   EXPECT_TRUE(report.agrees) << report_text(report);
   EXPECT_THAT(report_text(report), HasSubstr("masked before the scale"));
-  std::vector<Tensor> wrong = masked_first("right", {"weights"});
+  std::vector<Tensor> wrong = masked_before_scale("right", {"weights"});
   named(wrong, "attn_scores").numbers[1] = 0;  // an unmasked score at a masked position
   EXPECT_FALSE(checked(fixture.model, wrong).agrees);
 }
 
 TEST_F(Customs, MaskedScoresAreTakenForUnscaledOnesWhereWeightsWouldTellAMissingScale) {
   for (const char* of : {"right", "no_scale", "merge_without_transpose"}) {
-    std::vector<Tensor> tensors = masked_first(of, {"weights", "output"});
+    std::vector<Tensor> tensors = masked_before_scale(of, {"weights", "output"});
     named(tensors, "attn_scores").name = "masked";
     const Report report = checked(fixture.model, tensors);
     if (of == std::string("right"))
@@ -70,15 +71,15 @@ TEST_F(Customs, MaskedScoresAreTakenForUnscaledOnesWhereWeightsWouldTellAMissing
     else
       EXPECT_THAT(report.causes(), ElementsAre(of)) << report_text(report);
   }
-  std::vector<Tensor> alone = masked_first("no_scale", {});
+  std::vector<Tensor> alone = masked_before_scale("no_scale", {});
   alone.front().name = "masked";
   EXPECT_THAT(checked(fixture.model, alone).causes(), ElementsAre("no_scale"));
 }
 
 TEST_F(Customs, ScoresMaskedBeforeTheScaleHideNoLaterCause) {
   for (const char* cause : {"no_scale", "merge_without_transpose", "scale_d_head"}) {
-    const Report report =
-        checked(fixture.model, masked_first(cause, {"queries", "keys", "values", "weights", "output"}));
+    const Report report = checked(
+        fixture.model, masked_before_scale(cause, {"queries", "keys", "values", "weights", "output"}));
     EXPECT_THAT(report.causes(), Contains(cause)) << report_text(report);
     EXPECT_TRUE(report.stages[3].agreement.within) << "the scores are right";
   }
@@ -123,7 +124,7 @@ TEST_F(Customs, WeightsAveragedOverTheHeadsAreComparedWithTheirMean) {
   EXPECT_THAT(checked(fixture.model, {mean_of("no_scale")}).causes(), ElementsAre("no_scale"));
   // A mean over heads belongs to no head, so none can be displayed.
   const auto file = support::tensors_in_memory({mean_of("right")});
-  const Matched matched = match(fixture.model, file, {});
+  const MatchResult matched = match(fixture.model, file, {});
   EXPECT_THAT(observed_trace(fixture.model, matched, check(fixture.model, matched, {}), 0).stages, IsEmpty());
 }
 
@@ -140,14 +141,14 @@ TEST_F(Customs, HiddenStatesOfLayersThatAreNotWhatEntersAttentionAreLeftOut) {
         tensors.back().numbers.push_back(layer == "0" ? x(i, j) : 3 * x(i, j) + 1);
   }
   const auto file = support::tensors_in_memory(tensors);
-  const Matched behind_norm = match(fixture.model, file, {}, {.layer = "1"});
+  const MatchResult behind_norm = match(fixture.model, file, {}, {.layer = "1"});
   EXPECT_THAT(support::words_of(behind_norm.left_out),
               Contains(HasSubstr("hidden_states.1: not what enters attention")));
   EXPECT_TRUE(check(fixture.model, behind_norm, {}).agrees);
-  const Matched itself = match(fixture.model, file, {}, {.layer = "0"});
+  const MatchResult itself = match(fixture.model, file, {}, {.layer = "0"});
   EXPECT_THAT(support::words_of(itself.left_out), Not(Contains(HasSubstr("not what enters attention"))));
   EXPECT_EQ(check(fixture.model, itself, {}).n_tensors, 2u);
-  const Matched by_hand = match(fixture.model, file, {{"hidden_states.1", "embeddings"}}, {.layer = "1"});
+  const MatchResult by_hand = match(fixture.model, file, {{"hidden_states.1", "embeddings"}}, {.layer = "1"});
   EXPECT_FALSE(check(fixture.model, by_hand, {}).agrees);
 }
 

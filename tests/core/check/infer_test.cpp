@@ -103,7 +103,7 @@ TEST(Inference, SaysThatADifferenceIsHarmlessForWhatComesAfter) {
 TEST(Inference, GivesAModelThatHasTheNumbersOfTheOther) {
   for (const int number : {0, 8, 16, 26, 32, 46}) {
     const Report report = report_of(number, "d%02d_all.npz");
-    const Model other = made(report.explanations.at(0));
+    const Model other = injected(report.explanations.at(0));
     const Report again =
         check(other, match(other, formats::open_tensors(path_of("d%02d_all.npz", number)), {}), {});
     EXPECT_TRUE(again.agrees) << number << ": " << verdict_words(again);

@@ -89,8 +89,8 @@ TEST_F(Layouts, ThatAreNotThePlainOneAreSaid) {
 }
 
 TEST_F(Layouts, ThatAreAskedForAreTheOnlyOnes) {
-  for (const Layout& asked : layouts())
-    for (const Layout& has : layouts()) {
+  for (const TensorLayout& asked : layouts())
+    for (const TensorLayout& has : layouts()) {
       const std::string name = std::string("right.") + has.name;
       const Report report = checked_as(model, fixture.tensors(name), asked.name);
       // A single sequence may have a batch axis or none.
@@ -213,7 +213,7 @@ TEST_F(Layouts, HeadsAndSequencesThatWereNotGivenAreSaid) {
 }
 
 struct Layers : Layouts {
-  Matched matched(std::vector<Tensor> tensors, const std::string& layer) const {
+  MatchResult matched(std::vector<Tensor> tensors, const std::string& layer) const {
     return match(model, support::tensors_in_memory(std::move(tensors)), {}, {.layer = layer});
   }
   bool agrees(std::vector<Tensor> tensors, const std::string& layer) const {
@@ -234,9 +234,9 @@ TEST_F(Layers, AreChosenByTheirNames) {
     EXPECT_TRUE(agrees({right(second), wrong(tenth)}, "")) << "the first, unasked";
   }
   EXPECT_TRUE(agrees({wrong("encoder.attn"), right("decoder.attn")}, "decoder"));
-  const Matched matched = this->matched({wrong("layers.2.attn.weights"), right("layers.10.attn.weights"),
-                                         tensor("right.stages", "output", "output")},
-                                        "10");
+  const MatchResult matched = this->matched({wrong("layers.2.attn.weights"), right("layers.10.attn.weights"),
+                                             tensor("right.stages", "output", "output")},
+                                            "10");
   EXPECT_EQ(layer_words(matched), "layer \"layers.10\" of 2");
   EXPECT_THAT(support::words_of(matched.left_out),
               ElementsAre("layers.2.attn.weights: of another layer", "output: its name says no layer"));
@@ -247,7 +247,7 @@ TEST_F(Layers, AreChosenByTheirNames) {
 }
 
 TEST_F(Layers, OfOneNumberAreNone) {
-  const Matched one =
+  const MatchResult one =
       matched({right("layers.3.attn.weights"), tensor("right.stages", "output", "layers.3.mlp.out"),
                tensor("right.stages", "queries", "q")},
               "");

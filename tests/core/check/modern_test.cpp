@@ -81,7 +81,7 @@ TEST_F(Llama, ADifferenceInAGroupIsOneOfItsHeads) {
   keys.numbers[42 + 4] += 0.5;
   const Report wrong = checked(model, {keys});
   EXPECT_THAT(row_of(*wrong.first_difference())[5], testing::EndsWith(" at head 2, row 0, column 4"));
-  const Matched matched = match(model, support::tensors_in_memory({keys}), {});
+  const MatchResult matched = match(model, support::tensors_in_memory({keys}), {});
   const ObservedTrace observed = observed_trace(model, matched, check(model, matched, {}), 0);
   for (const std::size_t head : {2, 3})
     EXPECT_EQ(observed.trace.at(attention::Stage::keys, head)(0, 4), keys.numbers[46]) << head;

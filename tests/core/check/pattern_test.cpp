@@ -41,9 +41,9 @@ TEST(Pattern, SaysWhereNumbersDifferAndNothingOfRandomDifferences) {
     const formats::Tensor ours = file.read(one.name + "/ours"), observed = file.read(one.name + "/theirs");
     std::vector<HeadDifference> heads;
     for (std::size_t h = 0; h < ours.shape[0]; ++h) heads.push_back({h, part(observed, h), part(ours, h)});
-    const PatternOf stage{ours.shape[0], one.columns == "keys",
-                          [](double number) { return 1e-6 + 1e-5 * std::abs(number); }};
-    EXPECT_EQ(pattern_of(heads, stage), one.says) << one.name;
+    const PatternOptions stage{ours.shape[0], one.columns == "keys",
+                               [](double number) { return 1e-6 + 1e-5 * std::abs(number); }};
+    EXPECT_EQ(describe_pattern(heads, stage), one.says) << one.name;
     n_random += one.says.empty();
   }
   EXPECT_GE(cases().size(), 50u);
@@ -54,9 +54,11 @@ TEST(Pattern, SeesAFactorThroughTheRoundingOfBfloat16) {
   using attention::Precision;
   arma::mat ours(12, 24);
   for (arma::uword k = 0; k < ours.n_elem; ++k) ours[k] = static_cast<double>(k * 7 % 31) - 15.3;
-  const PatternOf stage{1, false, [](double x) { return attention::rounding_error(Precision::bfloat16, x); }};
+  const PatternOptions stage{1, false,
+                             [](double x) { return attention::rounding_error(Precision::bfloat16, x); }};
   const arma::mat observed = attention::rounded(Precision::bfloat16, arma::mat(1.02 * ours));
-  EXPECT_THAT(pattern_of({{0, observed, ours}}, stage), testing::StartsWith("all rows by a factor 1.0"));
+  EXPECT_THAT(describe_pattern({{0, observed, ours}}, stage),
+              testing::StartsWith("all rows by a factor 1.0"));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ Causes causes_of(const std::string& made) {
 }
 
 /// Returns the first stage in which two cases differ clearly, or "".
-std::string first_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+std::string first_differing_stage(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   for (const attention::StageInfo& stage : attention::stages())
     for (std::size_t k = 0; k < a.size(); ++k) {
       if (a[k].name != stage.name) continue;
@@ -68,7 +68,8 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
   /// Returns the causes expected from these stages: the mistake if it shows, and the arithmetic.
   Causes expected(const std::string& mistake, const std::string& arithmetic, const Stages& stages) const {
     Causes causes;
-    if (!first_apart(fixture.tensors(mistake + ".float64", stages), fixture.tensors("right.float64", stages))
+    if (!first_differing_stage(fixture.tensors(mistake + ".float64", stages),
+                               fixture.tensors("right.float64", stages))
              .empty())
       causes = causes_of(mistake);
     if (!arithmetics.at(arithmetic).empty()) causes.insert(arithmetics.at(arithmetic));
@@ -103,7 +104,7 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     }
     if (!stages.empty()) return;
     const std::string first =
-        first_apart(fixture.tensors(mistake + ".float64"), fixture.tensors("right.float64"));
+        first_differing_stage(fixture.tensors(mistake + ".float64"), fixture.tensors("right.float64"));
     if (!first.empty() && report.first_difference()) {
       EXPECT_EQ(attention::info(report.first_difference()->stage).name, first) << of;
     }

@@ -22,7 +22,7 @@ bool same(double a, double b) {
 
 void expect_rows(const Sampler& sampler, const Model& model, std::optional<Stage> first = {}) {
   const Sample& sample = sampler.sample();
-  const Computed few = first ? Computed(model, &sampler, *first) : Computed(model, &sampler), all(model);
+  const LazyTrace few = first ? LazyTrace(model, &sampler, *first) : LazyTrace(model, &sampler), all(model);
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(model)) continue;
     for (std::size_t h = 0; h < stage.count(model.n_heads); ++h) {
@@ -65,7 +65,7 @@ TEST(Sampler, KeepsNothingThatAnotherModelHasOtherwise) {
   other.projections->key.weight = support::matrix(random, 4, 4);
   other.projections->value.bias = arma::mat(1, 4, arma::fill::ones);
   other.sequences.front().embeddings = support::matrix(random, 5, 4);
-  other = made(*mistakes::find_mistake("heads_interleaved"), other);
+  other = injected(*mistakes::find_mistake("heads_interleaved"), other);
   other.dropout.rate = 0.5;
   expect_rows(sampler, other);
   other.dropout.seed = 7;
@@ -84,7 +84,7 @@ TEST(Sampler, TakesWhatAMistakeDoesNotChangeFromTheRightModel) {
                           model);
     for (const Hypothesis& hypothesis : hypotheses_for(model, {})) {
       SCOPED_TRACE(std::to_string(k) + ": " + hypothesis.mistakes.front()->name + " " + hypothesis.detail);
-      ASSERT_NO_FATAL_FAILURE(expect_rows(sampler, hypothesis.made(model), hypothesis.first));
+      ASSERT_NO_FATAL_FAILURE(expect_rows(sampler, hypothesis.injected(model), hypothesis.first));
       ++n_hypotheses;
     }
   }

@@ -35,7 +35,7 @@ class WholeDump : public testing::TestWithParam<std::string> {
   }
 
   WholeReport report(const WholeOptions& options = {}) {
-    const Token progress, search;
+    const StopToken progress, search;
     ThreadPool pool(1);
     std::vector<std::string> names;
     for (std::size_t k = 0; k < ids_.size(); ++k) names.push_back(std::to_string(k));
@@ -142,16 +142,16 @@ TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
 
 /// The file's final norm and logits are compared with those of the file's own last hidden states.
 TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
-  const Token progress;
+  const StopToken progress;
   ThreadPool pool(1);
-  const transformer::Means means{pool, progress};
+  const transformer::CallContext context{pool, progress};
   const std::size_t n_layers = model_->architecture().sizes.n_layers;
-  const auto pass = std::static_pointer_cast<const transformer::OwnPass>(model_->run(ids_, {}, means));
-  arma::fmat last = model_->residual(*pass, n_layers, means);
+  const auto pass = std::static_pointer_cast<const transformer::LocalPass>(model_->run(ids_, {}, context));
+  arma::fmat last = model_->residual(*pass, n_layers, context);
   last.transform([](float x) {
     return static_cast<float>(attention::rounded(attention::Precision::bfloat16, double(x)));
   });
-  const arma::fmat normed = model_->before_prediction(last, means);
+  const arma::fmat normed = model_->apply_final_norm(last, context);
   const auto put = [](Tensor& tensor, const arma::fmat& rows) {
     const arma::mat row_by_row = arma::conv_to<arma::mat>::from(rows).t();
     tensor.numbers.assign(row_by_row.begin(), row_by_row.end());
@@ -169,7 +169,7 @@ TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
 }
 
 /// Returns what a file with tensors of these names and this shape contains of a two-layer model.
-Dump held_by_names(const std::vector<std::string>& names, const formats::Shape& shape = {1, 5, 24}) {
+Dump recognized_dump(const std::vector<std::string>& names, const formats::Shape& shape = {1, 5, 24}) {
   std::vector<Tensor> tensors(names.size());
   for (std::size_t k = 0; k < names.size(); ++k) {
     tensors[k].name = names[k], tensors[k].shape = shape;
@@ -177,7 +177,7 @@ Dump held_by_names(const std::vector<std::string>& names, const formats::Shape& 
   }
   transformer::Sizes sizes;
   sizes.n_layers = 2;
-  return dump_in(support::tensors_in_memory(std::move(tensors)), sizes, {});
+  return find_dump(support::tensors_in_memory(std::move(tensors)), sizes, {});
 }
 
 TEST(DumpNames, SayWhichLayerHiddenStatesAreOf) {
@@ -190,24 +190,24 @@ TEST(DumpNames, SayWhichLayerHiddenStatesAreOf) {
                                                     {"hidden2", 2},
                                                     {"layer1_hidden_state", 1}};
   for (const auto& [name, layer] : cases) {
-    const Dump dump = held_by_names({name});
+    const Dump dump = recognized_dump({name});
     ASSERT_EQ(dump.hidden.size(), 1u) << name;
     EXPECT_EQ(dump.hidden.begin()->first, layer) << name;
     EXPECT_TRUE(dump.left_out.empty()) << name;
   }
-  EXPECT_EQ(held_by_names({"gpt2/hidden_states"}, {3, 5, 24}).hidden.size(), 3u);
-  EXPECT_TRUE(held_by_names({"layers.1.mlp.hidden"}).hidden.empty());
+  EXPECT_EQ(recognized_dump({"gpt2/hidden_states"}, {3, 5, 24}).hidden.size(), 3u);
+  EXPECT_TRUE(recognized_dump({"layers.1.mlp.hidden"}).hidden.empty());
 }
 
 TEST(DumpNames, OfScoresOfAttentionAreNoScoresOfTokens) {
   for (const std::string name : {"layers.0.attn_logits", "layers.0.attention_logits", "layers.0.logits"}) {
-    const Dump dump = held_by_names({name}, {1, 4, 5, 5});
+    const Dump dump = recognized_dump({name}, {1, 4, 5, 5});
     EXPECT_FALSE(dump.logits) << name;
     EXPECT_TRUE(dump.stages.contains(0)) << name;
   }
-  EXPECT_FALSE(held_by_names({"router_logits"}).logits);
+  EXPECT_FALSE(recognized_dump({"router_logits"}).logits);
   for (const std::string name : {"logits", "lm_logits", "gpt2/logits", "model.logits"})
-    EXPECT_TRUE(held_by_names({name}).logits) << name;
+    EXPECT_TRUE(recognized_dump({name}).logits) << name;
 }
 
 TEST_P(WholeDump, OfNothingThatCanBeComparedIsRefused) {

@@ -20,7 +20,7 @@ attention::Model preset(const char* name) {
 }
 
 /// Returns the model with zeroed projections and without an output projection.
-attention::Model forgetful(attention::Model model) {
+attention::Model zeroed_projections(attention::Model model) {
   for (attention::Linear* linear :
        {&model.projections->query, &model.projections->key, &model.projections->value})
     linear->weight = arma::mat(linear->weight->n_rows, linear->weight->n_cols, arma::fill::zeros);
@@ -29,49 +29,50 @@ attention::Model forgetful(attention::Model model) {
 }
 
 TEST(DrawnModel, GivesThePresetsBack) {
-  ModelDraw draw;
-  EXPECT_TRUE(initialized_model(forgetful(preset("004-self-attention")), draw) ==
+  ModelInit draw;
+  EXPECT_TRUE(initialized_model(zeroed_projections(preset("004-self-attention")), draw) ==
               preset("004-self-attention"));
 
-  draw.before = random::parse_draw_ops("randn(6,3)");  // the notebook stacks one drawn sequence twice
-  EXPECT_TRUE(initialized_model(forgetful(preset("003-causal-class")), draw) == preset("003-causal-class"));
+  draw.before = random::parse_random_ops("randn(6,3)");  // the notebook stacks one drawn sequence twice
+  EXPECT_TRUE(initialized_model(zeroed_projections(preset("003-causal-class")), draw) ==
+              preset("003-causal-class"));
 
   draw.before.clear();
-  draw.embeddings = EmbeddingsDraw::rand_first;
-  attention::Model words = forgetful(preset("000-causal"));
+  draw.embeddings = EmbeddingsInit::rand_first;
+  attention::Model words = zeroed_projections(preset("000-causal"));
   words.sequences[0].embeddings.edit().zeros();
   EXPECT_TRUE(initialized_model(words, draw) == preset("000-causal"));
 
-  draw.embeddings = EmbeddingsDraw::none;
+  draw.embeddings = EmbeddingsInit::none;
   draw.output = OutputLayer::with_bias;
-  EXPECT_TRUE(initialized_model(forgetful(preset("multi-head")), draw) == preset("multi-head"));
+  EXPECT_TRUE(initialized_model(zeroed_projections(preset("multi-head")), draw) == preset("multi-head"));
 }
 
 TEST(DrawnModel, DrawsKeysFirstAfterABatchWhenTheNotebookDoes) {
   const attention::Model expected = preset("002-full");
-  attention::Model model = forgetful(expected);
+  attention::Model model = zeroed_projections(expected);
   for (attention::Sequence& sequence : model.sequences) sequence.embeddings.edit().zeros();
-  ModelDraw draw;
+  ModelInit draw;
   draw.seed = 1337;
   draw.order = LayerOrder::key_query_value;
-  draw.embeddings = EmbeddingsDraw::randn_first;
+  draw.embeddings = EmbeddingsInit::randn_first;
   EXPECT_TRUE(initialized_model(model, draw) == expected);
 }
 
 TEST(DrawnModel, EqualsTheFixturesOfClasses) {
   const auto fixture = support::read_fixture("s001_mha_correct_small");
   const attention::Model expected = golden::model_of(fixture);
-  attention::Model model = forgetful(expected);
+  attention::Model model = zeroed_projections(expected);
   for (attention::Sequence& sequence : model.sequences) sequence.embeddings.edit().zeros();
-  ModelDraw draw;
+  ModelInit draw;
   draw.output = OutputLayer::with_bias;
-  draw.embeddings = EmbeddingsDraw::randn_last;
+  draw.embeddings = EmbeddingsInit::randn_last;
   EXPECT_TRUE(initialized_model(model, draw) == expected);
   const attention::Model biases = golden::model_of(support::read_fixture("s001_attention_small"));
-  ModelDraw with_biases;
+  ModelInit with_biases;
   with_biases.bias = true;
-  with_biases.embeddings = EmbeddingsDraw::randn_first;
-  EXPECT_TRUE(initialized_model(forgetful(biases), with_biases) == biases);
+  with_biases.embeddings = EmbeddingsInit::randn_first;
+  EXPECT_TRUE(initialized_model(zeroed_projections(biases), with_biases) == biases);
 }
 
 TEST(DrawnModel, KeepsTokensAndRulesAndGivesProjectionsToAModelWithoutThem) {
@@ -86,22 +87,22 @@ TEST(DrawnModel, KeepsTokensAndRulesAndGivesProjectionsToAModelWithoutThem) {
 }
 
 TEST(DrawLike, HasTheLayersOfTheModel) {
-  const ModelDraw two_heads = draw_like(preset("multi-head"));
+  const ModelInit two_heads = matching_init(preset("multi-head"));
   EXPECT_FALSE(two_heads.bias);
   EXPECT_EQ(two_heads.output, OutputLayer::with_bias);
-  EXPECT_TRUE(draw_like(preset("001-attention")).bias);
-  EXPECT_EQ(draw_like(preset("001-dot-product")).output, OutputLayer::none);
-  EXPECT_EQ(draw_like(apply(preset("multi-head"), SetBias{Part::output, false})).output,
+  EXPECT_TRUE(matching_init(preset("001-attention")).bias);
+  EXPECT_EQ(matching_init(preset("001-dot-product")).output, OutputLayer::none);
+  EXPECT_EQ(matching_init(apply(preset("multi-head"), SetBias{Part::output, false})).output,
             OutputLayer::without_bias);
 }
 
 TEST(TorchLines, SayWhatIsDrawnInOrder) {
-  ModelDraw draw;
+  ModelInit draw;
   draw.seed = 7;
   draw.order = LayerOrder::key_query_value;
   draw.output = OutputLayer::with_bias;
-  draw.embeddings = EmbeddingsDraw::randn_last;
-  draw.before = random::parse_draw_ops("rand(6,3) Linear(3,2,bias)");
+  draw.embeddings = EmbeddingsInit::randn_last;
+  draw.before = random::parse_random_ops("rand(6,3) Linear(3,2,bias)");
   EXPECT_EQ(torch_lines(preset("chapter-multi-head"), draw),
             "import torch\nfrom torch import nn\n\n"
             "torch.manual_seed(7)\n"
@@ -134,7 +135,7 @@ attention::Model six_words() {
 }
 
 Fill fill(FillRule rule, const char* before = "", std::uint64_t seed = 123) {
-  return {rule, seed, random::parse_draw_ops(before)};
+  return {rule, seed, random::parse_random_ops(before)};
 }
 
 TEST(Fill, GivesEachMatrixOfNotebook000AtItsPlaceInTheSequence) {
@@ -179,7 +180,7 @@ TEST(Fill, DrawsABiasAfterTheWeightOfItsLayer) {
   attention::Model model = six_words();
   model.sequences[0].embeddings = arma::mat(6, 16, arma::fill::zeros);
   model.projections->query = {arma::mat(16, 16, arma::fill::zeros), arma::mat(1, 16, arma::fill::zeros)};
-  const MatrixPlace bias{MatrixName::query_bias, 0};
+  const MatrixRef bias{MatrixName::query_bias, 0};
   expect_parts(filled(model, bias, fill(FillRule::linear)), "b1");
   expect_parts(filled(model, bias, fill(FillRule::linear, "Linear(16,16,bias)")), "b2");
 }

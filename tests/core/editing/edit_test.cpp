@@ -24,7 +24,7 @@ using attention::Model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr MatrixPlace place_of_x{MatrixName::embeddings, 0}, place_of_w_q{MatrixName::query_weight, 0};
+constexpr MatrixRef place_of_x{MatrixName::embeddings, 0}, place_of_w_q{MatrixName::query_weight, 0};
 
 /// Returns a model of four tokens and two heads, d_in = 3, d_out = 4.
 Model four_tokens(std::size_t n_sequences = 1) {
@@ -73,15 +73,15 @@ TEST(SetCell, ReachesEveryMatrixByItsName) {
   for (Part part : {Part::query, Part::value}) m = apply(m, SetBias{part, true});
   using enum MatrixName;
   double value = 0;
-  for (const MatrixPlace place : {MatrixPlace{embeddings, 1},
-                                  {query_weight},
-                                  {key_weight},
-                                  {value_weight},
-                                  {output_weight},
-                                  {query_bias},
-                                  {key_bias},
-                                  {value_bias},
-                                  {output_bias}}) {
+  for (const MatrixRef place : {MatrixRef{embeddings, 1},
+                                {query_weight},
+                                {key_weight},
+                                {value_weight},
+                                {output_weight},
+                                {query_bias},
+                                {key_bias},
+                                {value_bias},
+                                {output_bias}}) {
     m = apply(m, SetCell{place, 0, 1, ++value});
     EXPECT_EQ((**find_matrix(m, place))(0, 1), value);
   }
@@ -318,14 +318,15 @@ TEST(Edits, AreRefusedByTheNameOfWhatDoesNotFit) {
       {m, SetScale{{attention::ScaleRule::factor, INFINITY}}, "scale: expected a finite number"},
       {m, ReplaceModel{broken}, "n_heads: expected"},
       {m, ReplaceModel{Model{}}, "expected at least one sequence"},
-      {m, GiveStage{{weights, square}}, "given.weights[0]: expected 4×5 (n_tokens × n_keys), got 5×5"},
-      {m, GiveStage{{embeddings, square}}, "given.embeddings: expected one of queries, keys, values, scores"},
-      {m, TypeOver{{scores, 0, 2, 0, 0}, 1}, "scores[2]: there are only 2 heads"},
-      {m, TypeOver{{scores, 0, 0, 4, 0}, 1}, "scores[4]: there are only 4 rows"},
-      {m, TypeOver{{queries, 0, 0, 0, 2}, 1}, "queries[2]: there are only 2 columns"},
-      {m, TypeOver{{row_sums, 0, 0, 0, 0}, 1}, "row_sums: no cell of it can be typed over"},
-      {m, TypeOver{{mask, 0, 0, 0, 0}, 1}, "mask: no cell of it can be typed over"},
-      {m, SwitchHead{2, false}, "heads_off[2]: there are only 2 heads"},
+      {m, OverrideStage{{weights, square}}, "given.weights[0]: expected 4×5 (n_tokens × n_keys), got 5×5"},
+      {m, OverrideStage{{embeddings, square}},
+       "given.embeddings: expected one of queries, keys, values, scores"},
+      {m, OverrideValue{{scores, 0, 2, 0, 0}, 1}, "scores[2]: there are only 2 heads"},
+      {m, OverrideValue{{scores, 0, 0, 4, 0}, 1}, "scores[4]: there are only 4 rows"},
+      {m, OverrideValue{{queries, 0, 0, 0, 2}, 1}, "queries[2]: there are only 2 columns"},
+      {m, OverrideValue{{row_sums, 0, 0, 0, 0}, 1}, "row_sums: no cell of it can be typed over"},
+      {m, OverrideValue{{mask, 0, 0, 0, 0}, 1}, "mask: no cell of it can be typed over"},
+      {m, ToggleHead{2, false}, "heads_off[2]: there are only 2 heads"},
   };
   for (const auto& [model, edit, line] : cases) EXPECT_THAT(refusal(model, edit), HasSubstr(line));
   EXPECT_EQ(apply(wide, SetHeadCount{8}).d_head(), 1u);
@@ -377,12 +378,12 @@ TEST(CheckSize, AcceptsAThousandTokensInTwelveHeads) {
 }
 
 TEST(CheckSize, CountsProjectionsAndGivenMasks) {
-  const attention::Size wide{1, 1, 16384, 16384, 1, true, true, false};  // four matrices of 2 GiB
+  const attention::ModelSize wide{1, 1, 16384, 16384, 1, true, true, false};  // four matrices of 2 GiB
   EXPECT_TRUE(attention::check_size(wide).has_value());
-  attention::Size without_output = wide;
+  attention::ModelSize without_output = wide;
   without_output.output_projection = false;
   EXPECT_FALSE(attention::check_size(without_output).has_value());
-  const attention::Size batch{64, 4096, 8, 8, 1, false, false, true};  // 64 masks of 128 MiB
+  const attention::ModelSize batch{64, 4096, 8, 8, 1, false, false, true};  // 64 masks of 128 MiB
   EXPECT_TRUE(attention::check_size(batch).has_value());
 }
 
@@ -394,8 +395,8 @@ TEST(Target, TellsCellsApart) {
   EXPECT_EQ(describe(SetCell{place_of_x, 1, 2, 5}), "change of X[1,2]");
   EXPECT_EQ(describe(SetCell{{MatrixName::key_bias, 0}, 0, 2, 5}), "change of b_k[2]");
   using enum attention::Stage;
-  EXPECT_EQ(target(TypeOver{{scores, 0, 0, 1, 2}, 5}), target(TypeOver{{scores, 0, 0, 1, 2}, 6}));
-  EXPECT_NE(target(TypeOver{{scores, 0, 0, 1, 2}, 5}), target(TypeOver{{scores, 0, 1, 1, 2}, 5}));
+  EXPECT_EQ(target(OverrideValue{{scores, 0, 0, 1, 2}, 5}), target(OverrideValue{{scores, 0, 0, 1, 2}, 6}));
+  EXPECT_NE(target(OverrideValue{{scores, 0, 0, 1, 2}, 5}), target(OverrideValue{{scores, 0, 1, 1, 2}, 5}));
 }
 
 TEST(Target, DiffersBetweenKindsOfEdit) {
@@ -434,54 +435,54 @@ const arma::mat& given_of(const Model& model, attention::Stage stage) {
   return *model.given.find(stage)->matrices.front();
 }
 
-TEST(GiveStage, IsTakenBackByComputingIt) {
+TEST(OverrideStage, IsTakenBackByComputingIt) {
   const Model before = three_tokens();
-  const Model given = editing::apply(before, GiveStage{counted(weights, 3, 3)});
+  const Model given = editing::apply(before, OverrideStage{counted(weights, 3, 3)});
   EXPECT_EQ(attention::attend(given).at(Stage::weights, 1)(2, 1), 21);
-  EXPECT_EQ(editing::apply(given, ComputeStage{weights}), before);
-  EXPECT_EQ(editing::apply(before, ComputeStage{weights}), before);
+  EXPECT_EQ(editing::apply(given, ClearStageOverride{weights}), before);
+  EXPECT_EQ(editing::apply(before, ClearStageOverride{weights}), before);
 }
 
-TEST(GiveStage, NumbersKeysThatAreOtherTokens) {
+TEST(OverrideStage, NumbersKeysThatAreOtherTokens) {
   const Model before = editing::apply(three_tokens(), SwitchMaskCell{0, 2, true});
-  const Model wide = editing::apply(before, GiveStage{counted(weights, 3, 5)});
+  const Model wide = editing::apply(before, OverrideStage{counted(weights, 3, 5)});
   EXPECT_EQ(wide.sequences[0].keys(), attention::numbered_tokens(5));
-  const Model narrow = editing::apply(wide, GiveStage{counted(weights, 3, 2)});
+  const Model narrow = editing::apply(wide, OverrideStage{counted(weights, 3, 2)});
   EXPECT_TRUE(narrow.mask.cells.empty());
-  EXPECT_TRUE(editing::apply(wide, ComputeStage{weights}).sequences[0].key_tokens.empty());
+  EXPECT_TRUE(editing::apply(wide, ClearStageOverride{weights}).sequences[0].key_tokens.empty());
 }
 
-TEST(GiveStage, ForgetsCellsThatItHides) {
-  Model model = editing::apply(three_tokens(), TypeOver{{scores, 0, 0, 1, 1}, 3});
-  model = editing::apply(model, TypeOver{{contexts, 0, 0, 1, 1}, 4});
-  model = editing::apply(model, GiveStage{counted(weights, 3, 3)});
+TEST(OverrideStage, ForgetsCellsThatItHides) {
+  Model model = editing::apply(three_tokens(), OverrideValue{{scores, 0, 0, 1, 1}, 3});
+  model = editing::apply(model, OverrideValue{{contexts, 0, 0, 1, 1}, 4});
+  model = editing::apply(model, OverrideStage{counted(weights, 3, 3)});
   ASSERT_EQ(model.given.cells.size(), 1u);
   EXPECT_EQ(model.given.cells[0].place.stage, contexts);
 }
 
-TEST(TypeOver, SetsAndTakesBackOneCell) {
+TEST(OverrideValue, SetsAndTakesBackOneCell) {
   const Model before = three_tokens();
-  const Model typed = editing::apply(before, TypeOver{{scores, 0, 1, 2, 0}, 0.5});
+  const Model typed = editing::apply(before, OverrideValue{{scores, 0, 1, 2, 0}, 0.5});
   EXPECT_EQ(attention::attend(typed).at(Stage::scores, 1)(2, 0), 0.5);
-  const Model again = editing::apply(typed, TypeOver{{scores, 0, 1, 2, 0}, 0.75});
+  const Model again = editing::apply(typed, OverrideValue{{scores, 0, 1, 2, 0}, 0.75});
   EXPECT_EQ(again.given.cells.size(), 1u);
-  EXPECT_EQ(editing::apply(again, TypeOver{{scores, 0, 1, 2, 0}, std::nullopt}), before);
-  EXPECT_EQ(editing::apply(again, ClearTypedCells{}), before);
+  EXPECT_EQ(editing::apply(again, OverrideValue{{scores, 0, 1, 2, 0}, std::nullopt}), before);
+  EXPECT_EQ(editing::apply(again, ClearOverrides{}), before);
 }
 
-TEST(TypeOver, IsForgottenWithItsStage) {
+TEST(OverrideValue, IsForgottenWithItsStage) {
   Model model = editing::apply(three_tokens(), SetMaskMethod{attention::MaskMethod::renormalise});
-  model = editing::apply(model, TypeOver{{row_sums, 0, 0, 1, 0}, 2});
+  model = editing::apply(model, OverrideValue{{row_sums, 0, 0, 1, 0}, 2});
   EXPECT_TRUE(
       editing::apply(model, SetMaskMethod{attention::MaskMethod::negative_infinity}).given.cells.empty());
 }
 
-TEST(SwitchHead, GoesOffAndOn) {
+TEST(ToggleHead, GoesOffAndOn) {
   const Model before = three_tokens();
-  const Model off = editing::apply(before, SwitchHead{1, false});
+  const Model off = editing::apply(before, ToggleHead{1, false});
   EXPECT_EQ(off.heads_off, std::vector<std::size_t>{1});
-  EXPECT_EQ(editing::apply(off, SwitchHead{1, false}), off);
-  EXPECT_EQ(editing::apply(off, SwitchHead{1, true}), before);
+  EXPECT_EQ(editing::apply(off, ToggleHead{1, false}), off);
+  EXPECT_EQ(editing::apply(off, ToggleHead{1, true}), before);
   EXPECT_TRUE(editing::apply(off, SetHeadCount{1}).heads_off.empty());
 }
 
@@ -491,11 +492,11 @@ TEST(SetInputWidth, GivesEmbeddingsToAModelThatHasNone) {
 }
 
 TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {
-  Model model = editing::apply(three_tokens(), GiveStage{counted(scores, 3, 3)});
-  model = editing::apply(model, TypeOver{{weights, 0, 1, 2, 1}, 0.25});
+  Model model = editing::apply(three_tokens(), OverrideStage{counted(scores, 3, 3)});
+  model = editing::apply(model, OverrideValue{{weights, 0, 1, 2, 1}, 0.25});
   const Model moved = editing::apply(model, MoveToken{0, 2, 0});
   EXPECT_TRUE(same(given_of(moved, scores), arma::mat{{22, 20, 21}, {2, 0, 1}, {12, 10, 11}}));
-  EXPECT_EQ(moved.given.cells[0].place, (attention::GivenPlace{weights, 0, 1, 0, 2}));
+  EXPECT_EQ(moved.given.cells[0].place, (attention::GivenCellAddress{weights, 0, 1, 0, 2}));
   const Model inserted = editing::apply(model, InsertToken{1, "new"});
   EXPECT_TRUE(same(given_of(inserted, scores),
                    arma::mat{{0, 0, 1, 2}, {0, 0, 0, 0}, {10, 0, 11, 12}, {20, 0, 21, 22}}));
@@ -504,14 +505,14 @@ TEST(TokensOfGivenStages, TakeTheirNumbersAlong) {
 }
 
 TEST(TokensOfGivenStages, LeaveOtherKeysAlone) {
-  const Model model = editing::apply(three_tokens(), GiveStage{counted(weights, 3, 5)});
+  const Model model = editing::apply(three_tokens(), OverrideStage{counted(weights, 3, 5)});
   const Model fewer = editing::apply(model, RemoveToken{0});
   EXPECT_TRUE(same(given_of(fewer, weights), arma::mat{{10, 11, 12, 13, 14}, {20, 21, 22, 23, 24}}));
 }
 
 TEST(SequencesOfGivenStages, TakeTheirNumbersAlong) {
-  Model model = editing::apply(three_tokens(2), GiveStage{counted(keys, 3, 2, 4)});
-  model = editing::apply(model, TypeOver{{weights, 1, 0, 0, 0}, 0.25});
+  Model model = editing::apply(three_tokens(2), OverrideStage{counted(keys, 3, 2, 4)});
+  model = editing::apply(model, OverrideValue{{weights, 1, 0, 0, 0}, 0.25});
   const Model more = editing::apply(model, AddSequence{1});
   EXPECT_EQ(more.given.find(keys)->matrices.size(), 6u);
   EXPECT_EQ(more.given.cells[1].place.sequence, 2u);

@@ -168,7 +168,7 @@ TEST(History, StaysWithinItsBudgetAndDropsTheOldestFirst) {
   EXPECT_GE(kept, 10u);  // 80 kB of embeddings and some 4 kB of names each
   EXPECT_LE(kept, 12u);
   EXPECT_EQ(history.n_forgotten(), models.size() - kept);
-  EXPECT_EQ(history.n_done(), history.n_forgotten()) << "what is undone is not done";
+  EXPECT_EQ(history.n_applied(), history.n_forgotten()) << "what is undone is not done";
 }
 
 TEST(History, CountsSharedMatricesOnceAndOneNumberWithoutItsMatrix) {

@@ -22,7 +22,7 @@ arma::mat matching_weights(const std::vector<std::vector<std::size_t>>& matches)
   arma::mat w(n, n, arma::fill::zeros);
   for (std::size_t i = 0; i < n; ++i) {
     w.row(i).head(i + 1).fill(1);
-    for (const std::size_t j : matches.at(i)) w(i, j) = std::exp(hand_built::match);
+    for (const std::size_t j : matches.at(i)) w(i, j) = std::exp(hand_built::match_score);
     w.row(i) /= arma::accu(w.row(i));
   }
   return w;

@@ -22,7 +22,7 @@ using support::coin;
 using support::number;
 using support::Random;
 
-inline MatrixPlace random_place(Random& r, const attention::Model& m) {
+inline MatrixRef random_place(Random& r, const attention::Model& m) {
   const std::size_t learned = static_cast<std::size_t>(MatrixName::output_bias) + 1;
   const std::size_t name = below(r, coin(r) ? learned : attention::n_matrix_names);
   return {static_cast<MatrixName>(name), below(r, m.sequences.size())};
@@ -53,7 +53,7 @@ inline attention::Additions random_additions(Random& r, const attention::Model& 
 inline SetKeyEmbeddings random_memory(Random& r, const attention::Model& m) {
   if (below(r, 3) == 0) return {};
   attention::Model other = m;
-  support::add_memory(r, other);
+  support::add_cross_attention_source(r, other);
   SetKeyEmbeddings edit;
   for (const attention::Sequence& s : other.sequences) edit.embeddings.push_back(s.key_embeddings);
   if (below(r, 6) == 0) edit.embeddings.pop_back();
@@ -104,12 +104,12 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
       [&]() -> Edit { return SetMaskMethod{static_cast<attention::MaskMethod>(below(g, 4))}; },
       [&]() -> Edit { return SetEmptyRows{static_cast<attention::EmptyRows>(below(g, 2))}; },
       [&]() -> Edit { return SetMaskAlignment{static_cast<attention::MaskAlignment>(below(g, 2))}; },
-      [&]() -> Edit { return SetMaskWindow{support::mask_window(g)}; },
-      [&]() -> Edit { return SetMaskPrefix{below(g, w.n_keys() + 2)}; },
+      [&]() -> Edit { return SetSlidingWindow{support::mask_window(g)}; },
+      [&]() -> Edit { return SetPrefixLength{below(g, w.n_keys() + 2)}; },
       [&]() -> Edit {
-        return SetDocuments{coin(g) ? support::documents(g, rows) : std::vector<std::size_t>{0}};
+        return SetDocumentIds{coin(g) ? support::documents(g, rows) : std::vector<std::size_t>{0}};
       },
-      [&]() -> Edit { return SetHiddenKeys{support::hidden_keys(g, w.sequences.size(), rows)}; },
+      [&]() -> Edit { return SetPaddingMask{support::hidden_keys(g, w.sequences.size(), rows)}; },
       [&]() -> Edit {
         return SwitchMaskCell{below(g, rows), below(g, rows + 1), coin(g)};
       },
@@ -121,30 +121,32 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
       [&]() -> Edit { return SetDropoutMask{random_masks(g, w)}; },
       [&]() -> Edit { return SetCombineRule{static_cast<attention::CombineRule>(below(g, 2))}; },
       [&]() -> Edit { return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt}; },
-      [&]() -> Edit { return SetGroupCount{below(g, w.n_heads + 2)}; },
+      [&]() -> Edit { return SetKvHeadCount{below(g, w.n_heads + 2)}; },
       [&]() -> Edit { return random_memory(g, w); },
       [&]() -> Edit { return SetHeadNorm{random_additions(g, w).normalise}; },
       [&]() -> Edit { return SetPositions{random_additions(g, w).positions}; },
-      [&]() -> Edit { return SetScoreCap{coin(g) ? std::optional(number(g) + 1) : std::nullopt}; },
-      [&]() -> Edit { return SetScoreBias{random_additions(g, w).score_bias}; },
+      [&]() -> Edit { return SetSoftcap{coin(g) ? std::optional(number(g) + 1) : std::nullopt}; },
+      [&]() -> Edit { return SetAttentionBias{random_additions(g, w).score_bias}; },
       [&]() -> Edit { return SetSink{random_additions(g, w).sink}; },
       [&]() -> Edit { return AddSequence{below(g, w.sequences.size()) + (w.sequences.size() > 3 ? 9 : 0)}; },
       [&]() -> Edit { return RemoveSequence{below(g, w.sequences.size() + 1)}; },
       [&]() -> Edit {
         using enum attention::Stage;
         const auto stage = std::array{weights, scores, keys, values, dropout_mask, mask}[below(g, 6)];
-        return GiveStage{support::given_stage(g, w, stage)};
+        return OverrideStage{support::given_stage(g, w, stage)};
       },
-      [&]() -> Edit { return ComputeStage{static_cast<attention::Stage>(below(g, attention::n_stages))}; },
       [&]() -> Edit {
-        const attention::GivenPlace place{static_cast<attention::Stage>(below(g, attention::n_stages)),
-                                          below(g, w.sequences.size()), below(g, w.n_heads), below(g, rows),
-                                          below(g, 4)};
-        return TypeOver{place, coin(g) ? std::optional(number(g)) : std::nullopt};
+        return ClearStageOverride{static_cast<attention::Stage>(below(g, attention::n_stages))};
       },
-      [&]() -> Edit { return ClearTypedCells{}; },
       [&]() -> Edit {
-        return SwitchHead{below(g, w.n_heads + 1), coin(g)};
+        const attention::GivenCellAddress place{static_cast<attention::Stage>(below(g, attention::n_stages)),
+                                                below(g, w.sequences.size()), below(g, w.n_heads),
+                                                below(g, rows), below(g, 4)};
+        return OverrideValue{place, coin(g) ? std::optional(number(g)) : std::nullopt};
+      },
+      [&]() -> Edit { return ClearOverrides{}; },
+      [&]() -> Edit {
+        return ToggleHead{below(g, w.n_heads + 1), coin(g)};
       },
       [&]() -> Edit {
         const auto all = mistakes::mistakes();

@@ -22,9 +22,9 @@ testing::AssertionResult agree(const Model& model, const Trace& found, const Tra
       if (arma::size(a) != arma::size(b))
         return testing::AssertionFailure() << stage.name << " has another shape";
       const bool weights = stage.stage == Stage::weights;
-      const double most = largest_finite(b);
+      const double most = max_abs_finite(b);
       for (std::size_t i = 0; i < b.n_rows; ++i) {
-        const double allowed = tolerance * std::max(least, weights ? largest_finite(b.row(i)) : most);
+        const double allowed = tolerance * std::max(least, weights ? max_abs_finite(b.row(i)) : most);
         for (std::size_t j = 0; j < b.n_cols; ++j)
           if (!same_special(a(i, j), b(i, j)) && !(std::abs(a(i, j) - b(i, j)) <= allowed))
             return testing::AssertionFailure()

@@ -27,11 +27,11 @@ constexpr double rounding = 1e-12;
 constexpr double rounding32 = 1e-4, least32 = 0.01;
 
 /// Compares traces, allowing for rounding of large scores: scores of a million cost 10⁻⁹ of a weight.
-testing::AssertionResult agree_as_rounded(const Model& m, const Trace& found, const Trace& reference,
-                                          double in_float64) {
+testing::AssertionResult agree_within_rounding(const Model& m, const Trace& found, const Trace& reference,
+                                               double in_float64) {
   double largest_score = 0;
   for (std::size_t h = 0; h < m.n_heads; ++h)
-    largest_score = std::max(largest_score, largest_finite(*reference.at(Stage::scaled_scores, h)));
+    largest_score = std::max(largest_score, max_abs_finite(*reference.at(Stage::scaled_scores, h)));
   in_float64 = std::max(in_float64, 8 * std::numeric_limits<double>::epsilon() * largest_score);
   if (m.arithmetic.precision == Precision::float64) return agree(m, found, reference, in_float64);
   return agree(m, found, reference, rounding32, least32);
@@ -44,7 +44,7 @@ testing::AssertionResult computes(Engine& engine, Model m, std::size_t sequence 
     engine.compute(m, sequence);
     if (engine.trace().sequence != sequence)
       return testing::AssertionFailure() << "its sequence is " << engine.trace().sequence;
-    const auto result = agree_as_rounded(m, engine.trace(), attend(m, sequence), rounding);
+    const auto result = agree_within_rounding(m, engine.trace(), attend(m, sequence), rounding);
     if (!result) return testing::AssertionFailure() << name_of(precision) << ": " << result.message();
   }
   return testing::AssertionSuccess();
@@ -89,13 +89,13 @@ TEST(Engine, AgreesWithAttendOnWhatModelsOfTodayAdd) {
   Engine engine(2);
   for (int k = 0; k < 300; ++k) {
     Model m = calm_model(random, 1 + support::below(random, 40), 6, 24, 6);
-    if (support::coin(random)) support::add_memory(random, m);
+    if (support::coin(random)) support::add_cross_attention_source(random, m);
     support::add_groups(random, m);
     support::add_additions(random, m);
     if (support::coin(random)) support::add_mask_rules(random, m);
     m.dropout.rate = 0.25 * static_cast<double>(support::below(random, 3));
-    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormOver::head;
-    ASSERT_EQ(covers(m), is_by_head);
+    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormScope::head;
+    ASSERT_EQ(supports(m), is_by_head);
     ASSERT_TRUE(computes(engine, m)) << "model " << k;
   }
 }
@@ -225,8 +225,8 @@ TEST(Engine, CanBeCalledOffAndComputesAgain) {
   Random random(9);
   const Model m = calm_model(random, 200, 8, 8, 2);
   Engine engine(2);
-  core::Token progress;
-  core::Token stopped;
+  core::StopToken progress;
+  core::StopToken stopped;
   stopped.stop();
   EXPECT_FALSE(engine.compute(m, 0, &stopped));
   EXPECT_EQ(engine.rows(Stage::weights, 0).numbers, nullptr);
@@ -364,7 +364,7 @@ void edit_and_compare_in(Precision precision, Model m, std::size_t n_edits, std:
     engine.update(m);
     if (coin(random)) engine.output();
     if (k % every != 0) continue;
-    ASSERT_TRUE(agree_as_rounded(m, engine.trace(), attend(m), allowed))
+    ASSERT_TRUE(agree_within_rounding(m, engine.trace(), attend(m), allowed))
         << name_of(precision) << " after " << k << " edits";
   }
 }
@@ -388,11 +388,11 @@ TEST(Update, AgreesWithAttendOnWhatModelsOfTodayAdd) {
   Random random(9);
   for (unsigned k = 0; k < 60; ++k) {
     Model m = calm_model(random, 1 + below(random, 20), 6, 24, 6);
-    if (below(random, 3) == 0) support::add_memory(random, m);
+    if (below(random, 3) == 0) support::add_cross_attention_source(random, m);
     support::add_groups(random, m);
     support::add_additions(random, m);
-    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormOver::head;
-    ASSERT_EQ(covers(m), is_by_head);
+    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormScope::head;
+    ASSERT_EQ(supports(m), is_by_head);
     ASSERT_NO_FATAL_FAILURE(edit_and_compare(m, 120, 3, k)) << "model " << k;
   }
 }
@@ -414,7 +414,7 @@ void update_after_each(unsigned seed, int n_edits, const Edit& edit, const Check
 TEST(Update, OfASliderThatIsDraggedToAndFroDoesNotDrift) {
   update_after_each(
       5, 10000, [](Random&, Model& m, int k) { m.sequences[0].embeddings.set(3, 2, 3 * std::sin(k * 0.37)); },
-      [](const Change& change, int k) {
+      [](const UpdateResult& change, int k) {
         if (k != 5) return;
         EXPECT_FALSE(change.everything);
         EXPECT_EQ(change.heads[1].column, 3u);
@@ -428,7 +428,9 @@ TEST(Update, OfEmbeddingNumbersNeverNeedsAFullPass) {
       [](Random& random, Model& m, int) {
         m.sequences[0].embeddings.set(below(random, 40), below(random, 8), number(random));
       },
-      [](const Change& change, int k) { ASSERT_FALSE(change.everything) << "after " << k << " edits"; });
+      [](const UpdateResult& change, int k) {
+        ASSERT_FALSE(change.everything) << "after " << k << " edits";
+      });
 }
 
 TEST(Update, TakesAnyEditOfTheEditor) {
@@ -467,16 +469,16 @@ TEST(Update, NamesEveryRowAndColumnThatItChanged) {
     const std::vector<Kept> before{kept(0), kept(1)};
     const std::size_t stride = engine.rows(Stage::weights, 0).stride;
     edit_one(random, m);
-    const Change change = engine.update(m);
+    const UpdateResult change = engine.update(m);
     if (change.everything) continue;
     for (std::size_t h = 0; h < 2; ++h) {
       const HeadChange& c = change.heads[h];
       if (c.all) continue;
       const Kept after = kept(h);
       for (std::size_t i = 0; i < 30; ++i) {
-        ASSERT_TRUE(i >= c.first_sum || before[h].sums[i] == after.sums[i]);
+        ASSERT_TRUE(i >= c.first_changed_sum || before[h].sums[i] == after.sums[i]);
         if (std::find(c.rows.begin(), c.rows.end(), i) != c.rows.end()) continue;
-        ASSERT_TRUE(i >= c.first_sum || before[h].largest[i] == after.largest[i]);
+        ASSERT_TRUE(i >= c.first_changed_sum || before[h].largest[i] == after.largest[i]);
         for (std::size_t j = 0; j < 30; ++j) {
           if (c.column == j) continue;
           const std::size_t at = i * stride + j;
@@ -493,13 +495,13 @@ TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
   Model after = before;
   after.projections->key.bias->edit()(0, 3) += 0.5;
   const Difference d = difference(before, after, 0);
-  EXPECT_EQ(d.redo, Redo::projection_number);
-  EXPECT_EQ(d.projected, Projected::keys);
+  EXPECT_EQ(d.recompute, RecomputeScope::projection_number);
+  EXPECT_EQ(d.projected, Qkv::keys);
   EXPECT_TRUE(d.is_bias);
   EXPECT_EQ(d.column, 3u);
   EXPECT_NEAR(*d.increment, 0.5, 1e-15);
   after.sequences[0].embeddings.edit()(0, 0) += 1;
-  EXPECT_EQ(difference(before, after, 0).redo, Redo::everything);
+  EXPECT_EQ(difference(before, after, 0).recompute, RecomputeScope::everything);
 }
 
 TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
@@ -513,7 +515,7 @@ TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
   const auto start = std::chrono::steady_clock::now();
   const Difference d = difference(before, after, 0);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
-  EXPECT_EQ(d.redo, Redo::mask_rows);
+  EXPECT_EQ(d.recompute, RecomputeScope::mask_rows);
   EXPECT_EQ(d.mask_rows, (std::vector<std::size_t>{300, 399}));
 }
 

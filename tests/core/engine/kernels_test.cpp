@@ -29,7 +29,7 @@ using Formats = testing::Types<double, float>;
 TYPED_TEST_SUITE(Loops, Formats);
 
 TYPED_TEST(Loops, TakeExponentialsThatAreRightToTheLastBitsOverTheWholeRange) {
-  for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
+  for (const auto& kernels : supported_kernels<TypeParam>()) {
     support::Random random(1);
     for (const double range : {1e-9, 0.3, 5.0, 40.0, this->is_float64 ? 700.0 : 87.0}) {
       std::vector<TypeParam> numbers;
@@ -47,7 +47,7 @@ TYPED_TEST(Loops, TakeExponentialsThatAreRightToTheLastBitsOverTheWholeRange) {
 
 TYPED_TEST(Loops, TakeExponentialsThatAreExactWhereTheyMustBe) {
   const double far = this->is_float64 ? 740 : 102, high = this->is_float64 ? 700 : 88;
-  for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
+  for (const auto& kernels : supported_kernels<TypeParam>()) {
     TypeParam numbers[] = {0, -0.0, -INFINITY, NAN, -800, TypeParam(-far), TypeParam(high)};
     kernels.exponentials(numbers, 7);
     EXPECT_EQ(numbers[0], 1) << kernels.name;
@@ -68,11 +68,11 @@ TYPED_TEST(Loops, OfEveryWidthGiveTheSameRow) {
     double sum = 0, top = -INFINITY;
     for (std::size_t j = 0; j < n; ++j) top = std::max<double>(top, a(j));
     for (std::size_t j = 0; j < n; ++j) sum += std::exp(a(j) - top);
-    for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
+    for (const auto& kernels : supported_kernels<TypeParam>()) {
       const std::size_t whole = (n + 15) / 16 * 16;
       std::vector<TypeParam> scores(whole, -INFINITY), e(whole, 5);
       std::copy(a.begin(), a.end(), scores.begin());
-      const RowSums<TypeParam> row = kernels.softmax(scores.data(), e.data(), n);
+      const SoftmaxStats<TypeParam> row = kernels.softmax(scores.data(), e.data(), n);
       // The subtraction rounds: at sizes of ten by some units of the exponent.
       for (std::size_t j = 0; j < n; ++j)
         EXPECT_NEAR(e[j] / std::exp(a(j) - TypeParam(top)), 1, 5 * this->unit) << kernels.name;
@@ -89,9 +89,9 @@ TYPED_TEST(Loops, OfEveryWidthGiveTheSameRow) {
       kernels.blend(c.memptr(), 0.25, 2, a.memptr(), -3, b.memptr(), n);
       EXPECT_TRUE(arma::approx_equal(c, arma::Mat<TypeParam>(a * TypeParam(2.25) - 3 * b), "absdiff", close))
           << kernels.name;
-      EXPECT_TRUE(kernels.finite(c.memptr(), n));
+      EXPECT_TRUE(kernels.is_finite(c.memptr(), n));
       c(n - 1) = INFINITY;
-      EXPECT_FALSE(kernels.finite(c.memptr(), n)) << kernels.name;
+      EXPECT_FALSE(kernels.is_finite(c.memptr(), n)) << kernels.name;
     }
   }
 }
@@ -103,7 +103,7 @@ TYPED_TEST(Loops, MultiplyRowsAndItemsOverManyPanelsAndRaggedEnds) {
                                                {13, 50, 7},
                                                {19, 1100, 64},
                                                {9, 60, 3000}})  // one such panel fills a cache
-    for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
+    for (const auto& kernels : supported_kernels<TypeParam>()) {
       const std::size_t width = kernels.panel_width, n_panels = (n_items + width - 1) / width;
       const std::size_t apart = n_panels * width;
       const auto rows = this->matrix(random, n_rows, depth), items = this->matrix(random, n_items, depth);
@@ -140,7 +140,7 @@ TYPED_TEST(Loops, MultiplyWeightsAndValuesOverManyKeysAndRaggedEnds) {
   support::Random random(3);
   for (const auto& [n_rows, n_keys, d_head] :
        {std::array<std::size_t, 3>{1, 1, 1}, {7, 1024, 8}, {13, 1025, 13}, {50, 2100, 40}, {6, 513, 64}})
-    for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
+    for (const auto& kernels : supported_kernels<TypeParam>()) {
       const std::size_t stride = (d_head + 15) / 16 * 16, row = (n_keys + 15) / 16 * 16, apart = d_head + 3;
       const auto weights = this->matrix(random, n_rows, n_keys),
                  values = this->matrix(random, n_keys, d_head);

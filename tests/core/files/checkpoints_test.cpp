@@ -27,7 +27,7 @@ arma::mat projected(const arma::mat& x, const attention::Linear& linear) {
 }
 
 Attention read_first(const TensorFile& file, std::size_t n_heads) {
-  core::Token progress;
+  core::StopToken progress;
   return read_attention(file, find_layers(file.tensors()).at(0).mapping, {n_heads}, progress);
 }
 
@@ -139,10 +139,10 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
   const TensorFile file = open_tensors(folder + "grouped.safetensors");
   EXPECT_THAT(support::error_of([&] { read_first(file, 3); }),
               HasSubstr("q_proj.weight: expected a number of outputs that 3 heads share, got 6 × 8"));
-  Mapping mapping = find_layers(file.tensors()).at(0).mapping;
+  ProjectionMapping mapping = find_layers(file.tensors()).at(0).mapping;
   mapping.value.weights = {"model.layers.0.self_attn.o_proj.weight"};
   mapping.value.biases.clear();
-  core::Token progress;
+  core::StopToken progress;
   EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, {2}, progress); }),
               HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
 }
@@ -198,7 +198,7 @@ TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
       std::vector<TensorInfo> tensors;
       for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
         tensors.push_back({prefix + name + ".weight", Dtype::f32, {8, 8}});
-      const LayerRules rules = rules_of(tensors, find_layers(tensors).at(0), config, "");
+      const LayerRules rules = infer_layer_rules(tensors, find_layers(tensors).at(0), config, "");
       const char letter = rules.window.left ? 'W' : 'F';
       layers += rules.rotary ? letter : text::lower(letter);
       if (rules.rotary) {
@@ -215,8 +215,8 @@ TEST(FamilyTable, HasEachTypeOnceAndAFamilyForEveryNaming) {
   for (const Family& family : families()) {
     std::istringstream words(family.types);
     for (std::string type; words >> type;) EXPECT_TRUE(types.insert(type).second) << type;
-    if (*family.if_grouped) {
-      EXPECT_TRUE(family_of_name_is_known(family.if_grouped)) << family.if_grouped;
+    if (*family.grouped_family) {
+      EXPECT_TRUE(family_of_name_is_known(family.grouped_family)) << family.grouped_family;
     }
   }
   for (const Naming& naming : namings())
@@ -228,16 +228,17 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
       parse_config(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})", "config.json");
   EXPECT_EQ(gpt2.heads.n, 12u);
   const Layer third{"h.2.attn.", nullptr, {}, 0};
-  EXPECT_DOUBLE_EQ(scale_of({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
+  EXPECT_DOUBLE_EQ(layer_scale({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
   const Config grouped = parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "");
   EXPECT_EQ(grouped.heads.n, 32u);
   EXPECT_EQ(grouped.heads.kv_heads, 8u);
-  EXPECT_EQ(scale_of({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
+  EXPECT_EQ(layer_scale({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
             attention::ScaleRule::none);
-  EXPECT_EQ(scale_of({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
-  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"query_pre_attn_scalar": 256})", ""), third, 64).factor,
+  EXPECT_EQ(layer_scale({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
+  EXPECT_DOUBLE_EQ(layer_scale({}, parse_config(R"({"query_pre_attn_scalar": 256})", ""), third, 64).factor,
                    1.0 / 16);
-  EXPECT_DOUBLE_EQ(scale_of({}, parse_config(R"({"attention_multiplier": 0.5})", ""), third, 64).factor, 0.5);
+  EXPECT_DOUBLE_EQ(layer_scale({}, parse_config(R"({"attention_multiplier": 0.5})", ""), third, 64).factor,
+                   0.5);
   EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
             "config.json: n_head:");
   EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
@@ -265,8 +266,8 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
   const TensorFile file = open_tensors(folder + "gpt2.safetensors");
   EXPECT_THAT(support::error_of([&] { read_first(file, SIZE_MAX); }),
               HasSubstr("expected from 1 to 16777216 heads, got 18446744073709551615"));
-  const Mapping mapping = find_layers(file.tensors()).at(0).mapping;
-  core::Token progress;
+  const ProjectionMapping mapping = find_layers(file.tensors()).at(0).mapping;
+  core::StopToken progress;
   const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 + 2 · (2^63 − 1) heads overflow to 0
   EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
             read_first(file, 2).projections.key.weight->n_cols);
@@ -275,14 +276,14 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
   const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
   const Layer layer = find_layers(tiny.tensors()).at(0);
-  const LayerRules rules = rules_of(tiny.tensors(), layer, sibling_config(tiny.path()), "");
-  EXPECT_EQ(heads_of(tiny, layer, rules, std::nullopt).n, 4u);
-  EXPECT_EQ(heads_of(tiny, layer, rules, 2).n, 2u);
-  EXPECT_THAT(support::error_of([&] { heads_of(tiny, layer, {}, std::nullopt); }),
+  const LayerRules rules = infer_layer_rules(tiny.tensors(), layer, sibling_config(tiny.path()), "");
+  EXPECT_EQ(resolve_head_count(tiny, layer, rules, std::nullopt).n, 4u);
+  EXPECT_EQ(resolve_head_count(tiny, layer, rules, 2).n, 2u);
+  EXPECT_THAT(support::error_of([&] { resolve_head_count(tiny, layer, {}, std::nullopt); }),
               HasSubstr("the number of heads must be said"));
   Layer of_two = layer;
   of_two.n_heads = 2;
-  EXPECT_THAT(support::error_of([&] { heads_of(tiny, of_two, rules, 4); }),
+  EXPECT_THAT(support::error_of([&] { resolve_head_count(tiny, of_two, rules, 4); }),
               HasSubstr("expected 4 heads as said, got 2 by its tensors"));
 }
 
@@ -291,7 +292,7 @@ TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
   const TensorFile golden = open_tensors(FIXTURES "/tiny_gpt/golden.npz");
   const auto layers = find_layers(checkpoint.tensors());
   ASSERT_EQ(layers.size(), 4u);
-  core::Token progress;
+  core::StopToken progress;
   for (std::size_t layer = 0; layer < 4; ++layer) {
     const std::string name = "L" + std::to_string(layer) + ".";
     Attention read = read_attention(checkpoint, layers[layer].mapping, {4}, progress);

@@ -93,7 +93,7 @@ void expect_members_read_or_refused(const std::string& name, const std::string& 
   for (const ZipMember& m : archive.members()) contents.emplace_back(m.name, archive.begin(m, m.size));
   std::mt19937 random(22);
   expect_read_or_refused(name, tries, [&] {
-    std::vector<ZipContent> members;
+    std::vector<ZipEntry> members;
     for (const auto& [called, content] : contents)
       members.push_back({called, [bytes = called.ends_with(member) ? damaged(content, random) : content] {
                            return bytes;

@@ -61,7 +61,7 @@ TEST(Folder, WithAHeadMissingOrOfAnotherShapeIsRefused) {
 TEST(Folder, WithAHeadOfTextAmongNumbersIsRefused) {
   const support::TemporaryDirectory directory;
   written(directory, "weights.head0.npy", npy_bytes(arma::mat(1, 2, arma::fill::ones)));
-  written(directory, "weights.head1.npy", npy_words({"a", "b"}, {1, 2}));
+  written(directory, "weights.head1.npy", npy_strings({"a", "b"}, {1, 2}));
   EXPECT_THAT(support::error_of([&] { open_tensors(directory.path()); }),
               HasSubstr("weights: expected every part to be [1, 2] as the first, got text [1, 2]"));
 }

@@ -31,8 +31,8 @@ struct GivenTensors : testing::Test {
   }
   attention::Model given(const std::optional<attention::Model>& start, const std::string& stage,
                          const std::string& source, std::optional<std::size_t> layer = {}) {
-    const std::vector<GivenTensor> tensors{{stage, source, layer}};
-    return with_given_tensors(start, tensors);
+    const std::vector<StageFile> tensors{{stage, source, layer}};
+    return with_overrides_from_files(start, tensors);
   }
   support::Random random{51};
   attention::Model model = support::model(random, 3, 3, 4, 2);

@@ -70,7 +70,7 @@ TEST(Json, NamesThePlaceAndWhatWasExpected) {
   EXPECT_EQ(support::error_of([&] { top.required("c"); }), "f.json: expected the key \"c\", got none");
   EXPECT_EQ(support::error_of([&] { top.required("empty").items("some"); }),
             "f.json: empty: expected some, got an empty list");
-  EXPECT_TRUE(top.required("empty").items_if_any("any").empty());
+  EXPECT_TRUE(top.required("empty").items_or_empty("any").empty());
   EXPECT_EQ(support::error_of([&] {
               top.expect_keys({"a", "emty"});
             }),

@@ -18,7 +18,7 @@ Tensor tensor_of(const std::string& name, const Json& json) {
   tensor.name = name;
   for (const auto& [key, value] : json.members()) {
     if (key == "dtype") tensor.dtype = find_dtype(value.text(), &DtypeNames::name).value();
-    if (key == "shape") tensor.shape = value.wholes("a list");
+    if (key == "shape") tensor.shape = value.whole_numbers("a list");
     if (key == "numbers")
       for (const std::string& text : value.texts("a list"))
         tensor.numbers.push_back(std::strtod(text.c_str(), nullptr));
@@ -40,7 +40,7 @@ std::map<std::string, Tensor> known_tensors(const std::string& json_path) {
   return known;
 }
 
-std::string error_of_reading(const std::filesystem::path& path) {
+std::string reading_error(const std::filesystem::path& path) {
   return support::error_of([&] {
     const TensorFile file = open_tensors(path);
     for (const TensorInfo& info : file.tensors()) file.read(info.name);
@@ -69,7 +69,8 @@ std::string difference(const TensorFile& file, const std::map<std::string, Tenso
     const bool has_parts = std::ranges::find(info.shape, 0u) == info.shape.end();
     std::vector<std::size_t> last;
     for (std::size_t n = 0; n <= (has_parts ? info.shape.size() : 0); ++n) {
-      const std::string words = difference(file.read(info.name, last), n == 0 ? whole : part_of(whole, last));
+      const std::string words =
+          difference(file.read(info.name, last), n == 0 ? whole : slice_tensor(whole, last));
       if (!words.empty()) return info.name + " at " + shape_text(last) + ": " + words;
       if (n < info.shape.size()) last.push_back(info.shape[n] - 1);
     }

@@ -22,7 +22,7 @@ inline std::filesystem::path written(const support::TemporaryDirectory& director
 }
 
 /// Returns the error of opening a tensor file and reading all of its tensors.
-std::string error_of_reading(const std::filesystem::path& path);
+std::string reading_error(const std::filesystem::path& path);
 
 /// Returns where two tensors differ in name, type, shape or any bit of a number (all NaN are equal), or "".
 std::string difference(const Tensor& tensor, const Tensor& known);

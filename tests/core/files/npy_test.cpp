@@ -22,7 +22,7 @@ std::string npy(const std::string& dictionary, const std::string& data) {
 
 std::string error_of_npy(const std::string& bytes) {
   const support::TemporaryDirectory directory;
-  return error_of_reading(written(directory, "a.npy", bytes));
+  return reading_error(written(directory, "a.npy", bytes));
 }
 
 TEST(NpyFile, OfEveryTypeAndOrderReadsBackExactly) {
@@ -107,7 +107,7 @@ TEST(OpeningTensors, SurvivesAFileThatIsCutShortLater) {
 
 TEST(Reading, StopsWhenItIsCancelled) {
   const TensorFile file = open_tensors(folder + "npy/f4.little.C.npy");
-  core::Token progress;
+  core::StopToken progress;
   progress.stop();
   EXPECT_THROW(file.read("f4.little.C", {}, progress), core::Stopped);
 }
@@ -165,7 +165,7 @@ TEST(NpzFile, ThatLiesIsRefused) {
       {"method_12.npz", "expected it stored or deflated, got method 12"},
       {"model.pt", "expected tensors, got none in it"}};
   for (const auto& [name, expected] : wrong)
-    EXPECT_THAT(error_of_reading(folder + "damaged/" + name),
+    EXPECT_THAT(reading_error(folder + "damaged/" + name),
                 testing::AllOf(HasSubstr(name + std::string(": ")), HasSubstr(expected)));
 }
 

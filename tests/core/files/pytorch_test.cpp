@@ -125,7 +125,7 @@ std::string error_of_pickle(const std::string& pickle) {
   const support::TemporaryDirectory directory;
   const std::string bytes =
       zip_bytes({{"a/data.pkl", [&] { return pickle; }}, {"a/data/0", [] { return std::string(16, '\0'); }}});
-  return error_of_reading(written(directory, "a.pt", bytes));
+  return reading_error(written(directory, "a.pt", bytes));
 }
 
 TEST(PytorchFile, WithATensorBeyondItsStorageIsRefused) {

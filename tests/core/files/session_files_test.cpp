@@ -51,18 +51,18 @@ TEST(TinyGptExample, ShowsTheHeadsOfAnInduction) {
 
 class SessionFiles : public testing::Test {
  protected:
-  Session loaded(const std::string& members, UntrustedPaths elsewhere = UntrustedPaths::refused) {
+  Session loaded(const std::string& members, UntrustedPaths untrusted_paths = UntrustedPaths::refused) {
     fs::create_directories(session_.parent_path());
     support::put_bytes(session_, "{\"attnscope\": 1, " + members + "}");
-    return load_session(session_, elsewhere);
+    return load_session(session_, untrusted_paths);
   }
   std::string error_of_session(const std::string& members,
-                               UntrustedPaths elsewhere = UntrustedPaths::refused) {
-    return support::error_of([&] { loaded(members, elsewhere); });
+                               UntrustedPaths untrusted_paths = UntrustedPaths::refused) {
+    return support::error_of([&] { loaded(members, untrusted_paths); });
   }
   std::string error_of_embeddings(const std::string& file,
-                                  UntrustedPaths elsewhere = UntrustedPaths::refused) {
-    return error_of_session(R"("embeddings": {"file": ")" + file + "\"}", elsewhere);
+                                  UntrustedPaths untrusted_paths = UntrustedPaths::refused) {
+    return error_of_session(R"("embeddings": {"file": ")" + file + "\"}", untrusted_paths);
   }
   /// Returns the error for an unsuitable file outside the session's folder.
   std::string unquoted(const std::string& key, const std::string& file) const {
@@ -334,7 +334,7 @@ TEST_F(Beside, IsWhatLiesBelowTheFolderWhetherItExistsOrNot) {
 
 TEST(BesideTheCurrentFolder, IsWhatDoesNotExistToo) {
   EXPECT_TRUE(is_within("there is no such file", ""));
-  EXPECT_EQ(leading_words("there is no such file", ""), "");
+  EXPECT_EQ(link_target_text("there is no such file", ""), "");
 }
 
 TEST_F(Beside, IsNoFolderOfFilesThatLieElsewhere) {
@@ -350,7 +350,7 @@ TEST_F(Beside, IsNoFolderWithASequenceThatLiesElsewhere) {
   EXPECT_TRUE(is_within("data", home));
   fs::create_symlink(directory / "elsewhere/b.npy", home / "data/sequence0/x.npy");
   EXPECT_FALSE(is_within("data", home));
-  EXPECT_EQ(leading_words("data", home),
+  EXPECT_EQ(link_target_text("data", home),
             ", in which \"sequence0/x.npy\" leads to \"" + (directory / "elsewhere/b.npy").string() + "\",");
   fs::remove_all(home / "data/sequence0");
   fs::create_directory_symlink("../other", home / "data/sequence0");
@@ -360,8 +360,8 @@ TEST_F(Beside, IsNoFolderWithASequenceThatLiesElsewhere) {
 }
 
 TEST_F(Beside, SaysNothingOfWhereAPathLeadsThatSaysItItself) {
-  EXPECT_EQ(leading_words("model/../model/a.npy", home), "");
-  EXPECT_EQ(leading_words(home / "model", home), "");
+  EXPECT_EQ(link_target_text("model/../model/a.npy", home), "");
+  EXPECT_EQ(link_target_text(home / "model", home), "");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using Rows = std::vector<std::vector<double>>;
 
 double number_of(const Json& json) {
-  return json.number(Numbers::any);
+  return json.number(AllowedNumbers::any);
 }
 
 Rows rows_of(const Json& json) {

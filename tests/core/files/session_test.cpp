@@ -150,11 +150,11 @@ TEST(Session, SurvivesDamage) {
 
 TEST(Session, IsNeverWrittenLongerThanItIsRead) {
   const char* text = "";
-  EXPECT_EQ(support::error_of([&] { require_readable_session({text, 0}); }), "no error");
-  EXPECT_EQ(support::error_of([&] { require_readable_session({text, largest_session}); }), "no error");
+  EXPECT_EQ(support::error_of([&] { check_session_size({text, 0}); }), "no error");
+  EXPECT_EQ(support::error_of([&] { check_session_size({text, max_session_bytes}); }), "no error");
   EXPECT_EQ(
       support::error_of([&] {
-        require_readable_session({text, largest_session + 1});
+        check_session_size({text, max_session_bytes + 1});
       }),
       "a session of more than 512 MiB, which could not be read again; numbers of that size can be exported "
       "as .npy or .npz");

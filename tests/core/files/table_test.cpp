@@ -82,7 +82,7 @@ TEST(Table, TakesNamesAsItIsTold) {
 }
 
 TEST(Table, ReadsBackWhatIsExported) {
-  const LabelledMatrix matrix{{{0.1, -INFINITY}, {1e-310, NAN}}, {"\"a\",\nb", "1"}, {"2", "x;y"}};
+  const LabeledMatrix matrix{{{0.1, -INFINITY}, {1e-310, NAN}}, {"\"a\",\nb", "1"}, {"2", "x;y"}};
   for (const bool labels : {true, false}) {
     const Tensor tensor = parse_table(csv_text(matrix, labels), "");
     Tensor expected = tensor;
@@ -123,24 +123,24 @@ TEST(Table, RefusesNamesThatAreNotUtf8) {
 }
 
 TEST(WrittenNumber, MayBeWrittenInManyWays) {
-  EXPECT_EQ(written_number(" +1.5 "), 1.5);
-  EXPECT_EQ(written_number("1."), 1.0);
-  EXPECT_EQ(written_number(".5"), 0.5);
-  EXPECT_EQ(written_number("-Infinity"), -INFINITY);
-  EXPECT_EQ(written_number("1E-3"), 1e-3);
-  EXPECT_TRUE(std::isnan(written_number("NaN").value()));
+  EXPECT_EQ(parse_number_field(" +1.5 "), 1.5);
+  EXPECT_EQ(parse_number_field("1."), 1.0);
+  EXPECT_EQ(parse_number_field(".5"), 0.5);
+  EXPECT_EQ(parse_number_field("-Infinity"), -INFINITY);
+  EXPECT_EQ(parse_number_field("1E-3"), 1e-3);
+  EXPECT_TRUE(std::isnan(parse_number_field("NaN").value()));
   for (const char* text : {"", "-", "--1", "+-1", "0x10", "1 2", "1e", "infinite", "1_000"})
-    EXPECT_EQ(written_number(text), std::nullopt) << text;
+    EXPECT_EQ(parse_number_field(text), std::nullopt) << text;
 }
 
 TEST(LastDigit, IsHalfOfWhatItShows) {
-  EXPECT_DOUBLE_EQ(last_digit_half("0.1234"), 0.00005);
-  EXPECT_DOUBLE_EQ(last_digit_half("-1.50e-03"), 0.000005);
-  EXPECT_DOUBLE_EQ(last_digit_half("2.5e+01"), 0.5);
-  EXPECT_EQ(last_digit_half("12"), 0);
-  EXPECT_EQ(last_digit_half("0.0e-2147483648"), 0);
-  EXPECT_EQ(last_digit_half("0.0e-99999999999"), 0);
-  EXPECT_EQ(last_digit_half("-inf"), 0);
+  EXPECT_DOUBLE_EQ(half_last_digit("0.1234"), 0.00005);
+  EXPECT_DOUBLE_EQ(half_last_digit("-1.50e-03"), 0.000005);
+  EXPECT_DOUBLE_EQ(half_last_digit("2.5e+01"), 0.5);
+  EXPECT_EQ(half_last_digit("12"), 0);
+  EXPECT_EQ(half_last_digit("0.0e-2147483648"), 0);
+  EXPECT_EQ(half_last_digit("0.0e-99999999999"), 0);
+  EXPECT_EQ(half_last_digit("-inf"), 0);
 }
 
 TEST(Table, TakesNumbersThatFloat64CannotHoldForNumbers) {
@@ -153,7 +153,7 @@ TEST(Table, TakesNumbersThatFloat64CannotHoldForNumbers) {
 
 TEST(Table, TakesTheSignBeforeALabelAwayThatKeepsSpreadsheetsFromRunningIt) {
   const std::vector<std::string> labels{"=1+1", "-", "'=x", "'", "it's", "@a"};
-  const LabelledMatrix m{arma::mat(6, 6, arma::fill::ones), labels, labels};
+  const LabeledMatrix m{arma::mat(6, 6, arma::fill::ones), labels, labels};
   const Tensor tensor = parse_table(csv_text(m), "");
   EXPECT_EQ(tensor.row_labels, labels);
   EXPECT_EQ(tensor.column_labels, labels);
@@ -176,8 +176,8 @@ TEST(PrintedTensor, OfPyTorchAndNumPyReadsBackAsItShows) {
 }
 
 TEST(PrintedTensor, KnowsHowFarItWasRounded) {
-  EXPECT_DOUBLE_EQ(open_tensors(folder + "printed/torch.txt").read("torch").printed_to, 0.5e-4);
-  EXPECT_DOUBLE_EQ(parse_printed("[0.25, 1e-3, 7]", "").printed_to, 0.5e-2);
+  EXPECT_DOUBLE_EQ(open_tensors(folder + "printed/torch.txt").read("torch").printed_precision, 0.5e-4);
+  EXPECT_DOUBLE_EQ(parse_printed("[0.25, 1e-3, 7]", "").printed_precision, 0.5e-2);
 }
 
 TEST(PrintedTensor, ThatWasCutIsRefusedWithAdvice) {

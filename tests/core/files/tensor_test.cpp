@@ -58,7 +58,7 @@ TEST(CountOf, IsNothingWhenTheProductOverflows) {
 TensorFile file_of_names(const std::vector<std::string>& names) {
   std::vector<TensorFile::Entry> entries;
   for (std::size_t k = 0; k < names.size(); ++k)
-    entries.push_back({{names[k], Dtype::f64, {1}}, [k](std::span<const std::size_t>, const Token&) {
+    entries.push_back({{names[k], Dtype::f64, {1}}, [k](std::span<const std::size_t>, const StopToken&) {
                          Tensor tensor;
                          tensor.numbers = {static_cast<double>(k)};
                          return tensor;
@@ -90,8 +90,9 @@ char content(std::size_t layer, std::size_t i, std::size_t j) {
 /// Returns the tensor of 3 × 301 × 997 numbers of 4 bytes, with the first index running fastest or slowest.
 RawTensor tensor_of(std::shared_ptr<const system::OpenFile> file, bool first_runs_fastest) {
   const Shape shape{n_layers, n_rows, n_columns};
-  return {{"a", Dtype::i32, shape}, 4, false, first_runs_fastest ? columns_first(shape) : Strides(), "a: ",
-          fetch_from(file)};
+  return {
+      {"a", Dtype::i32, shape}, 4, false, first_runs_fastest ? column_major_strides(shape) : Strides(), "a: ",
+      fetch_from(file)};
 }
 
 std::string bytes_of_tensor(bool first_runs_fastest) {
@@ -111,8 +112,8 @@ TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
     const support::TemporaryDirectory directory;
     const auto path = written(directory, "a", bytes_of_tensor(first_runs_fastest));
     const auto entry =
-        entry_of(tensor_of(std::make_shared<const system::OpenFile>(path), first_runs_fastest));
-    core::Token progress;
+        make_entry(tensor_of(std::make_shared<const system::OpenFile>(path), first_runs_fastest));
+    core::StopToken progress;
     const Tensor whole = entry.read({}, progress);
     ASSERT_EQ(whole.numbers.size(), n_layers * n_rows * n_columns);
     for (std::size_t layer = 0; layer < n_layers; ++layer) {
@@ -136,13 +137,13 @@ TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
   const auto path = written(directory, "a", bytes_of_tensor(false));
   RawTensor tensor = tensor_of(std::make_shared<const system::OpenFile>(path), false);
   tensor.fetch = [&, fetch = tensor.fetch](std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                           const core::Token& progress) {
+                                           const core::StopToken& progress) {
     const std::string_view bytes = fetch(from, count, buffer, progress);
     std::filesystem::resize_file(path, 100);  // before the next fetch
     return bytes;
   };
-  const auto entry = entry_of(std::move(tensor));
-  core::Token progress;
+  const auto entry = make_entry(std::move(tensor));
+  core::StopToken progress;
   EXPECT_THAT(support::error_of([&] { entry.read({}, progress); }),
               StartsWith(path.string() + ": became shorter while it was read: expected "));
 }
@@ -168,8 +169,8 @@ TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
     RawTensor raw = tensor_of(file, false);
     raw.info.shape = shape;
     raw.strides = strides;
-    core::Token progress;
-    const Tensor whole = entry_of(raw).read({}, progress);
+    core::StopToken progress;
+    const Tensor whole = make_entry(raw).read({}, progress);
     std::size_t wrong = 0;
     for (std::size_t k = 0; k < whole.numbers.size(); ++k) {
       std::size_t at = 0;
@@ -179,22 +180,22 @@ TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
     }
     EXPECT_EQ(wrong, 0u) << shape_text(shape);
     const std::size_t second[] = {1};
-    EXPECT_EQ(entry_of(raw).read(second, progress).numbers, part_of(whole, second).numbers)
+    EXPECT_EQ(make_entry(raw).read(second, progress).numbers, slice_tensor(whole, second).numbers)
         << shape_text(shape);
   }
 }
 
 TEST(RawTensor, OfTooManyTextsIsRefusedBeforeAnyIsFetched) {
-  core::Token progress;
+  core::StopToken progress;
   std::size_t n_fetched = 0;
   const auto error = [&](std::size_t count, std::size_t item_bytes) {
     RawTensor tensor{{"a", Dtype::text, {count}}, item_bytes, false, {}, "a: ", {}};
-    tensor.fetch = [&](std::uint64_t, std::uint64_t n_bytes, std::string& buffer, const core::Token&) {
+    tensor.fetch = [&](std::uint64_t, std::uint64_t n_bytes, std::string& buffer, const core::StopToken&) {
       ++n_fetched;
       buffer.assign(n_bytes, 'a');
       return std::string_view(buffer);
     };
-    return support::error_of([&] { entry_of(std::move(tensor)).read({}, progress); });
+    return support::error_of([&] { make_entry(std::move(tensor)).read({}, progress); });
   };
   EXPECT_EQ(error((1 << 20) + 1, 4),
             "a: expected at most 1048576 texts of 268435456 bytes in all, got [1048577] of 4 bytes each");
@@ -205,9 +206,9 @@ TEST(RawTensor, OfTooManyTextsIsRefusedBeforeAnyIsFetched) {
 }
 
 TEST(RawTensor, ThatSpansTooManyNumbersIsRefusedBeforeAnyIsFetched) {
-  core::Token progress;
+  core::StopToken progress;
   const RawTensor tensor{{"a", Dtype::u8, {2, 2}}, 1, false, {std::uint64_t{1} << 40, 2}, "a: ", {}};
-  EXPECT_EQ(support::error_of([&] { entry_of(tensor).read({}, progress); }),
+  EXPECT_EQ(support::error_of([&] { make_entry(tensor).read({}, progress); }),
             "a: expected at most 268435456 numbers from the first to the last, got [2, 2] with strides "
             "[1099511627776, 2]");
 }

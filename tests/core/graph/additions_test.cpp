@@ -35,17 +35,18 @@ TEST(QkNorm, OverAllHeadsDividesByTheMeanOfAllColumns) {
   m.sequences.front().tokens = {"a"};
   m.sequences.front().embeddings = arma::mat{{3, 4}};
   m.n_heads = 2;
-  m.additions.normalise = HeadNorm{NormRule::rms, arma::mat{{2, 10}}, ones(1, 2), 0, NormOver::all_heads};
+  m.additions.normalise =
+      QueryKeyNorm{NormRule::rms, arma::mat{{2, 10}}, ones(1, 2), 0, NormScope::all_heads};
   const Trace all = attend(m);
   const double root = std::sqrt(12.5);
   EXPECT_NEAR(all.at(Stage::normed_queries, 0)(0, 0), 2 * 3 / root, 1e-15);
   EXPECT_NEAR(all.at(Stage::normed_queries, 1)(0, 0), 10 * 4 / root, 1e-15);
   EXPECT_NEAR(all.at(Stage::normed_keys, 1)(0, 0), 4 / root, 1e-15);
-  m.additions.normalise->over = NormOver::own_head;
+  m.additions.normalise->over = NormScope::own_head;
   const Trace own = attend(m);
   EXPECT_NEAR(own.at(Stage::normed_queries, 0)(0, 0), 2, 1e-15);
   EXPECT_NEAR(own.at(Stage::normed_queries, 1)(0, 0), 10, 1e-15);
-  m.additions.normalise->over = NormOver::all_heads, m.additions.normalise->rule = NormRule::layer;
+  m.additions.normalise->over = NormScope::all_heads, m.additions.normalise->rule = NormRule::layer;
   EXPECT_NEAR(attend(m).at(Stage::normed_queries, 0)(0, 0), -2, 1e-15) << "(3 − 3.5) / 0.5 · 2";
 }
 
@@ -55,16 +56,16 @@ TEST(Additions, NameWhatDoesNotFit) {
   EXPECT_EQ(said_of([](Model& m) { m.n_kv_heads = 2; }),
             "projections.key.weight: expected 6×8 (d_in × n_kv_heads·d_head), got 6×16");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 3)};
+              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 3)};
             }),
             "normalise.key: expected 1×4 (one number for each column of a head), got 1×3");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
+              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
             }),
             "normalise.epsilon: expected a finite number that is not negative");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 4)};
-              m.additions.normalise->over = NormOver::all_heads;
+              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4)};
+              m.additions.normalise->over = NormScope::all_heads;
             }),
             "normalise.query: expected 1×16 (one number for each column of all heads), got 1×4");
   const auto scaled = [](auto change) {

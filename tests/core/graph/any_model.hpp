@@ -17,7 +17,7 @@ inline void give_any(support::Random& random, attention::Model& m) {
   constexpr std::array all{queries,       keys,          values,  scores,
                            scaled_scores, masked_scores, weights, dropout_mask};
   for (std::size_t k = support::below(random, 3); k > 0; --k)
-    give(m, support::given_stage(random, m, all[support::below(random, all.size())]));
+    set_given_stage(m, support::given_stage(random, m, all[support::below(random, all.size())]));
   for (std::size_t k = 0; k < 20; ++k) {
     const auto stage = static_cast<Stage>(support::below(random, n_stages));
     const StageShape shape = shape_of(m, stage);
@@ -31,7 +31,7 @@ inline void give_any(support::Random& random, attention::Model& m) {
   std::ranges::sort(m.given.cells, {}, &GivenCell::place);
   const auto twice = std::ranges::unique(m.given.cells, {}, &GivenCell::place);
   m.given.cells.erase(twice.begin(), twice.end());
-  drop_lost_cells(m);
+  remove_invalid_overrides(m);
   for (std::size_t h = 0; h < m.n_heads; ++h)
     if (support::coin(random)) m.heads_off.push_back(h);
 }
@@ -57,7 +57,7 @@ inline attention::Model any_model(support::Random& random) {
     m.projections.reset();
     for (Sequence& s : m.sequences) s.embeddings = support::matrix(random, n, d_out);
   }
-  if (below(random, 4) == 0) support::add_memory(random, m);
+  if (below(random, 4) == 0) support::add_cross_attention_source(random, m);
   if (coin(random)) support::add_groups(random, m);
   if (coin(random)) support::add_additions(random, m);
   const std::size_t n_keys = m.n_keys();
@@ -90,7 +90,7 @@ inline attention::Model any_model(support::Random& random) {
   if (seldom()) m.mask.large_negative = -1e4;
   if (coin(random)) m.dropout.place = static_cast<DropoutPlace>(below(random, 3));
   for (const auto& mistake : mistakes::mistakes())
-    if (mistake.in_graph && below(random, 6) == 0)
+    if (mistake.apply_to_graph && below(random, 6) == 0)
       m = mistakes::with_mistake(m, mistake, coin(random) ? 0 : 1 + static_cast<int>(below(random, 4)));
   for (const char* form :
        {"heads_interleaved:combined", "blocks_not_rescaled:sum", "blocks_not_rescaled:contexts"})

@@ -57,7 +57,7 @@ TEST(Switches, TakeHandMadeCellsAwayWithTheMask) {
   model.mask.causal = false;
   model.mask.cells = {{0, 0, false}};
   const Model open = named("mask").flipped(model);
-  EXPECT_EQ(arma::accu(visible_cells(open, 0)), 16);
+  EXPECT_EQ(arma::accu(visibility_matrix(open, 0)), 16);
   EXPECT_EQ(named("mask").state(open), "mask off");
 }
 

@@ -51,32 +51,32 @@ TEST(Difference, OfAnInfinityStaysInfiniteAndOfNaNIsNaN) {
 TEST(Difference, OfTwoShapesIsRefusedInOneLine) {
   EXPECT_EQ(support::error_of([] { difference(DifferenceKind::absolute, arma::mat(2, 3), arma::mat(3, 2)); }),
             "comparison: expected two matrices of one shape, got 2×3 and 3×2");
-  EXPECT_THROW(farthest(arma::mat(1, 1), arma::mat(1, 2)), Error);
+  EXPECT_THROW(max_difference(arma::mat(1, 1), arma::mat(1, 2)), Error);
 }
 
-TEST(Farthest, FindsTheLargestDistanceAndItsCell) {
-  const Farthest found = farthest(matrix_a, matrix_b);
+TEST(MaxDifference, FindsTheLargestDistanceAndItsCell) {
+  const MaxDifference found = max_difference(matrix_a, matrix_b);
   EXPECT_EQ(found.distance, 4);
   EXPECT_EQ(found.row, 0u);
   EXPECT_EQ(found.column, 1u);
 }
 
-TEST(Farthest, TakesTheFirstCellRowByRowOfSeveralThatAreAsFar) {
-  const Farthest found = farthest({{0, 0, 7}, {7, 7, 7}}, {{0, 0, 0}, {0, 0, 0}});
+TEST(MaxDifference, TakesTheFirstCellRowByRowOfSeveralThatAreAsFar) {
+  const MaxDifference found = max_difference({{0, 0, 7}, {7, 7, 7}}, {{0, 0, 0}, {0, 0, 0}});
   EXPECT_EQ(found.row, 0u);
   EXPECT_EQ(found.column, 2u);
 }
 
-TEST(Farthest, CallsANumberInfinitelyFarFromNaNAndFromAnInfinity) {
-  EXPECT_EQ(farthest({{5, nan}}, {{0, 1}}).distance, inf);
-  EXPECT_EQ(farthest({{5, nan}}, {{0, 1}}).column, 1u);
-  EXPECT_EQ(farthest({{5, 2}}, {{0, -inf}}).distance, inf);
-  EXPECT_EQ(farthest({{inf, 0}}, {{-inf, 0}}).distance, inf);
-  EXPECT_EQ(farthest({{inf, 0}}, {{nan, 0}}).distance, inf);
+TEST(MaxDifference, CallsANumberInfinitelyFarFromNaNAndFromAnInfinity) {
+  EXPECT_EQ(max_difference({{5, nan}}, {{0, 1}}).distance, inf);
+  EXPECT_EQ(max_difference({{5, nan}}, {{0, 1}}).column, 1u);
+  EXPECT_EQ(max_difference({{5, 2}}, {{0, -inf}}).distance, inf);
+  EXPECT_EQ(max_difference({{inf, 0}}, {{-inf, 0}}).distance, inf);
+  EXPECT_EQ(max_difference({{inf, 0}}, {{nan, 0}}).distance, inf);
 }
 
-TEST(Farthest, CallsSignedZerosEqualInfinitiesAndNaNsEqual) {
-  EXPECT_EQ(farthest({{inf, -inf, nan, 0.0}}, {{inf, -inf, nan, -0.0}}).distance, 0);
+TEST(MaxDifference, CallsSignedZerosEqualInfinitiesAndNaNsEqual) {
+  EXPECT_EQ(max_difference({{inf, -inf, nan, 0.0}}, {{inf, -inf, nan, -0.0}}).distance, 0);
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ TEST_F(Journey, ScoreNamesItsOperandsAndWhereTheyStand) {
   ASSERT_EQ(score.lines.size(), 3u);
   EXPECT_NEAR(score.lines[0].a.value, fixture.tensors.at("Q").matrix({0})(1, 0), 1e-12);
   EXPECT_NEAR(score.lines[1].b.value, fixture.tensors.at("K").matrix({0})(0, 1), 1e-12);
-  EXPECT_EQ(score.lines[0].a.place, (Place{Stage::queries, 0, 1, 0}));
-  EXPECT_EQ(score.lines[1].b.place, (Place{Stage::keys, 0, 0, 1}));
+  EXPECT_EQ(score.lines[0].a.place, (SourceCell{Stage::queries, 0, 1, 0}));
+  EXPECT_EQ(score.lines[1].b.place, (SourceCell{Stage::keys, 0, 0, 1}));
   EXPECT_EQ(score.lines[2].role, Line::total);
 }
 
@@ -121,8 +121,8 @@ TEST_F(Journey, QueryIsMadeOfTheEmbeddingAndAColumnOfItsProjection) {
   const Explanation query = explain(model, trace, {Stage::queries, 0, 1, 1});
   EXPECT_EQ(query.steps[0].formula, "x_1 · W_q, column 1");
   ASSERT_EQ(query.steps[0].lines.size(), model.d_model() + 1);
-  EXPECT_EQ(query.steps[0].lines[2].a.place, (Place{Stage::embeddings, 0, 1, 2}));
-  EXPECT_EQ(query.steps[0].lines[2].b.place, (Place{Input::query_weight, 0, 2, 1}));
+  EXPECT_EQ(query.steps[0].lines[2].a.place, (SourceCell{Stage::embeddings, 0, 1, 2}));
+  EXPECT_EQ(query.steps[0].lines[2].b.place, (SourceCell{MatrixName::query_weight, 0, 2, 1}));
 }
 
 TEST(Explanation, UnfoldsAnOutputAlongItsLargestTerm) {

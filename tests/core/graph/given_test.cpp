@@ -52,9 +52,9 @@ TEST_F(GivenStages, OfPyTorchGiveWhatPyTorchMakesOfThem) {
   Model other = model;  // with projections that would give something else
   for (Linear* l : {&other.projections->query, &other.projections->key, &other.projections->value})
     l->weight = arma::mat(arma::size(*l->weight), arma::fill::ones);
-  give(other, given(queries, "Q"));
-  give(other, given(keys, "K"));
-  give(other, given(values, "V"));
+  set_given_stage(other, given(queries, "Q"));
+  set_given_stage(other, given(keys, "K"));
+  set_given_stage(other, given(values, "V"));
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Trace trace = attend(other, s);
     for (std::size_t h = 0; h < model.n_heads; ++h) {
@@ -71,7 +71,7 @@ TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
     Model other = model;
     other.projections->query.weight =
         arma::mat(arma::size(*model.projections->query.weight));  // has no effect
-    give(other, given(stage, name));
+    set_given_stage(other, given(stage, name));
     const Trace trace = attend(other, 1);
     EXPECT_TRUE(is_near(trace.at(Stage::weights, 1), reference("weights", 1, 1), 1e-12)) << name;
     EXPECT_TRUE(is_near(trace.at(Stage::output), fixture.tensors.at("output").matrix({1}), 1e-12)) << name;
@@ -79,30 +79,30 @@ TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
 }
 
 TEST_F(GivenStages, HideWhatLiesBeforeThem) {
-  give(model, given(weights, "weights"));
+  set_given_stage(model, given(weights, "weights"));
   EXPECT_THAT(stages_of(model), ElementsAre(embeddings, values, weights, dropout_mask, dropped_weights,
                                             contexts, concatenated, output));
-  take_back(model, weights);
-  give(model, given(scores, "scores"));
+  clear_given_stage(model, weights);
+  set_given_stage(model, given(scores, "scores"));
   EXPECT_THAT(stages_of(model),
               ElementsAre(embeddings, values, scores, scaled_scores, mask, masked_scores, weights,
                           dropout_mask, dropped_weights, contexts, concatenated, output));
-  take_back(model, scores);
-  give(model, given(values, "V"));
+  clear_given_stage(model, scores);
+  set_given_stage(model, given(values, "V"));
   EXPECT_EQ(stages_of(model), stages_of(golden::model_of(fixture)));
 }
 
 TEST_F(GivenStages, TakenBackAreComputedAgain) {
   Model other = model;
-  give(other, given(weights, "weights"));
+  set_given_stage(other, given(weights, "weights"));
   EXPECT_NE(other, model);
-  take_back(other, weights);
+  clear_given_stage(other, weights);
   EXPECT_EQ(other, model);
 }
 
 TEST_F(GivenStages, ShareTheirNumbersWithTheModel) {
   const GivenStage stage = given(weights, "weights");
-  give(model, stage);
+  set_given_stage(model, stage);
   const Trace trace = attend(model, 1);
   EXPECT_EQ(&*trace.at(Stage::weights, 1), &*stage.matrices[model.n_heads + 1]);
   EXPECT_EQ(&*Trace(trace).at(Stage::weights, 1), &*stage.matrices[model.n_heads + 1]);
@@ -223,7 +223,7 @@ TEST(TypedCell, CanStandInAnyStageButTheModelsOwnNumbers) {
   Model model = support::model(random, 3, 3, 4, 2);
   model.mask.method = MaskMethod::renormalise;
   const SharedMatrix ones = arma::mat(1, 2, arma::fill::ones);
-  model.additions.normalise = HeadNorm{NormRule::rms, ones, ones};
+  model.additions.normalise = QueryKeyNorm{NormRule::rms, ones, ones};
   model.additions.positions.rotary.emplace();
   model.additions.positions.alibi.emplace();
   model.additions.score_cap = 3;
@@ -298,11 +298,11 @@ TEST(CheckGiven, NamesAStageThatDoesNotFit) {
 TEST(CheckGiven, NamesKeysWithoutNames) {
   const auto cross = [](Model& m) { m.given.stages = {zeros(weights, 2, 3, 5)}; };
   EXPECT_EQ(problem_of_given(cross), "key_tokens: expected 5 tokens, one for each key, got 0");
-  EXPECT_EQ(problem_of_given([&](Model& m) { give(m, zeros(weights, 2, 3, 5)); }), "");
+  EXPECT_EQ(problem_of_given([&](Model& m) { set_given_stage(m, zeros(weights, 2, 3, 5)); }), "");
 }
 
 TEST(CheckGiven, NamesACellThatDoesNotFit) {
-  const auto typed = [](GivenPlace place) {
+  const auto typed = [](GivenCellAddress place) {
     return problem_of_given([&](Model& m) { m.given.cells = {{place, 1}}; });
   };
   EXPECT_EQ(typed({weights, 0, 1, 2, 2}), "");

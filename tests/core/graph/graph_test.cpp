@@ -17,14 +17,14 @@ namespace {
 /// The square root of each magnitude, an operation that attention does not have.
 struct Root : Operation {
   explicit Root(Stage x) : Operation({{x}}) {}
-  mat matrix(const Reading& in) const override { return arma::sqrt(arma::abs(in[0])); }
+  mat matrix(const OperationInputs& in) const override { return arma::sqrt(arma::abs(in[0])); }
   void terms(const Cell& cell, Derivation& steps) const override {
     const Operand x = cell.operand(0);
     steps.begin("Root", "√|x|");
     steps.line(Form::single, x, {}, std::sqrt(std::abs(x.value)));
   }
   std::string formula(bool, const std::string&) const override { return "√|x|"; }
-  Code torch(const Names& in) const override { return {in[0] + ".abs().sqrt()"}; }
+  TorchCode torch_code(const InputNames& in) const override { return {in[0] + ".abs().sqrt()"}; }
 };
 
 /// Returns the model's graph with an extra stage: roots of the scaled scores, which are then masked.
@@ -61,9 +61,9 @@ TEST(Graph, TakesANewStageAsAnOperationAndALine) {
   Trace trace = attention::attend(model);
   trace.at(attention::Stage::capped_scores, 1) = roots;
   const Cell cell{g, *g.find(Stage::capped_scores), model, trace, 1, 3, 1};
-  EXPECT_EQ(cell.cells(0), (Cells{Stage::scaled_scores, 1, 3, 4, 1, 2}));
+  EXPECT_EQ(cell.cells(0), (SourceRect{Stage::scaled_scores, 1, 3, 4, 1, 2}));
   Derivation steps{{Stage::capped_scores, 1, 3, 1}};
-  cell.work_out(steps);
+  cell.derive(steps);
   EXPECT_NEAR(steps.result(), roots(3, 1), 1e-12);
 }
 
@@ -109,16 +109,16 @@ TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {
   Model model = support::model(random, 3, 3, 4, 2);
   const Model right = model;
   for (const char* mistake : {"", "heads_interleaved:combined", "merge_without_transpose"}) {
-    if (*mistake) model = made(*mistakes::find_any_mistake(mistake), right);
+    if (*mistake) model = injected(*mistakes::find_any_mistake(mistake), right);
     const Trace trace = attention::attend(model);
     Graph g = attention(model);
-    const Layout& layout = *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;
+    const HeadLayout& layout = *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t column = 0; column < 4; ++column) {
         const HeadCell from = layout.split({row, column}, combined_sizes(model));
         EXPECT_EQ(trace.at(attention::Stage::concatenated)(row, column),
                   trace.at(attention::Stage::contexts, from.head)(from.row, from.column));
-        const JoinedCell back = layout.joined(from, combined_sizes(model));
+        const CombinedCell back = layout.combine(from, combined_sizes(model));
         EXPECT_TRUE(back.row == row && back.column == column);
       }
   }

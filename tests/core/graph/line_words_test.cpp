@@ -31,9 +31,10 @@ double worst_sum(const arma::mat& numbers, int along) {
 }
 
 /// Expects every sentence to be true of the numbers, and no true one to be missing.
-void hold_against(const Model& model, const Trace& trace, std::size_t head) {
+void expect_true_sentences(const Model& model, const Trace& trace, std::size_t head) {
   const arma::mat weights = trace.at(Stage::weights, head), dropped = trace.at(Stage::dropped_weights, head);
-  const std::string second = line_words(model, trace, head, 2), third = line_words(model, trace, head, 3);
+  const std::string second = describe_line(model, trace, head, 2),
+                    third = describe_line(model, trace, head, 3);
   const bool numbers = !weights.has_nan();
   EXPECT_EQ(says(third, "some weights are not numbers"), !numbers) << third;
   EXPECT_EQ(says(third, "a row sums to 1"), numbers && worst_sum(weights, 1) <= 1e-6) << third;
@@ -65,7 +66,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
     for (std::size_t i = 0; i < masked.n_rows; ++i)
       for (std::size_t j = 0; j < masked.n_cols; ++j) {
         const bool hidden = masked(i, j) < -1e8;
-        const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
+        const auto place = attention::aligned_query_position(model, i), key = static_cast<std::int64_t>(j);
         if (says(second, "the future is masked")) {
           EXPECT_EQ(hidden, key > place) << second;
         }
@@ -80,24 +81,24 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   for (const Stage stage : {Stage::queries, Stage::keys, Stage::values, Stage::scores, Stage::weights})
     if (model.given.find(stage)) {
       const int line = attention::info(stage).line;
-      EXPECT_THAT(line_words(model, trace, head, line), HasSubstr("given"));
+      EXPECT_THAT(describe_line(model, trace, head, line), HasSubstr("given"));
     }
   if (model.given.stages.empty()) {
     for (const int line : {1, 2, 3}) {
-      EXPECT_THAT(line_words(model, trace, head, line), Not(HasSubstr("given")));
+      EXPECT_THAT(describe_line(model, trace, head, line), Not(HasSubstr("given")));
     }
   }
 }
 
 /// Expects the reasons for masked keys to be true: "comes after" and "comes before" the query.
-void hold_reasons(const Model& model, const Trace& trace) {
+void expect_true_reasons(const Model& model, const Trace& trace) {
   if (!attention::info(Stage::mask).present(model)) return;  // no mask to explain
   for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows(); ++i)
     for (std::size_t j = 0; j < trace.at(Stage::mask).n_cols(); ++j) {
-      const std::string words = visibility_words(model, 0, i, j);
+      const std::string words = describe_visibility(model, 0, i, j);
       const bool visible = trace.at(Stage::mask)(i, j) != 0;
       EXPECT_NE(visible, words.starts_with("masked")) << words;
-      const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
+      const auto place = attention::aligned_query_position(model, i), key = static_cast<std::int64_t>(j);
       if (says(words, "comes after query") && !says(words, "shifted")) {
         EXPECT_GT(key, place) << words;
       }
@@ -110,8 +111,8 @@ void hold_reasons(const Model& model, const Trace& trace) {
 void hold(const Model& model) {
   if (attention::check(model)) return;
   const Trace trace = attention::attend(model, 0);
-  for (std::size_t head = 0; head < model.n_heads; ++head) hold_against(model, trace, head);
-  hold_reasons(model, trace);
+  for (std::size_t head = 0; head < model.n_heads; ++head) expect_true_sentences(model, trace, head);
+  expect_true_reasons(model, trace);
 }
 
 const char* const presets[]{"004-causal", "multi-head", "004-causal-dropout", "modern-grouped",
@@ -135,16 +136,16 @@ TEST(LineWords, HoldForEveryMaskMethodWithAndWithoutACausalMask) {
 }
 
 TEST(LineWords, HoldForEveryMistake) {
-  std::size_t made = 0;
+  std::size_t injected = 0;
   for (const char* name : presets)
     for (const auto& mistake : mistakes::mistakes()) {
       const auto* preset = editing::find_preset(name);
-      if (!preset || !mistakes::applies(mistake, preset->make())) continue;
+      if (!preset || !mistakes::has_effect(mistake, preset->make())) continue;
       SCOPED_TRACE(std::string(name) + " " + mistake.name);
-      hold(mistakes::made(mistake, preset->make()));
-      ++made;
+      hold(mistakes::injected(mistake, preset->make()));
+      ++injected;
     }
-  EXPECT_GT(made, 40u);
+  EXPECT_GT(injected, 40u);
 }
 
 TEST(LineWords, HoldForGivenStagesAndTypedCells) {
@@ -156,16 +157,16 @@ TEST(LineWords, HoldForGivenStagesAndTypedCells) {
     attention::GivenStage given{stage, {}};
     for (std::size_t h = 0; h < model.n_heads; ++h)
       given.matrices.emplace_back(arma::mat(trace.at(stage, h)) * 0.5);
-    hold(editing::apply(model, editing::GiveStage{given}));
-    const auto typed = editing::apply(model, editing::TypeOver{{stage, 0, 0, 0, 1}, 0.7});
+    hold(editing::apply(model, editing::OverrideStage{given}));
+    const auto typed = editing::apply(model, editing::OverrideValue{{stage, 0, 0, 0, 1}, 0.7});
     hold(typed);
-    EXPECT_THAT(line_words(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
+    EXPECT_THAT(describe_line(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
                 HasSubstr("1 number is overridden"));
   }
 }
 
 TEST(LineWords, HoldUnderDropoutOfEveryKind) {
-  std::size_t made = 0;
+  std::size_t injected = 0;
   for (const char* name : presets)
     for (const double rate : {0.0, 0.1, 0.5, 0.9, 1.0})
       for (const bool training : {true, false}) {
@@ -177,9 +178,9 @@ TEST(LineWords, HoldUnderDropoutOfEveryKind) {
         model.dropout.rate = rate, model.dropout.training = training;
         hold(model);
         for (const auto& mistake : mistakes::mistakes())
-          if (mistakes::applies(mistake, model)) hold(mistakes::made(mistake, model)), ++made;
+          if (mistakes::has_effect(mistake, model)) hold(mistakes::injected(mistake, model)), ++injected;
       }
-  EXPECT_GT(made, 100u);
+  EXPECT_GT(injected, 100u);
 }
 
 TEST(LineWords, HoldWhereAQuerySeesNoKey) {
@@ -196,21 +197,21 @@ TEST(LineWords, HoldWhereAQuerySeesNoKey) {
 
 TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
   const Model plain = editing::find_preset("004-causal")->make();
-  EXPECT_EQ(line_words(plain, attention::attend(plain, 0), 0, 2),
+  EXPECT_EQ(describe_line(plain, attention::attend(plain, 0), 0, 2),
             "Dot products of queries and keys; the future is masked");
   Model model = plain;
   model.mask.edge.transposed = true;
-  EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 2),
+  EXPECT_EQ(describe_line(model, attention::attend(model, 0), 0, 2),
             "Dot products of queries and keys; the past is masked");
-  EXPECT_EQ(visibility_words(model, 0, 1, 0),
+  EXPECT_EQ(describe_visibility(model, 0, 1, 0),
             "masked: key 0 comes before query 1, as the mask is transposed");
 }
 
 TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {
   Model model = editing::find_preset("004-causal")->make();
   model.mask.causal = false;
-  model = made(*mistakes::find_mistake("softmax_over_queries"), model);
-  EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 3),
+  model = injected(*mistakes::find_mistake("softmax_over_queries"), model);
+  EXPECT_EQ(describe_line(model, attention::attend(model, 0), 0, 3),
             "Scores become weights; a column sums to 1, not a row");
 }
 

@@ -32,7 +32,7 @@ Model model() {
 }
 
 /// Returns a model with GQA, RoPE, QK norm, softcap, biases and sinks.
-Model of_today() {
+Model modern_model() {
   support::Random random(33);
   Model m = support::model(random, 5, 4, 16, 4);
   m.n_kv_heads = 2;
@@ -65,8 +65,8 @@ Model right_for(const Mistake& mistake) {
   models[4].mask.align = attention::MaskAlignment::first;
   models[5].mask.window.left = 2;
   models[6].mask.documents = {0, 0, 1, 1, 1};
-  models[7] = of_today();
-  const auto found = std::ranges::find_if(models, [&](const Model& m) { return applies(mistake, m); });
+  models[7] = modern_model();
+  const auto found = std::ranges::find_if(models, [&](const Model& m) { return has_effect(mistake, m); });
   return found == models.end() ? Model() : *found;
 }
 
@@ -86,7 +86,7 @@ TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
     const Model right = right_for(mistake);
     ASSERT_FALSE(right.sequences.empty()) << mistake.name;
     const auto trace = attention::attend(right);
-    const Model wrong = made(mistake, right);
+    const Model wrong = injected(mistake, right);
     ASSERT_FALSE(attention::check(wrong)) << mistake.name;
     if (wrong.n_heads != right.n_heads) continue;  // other shapes cannot be compared
     const auto stages = compare::compare(right, trace, wrong, attention::attend(wrong));
@@ -99,24 +99,24 @@ TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
 TEST(Mistakes, AreSeenAndMendedToTheLastBit) {
   const std::set<std::string> as_good{"n_heads_other", "causal_unwanted", "mask_aligned_last"};
   for (const Mistake& mistake : mistakes()) {
-    const Model right = right_for(mistake), wrong = made(mistake, right);
-    EXPECT_TRUE(applies(mistake, right)) << mistake.name;
-    EXPECT_FALSE(is_made(mistake, right)) << mistake.name;
+    const Model right = right_for(mistake), wrong = injected(mistake, right);
+    EXPECT_TRUE(has_effect(mistake, right)) << mistake.name;
+    EXPECT_FALSE(is_injected(mistake, right)) << mistake.name;
     // These mistakes turn one valid model into another.
-    EXPECT_NE(is_made(mistake, wrong), as_good.contains(mistake.name)) << mistake.name;
-    EXPECT_EQ(can_be_mended(mistake), std::string_view(mistake.name) != "n_heads_other");
-    if (can_be_mended(mistake)) {
-      EXPECT_EQ(mended(mistake, wrong), right) << mistake.name;
+    EXPECT_NE(is_injected(mistake, wrong), as_good.contains(mistake.name)) << mistake.name;
+    EXPECT_EQ(is_fixable(mistake), std::string_view(mistake.name) != "n_heads_other");
+    if (is_fixable(mistake)) {
+      EXPECT_EQ(without_mistake(mistake, wrong), right) << mistake.name;
     }
   }
 }
 
 TEST(Mistakes, InTheCodeLeaveAllElseOfTheModelAsItIs) {
   for (const Mistake& mistake : mistakes()) {
-    if (mistake.in_model) continue;
-    Model wrong = made(mistake, right_for(mistake));
+    if (mistake.apply_to_model) continue;
+    Model wrong = injected(mistake, right_for(mistake));
     ASSERT_EQ(wrong.mistakes.size(), 1u) << mistake.name;
-    EXPECT_TRUE(wrong.makes(mistake.name));
+    EXPECT_TRUE(wrong.has_mistake(mistake.name));
     wrong.mistakes.clear();
     EXPECT_EQ(wrong, right_for(mistake)) << mistake.name;
   }
@@ -124,21 +124,21 @@ TEST(Mistakes, InTheCodeLeaveAllElseOfTheModelAsItIs) {
 
 TEST(Mistakes, StandInTheOrderOfTheTableHoweverTheyWereMade) {
   const auto both = [](const char* first, const char* second) {
-    return made(*find_mistake(second), made(*find_mistake(first), model()));
+    return injected(*find_mistake(second), injected(*find_mistake(first), model()));
   };
   EXPECT_EQ(both("scale_twice", "heads_interleaved"), both("heads_interleaved", "scale_twice"));
-  const Model all = made(*find_mistake("bias_missing"), model());
+  const Model all = injected(*find_mistake("bias_missing"), model());
   EXPECT_EQ(both("bias_missing:key", "bias_missing"), all) << "what no longer does anything is left out";
   EXPECT_EQ(both("bias_missing", "bias_missing:key"), all);
   EXPECT_EQ(both("softmax_over_queries", "last_block_dropped"),
-            made(*find_mistake("softmax_over_queries"), model()));
+            injected(*find_mistake("softmax_over_queries"), model()));
 }
 
 TEST(Mistakes, OfOffsetsAddUp) {
-  const Model late = with_offset_of_queries(of_today(), 3);
-  EXPECT_EQ(offset_of_queries(late), 3);
-  EXPECT_EQ(with_offset_of_queries(late, 0), of_today());
-  EXPECT_EQ(offset_of_queries(made(*find_mistake("rotary_off_by_one:earlier"), late)), 2);
+  const Model late = with_query_offset(modern_model(), 3);
+  EXPECT_EQ(query_offset(late), 3);
+  EXPECT_EQ(with_query_offset(late, 0), modern_model());
+  EXPECT_EQ(query_offset(injected(*find_mistake("rotary_off_by_one:earlier"), late)), 2);
 }
 
 TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
@@ -181,16 +181,16 @@ TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
                            "bias_before_scale",
                            "alibi_slopes_reversed",
                            "sink_missing"})
-    EXPECT_FALSE(applies(*find_mistake(name), m)) << name;
-  EXPECT_TRUE(applies(*find_mistake("no_scale"), m));
-  EXPECT_TRUE(applies(*find_mistake("softmax_over_queries"), m));
+    EXPECT_FALSE(has_effect(*find_mistake(name), m)) << name;
+  EXPECT_TRUE(has_effect(*find_mistake("no_scale"), m));
+  EXPECT_TRUE(has_effect(*find_mistake("softmax_over_queries"), m));
 }
 
 TEST(Mistakes, OfTodaysModelsApplyWhereTheyMakeADifference) {
   const auto can = [](const char* name, auto change) {
-    Model m = of_today();
+    Model m = modern_model();
     change(m);
-    return applies(*find_mistake(name), m);
+    return has_effect(*find_mistake(name), m);
   };
   const auto nothing = [](Model&) {};
   EXPECT_TRUE(can("groups_tiled", nothing));
@@ -250,7 +250,7 @@ struct MistakenModel : testing::Test {
   Model model = support::model(random, 3, 3, 4, 2);
 
   void make(const char* name, std::int64_t size = 0) {
-    model = made(*mistakes::find_any_mistake(name), model, size);
+    model = injected(*mistakes::find_any_mistake(name), model, size);
   }
 
   /// Sets the dropout rate to 0.5 with this mask in head 0; head 1 drops nothing.
@@ -280,23 +280,26 @@ TEST_F(MistakenModel, SwappedScoresAreTheTransposedOnes) {
 TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
   support::Random random{23};
   const Model model = support::model(random, 3, 3, 4, 2);
-  EXPECT_TRUE(
-      arma::approx_equal(visible_cells(model, 0), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(visibility_matrix(model, 0), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}},
+                                 "absdiff", 0));
 }
 
 TEST_F(MistakenModel, DiagonalMovesTheEdgeOfTheCausalMask) {
   model.mask.edge.diagonal = 1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
+  EXPECT_TRUE(
+      arma::approx_equal(visibility_matrix(model, 0), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
   model.mask.edge.diagonal = -1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
+  EXPECT_TRUE(
+      arma::approx_equal(visibility_matrix(model, 0), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
 }
 
 TEST_F(MistakenModel, TransposedMaskShowsWhatComesAfter) {
   model.mask.edge.transposed = true;
   model.mask.edge.diagonal = 1;
-  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
+  EXPECT_TRUE(
+      arma::approx_equal(visibility_matrix(model, 0), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
   model.mask.cells = {{0, 0, false}};
-  EXPECT_EQ(visible_cells(model, 0)(0, 0), 0);
+  EXPECT_EQ(visibility_matrix(model, 0)(0, 0), 0);
 }
 
 TEST_F(MistakenModel, LargeNegativeIsWhatHiddenCellsHold) {

@@ -17,7 +17,7 @@ struct RulesOfAModel : testing::Test {
 
   std::string formula(Stage stage) const { return formula_of(info(stage), model, false); }
   void make(const char* name, std::int64_t size = 0) {
-    model = made(*mistakes::find_any_mistake(name), model, size);
+    model = injected(*mistakes::find_any_mistake(name), model, size);
   }
 };
 
@@ -72,19 +72,19 @@ TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
 }
 
 TEST_F(RulesOfAModel, LeaveTheEngineAModelWhoseOptionHasNoEffect) {
-  EXPECT_TRUE(fast::covers(model));
+  EXPECT_TRUE(fast::supports(model));
   model.mask.large_negative = -1e4;  // unused: the mask adds −∞
-  EXPECT_TRUE(fast::covers(model));
+  EXPECT_TRUE(fast::supports(model));
   model.mask.method = MaskMethod::large_negative;
-  EXPECT_FALSE(fast::covers(model));
+  EXPECT_FALSE(fast::supports(model));
 }
 
 TEST_F(RulesOfAModel, KeepEveryMistakeButFloat32FromTheEngine) {
   model.dropout.rate = 0.5;
   for (const auto& mistake : mistakes::mistakes()) {
-    const Model wrong = made(mistake, model);
+    const Model wrong = injected(mistake, model);
     if (mistakes::deviates(wrong)) {
-      EXPECT_EQ(fast::covers(wrong), std::string_view(mistake.name) == "float32_precision") << mistake.name;
+      EXPECT_EQ(fast::supports(wrong), std::string_view(mistake.name) == "float32_precision") << mistake.name;
     }
   }
 }

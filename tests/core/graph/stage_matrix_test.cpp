@@ -12,7 +12,7 @@ struct Source {
   std::atomic<int> made{0};
   double offset = 0;
 
-  StageMaker maker() {
+  LazyStage maker() {
     return {2, 3,
             [this] {
               ++made;
@@ -39,7 +39,7 @@ TEST(StageMatrix, IsMadeOnceAndOnlyWhenItIsRead) {
 
 TEST(StageMatrix, RowIsWorkedOutAtOnceWhereTheMakerCan) {
   Source source;
-  StageMaker maker = source.maker();
+  LazyStage maker = source.maker();
   maker.one_cell = {};
   maker.one_row = [](std::size_t i, double* row) {
     for (std::size_t j = 0; j < 3; ++j) row[j] = static_cast<double>(100 * i + j);
@@ -54,7 +54,7 @@ TEST(StageMatrix, CopyKeepsItsNumbersWhenTheSourceChanges) {
   StageMatrix stage(source.maker());
   const StageMatrix copy = stage;
   source.offset = 100;
-  stage.renew();
+  stage.invalidate();
   EXPECT_EQ(copy(0, 1), 1);
   EXPECT_EQ((*copy)(0, 1), 1);
   EXPECT_EQ(stage(0, 1), 101);
@@ -72,22 +72,22 @@ TEST(StageMatrix, MovedOneStillAsksItsMaker) {
 TEST(StageMatrix, GivesAwayWhatWasMadeAndMakesItAgain) {
   Source source;
   const StageMatrix stage(source.maker());
-  EXPECT_FALSE(stage.give_away()) << "nothing was made yet";
+  EXPECT_FALSE(stage.release()) << "nothing was made yet";
   EXPECT_EQ(stage->max(), 12);
-  const auto given = stage.give_away();
+  const auto given = stage.release();
   ASSERT_TRUE(given);
   EXPECT_EQ(given->max(), 12);
-  EXPECT_FALSE(stage.is_made());
+  EXPECT_FALSE(stage.is_materialized());
   source.offset = 100;
   EXPECT_EQ((*stage)(0, 1), 101);
   EXPECT_EQ(source.made, 2);
-  EXPECT_FALSE(StageMatrix(arma::mat{{1, 2}}).give_away());
+  EXPECT_FALSE(StageMatrix(arma::mat{{1, 2}}).release());
 }
 
 TEST(StageMatrix, OfPlainNumbersKeepsThemWhenRenewed) {
   StageMatrix stage = arma::mat{{1, 2}};
-  stage.renew();
-  EXPECT_TRUE(stage.is_made());
+  stage.invalidate();
+  EXPECT_TRUE(stage.is_materialized());
   EXPECT_EQ(stage(0, 1), 2);
 }
 

@@ -45,10 +45,10 @@ TEST(PlainText, IsAsciiForEveryCellOfEveryKind) {
 }
 
 TEST(Name, IsInTheFieldsNotation) {
-  EXPECT_EQ(name(Place{Stage::queries, 0, 1, 0}), "q_1[0]");
-  EXPECT_EQ(name(Place{Input::query_weight, 0, 2, 1}), "W_q[2][1]");
-  EXPECT_EQ(name(Place{Input::output_bias, 0, 0, 3}), "b_o[3]");
-  EXPECT_EQ(name(Place{Stage::weights, 0, 1, 0}), "Weights[1][0]");
+  EXPECT_EQ(name(SourceCell{Stage::queries, 0, 1, 0}), "q_1[0]");
+  EXPECT_EQ(name(SourceCell{MatrixName::query_weight, 0, 2, 1}), "W_q[2][1]");
+  EXPECT_EQ(name(SourceCell{MatrixName::output_bias, 0, 0, 3}), "b_o[3]");
+  EXPECT_EQ(name(SourceCell{Stage::weights, 0, 1, 0}), "Weights[1][0]");
 }
 
 }  // namespace

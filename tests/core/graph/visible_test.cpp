@@ -22,7 +22,7 @@ Model queries_and_keys(std::size_t n_queries, std::size_t n_keys) {
 }
 
 testing::AssertionResult sees(const Model& model, const char* expected, std::size_t sequence = 0) {
-  const arma::mat visible = visible_cells(model, sequence);
+  const arma::mat visible = visibility_matrix(model, sequence);
   if (arma::approx_equal(visible, arma::mat(expected), "absdiff", 0)) return testing::AssertionSuccess();
   return testing::AssertionFailure() << visible << "expected " << expected;
 }
@@ -92,16 +92,14 @@ TEST(Visible, SaysWhatDecides) {
   m.mask.documents = {0, 0, 0, 0, 1};
   m.mask.hidden_keys = {{3}};
   m.mask.cells = {{0, 1, true}};
-  const auto decided = [&](std::size_t query, std::size_t key) {
-    return visibility(m, 0, query, key).decided;
-  };
-  EXPECT_EQ(decided(0, 1), Decided::by_hand);
-  EXPECT_EQ(decided(0, 2), Decided::by_future);
-  EXPECT_EQ(decided(3, 1), Decided::by_window);
-  EXPECT_EQ(decided(3, 0), Decided::by_prefix);
-  EXPECT_EQ(decided(4, 0), Decided::by_document);
-  EXPECT_EQ(decided(3, 3), Decided::by_padding);
-  EXPECT_EQ(decided(2, 2), Decided::by_nothing);
+  const auto reason = [&](std::size_t query, std::size_t key) { return visibility(m, 0, query, key).reason; };
+  EXPECT_EQ(reason(0, 1), VisibilityReason::by_hand);
+  EXPECT_EQ(reason(0, 2), VisibilityReason::by_future);
+  EXPECT_EQ(reason(3, 1), VisibilityReason::by_window);
+  EXPECT_EQ(reason(3, 0), VisibilityReason::by_prefix);
+  EXPECT_EQ(reason(4, 0), VisibilityReason::by_document);
+  EXPECT_EQ(reason(3, 3), VisibilityReason::by_padding);
+  EXPECT_EQ(reason(2, 2), VisibilityReason::by_nothing);
 }
 
 TEST(Visible, OneCellIsAsAllAre) {
@@ -111,7 +109,7 @@ TEST(Visible, OneCellIsAsAllAre) {
     m.mask.causal = support::coin(random);
     support::add_mask_rules(random, m);
     for (std::size_t s = 0; s < 2; ++s) {
-      const arma::mat visible = visible_cells(m, s);
+      const arma::mat visible = visibility_matrix(m, s);
       for (std::size_t i = 0; i < visible.n_rows; ++i)
         for (std::size_t j = 0; j < visible.n_cols; ++j)
           ASSERT_EQ(visible(i, j) == 1, visibility(m, s, i, j).visible);

@@ -40,8 +40,8 @@ struct StagesInAFile : testing::Test {
   support::TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "dump.safetensors";
 
-  Imported imported(const Choices& choices = {}) const { return import_file(path, choices, {}); }
-  Imported opened(const std::vector<Written>& tensors, const Choices& choices = {}) const {
+  ImportResult imported(const Choices& choices = {}) const { return import_file(path, choices, {}); }
+  ImportResult opened(const std::vector<Written>& tensors, const Choices& choices = {}) const {
     write(path, tensors);
     return imported(choices);
   }
@@ -49,12 +49,12 @@ struct StagesInAFile : testing::Test {
     return support::error_of([&] { opened(tensors, choices); });
   }
   std::vector<std::string> layers(const Choices& choices = {}) const {
-    return layers_in(formats::open_tensors(path), choices, {});
+    return layer_names(formats::open_tensors(path), choices, {});
   }
 };
 
 /// Returns a given stage's matrix of a head, or of a sequence and head in their order.
-arma::mat given(const Imported& dump, Stage stage, std::size_t which) {
+arma::mat given(const ImportResult& dump, Stage stage, std::size_t which) {
   return dump.model.given.find(stage)->matrices.at(which);
 }
 
@@ -74,13 +74,13 @@ struct Dump : StagesInAFile {
 };
 
 TEST_F(Dump, WithABooleanMaskSeesWhatItShows) {
-  const Imported dump = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 1}, "BOOL"}});
+  const ImportResult dump = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 1}, "BOOL"}});
   EXPECT_FALSE(dump.model.mask.causal);
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}, {0, 1, 1}};
-  EXPECT_TRUE(support::is_near(attention::visible_cells(dump.model, 0), shown, 0));
-  EXPECT_THAT(dump.account.used, Contains("attn_mask [3, 3] as the mask"));
-  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4"));
-  EXPECT_THAT(dump.account.not_used, IsEmpty());
+  EXPECT_TRUE(support::is_near(attention::visibility_matrix(dump.model, 0), shown, 0));
+  EXPECT_THAT(dump.import_report.used, Contains("attn_mask [3, 3] as the mask"));
+  EXPECT_THAT(dump.import_report.assumed, ElementsAre("1 head", "scale 1/√4"));
+  EXPECT_THAT(dump.import_report.not_used, IsEmpty());
 }
 
 TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
@@ -89,45 +89,47 @@ TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
                               Written{"attn_bias", {3, 3}, {0, -inf, -inf, 0, 0, -inf, 0, 0, 0}},
                               Written{"mask", {3, 3}, {0, -1e9f, -1e9f, 0, 0, -1e9f, 0, 0, 0}},
                               Written{"is_causal", {1}, {1}, "BOOL"}}) {
-    const Imported dump = opened({q, k, v, mask});
+    const ImportResult dump = opened({q, k, v, mask});
     EXPECT_TRUE(dump.model.mask.causal) << mask.name;
     EXPECT_THAT(dump.model.mask.cells, IsEmpty()) << mask.name;
-    EXPECT_THAT(dump.account.not_supported, IsEmpty());
+    EXPECT_THAT(dump.import_report.not_supported, IsEmpty());
   }
-  const Imported not_causal = opened({q, k, v, {"is_causal", {1}, {0}, "BOOL"}});
+  const ImportResult not_causal = opened({q, k, v, {"is_causal", {1}, {0}, "BOOL"}});
   EXPECT_FALSE(not_causal.model.mask.causal);
-  EXPECT_THAT(not_causal.account.assumed, ElementsAre("1 head", "scale 1/√4"));
+  EXPECT_THAT(not_causal.import_report.assumed, ElementsAre("1 head", "scale 1/√4"));
 }
 
 TEST_F(Dump, OfABatchWithAMaskOfItsKeysHidesThem) {
-  const Imported dump = opened({both_q, both_k, {"attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1}}}, batch);
-  EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 2), 0);
-  EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 1), 1);
-  EXPECT_EQ(attention::visible_cells(dump.model, 1)(0, 2), 1);
+  const ImportResult dump = opened({both_q, both_k, {"attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1}}}, batch);
+  EXPECT_EQ(attention::visibility_matrix(dump.model, 0)(0, 2), 0);
+  EXPECT_EQ(attention::visibility_matrix(dump.model, 0)(0, 1), 1);
+  EXPECT_EQ(attention::visibility_matrix(dump.model, 1)(0, 2), 1);
 }
 
 TEST_F(Dump, OfFourAxesIsABatchWhereAMaskHasAsManySequences) {
   for (const Written& mask : {Written{"attention_mask", {2, 3}, {0, 1, 1, 1, 1, 1}},
                               Written{"attention_mask", {2, 1, 1, 3}, {0, 1, 1, 1, 1, 1}}}) {
-    const Imported dump = opened({both_q, both_k, mask});
+    const ImportResult dump = opened({both_q, both_k, mask});
     ASSERT_EQ(dump.model.sequences.size(), 2u);
-    EXPECT_EQ(attention::visible_cells(dump.model, 0)(2, 0), 0);
-    EXPECT_EQ(attention::visible_cells(dump.model, 1)(2, 0), 1);
-    EXPECT_THAT(dump.account.used, Contains("the first axis as sequences, of which a mask has as many"));
+    EXPECT_EQ(attention::visibility_matrix(dump.model, 0)(2, 0), 0);
+    EXPECT_EQ(attention::visibility_matrix(dump.model, 1)(2, 0), 1);
+    EXPECT_THAT(dump.import_report.used,
+                Contains("the first axis as sequences, of which a mask has as many"));
   }
   // Without such a mask layers are assumed, unless one is requested.
   const std::string assumed = "that the first axis of q [2, 1, 3, 1] counts layers, not sequences";
-  const Imported of_layers = opened({both_q, both_k});
+  const ImportResult of_layers = opened({both_q, both_k});
   EXPECT_EQ(of_layers.model.sequences.size(), 1u);
-  EXPECT_THAT(of_layers.account.assumed, Contains(assumed));
-  EXPECT_THAT(opened({both_q, both_k}, {.layer = "1"}).account.assumed, testing::Not(Contains(assumed)));
+  EXPECT_THAT(of_layers.import_report.assumed, Contains(assumed));
+  EXPECT_THAT(opened({both_q, both_k}, {.layer = "1"}).import_report.assumed,
+              testing::Not(Contains(assumed)));
 }
 
 TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
   const Written one_q{"q", {1, 2, 4}, {1, 0, 0, 0, 2, 0, 0, 0}};
-  const Imported dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
+  const ImportResult dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}};
-  EXPECT_TRUE(support::is_near(attention::visible_cells(dump.model, 0), shown, 0));
+  EXPECT_TRUE(support::is_near(attention::visibility_matrix(dump.model, 0), shown, 0));
 }
 
 /// Returns a causal mask of three tokens, the first n_padding of them padding, as transformers makes it.
@@ -143,48 +145,48 @@ TEST_F(Dump, OfALeftPaddedTextIsNotTurnedRound) {
     for (const char* type : {"BOOL", "F32"})
       for (const formats::Shape& shape : {formats::Shape{3, 3}, formats::Shape{1, 1, 3, 3}}) {
         const std::vector<float> mask = left_padded(n_padding);
-        const Imported dump = opened({q, k, v, {"attn_mask", shape, mask, type}});
-        const arma::mat visible = attention::visible_cells(dump.model, 0);
+        const ImportResult dump = opened({q, k, v, {"attn_mask", shape, mask, type}});
+        const arma::mat visible = attention::visibility_matrix(dump.model, 0);
         for (arma::uword i = 0; i < 3; ++i)
           for (arma::uword j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j), mask[3 * i + j]) << n_padding << type;
-        EXPECT_THAT(dump.account.used, Contains("1 in attn_mask shows"));
+        EXPECT_THAT(dump.import_report.used, Contains("1 in attn_mask shows"));
       }
   // Padding on the right; its queries have no unmasked key.
-  const Imported right = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 0, 0}, "BOOL"}});
-  EXPECT_EQ(attention::visible_cells(right.model, 0)(1, 0), 1);
-  EXPECT_EQ(attention::visible_cells(right.model, 0)(2, 2), 0);
+  const ImportResult right = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 0, 0}, "BOOL"}});
+  EXPECT_EQ(attention::visibility_matrix(right.model, 0)(1, 0), 1);
+  EXPECT_EQ(attention::visibility_matrix(right.model, 0)(2, 2), 0);
 }
 
 TEST_F(Dump, OfSequencesOfWhichOneIsPaddedIsTurnedInBothOrInNone) {
   std::vector<float> mask = left_padded(0), padded = left_padded(2);
   mask.insert(mask.end(), padded.begin(), padded.end());
-  const Imported dump = opened({both_q, both_k, {"attention_mask", {2, 1, 3, 3}, mask, "BOOL"}}, batch);
+  const ImportResult dump = opened({both_q, both_k, {"attention_mask", {2, 1, 3, 3}, mask, "BOOL"}}, batch);
   EXPECT_TRUE(dump.model.mask.causal);
   for (std::size_t s = 0; s < 2; ++s)
     for (arma::uword i = 0; i < 3; ++i)
       for (arma::uword j = 0; j < 3; ++j)
-        EXPECT_EQ(attention::visible_cells(dump.model, s)(i, j), mask[9 * s + 3 * i + j]) << s;
+        EXPECT_EQ(attention::visibility_matrix(dump.model, s)(i, j), mask[9 * s + 3 * i + j]) << s;
   // The first sequence has no masked key; only the second one reveals that 1 masks.
-  const Imported hides = opened({both_q, both_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
-  EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 0)), 9);
-  EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 1)), 6);
+  const ImportResult hides = opened({both_q, both_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
+  EXPECT_EQ(arma::accu(attention::visibility_matrix(hides.model, 0)), 9);
+  EXPECT_EQ(arma::accu(attention::visibility_matrix(hides.model, 1)), 6);
 }
 
 TEST_F(Dump, WithABiasAddsItToTheScores) {
   // Scaled by 1/√4, row i of the scores is (i + 1)(j + 1)/2; the bias is added, and −∞ masks.
   const Written bias{"attn_bias", {3, 3}, {0, -inf, -inf, -1, 0, -inf, -2, -1, 0}};
-  const Imported dump = opened({q, k, v, bias}, strict());
+  const ImportResult dump = opened({q, k, v, bias}, strict());
   EXPECT_TRUE(dump.model.mask.causal);
-  EXPECT_THAT(dump.account.used, Contains("attn_bias [3, 3] as a bias of the scores"));
+  EXPECT_THAT(dump.import_report.used, Contains("attn_bias [3, 3] as a bias of the scores"));
   const arma::mat weights = attention::attend(dump.model).at(Stage::weights, 0);
   const double own = std::exp(2), first = std::exp(1 - 1);
   EXPECT_NEAR(weights(1, 0), first / (own + first), 1e-12);
   EXPECT_EQ(weights(1, 2), 0);
-  EXPECT_THAT(opened({scores_times(0.5), v, bias}).account.assumed,
+  EXPECT_THAT(opened({scores_times(0.5), v, bias}).import_report.assumed,
               Contains("that the scores do not include attn_bias"));
   // A bias for each of two heads, one of which masks more.
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
-  const Imported of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});
+  const ImportResult of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});
   const auto trace = attention::attend(of_heads.model);
   EXPECT_NEAR(trace.at(Stage::weights, 0)(0, 1), std::exp(2 + 3) / (std::exp(1) + std::exp(2 + 3)), 1e-12);
   EXPECT_EQ(trace.at(Stage::weights, 1)(0, 1), 0);
@@ -198,39 +200,39 @@ TEST_F(Dump, WithABiasOfASequenceOrAMaskAHeadIsRefusedUnlessIgnored) {
   strict_batch.first_axis_is_batch = true;
   EXPECT_THAT(refusal({q_of_two, k_of_two, bias}, strict_batch),
               HasSubstr("--ignore bias opens it without them"));
-  const Imported dump = opened({q_of_two, k_of_two, bias}, batch);
-  ASSERT_EQ(dump.account.not_supported.size(), 1u);
-  EXPECT_EQ(dump.account.not_supported[0].name, "bias");
+  const ImportResult dump = opened({q_of_two, k_of_two, bias}, batch);
+  ASSERT_EQ(dump.import_report.not_supported.size(), 1u);
+  EXPECT_EQ(dump.import_report.not_supported[0].name, "bias");
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
   EXPECT_THAT(refusal({two_q, two_k, {"mask", {2, 2, 2}, {1, 0, 1, 1, 1, 1, 1, 1}, "BOOL"}}, strict()),
               HasSubstr("--ignore mask"));
 }
 
 TEST_F(Dump, WithAScaleIsScaledByIt) {
-  const Imported dump = opened({q, k, v, {"scale", {}, {0.125}}});
+  const ImportResult dump = opened({q, k, v, {"scale", {}, {0.125}}});
   EXPECT_EQ(dump.model.scale, (attention::Scale{ScaleRule::factor, 0.125}));
-  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "not causal: every key is attended to"));
-  const Imported divided = opened({q, k, v, {"scale", {1}, {2}}});  // √4
+  EXPECT_THAT(dump.import_report.assumed, ElementsAre("1 head", "not causal: every key is attended to"));
+  const ImportResult divided = opened({q, k, v, {"scale", {1}, {2}}});  // √4
   EXPECT_EQ(divided.model.scale.factor, 0.5);
-  EXPECT_THAT(divided.account.assumed, Contains("scores are divided by scale, which is √4"));
+  EXPECT_THAT(divided.import_report.assumed, Contains("scores are divided by scale, which is √4"));
 }
 
 TEST_F(Dump, WithScoresIsToldByQueriesAndKeysWhetherTheyAreScaled) {
-  const Imported raw = opened({q, k, v, scores_times(1)});
+  const ImportResult raw = opened({q, k, v, scores_times(1)});
   EXPECT_TRUE(raw.model.given.find(Stage::scores));
   EXPECT_EQ(raw.model.scale, (attention::Scale{ScaleRule::factor, 0.5}));
-  EXPECT_THAT(raw.account.used, Contains("the scores are Q·Kᵀ, not scaled yet"));
-  EXPECT_THAT(raw.account.assumed, Contains("scale 0.5"));
-  const Imported scaled = opened({q, k, v, scores_times(0.5)});
+  EXPECT_THAT(raw.import_report.used, Contains("the scores are Q·Kᵀ, not scaled yet"));
+  EXPECT_THAT(raw.import_report.assumed, Contains("scale 0.5"));
+  const ImportResult scaled = opened({q, k, v, scores_times(0.5)});
   EXPECT_TRUE(scaled.model.given.find(Stage::scaled_scores));
-  EXPECT_THAT(scaled.account.used, Contains("the scores are scaled already: Q·Kᵀ × 0.5"));
+  EXPECT_THAT(scaled.import_report.used, Contains("the scores are scaled already: Q·Kᵀ × 0.5"));
   Written other = scores_times(1);
   other.numbers[4] = -7;
-  EXPECT_THAT(opened({q, k, v, other}).account.assumed,
+  EXPECT_THAT(opened({q, k, v, other}).import_report.assumed,
               Contains("the scores, which are not Q·Kᵀ times a number, are scaled already"));
   // Either way the softmax is of i·j/2: the second row's first weight is e¹/(e¹ + e² + e³).
   const double first = std::exp(1) / (std::exp(1) + std::exp(2) + std::exp(3));
-  for (const Imported* each : {&raw, &scaled})
+  for (const ImportResult* each : {&raw, &scaled})
     EXPECT_NEAR(attention::attend(each->model).at(Stage::weights, 0)(1, 0), first, 1e-12);
 }
 
@@ -241,12 +243,12 @@ TEST_F(Dump, OfWeightsWithTheirHeadsLastIsTurned) {
     for (const bool second : {false, true})
       for (int h = 1; h <= 3; ++h)
         weights.numbers.push_back(second ? 1 - a * static_cast<float>(h) : a * static_cast<float>(h));
-  const Imported dump = opened({weights});
+  const ImportResult dump = opened({weights});
   EXPECT_EQ(dump.model.n_heads, 3u);
   const arma::mat last = given(dump, Stage::weights, 2);
   EXPECT_TRUE(support::is_near(last, arma::mat{{0.3, 0.7}, {0.6, 0.4}}, 1e-6));
   EXPECT_THAT(
-      dump.account.assumed,
+      dump.import_report.assumed,
       ElementsAre("that the last axis of weights [2, 2, 3] counts heads, as the one before it sums to 1"));
   EXPECT_THAT(dump.notes, testing::Not(Contains(HasSubstr("do not sum to 1"))));
 }
@@ -264,7 +266,7 @@ TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
   for (const formats::Shape& shape : {formats::Shape{3, 4}, formats::Shape{1, 3, 4}}) {
     Written queries = q, keys = k;
     queries.shape = keys.shape = shape;
-    const Imported dump = opened({queries, keys}, two_heads);
+    const ImportResult dump = opened({queries, keys}, two_heads);
     EXPECT_EQ(dump.model.n_heads, 2u);
     const arma::mat second = given(dump, Stage::keys, 0);
     EXPECT_TRUE(support::is_near(second, arma::mat{{1, 5}, {2, 6}, {3, 7}}, 0));
@@ -280,13 +282,13 @@ TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
       keys = queries;
   keys.name = "blocks.0.attn.hook_k";
   const arma::mat second{{3, 4}, {9, 10}};  // the second head
-  Imported dump = opened({queries, keys});
+  ImportResult dump = opened({queries, keys});
   EXPECT_EQ(dump.model.n_heads, 3u);
   EXPECT_TRUE(support::is_near(given(dump, Stage::queries, 1), second, 0));
   queries.name = "q", keys.name = "k";
   dump = opened({queries, keys});
   EXPECT_EQ(dump.model.n_heads, 2u);
-  EXPECT_THAT(dump.account.assumed,
+  EXPECT_THAT(dump.import_report.assumed,
               Contains("q [1, 2, 3, 2] is [sequences, heads, tokens, columns] (--heads would tell)"));
   for (const formats::Shape& shape : {formats::Shape{1, 2, 3, 2}, formats::Shape{2, 3, 2}}) {
     queries.shape = keys.shape = shape;
@@ -297,7 +299,7 @@ TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
 }
 
 TEST_F(Dump, WithValuesOfAllHeadsSplitsThemAsTheWeightsSay) {
-  const Imported dump =
+  const ImportResult dump =
       opened({rows_of_two("weights", {1, 2, 2, 2}, 0.25f), {"v", {1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}});
   const arma::mat second = given(dump, Stage::values, 1);
   EXPECT_TRUE(support::is_near(second, arma::mat{{3, 4}, {7, 8}}, 0));
@@ -313,7 +315,7 @@ TEST_F(Dump, WithoutLayersRefusesToChooseOne) {
 TEST_F(StagesInAFile, OfFourDimensionsHaveLayersOfWhichOneIsGiven) {
   write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
   EXPECT_EQ(layers().size(), 3u);
-  const Imported second = imported({.layer = "1"});
+  const ImportResult second = imported({.layer = "1"});
   EXPECT_EQ(second.model.n_heads, 2u);
   EXPECT_EQ(second.model.n_tokens(), 2u);
   EXPECT_THAT(second.notes, ElementsAre("Given weights [3, 2, 2, 2]: layer 1 of 3."));
@@ -335,14 +337,14 @@ TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
     formats::TensorInfo info;
     info.name = name;
     info.shape = shape;
-    const auto read = [&](std::span<const std::size_t> leading, const core::Token&) {
+    const auto read = [&](std::span<const std::size_t> leading, const core::StopToken&) {
       EXPECT_FALSE(leading.empty()) << "all of it was read";
       formats::Tensor part;  // a row sum of 2: these are no weights
       part.shape = {1, 1}, part.numbers = {2};
       return part;
     };
     const formats::TensorFile file("/d.npz", "npz", {{info, read}});
-    return support::error_of([&] { import_tensors(file, {}, core::Token()); });
+    return support::error_of([&] { import_tensors(file, {}, core::StopToken()); });
   };
   EXPECT_EQ(refusal("weights", {16385, 1}),
             "/d.npz: weights: expected axes of at most 16384, got [16385, 1]");
@@ -357,7 +359,7 @@ TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
 }
 
 TEST_F(StagesInAFile, WithABatchInEveryLayerGiveItsSequences) {
-  const Imported last = opened({rows_of_two("attentions", {2, 3, 1, 2, 2})}, {.layer = "1"});
+  const ImportResult last = opened({rows_of_two("attentions", {2, 3, 1, 2, 2})}, {.layer = "1"});
   EXPECT_EQ(last.model.sequences.size(), 3u);
   EXPECT_EQ(last.model.n_heads, 1u);
   // Row 1 of layer 1, sequence 2 is the twelfth row.
@@ -404,7 +406,7 @@ TEST_F(StagesInAFile, OfAHeadEachAreOneStage) {
   std::filesystem::create_directory(directory.path() / "export");
   support::put_bytes(directory.path() / "export" / "weights.head0.csv", "1,0\n0.5,0.5\n");
   support::put_bytes(directory.path() / "export" / "weights.head1.csv", "1,0\n0.25,0.75\n");
-  const Imported both = import_file(directory.path() / "export", {}, {});
+  const ImportResult both = import_file(directory.path() / "export", {}, {});
   EXPECT_EQ(both.model.n_heads, 2u);
   EXPECT_EQ(given(both, Stage::weights, 1)(1, 0), 0.25);
 }

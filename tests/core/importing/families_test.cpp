@@ -24,7 +24,7 @@ struct Family {
   const char *name, *layer;  ///< prefix of the layer, or "" for the only one
   bool causal;
   const char* left_out;  ///< names separated by commas, in the order reported
-  bool says_heads = false;
+  bool expects_head_count = false;
   std::size_t n_heads = 4;
 };
 
@@ -92,10 +92,10 @@ TEST(Clip, OfOneTowerIsToldByItsType) {
                                         std::pair{"clip_vision_model", false}, std::pair{"clip", false}}) {
     support::put_bytes(directory.path() / "config.json",
                        "{\"model_type\": \"" + std::string(type) + "\", \"num_attention_heads\": 1}");
-    const Imported tower = import_file(path, {}, {});
+    const ImportResult tower = import_file(path, {}, {});
     EXPECT_EQ(tower.model.mask.causal, is_causal) << type;
-    EXPECT_THAT(tower.account.used, Contains(is_causal ? "causal, as the text tower of CLIP"
-                                                       : "not causal, as the image tower of CLIP"));
+    EXPECT_THAT(tower.import_report.used, Contains(is_causal ? "causal, as the text tower of CLIP"
+                                                             : "not causal, as the image tower of CLIP"));
   }
 }
 
@@ -108,8 +108,8 @@ TEST(ProjectionsAlone, TurnNothingUnlessMoreThanTheirNamesIsThatOfLlama) {
     for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
       tensors.push_back({prefix + name + ".weight", {2, 2}, {1, 0, 0, 1}});
     support::write(path, tensors);
-    const Imported module = import_file(path, {.n_heads = 1}, {});
-    const bool is_said = std::ranges::any_of(module.account.assumed, [](const std::string& words) {
+    const ImportResult module = import_file(path, {.n_heads = 1}, {});
+    const bool is_said = std::ranges::any_of(module.import_report.assumed, [](const std::string& words) {
       return words.starts_with("no rotary positions, as nothing but the names");
     });
     const bool has_rotary = module.model.additions.positions.rotary.has_value();
@@ -126,7 +126,7 @@ Choices choices_of(const Family& family) {
   Choices choices;
   choices.layer = family.layer;
   choices.embeddings_tensor = "x";
-  if (family.says_heads) choices.n_heads = 4;
+  if (family.expects_head_count) choices.n_heads = 4;
   return choices;
 }
 
@@ -134,13 +134,13 @@ std::string path_of(const Family& family) {
   return folder + family.name + "/model.safetensors";
 }
 
-Imported opened(const Family& family, const Choices& choices) {
+ImportResult opened(const Family& family, const Choices& choices) {
   return import_file(path_of(family), choices, {});
 }
 
-std::string names(const std::vector<NotSupported>& left_out) {
+std::string names(const std::vector<UnsupportedFeature>& left_out) {
   std::string text;
-  for (const NotSupported& each : left_out) text += (text.empty() ? "" : ",") + each.name;
+  for (const UnsupportedFeature& each : left_out) text += (text.empty() ? "" : ",") + each.name;
   return text;
 }
 
@@ -157,14 +157,14 @@ arma::mat want(const formats::TensorFile& file, const Family& family, const std:
 }
 
 /// Returns the rows that enter the scores: rotated, normalized, or as projected.
-const arma::mat& last_of(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
+const arma::mat& score_rows(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
   return !turned.empty() ? turned : !normed.empty() ? normed : plain;
 }
 
 TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
   for (const Family& family : families) {
     SCOPED_TRACE(std::string(family.name) + " " + family.layer);
-    const Imported imported = opened(family, choices_of(family));
+    const ImportResult imported = opened(family, choices_of(family));
     EXPECT_EQ(imported.model.mask.causal, family.causal);
     EXPECT_EQ(imported.model.n_heads, family.n_heads);
     const attention::Trace trace = attention::attend(imported.model);
@@ -176,12 +176,13 @@ TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
       const auto at = [&](Stage stage) -> const auto& {
         return trace.at(stage, head);
       };
-      EXPECT_LT(worst(last_of(at(Stage::rotated_queries), at(Stage::normed_queries), at(Stage::queries)), "q",
-                      head),
+      EXPECT_LT(worst(score_rows(at(Stage::rotated_queries), at(Stage::normed_queries), at(Stage::queries)),
+                      "q", head),
                 1e-13)
           << head;
-      EXPECT_LT(worst(last_of(at(Stage::rotated_keys), at(Stage::normed_keys), at(Stage::keys)), "k", head),
-                1e-13)
+      EXPECT_LT(
+          worst(score_rows(at(Stage::rotated_keys), at(Stage::normed_keys), at(Stage::keys)), "k", head),
+          1e-13)
           << head;
       EXPECT_LT(worst(at(Stage::values), "v", head), 1e-13) << head;
       EXPECT_LT(worst(at(Stage::weights), "weights", head), 1e-13) << head;
@@ -194,7 +195,7 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
   for (const Family& family : families) {
     SCOPED_TRACE(std::string(family.name) + " " + family.layer);
     Choices choices = choices_of(family);
-    EXPECT_EQ(names(opened(family, choices).account.not_supported), family.left_out);
+    EXPECT_EQ(names(opened(family, choices).import_report.not_supported), family.left_out);
     choices.ignored.emplace();
     const std::string error = support::error_of([&] { opened(family, choices); });
     if (*family.left_out)
@@ -202,7 +203,7 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
     else
       EXPECT_EQ(error, "no error");
     choices.ignored = {"all"};
-    EXPECT_EQ(names(opened(family, choices).account.not_supported), family.left_out);
+    EXPECT_EQ(names(opened(family, choices).import_report.not_supported), family.left_out);
   }
 }
 
@@ -217,17 +218,17 @@ TEST(Family, OfATypeThatIsNotKnownIsRefusedUnlessItIsSaid) {
   EXPECT_THAT(support::error_of(import),
               HasSubstr("expected a model_type that is known, as models may differ in more than names, not "
                         "\"doge\", got one whose tensors are named as those of Llama; --assume llama opens"));
-  choices.settings.as_type = "llama";
-  const Imported opened = import();
+  choices.settings.type_override = "llama";
+  const ImportResult opened = import();
   EXPECT_TRUE(opened.model.additions.positions.rotary.has_value());
-  EXPECT_THAT(opened.account.used, Contains("model_type \"doge\" as llama, as said"));
+  EXPECT_THAT(opened.import_report.used, Contains("model_type \"doge\" as llama, as said"));
 }
 
 TEST(Family, WithCrossAttentionTakesEncoderStatesBesideTheEmbeddings) {
   const Family bart{"bart", "decoder.layers.0.encoder_attn.", false, ""};
   const support::TemporaryDirectory dir;
   Choices choices = choices_of(bart);
-  const Imported alone = opened(bart, choices);
+  const ImportResult alone = opened(bart, choices);
   const arma::mat& x = *alone.model.sequences.front().embeddings;
   const arma::mat memory = arma::flipud(2 * x.head_rows(2));
   const auto put = [&](const char* name, const arma::mat& numbers) {
@@ -239,7 +240,7 @@ TEST(Family, WithCrossAttentionTakesEncoderStatesBesideTheEmbeddings) {
   put("hidden_states.txt", x);
   put("encoder_hidden_states.txt", memory);
   choices.embeddings = dir.path(), choices.embeddings_tensor.clear(), choices.ignored.emplace();
-  const Imported both = opened(bart, choices);
+  const ImportResult both = opened(bart, choices);
   const auto& projections = *both.model.projections;
   const arma::mat keys =
       memory * *projections.key.weight + arma::repmat(arma::mat(*projections.key.bias), memory.n_rows, 1);
@@ -252,8 +253,8 @@ TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
   const Family qwen{"qwen3", "", true, ""};
   Choices choices = choices_of(qwen);
   choices.ignored = {"rotary"};
-  const Imported without = opened(qwen, choices);
-  EXPECT_EQ(names(without.account.not_supported), "rotary");
+  const ImportResult without = opened(qwen, choices);
+  EXPECT_EQ(names(without.import_report.not_supported), "rotary");
   EXPECT_FALSE(without.model.additions.positions.rotary.has_value());
   EXPECT_TRUE(without.model.additions.normalise.has_value());
   choices.ignored = {"all"};

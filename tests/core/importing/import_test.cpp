@@ -23,14 +23,14 @@ using testing::Not;
 
 const std::string fixtures = FIXTURES;
 
-Imported imported(const std::filesystem::path& path, const Choices& choices = {}) {
+ImportResult imported(const std::filesystem::path& path, const Choices& choices = {}) {
   return import_file(path, choices, {});
 }
 
 TEST(ImportedCheckpoint, WithEmbeddingsGivesTheGoldenWeights) {
   const Choices choices{
       .layer = "2", .embeddings = fixtures + "/tiny_gpt/golden.npz", .embeddings_tensor = "L2.ln_1"};
-  const Imported result = imported(fixtures + "/tiny_gpt/attention.safetensors", choices);
+  const ImportResult result = imported(fixtures + "/tiny_gpt/attention.safetensors", choices);
   EXPECT_THAT(result.notes, IsEmpty());
   EXPECT_EQ(result.model.n_heads, 4u);  // as config.json says
   EXPECT_EQ(result.model.sequences[0].tokens[0], "Mr");
@@ -41,7 +41,7 @@ TEST(ImportedCheckpoint, WithEmbeddingsGivesTheGoldenWeights) {
 }
 
 TEST(ImportedCheckpoint, WithoutEmbeddingsDrawsThemAndSaysSo) {
-  const Imported result = imported(fixtures + "/tiny_gpt/attention.safetensors");
+  const ImportResult result = imported(fixtures + "/tiny_gpt/attention.safetensors");
   EXPECT_EQ(result.model.n_tokens(), 8u);
   EXPECT_EQ(result.model.d_model(), 128u);
   EXPECT_THAT(result.notes, ElementsAre(HasSubstr("No embeddings were given")));
@@ -50,11 +50,11 @@ TEST(ImportedCheckpoint, WithoutEmbeddingsDrawsThemAndSaysSo) {
 TEST(ImportedCheckpoint, MasksAndScalesAsItsFamilyDoes) {
   const Choices two_heads{.n_heads = 2};
   EXPECT_FALSE(imported(fixtures + "/checkpoints/bert.safetensors", two_heads).model.mask.causal);
-  const Imported llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
+  const ImportResult llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
   EXPECT_TRUE(llama.model.mask.causal);
-  EXPECT_THAT(llama.account.not_supported, testing::IsEmpty());
+  EXPECT_THAT(llama.import_report.not_supported, testing::IsEmpty());
   EXPECT_EQ(llama.model.additions.positions.rotary, core::positions::Rotary());
-  EXPECT_THAT(llama.account.assumed, Contains("causal, as Llama is, by its names"));
+  EXPECT_THAT(llama.import_report.assumed, Contains("causal, as Llama is, by its names"));
 }
 
 TEST(ImportedCheckpoint, CanBeMappedByHand) {
@@ -63,7 +63,7 @@ TEST(ImportedCheckpoint, CanBeMappedByHand) {
   choices.mapping.emplace();
   choices.mapping->query = {{"model.layers.0.self_attn.q_proj.weight"}, {}, true};
   choices.mapping->key = choices.mapping->value = choices.mapping->query;
-  const Imported result = imported(fixtures + "/checkpoints/llama.safetensors", choices);
+  const ImportResult result = imported(fixtures + "/checkpoints/llama.safetensors", choices);
   EXPECT_TRUE(result.model.projections->query == result.model.projections->key);
   EXPECT_FALSE(result.model.projections->output.has_value());
 }
@@ -83,7 +83,7 @@ TEST(ImportedCheckpoint, RefusesEmbeddingsOfAnotherWidth) {
 TEST(ImportedMatrix, IsEmbeddingsWithTheNamesOfItsRows) {
   const support::TemporaryDirectory directory;
   support::put_bytes(directory / "x.csv", ",a,b\nThe,1,2\ndog,3,4\n");
-  const Imported result = imported(directory / "x.csv");
+  const ImportResult result = imported(directory / "x.csv");
   EXPECT_THAT(result.model.sequences[0].tokens, ElementsAre("The", "dog"));
   EXPECT_FALSE(result.model.projections.has_value());
   EXPECT_TRUE(support::is_near(*result.model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, 0));
@@ -98,7 +98,7 @@ TEST(ImportedMatrix, OfNoNumbersIsRefusedHoweverManyTokensItClaims) {
 }
 
 TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {
-  const Imported result = imported(fixtures + "/formats/npy/i2.little.C.npy");
+  const ImportResult result = imported(fixtures + "/formats/npy/i2.little.C.npy");
   EXPECT_EQ(result.model.sequences.size(), 2u);
   EXPECT_EQ(result.model.n_tokens(), 3u);
 }
@@ -127,11 +127,11 @@ TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
   const auto opened = [&](bool names) { return imported(directory / "x.csv", {.has_header_line = names}); };
   support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");
   EXPECT_EQ(opened(false).model.n_tokens(), 3u);
-  EXPECT_THAT(opened(false).account.assumed, Not(Contains(HasSubstr("first line"))));
-  const Imported named = opened(true);
+  EXPECT_THAT(opened(false).import_report.assumed, Not(Contains(HasSubstr("first line"))));
+  const ImportResult named = opened(true);
   EXPECT_EQ(named.model.n_tokens(), 2u);
   EXPECT_EQ((*named.model.sequences[0].embeddings)(0, 1), 0.25);
-  EXPECT_THAT(named.account.assumed, Not(Contains(HasSubstr("first line"))));
+  EXPECT_THAT(named.import_report.assumed, Not(Contains(HasSubstr("first line"))));
   support::put_bytes(directory / "x.csv", "1,2,4\n0.5,0.25,3\n");
   EXPECT_THAT(support::error_of([&] { opened(true); }),
               HasSubstr("x.csv: expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …"));

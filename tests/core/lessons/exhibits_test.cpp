@@ -20,7 +20,7 @@ using attention::Model;
 
 std::vector<Picture> pictures_of(Exhibit exhibit, const Model& model) {
   const attention::Trace trace = attention::attend(model);
-  return pictures(exhibit, Moment{model, trace, model, trace});
+  return pictures(exhibit, StepState{model, trace, model, trace});
 }
 
 Model preset(const char* name) {

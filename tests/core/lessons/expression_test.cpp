@@ -9,12 +9,13 @@ namespace core::lessons {
 namespace {
 
 /// A subject of two matrices, a number and a text; `m` was zero before, `v` has no head 1.
-std::optional<Value> subject(const Query& query) {
-  if (query.name == "m") return query.before ? arma::mat(2, 2, arma::fill::zeros) : arma::mat{{1, 2}, {3, 4}};
-  if (query.name == "v") return query.head.value_or(0) == 0 ? arma::mat{{5, 6, 7}} : arma::mat();
-  if (query.name == "n") return query.before ? 1.0 : 2.0;
-  if (query.name == "word") return std::string("none");
-  if (query.name == "broken") throw Error("must not be asked for");
+std::optional<Value> subject(const NameReference& reference) {
+  if (reference.name == "m")
+    return reference.before ? arma::mat(2, 2, arma::fill::zeros) : arma::mat{{1, 2}, {3, 4}};
+  if (reference.name == "v") return reference.head.value_or(0) == 0 ? arma::mat{{5, 6, 7}} : arma::mat();
+  if (reference.name == "n") return reference.before ? 1.0 : 2.0;
+  if (reference.name == "word") return std::string("none");
+  if (reference.name == "broken") throw Error("must not be asked for");
   return std::nullopt;
 }
 
@@ -48,7 +49,7 @@ TEST(Expression, HasTheUsualPrecedenceAndLooksAtCells) {
 }
 
 TEST(Expression, FillsATextWithNumbersAndWords) {
-  EXPECT_EQ(filled("{n} of {sum(m)}: {list(row(m, 0))}, {word & ' at ' & 1 / 3}.", subject),
+  EXPECT_EQ(interpolate("{n} of {sum(m)}: {list(row(m, 0))}, {word & ' at ' & 1 / 3}.", subject),
             "2 of 10: 1 and 2, none at 0.3333.");
 }
 

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 /// Returns whether a step is done, with the model at its start and after some edits.
 bool done(const Step& step, const Model& start, const Model& model) {
   const attention::Trace before = attention::attend(start), trace = attention::attend(model);
-  return is_done(step, Moment{start, before, model, trace});
+  return is_done(step, StepState{start, before, model, trace});
 }
 
 Model edited(Model model, const std::vector<editing::Edit>& edits) {
@@ -199,7 +199,7 @@ TEST(Guesses, AreAskedForOnceInEveryLessonAndCanBeRight) {
       attention::Model now = start;
       for (const auto& edit : tried.at(lesson.name)[k]) now = editing::apply(now, edit);
       const attention::Trace before = attention::attend(start, 0), after = attention::attend(now, 0);
-      const auto moved = moved_cells({start, before, now, after}, *step.predict, 0);
+      const auto moved = changed_cells({start, before, now, after}, *step.predict, 0);
       ASSERT_FALSE(moved.empty()) << "step " << k << " asks for a stage that does not change";
       const auto& numbers = attention::info(*step.predict);
       const double by = std::abs(after.at(numbers.stage, 0)(moved[0].row, moved[0].column) -
@@ -229,11 +229,11 @@ TEST(LessonNumber, HasFourDecimalsUnlessFewerSayItAllOrItIsTiny) {
 /// Reads a step's pictures and observation, which must be a full sentence.
 void ask(const Step& step, const Model& start, const attention::Trace& before, const Model& model) {
   const attention::Trace trace = attention::attend(model);
-  const Moment moment{start, before, model, trace};
-  for (const Picture& picture : pictures(step.exhibit, moment))
+  const StepState state{start, before, model, trace};
+  for (const Picture& picture : pictures(step.exhibit, state))
     EXPECT_EQ(picture.rows.size(), picture.numbers.n_rows) << step.title;
-  if (!is_done(step, moment)) return;
-  EXPECT_EQ(seen(step, moment).back(), '.') << step.title;
+  if (!is_done(step, state)) return;
+  EXPECT_EQ(seen(step, state).back(), '.') << step.title;
 }
 
 TEST(Lessons, TakeAnyModel) {

@@ -11,7 +11,7 @@ namespace {
 using namespace core::editing;
 using namespace core::attention;
 
-constexpr MatrixPlace x{MatrixName::embeddings, 0}, w_q{MatrixName::query_weight, 0},
+constexpr MatrixRef x{MatrixName::embeddings, 0}, w_q{MatrixName::query_weight, 0},
     w_k{MatrixName::key_weight, 0}, w_v{MatrixName::value_weight, 0};
 
 SetScale scale(ScaleRule rule, double factor = 1) {
@@ -28,7 +28,7 @@ SetPositions turned(const Change& change) {
 
 Edit tiled() {
   const Model model = core::editing::find_preset("modern-grouped")->make();
-  return ReplaceModel{made(*core::mistakes::find_mistake("groups_tiled"), model)};
+  return ReplaceModel{injected(*core::mistakes::find_mistake("groups_tiled"), model)};
 }
 
 Edit typed_sentence() {
@@ -120,9 +120,9 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
         {turned([](auto& r) { r.base = 100, r.first = 100; })},
         {turned([](auto&) {})},
         {turned([](auto& r) { r.base = 500000, r.pairs = core::positions::Pairs::neighbours; })}}},
-      {"groups", {{SetCell{w_k, 2, 1, 3}}, {SetGroupCount{1}}, {tiled()}}},
+      {"groups", {{SetCell{w_k, 2, 1, 3}}, {SetKvHeadCount{1}}, {tiled()}}},
       {"window",
-       {{SetMaskWindow{{3, 0}}}, {SetMaskWindow{{2, 0}}}, {SetCell{{MatrixName::sink, 0}, 0, 1, 4}}}},
+       {{SetSlidingWindow{{3, 0}}}, {SetSlidingWindow{{2, 0}}}, {SetCell{{MatrixName::sink, 0}, 0, 1, 4}}}},
       {"decode",
        {{SetCell{x, 0, 2, 3}},
         {SetCell{{MatrixName::key_embeddings, 0}, 2, 2, 3}},

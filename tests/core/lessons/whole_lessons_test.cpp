@@ -25,8 +25,8 @@ struct WholeLesson : testing::Test {
   transformer::goldens::Tools tools;
 
   const Step& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
-  Reading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.means); }
-  WholeMoment at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
+  Reading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.context); }
+  WholeStepState at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
     return {*model, before, now, layer, head};
   }
   /// Expects a step to be done only after it was tried, and returns its observation.
@@ -34,9 +34,9 @@ struct WholeLesson : testing::Test {
     const Step& what = step_of(lesson, step);
     const Reading before = read(experiment_at_start(what)), now = read(tried.experiment);
     EXPECT_FALSE(is_done(what, at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
-    const WholeMoment moment = at(before, now, tried.layer, tried.head);
-    EXPECT_TRUE(is_done(what, moment)) << lesson << " " << step;
-    return seen(what, moment);
+    const WholeStepState state = at(before, now, tried.layer, tried.head);
+    EXPECT_TRUE(is_done(what, state)) << lesson << " " << step;
+    return seen(what, state);
   }
   Experiment start(const char* lesson, std::size_t step) {
     return experiment_at_start(step_of(lesson, step));
@@ -58,10 +58,10 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 3, {one_off}), HasSubstr("Without 1 head “ B” has 0."));
 
   const Reading plain = read(start(lesson, 4));
-  const attention::Model of_pass = experiment::layer_of(*model, plain, 0);
-  attention::Model after = of_pass;
+  const attention::Model unedited = experiment::unedited_layer(*model, plain, 0);
+  attention::Model after = unedited;
   after.mask.causal = false;
-  const Experiment edited = experiment::with_layer(plain.experiment, 0, of_pass, after, "mask");
+  const Experiment edited = experiment::with_layer(plain.experiment, 0, unedited, after, "mask");
   EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 edited “ B” has 0."));
 }
 
@@ -103,8 +103,8 @@ TEST_F(WholeLesson, InductionNamesTheHeadsThatBackEachOtherUp) {
     Experiment e = plain;
     e.heads_off = off;
     const Reading now = read(e);
-    const WholeMoment moment = at(before, now, 2, 0);
-    return std::pair(is_done(step, moment), seen(step, moment));
+    const WholeStepState state = at(before, now, 2, 0);
+    return std::pair(is_done(step, state), seen(step, state));
   };
   for (const auto& [head, words] : {std::pair(0, "0.6590"), {1, "0.9341"}, {2, "0.7547"}, {3, "0.3760"}})
     EXPECT_THAT(after({{2, static_cast<std::size_t>(head)}}).second, HasSubstr(words)) << head;
@@ -137,9 +137,9 @@ TEST_F(WholeLesson, TakesAnyText) {
       for (const char* text : {"a", "漢字 🙂", "Emma was very much"}) {
         Experiment other{.text = text, .heads_off = {{0, 2}, {2, 0}, {2, 3}, {3, 3}}};
         const Reading now = read(other);
-        const WholeMoment moment = at(before, now, 3, 3);
-        if (!is_done(what, moment)) continue;
-        EXPECT_EQ(seen(what, moment).back(), '.') << lesson.name << ": " << step.title;
+        const WholeStepState state = at(before, now, 3, 3);
+        if (!is_done(what, state)) continue;
+        EXPECT_EQ(seen(what, state).back(), '.') << lesson.name << ": " << step.title;
       }
     }
   }

@@ -51,13 +51,14 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
 
   const auto output = std::make_shared<const arma::fmat>(ids.size(), own.description().sizes.d_model,
                                                          arma::fill::value(0.5f));
-  for (const std::vector<Edit>& edits :
-       {std::vector<Edit>(), {HeadOff{2, 3}, HeadOff{2, 0}, HeadOff{0, 1}}, {SetOutput{1, output}}}) {
-    const PassRef here = own.run(ids, edits, means), there = remote->run(ids, edits, means);
-    EXPECT_TRUE(are_equal(remote->next(*there, 5, means), own.next(*here, 5, means)));
-    EXPECT_TRUE(are_equal(remote->lens(*there, 13, means), own.lens(*here, 13, means)));
+  for (const std::vector<Edit>& edits : {std::vector<Edit>(),
+                                         {AblatedHead{2, 3}, AblatedHead{2, 0}, AblatedHead{0, 1}},
+                                         {SetOutput{1, output}}}) {
+    const PassRef here = own.run(ids, edits, context), there = remote->run(ids, edits, context);
+    EXPECT_TRUE(are_equal(remote->next(*there, 5, context), own.next(*here, 5, context)));
+    EXPECT_TRUE(are_equal(remote->lens(*there, 13, context), own.lens(*here, 13, context)));
     EXPECT_TRUE(are_equal(remote->input(*there, 2), own.input(*here, 2)));
-    const LayerHeads a = remote->maps(*there, 2, 3, 13, means), b = own.maps(*here, 2, 3, 13, means);
+    const LayerHeads a = remote->maps(*there, 2, 3, 13, context), b = own.maps(*here, 2, 3, 13, context);
     EXPECT_TRUE(are_equal(a.added, b.added));
     for (std::size_t h = 0; h < b.heads.size(); ++h) {
       EXPECT_TRUE(arma::approx_equal(a.heads[h].map, b.heads[h].map, "absdiff", 0));
@@ -65,41 +66,43 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
       EXPECT_EQ(a.heads[h].roles.induction, b.heads[h].roles.induction);
     }
     EXPECT_TRUE(arma::approx_equal(*a.visible, *b.visible, "absdiff", 0));
-    EXPECT_EQ(remote->stream(*there, 2, 13, 5, means).entering, own.stream(*here, 2, 13, 5, means).entering);
-    EXPECT_NE(remote->stream(*there, 2, 13, 5, means).why_no_sum, "");
+    EXPECT_EQ(remote->stream(*there, 2, 13, 5, context).entering,
+              own.stream(*here, 2, 13, 5, context).entering);
+    EXPECT_NE(remote->stream(*there, 2, 13, 5, context).no_sum_reason, "");
   }
   random::Generator a(1), b(1);
-  EXPECT_EQ(remote->generate(ids, {}, 4, {0.8, 10}, a, means), own.generate(ids, {}, 4, {0.8, 10}, b, means));
+  EXPECT_EQ(remote->generate(ids, {}, 4, {0.8, 10}, a, context),
+            own.generate(ids, {}, 4, {0.8, 10}, b, context));
 }
 
 TEST_F(AttachedModel, SharesComputationsAndForgetsPasses) {
   {
-    const PassRef plain = remote->run(ids, {}, means), off = remote->run(ids, {HeadOff{2, 3}}, means);
-    EXPECT_EQ(plain->computed(1), off->computed(1));
-    EXPECT_NE(plain->computed(2), off->computed(2));
-    const PassRef short_one = remote->run(ids, {}, means, 2);
+    const PassRef plain = remote->run(ids, {}, context), off = remote->run(ids, {AblatedHead{2, 3}}, context);
+    EXPECT_EQ(plain->computation_id(1), off->computation_id(1));
+    EXPECT_NE(plain->computation_id(2), off->computation_id(2));
+    const PassRef short_one = remote->run(ids, {}, context, 2);
     EXPECT_TRUE(are_equal(remote->input(*short_one, 2), remote->input(*plain, 2)));
     EXPECT_EQ(server.n_passes(), 3u);
   }
-  remote->run({1}, {}, means);  // answers arrive in order
+  remote->run({1}, {}, context);  // answers arrive in order
   remote->token(3);
   EXPECT_LE(server.n_passes(), 1u);
 }
 
 TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
   experiment::Experiment wanted{.text = text};
-  const experiment::Reading before = experiment::read(*remote, wanted, nullptr, means);
-  const attention::Model of_pass = experiment::layer_of(*remote, before, 1);
-  attention::Model after = of_pass;
+  const experiment::Reading before = experiment::read(*remote, wanted, nullptr, context);
+  const attention::Model unedited = experiment::unedited_layer(*remote, before, 1);
+  attention::Model after = unedited;
   after.projections->query.weight.set(3, 5, 2.5);
   after.mask.causal = false;
   wanted.heads_off = {{2, 3}};
-  wanted = experiment::with_layer(wanted, 1, of_pass, after, "W_q");
-  const experiment::Reading now = experiment::read(*remote, wanted, &before, means);
-  const experiment::Reading expected = experiment::read(own, wanted, nullptr, means);
+  wanted = experiment::with_layer(wanted, 1, unedited, after, "W_q");
+  const experiment::Reading now = experiment::read(*remote, wanted, &before, context);
+  const experiment::Reading expected = experiment::read(own, wanted, nullptr, context);
   EXPECT_FALSE(are_equal(now.logits, before.logits));
   EXPECT_TRUE(arma::approx_equal(now.logits, expected.logits, "absdiff", 1e-4));
-  EXPECT_EQ(remote->why_not_editable(1), "");
+  EXPECT_EQ(remote->not_editable_reason(1), "");
 }
 
 void expect_weights(const attention::Trace& found, const attention::Trace& expected, double tolerance) {
@@ -122,11 +125,11 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
     for (std::size_t k = 0; k < std::min<std::size_t>(sizes.n_context, 12); ++k)
       ids.push_back((7 * k + 3) % own.description().n_tokens);
     const auto names = attention::numbered_tokens(ids.size());
-    const PassRef here = own.run(ids, {}, tools.means), there = remote->run(ids, {}, tools.means);
+    const PassRef here = own.run(ids, {}, tools.context), there = remote->run(ids, {}, tools.context);
     for (std::size_t l = 0; l < sizes.n_layers; ++l) {
       const attention::Model expected = layer_model(own, *here, l, names, {}),
                              made = layer_model(*remote, *there, l, names, {});
-      EXPECT_EQ(remote->why_not_editable(l), "");
+      EXPECT_EQ(remote->not_editable_reason(l), "");
       EXPECT_EQ(made.projections, expected.projections);
       EXPECT_EQ(made.sequences, expected.sequences);
       const auto a = attention::attend(made), b = attention::attend(expected);
@@ -136,9 +139,9 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
       expect_weights(a, b, 1e-6);
     }
     server.not_rebuilt = "its scores are secret";  // then its queries, keys and values are given
-    const PassRef again = remote->run(ids, {HeadOff{0, 0}}, tools.means);
+    const PassRef again = remote->run(ids, {AblatedHead{0, 0}}, tools.context);
     const attention::Model given = layer_model(*remote, *again, 0, names, {});
-    EXPECT_EQ(remote->why_not_editable(0), "its scores are secret");
+    EXPECT_EQ(remote->not_editable_reason(0), "its scores are secret");
     EXPECT_FALSE(given.projections);
     const auto a = attention::attend(given), b = attention::attend(layer_model(own, *here, 0, names, {}));
     expect_weights(a, b, 1e-5);
@@ -152,20 +155,20 @@ TEST_F(AttachedModel, CancelsAPassThatIsStopped) {
     token.stop();
   });
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THROW(remote->run(ids, {}, means), Stopped);
+  EXPECT_THROW(remote->run(ids, {}, context), Stopped);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(350));
   server.pass_ms = 0;
   Tools more;
-  remote->run(ids, {}, more.means);
+  remote->run(ids, {}, more.context);
   EXPECT_THAT(server.take_operations(), testing::IsSupersetOf({"run", "cancel", "forget", "run"}));
 }
 
 TEST_F(AttachedModel, SaysThatItWasLostAndKeepsSayingSo) {
-  const PassRef pass = remote->run(ids, {}, means);
+  const PassRef pass = remote->run(ids, {}, context);
   const std::string name = remote->token(686).bytes;
   server.end();
   for (int k = 0; k < 2; ++k)
-    EXPECT_EQ(error_of([&] { remote->next(*pass, 3, means); }),
+    EXPECT_EQ(error_of([&] { remote->next(*pass, 3, context); }),
               server.address() + ": the connection to Python was lost: the other side has closed it");
   EXPECT_EQ(remote->token(686).bytes, name);
 }
@@ -195,10 +198,10 @@ std::string said_of(const std::string& operation, const std::function<std::strin
   return error_of([&] {
     const ModelRef remote = attach_model(server.address(), "right");
     const auto ids = ids_of(remote->tokenize(text));
-    const PassRef pass = remote->run(ids, {}, tools.means);
-    remote->maps(*pass, 1, 1, 13, tools.means);
+    const PassRef pass = remote->run(ids, {}, tools.context);
+    remote->maps(*pass, 1, 1, 13, tools.context);
     layer_model(*remote, *pass, 1, attention::numbered_tokens(ids.size()), {});
-    remote->next(*pass, 13, tools.means);
+    remote->next(*pass, 13, tools.context);
   });
 }
 

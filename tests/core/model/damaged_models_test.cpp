@@ -55,7 +55,8 @@ struct Changed {
   arma::fmat last() const {
     goldens::Tools tools;
     const auto of = made();
-    return of->residual(*of->run({5, 9, 2, 14}, {}, tools.means), architecture.sizes.n_layers, tools.means);
+    return of->residual(*of->run({5, 9, 2, 14}, {}, tools.context), architecture.sizes.n_layers,
+                        tools.context);
   }
 
   std::shared_ptr<const Transformer> model;
@@ -136,8 +137,8 @@ std::string error_of_scores(const std::string& model, const std::string& tensor,
   const auto made = changed.made();
   goldens::Tools tools;
   return error_of([&] {
-    const PassRef pass = made->run({5, 9, 2, 14}, {}, tools.means);
-    for (std::size_t row = 0; row < 4; ++row) made->next(*pass, row, tools.means);
+    const PassRef pass = made->run({5, 9, 2, 14}, {}, tools.context);
+    for (std::size_t row = 0; row < 4; ++row) made->next(*pass, row, tools.context);
   });
 }
 

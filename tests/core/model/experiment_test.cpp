@@ -28,17 +28,17 @@ struct OnTinyGpt : testing::Test {
   Experiment plain{.text = "egg jam fig and egg jam f"};
 
   Reading read_all(const Experiment& experiment, const Reading* before = nullptr) {
-    return read(*model, experiment, before, tools.means);
+    return read(*model, experiment, before, tools.context);
   }
   double probability(const Reading& reading) {
     return transformer::Probabilities(reading.logits.tail_rows(1)).of(ig);
   }
   /// Returns the experiment without a head's rows of the output projection, which equals ablating the head.
   Experiment without_rows(const Reading& reading, std::size_t layer, std::size_t head) {
-    const attention::Model as_it_is = layer_of(*model, reading, layer);
-    attention::Model after = as_it_is;
+    const attention::Model unedited = unedited_layer(*model, reading, layer);
+    attention::Model after = unedited;
     after.projections->output->weight.edit().rows(head * 32, head * 32 + 31).zeros();
-    return with_layer(reading.experiment, layer, as_it_is, after, "W_o");
+    return with_layer(reading.experiment, layer, unedited, after, "W_o");
   }
 };
 
@@ -50,8 +50,8 @@ TEST_F(OnTinyGpt, HeadsThatAreOffChangeWhatIsGuessed) {
   const Reading after = read_all(experiment, &before);
   EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
   EXPECT_EQ(after.layers[1], before.layers[1]);  // not computed again
-  EXPECT_EQ(after.pass->computed(1), before.pass->computed(1));
-  EXPECT_NE(after.pass->computed(2), before.pass->computed(2));
+  EXPECT_EQ(after.pass->computation_id(1), before.pass->computation_id(1));
+  EXPECT_NE(after.pass->computation_id(2), before.pass->computation_id(2));
   experiment.heads_off.insert({2, 0});
   EXPECT_NEAR(probability(read_all(experiment, &after)), golden.matrix("both_off")[0], 2e-5);
 }
@@ -64,42 +64,42 @@ TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
   EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
   EXPECT_TRUE(after.layers[2]->is_edited);
   EXPECT_FALSE(after.layers[3]->is_edited);
-  const Prediction next = predict_next(*model, after, before, ig, 1, tools.means);
-  ASSERT_TRUE(next.adds && next.added_before);
-  EXPECT_NEAR(next.adds->heads[2][3], 0, 1e-6);
-  EXPECT_NEAR(next.adds->sum(), after.logits(3, ig), 1e-4);
+  const Prediction next = predict_next(*model, after, before, ig, 1, tools.context);
+  ASSERT_TRUE(next.attribution && next.attribution_before);
+  EXPECT_NEAR(next.attribution->heads[2][3], 0, 1e-6);
+  EXPECT_NEAR(next.attribution->sum(), after.logits(3, ig), 1e-4);
   // One more ablated head, in the edited layer and in an earlier one.
-  EXPECT_NEAR(ablation_effect(*model, after, {2, 0}, ig, 1, tools.means).probability,
+  EXPECT_NEAR(ablation_effect(*model, after, {2, 0}, ig, 1, tools.context).probability,
               golden.matrix("both_off")[0], 2e-5);
 }
 
 TEST_F(OnTinyGpt, ALayerThatIsAsItWasIsNotEdited) {
   const Reading before = read_all(plain);
-  const attention::Model as_it_is = layer_of(*model, before, 1);
-  attention::Model after = as_it_is;
+  const attention::Model unedited = unedited_layer(*model, before, 1);
+  attention::Model after = unedited;
   after.sequences.front().embeddings.set(3, 7, 5);
   after.heads_off = {2};
-  Experiment experiment = with_layer(plain, 1, as_it_is, after, "X");
+  Experiment experiment = with_layer(plain, 1, unedited, after, "X");
   EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
   EXPECT_EQ(experiment.layers.at(1).inputs, (std::map<Place, double>{{{3, 7}, 5.0}}));
-  attention::Model with_head_off = as_it_is;
+  attention::Model with_head_off = unedited;
   with_head_off.heads_off = {2};
   EXPECT_EQ(edited(with_head_off, experiment.layers.at(1)), after);
-  experiment = with_layer(experiment, 1, as_it_is, as_it_is, "X");
+  experiment = with_layer(experiment, 1, unedited, unedited, "X");
   EXPECT_FALSE(experiment.is_edited());
 }
 
 TEST_F(OnTinyGpt, WhatLayersBehindCouldNotGoOnWithIsRefused) {
-  const attention::Model as_it_is = layer_of(*model, read_all(plain), 0);
-  attention::Model other = as_it_is;
+  const attention::Model unedited = unedited_layer(*model, read_all(plain), 0);
+  attention::Model other = unedited;
   other.projections->output.reset();
-  EXPECT_FALSE(with_layer(plain, 0, as_it_is, other, "").layers.empty());  // 128 columns as well
+  EXPECT_FALSE(with_layer(plain, 0, unedited, other, "").layers.empty());  // 128 columns as well
   other.projections->output = attention::Linear{arma::mat(128, 5), {}};
-  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, unedited, other, ""); }),
             "Layer 0 must give 128 numbers for each token to the layers behind it, not 5.");
-  other = as_it_is;
+  other = unedited;
   other.sequences.front().tokens[0] = "x";
-  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }),
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, unedited, other, ""); }),
             "A whole model makes what enters its layers, and their keys, of the text: change the text under "
             "PROMPT.");
 }
@@ -112,13 +112,13 @@ TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
 
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   const Reading reading = read_all(plain);
-  const attention::Model as_it_is = layer_of(*model, reading, 1);
-  attention::Model after = as_it_is;
+  const attention::Model unedited = unedited_layer(*model, reading, 1);
+  attention::Model after = unedited;
   after.n_heads = 8;
   after.heads_off = {2, 6};
   after.sequences.front().embeddings.set(3, 7, 5);
   after.projections->query.weight.set(0, 1, 0.5);
-  Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
+  Experiment experiment = with_layer(plain, 1, unedited, after, "heads");
   const std::string text = experiment_text(*model, experiment, "", "/tmp");
   // As written next to the model; docs/session.schema.json is tested with this file.
   EXPECT_EQ(experiment_text(*model, experiment, "", model->description().path.parent_path()),
@@ -160,30 +160,30 @@ constexpr const char* let_go = "Edits of tokens of the previous text were discar
 /// Columns of an output are not tokens, columns of scores are.
 TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
   using attention::Stage;
-  const attention::Model as_it_is = layer_of(*model, read_all(plain), 1);
-  attention::Model after = as_it_is;
+  const attention::Model unedited = unedited_layer(*model, read_all(plain), 1);
+  attention::Model after = unedited;
   after.given.cells = {{{Stage::queries, 0, 0, 1, 31}, 1},
                        {{Stage::scores, 0, 0, 5, 4}, 2},
                        {{Stage::contexts, 0, 0, 1, 30}, 3},
                        {{Stage::concatenated, 0, 0, 1, 127}, 4},
                        {{Stage::output, 0, 0, 1, 120}, 5}};
-  Experiment experiment = with_layer(plain, 1, as_it_is, after, "cells");
+  Experiment experiment = with_layer(plain, 1, unedited, after, "cells");
   after.mask.cells = {{2, 1, false}, {13, 2, false}};
-  experiment = with_layer(experiment, 1, as_it_is, after, "mask");
-  EXPECT_EQ(fit_tokens(experiment, 20), "");
-  EXPECT_EQ(fit_tokens(experiment, 10), let_go);
+  experiment = with_layer(experiment, 1, unedited, after, "mask");
+  EXPECT_EQ(discard_stale_edits(experiment, 20), "");
+  EXPECT_EQ(discard_stale_edits(experiment, 10), let_go);
   EXPECT_EQ(experiment.layers.at(1).model.mask.cells.size(), 1u);
-  EXPECT_EQ(fit_tokens(experiment, 6), "");
+  EXPECT_EQ(discard_stale_edits(experiment, 6), "");
   EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 5u);
-  EXPECT_EQ(fit_tokens(experiment, 5), let_go);  // the scores of the sixth token
+  EXPECT_EQ(discard_stale_edits(experiment, 5), let_go);  // the scores of the sixth token
   EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 4u);
-  EXPECT_EQ(fit_tokens(experiment, 1), let_go);
+  EXPECT_EQ(discard_stale_edits(experiment, 1), let_go);
   EXPECT_TRUE(experiment.layers.at(1).model.given.cells.empty());
 }
 
 /// Expected values: PyTorch on 24 rows of random tokens when the model was trained (its model card).
 TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
-  const auto usual = roles_on_random_tokens(*model, tools.means);
+  const auto usual = roles_on_random_tokens(*model, tools.context);
   ASSERT_EQ(usual.size(), 4u);
   const double expected[]{0.91, 0.51, 0.85, 0.91};
   for (std::size_t h = 0; h < 4; ++h) EXPECT_NEAR(usual[2][h].induction.value(), expected[h], 0.06) << h;
@@ -195,16 +195,17 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
   const Reading reading = read_all(plain);
   for (std::size_t layer = 0; layer < 4; ++layer)
     for (const auto& [row, column] : {Place{0, 0}, Place{13, 127}, Place{7, 64}}) {
-      const transformer::StreamNumber here = model->stream(*reading.pass, layer, row, column, tools.means);
-      ASSERT_TRUE(here.norm && here.why_no_sum.empty());
-      const transformer::NormOfNumber& norm = *here.norm;
+      const transformer::ResidualElement here =
+          model->stream(*reading.pass, layer, row, column, tools.context);
+      ASSERT_TRUE(here.norm && here.no_sum_reason.empty());
+      const transformer::ElementNorm& norm = *here.norm;
       EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.factor + norm.bias, here.input, 1e-5);
       EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
-      const attention::Model as_it_is = layer_of(*model, reading, layer);
-      EXPECT_EQ(here.input, (*as_it_is.sequences.front().embeddings)(row, column));
-      EXPECT_NEAR(here.attention, attention::attend(as_it_is).at(Stage::output)(row, column), 1e-4);
+      const attention::Model unedited = unedited_layer(*model, reading, layer);
+      EXPECT_EQ(here.input, (*unedited.sequences.front().embeddings)(row, column));
+      EXPECT_NEAR(here.attention, attention::attend(unedited).at(Stage::output)(row, column), 1e-4);
       if (layer == 3) continue;
-      EXPECT_EQ(here.leaving, model->stream(*reading.pass, layer + 1, row, column, tools.means).entering);
+      EXPECT_EQ(here.leaving, model->stream(*reading.pass, layer + 1, row, column, tools.context).entering);
     }
 }
 
@@ -213,8 +214,8 @@ TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
   const auto words = [&](const std::filesystem::path& session) {
     const std::string text = experiment_text(*model, plain, "", session.parent_path());
     SavedExperiment saved = parse_experiment(text, session, UntrustedPaths::allowed);
-    saved.mark.bytes = 1;
-    return error_of([&] { require_mark(saved, *model, session); });
+    saved.fingerprint.bytes = 1;
+    return error_of([&] { require_same_model(saved, *model, session); });
   };
   const std::string beside = words(folder.parent_path() / "s.json");
   EXPECT_NE(beside.find(" of 1 bytes as it was when this was saved, got one of "), std::string::npos)
@@ -227,17 +228,17 @@ TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
 
 TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
   const Reading reading = read_all(plain);
-  const attention::Model as_it_is = layer_of(*model, reading, 0);
-  attention::Model other = as_it_is;
+  const attention::Model unedited = unedited_layer(*model, reading, 0);
+  attention::Model other = unedited;
   other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
   other.sequences.front().key_tokens = {"a", "b", "c"};
   const std::string words =
       "A whole model makes what enters its layers, and their keys, of the text: change the text under PROMPT.";
-  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }), words);
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, unedited, other, ""); }), words);
 
-  attention::Model bare = as_it_is;
+  attention::Model bare = unedited;
   bare.projections.reset();
-  Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
+  Experiment saved = with_layer(plain, 0, unedited, bare, "");
   saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
   saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
   const std::string text = experiment_text(*model, saved, "", "/tmp");

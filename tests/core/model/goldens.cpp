@@ -15,9 +15,9 @@ std::vector<std::size_t> ids_of(const Transformer& model, const std::string& tex
   return tokenizers::ids_of(model.tokenize(text));
 }
 
-std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
-                                   const Tools& tools, const std::vector<Edit>& edits) {
-  return std::static_pointer_cast<const OwnPass>(model.run(ids, edits, tools.means));
+std::shared_ptr<const LocalPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
+                                     const Tools& tools, const std::vector<Edit>& edits) {
+  return std::static_pointer_cast<const LocalPass>(model.run(ids, edits, tools.context));
 }
 
 Golden::Golden(const std::string& path) : file_(formats::open_tensors(path)) {}

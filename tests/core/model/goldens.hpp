@@ -17,8 +17,8 @@ inline const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 /// Thread pool and cancellation token of a test.
 struct Tools {
   ThreadPool pool{2};
-  Token token;
-  Means means{pool, token};
+  StopToken token;
+  CallContext context{pool, token};
 };
 
 std::shared_ptr<const Transformer> opened(const std::string& path);
@@ -26,8 +26,8 @@ std::shared_ptr<const Transformer> opened(const std::string& path);
 std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text);
 
 /// Runs a pass of the built-in engine.
-std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
-                                   const Tools& tools, const std::vector<Edit>& edits = {});
+std::shared_ptr<const LocalPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
+                                     const Tools& tools, const std::vector<Edit>& edits = {});
 
 /// Reference numbers of a model's golden.npz, or of another file.
 class Golden {

@@ -104,7 +104,7 @@ TEST(Kernels, AgreeWithEachOther) {
     for (std::size_t i = 0; i < n_rows; ++i)
       for (std::size_t k = 0; k < depth; ++k) x.row(i)[k] = std::cos(static_cast<float>(i * 31 + k));
     std::vector<arma::fmat> products, activated, weights;
-    for (const Kernels* kernels : kernels_of_this_processor()) {
+    for (const Kernels* kernels : supported_kernels()) {
       Rows y(n_rows, n_panels * panel_width);
       kernels->product({x.row(0), x.stride(), n_rows, matrix.panel(0), encoding, depth, nullptr, y.row(0),
                         y.stride(), 0, n_panels});
@@ -127,7 +127,7 @@ TEST(Kernels, WidenEveryFloat16) {
   std::vector<std::uint16_t> halves(panel_width * 2048);
   for (std::size_t k = 0; k < halves.size(); ++k) halves[k] = static_cast<std::uint16_t>(k);
   std::vector<float> widened(halves.size());
-  for (const Kernels* kernels : kernels_of_this_processor()) {
+  for (const Kernels* kernels : supported_kernels()) {
     kernels->widen(reinterpret_cast<const unsigned char*>(halves.data()), Encoding::f16, 0, 2048,
                    widened.data());
     for (std::size_t k = 0; k < halves.size(); ++k) {

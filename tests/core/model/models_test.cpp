@@ -32,17 +32,18 @@ TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
     EXPECT_LT(relative_difference(result->layers[l]->residual.matrix(), golden.matrix("hidden", {l})), 1e-5)
         << l;
     for (std::size_t h = 0; h < sizes.n_heads; ++h)
-      EXPECT_LT(relative_difference(model->weights_of(*result, l, h), golden.matrix("attention", {l, h})),
-                2e-5)
+      EXPECT_LT(
+          relative_difference(model->attention_weights(*result, l, h), golden.matrix("attention", {l, h})),
+          2e-5)
           << l << "." << h;
   }
-  const arma::fmat last = model->residual(*result, sizes.n_layers, tools.means);
-  EXPECT_LT(relative_difference(model->before_prediction(last, tools.means),
+  const arma::fmat last = model->residual(*result, sizes.n_layers, tools.context);
+  EXPECT_LT(relative_difference(model->apply_final_norm(last, tools.context),
                                 golden.matrix("hidden", {sizes.n_layers})),
             1e-5);
-  EXPECT_EQ(model->description().why_no_prediction.empty(), golden.has("logits"));
+  EXPECT_EQ(model->description().no_prediction_reason.empty(), golden.has("logits"));
   if (!golden.has("logits")) return;
-  expect_logits(model->logits_of(last, tools.means), golden);
+  expect_logits(model->compute_logits(last, tools.context), golden);
 }
 
 TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
@@ -51,15 +52,15 @@ TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
   if (!golden.has("without_1_1")) GTEST_SKIP() << "it predicts nothing";
   const auto model = goldens::opened(goldens::folder + name);
   goldens::Tools tools;
-  const std::vector<Edit> off{HeadOff{1, 1}};
+  const std::vector<Edit> off{AblatedHead{1, 1}};
   const auto anew = goldens::run(*model, golden.ids(), tools, off);
   const auto before = goldens::run(*model, golden.ids(), tools);
   const auto after =
-      goldens::run(*model, golden.ids(), tools, {HeadOff{1, 1}, HeadOff{7, 0}, HeadOff{0, 99}});
-  EXPECT_EQ(after->computed(1), anew->computed(1));
-  EXPECT_EQ(after->computed(0), before->computed(0));
-  EXPECT_NE(after->computed(1), before->computed(1));
-  EXPECT_LT(relative_difference(model->next(*after, golden.ids().size() - 1, tools.means),
+      goldens::run(*model, golden.ids(), tools, {AblatedHead{1, 1}, AblatedHead{7, 0}, AblatedHead{0, 99}});
+  EXPECT_EQ(after->computation_id(1), anew->computation_id(1));
+  EXPECT_EQ(after->computation_id(0), before->computation_id(0));
+  EXPECT_NE(after->computation_id(1), before->computation_id(1));
+  EXPECT_LT(relative_difference(model->next(*after, golden.ids().size() - 1, tools.context),
                                 golden.matrix("without_1_1")),
             1e-5);
 }
@@ -85,19 +86,20 @@ TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
   const auto result = goldens::run(*model, golden.ids(), tools);
   for (std::size_t l = 0; l < 4; ++l) {
     const std::string layer = "L" + std::to_string(l) + ".";
-    const LayerRun& of = *result->layers[l];
+    const LayerActivations& of = *result->layers[l];
     EXPECT_LT(relative_difference(model->input(*result, l), golden.matrix(layer + "ln_1")), 1e-5) << l;
-    const arma::fmat left = model->residual(*result, l + 1, tools.means);
+    const arma::fmat left = model->residual(*result, l + 1, tools.context);
     EXPECT_LT(relative_difference(left, golden.matrix(layer + "out")), 1e-5) << l;
     for (std::size_t h = 0; h < 4; ++h) {
       EXPECT_LT(relative_difference(of.queries[h].matrix(), golden.matrix(layer + "q", {h})), 1e-5);
       EXPECT_LT(relative_difference(of.keys[h].matrix(), golden.matrix(layer + "k", {h})), 1e-5);
       EXPECT_LT(relative_difference(of.values[h].matrix(), golden.matrix(layer + "v", {h})), 1e-5);
-      EXPECT_LT(relative_difference(model->weights_of(*result, l, h), golden.matrix(layer + "attn", {h})),
-                1e-5);
+      EXPECT_LT(
+          relative_difference(model->attention_weights(*result, l, h), golden.matrix(layer + "attn", {h})),
+          1e-5);
     }
   }
-  expect_logits(model->logits_of(model->residual(*result, 4, tools.means), tools.means), golden);
+  expect_logits(model->compute_logits(model->residual(*result, 4, tools.context), tools.context), golden);
 }
 
 /// With nothing kept in memory everything is reread where it is used, the predictions in parts.
@@ -108,8 +110,8 @@ TEST(WholeTinyGpt, IsTheSameWhenNothingIsKept) {
   const std::vector<std::size_t> ids{10, 200, 30};
   for (int round = 0; round < 2; ++round)
     for (std::size_t row = 0; row < ids.size(); ++row)
-      EXPECT_TRUE(arma::approx_equal(read->next(*read->run(ids, {}, tools.means), row, tools.means),
-                                     kept->next(*kept->run(ids, {}, tools.means), row, tools.means),
+      EXPECT_TRUE(arma::approx_equal(read->next(*read->run(ids, {}, tools.context), row, tools.context),
+                                     kept->next(*kept->run(ids, {}, tools.context), row, tools.context),
                                      "absdiff", 0));
 }
 
@@ -119,15 +121,15 @@ TEST(WholeTinyGpt, IsTheSameOnAnyThreadsAndTokenByToken) {
   const std::vector<std::size_t> ids = Golden(goldens::folder + "tiny_gpt.npz").ids();
   goldens::Tools tools;
   ThreadPool one(1);
-  const Means alone{one, tools.token};
-  const PassRef whole = model->run(ids, {}, tools.means);
-  const arma::fmat expected = model->residual(*whole, 4, tools.means);
-  const arma::frowvec logits = model->next(*whole, ids.size() - 1, tools.means);
+  const CallContext alone{one, tools.token};
+  const PassRef whole = model->run(ids, {}, tools.context);
+  const arma::fmat expected = model->residual(*whole, 4, tools.context);
+  const arma::frowvec logits = model->next(*whole, ids.size() - 1, tools.context);
   PassRef pass;
   for (std::size_t n = 1; n < ids.size(); ++n) {
     pass = model->run({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n)}, {}, alone);
-    EXPECT_TRUE(arma::approx_equal(model->next(*pass, n - 1, alone), model->next(*whole, n - 1, tools.means),
-                                   "absdiff", 0))
+    EXPECT_TRUE(arma::approx_equal(model->next(*pass, n - 1, alone),
+                                   model->next(*whole, n - 1, tools.context), "absdiff", 0))
         << n;
   }
   const auto anew = goldens::opened(goldens::tiny_gpt);

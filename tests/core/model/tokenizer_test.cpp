@@ -26,10 +26,10 @@ formats::Json json_in(const std::string& path) {
 TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   std::size_t n_texts = 0;
   for (const auto& [name, cases] : json_in(fixtures + "ids.json").required("ids").members()) {
-    const Tokenizer tokenizer(recipe_of_json(json_in(fixtures + name + ".json")));
+    const Tokenizer tokenizer(definition_from_json(json_in(fixtures + name + ".json")));
     for (const formats::Json& each : cases.items("cases")) {
       const std::string text = each.required("text").text();
-      const std::vector<std::size_t> expected = each.required("ids").wholes("ids");
+      const std::vector<std::size_t> expected = each.required("ids").whole_numbers("ids");
       const auto tokens = tokenizer.encode(text);
       EXPECT_EQ(ids_of(tokens), expected) << name << ": " << text;
       EXPECT_EQ(tokenizer.decode(expected), each.required("decoded").text()) << name << ": " << text;
@@ -46,10 +46,10 @@ TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
 TEST(Tokenizer, CutsWordsAsTheLibraryDoes) {
   std::size_t n_texts = 0;
   for (const auto& [name, made] : json_in(fixtures + "words.json").required("made").members()) {
-    const Tokenizer tokenizer(recipe_of_json(made.required("tokenizer")));
+    const Tokenizer tokenizer(definition_from_json(made.required("tokenizer")));
     for (const formats::Json& each : made.required("cases").items("cases")) {
       const std::string text = each.required("text").text();
-      const std::vector<std::size_t> expected = each.required("ids").wholes("ids");
+      const std::vector<std::size_t> expected = each.required("ids").whole_numbers("ids");
       EXPECT_EQ(ids_of(tokenizer.encode(text)), expected) << name << ": " << text;
       ++n_texts;
     }
@@ -71,7 +71,7 @@ TEST(Tokenizer, ReadsTheOlderFilesAsItReadsTheNew) {
 }
 
 TEST(Tokenizer, GivesACharacterToTheTokenThatCompletesIt) {
-  const Tokenizer tokenizer(recipe_of_json(json_in(fixtures + "gpt2.json")));
+  const Tokenizer tokenizer(definition_from_json(json_in(fixtures + "gpt2.json")));
   std::vector<std::string> texts;
   for (const TextToken& token : tokenizer.encode("x\xE2\x82\xACy")) texts.push_back(token.text);
   EXPECT_EQ(texts, (std::vector<std::string>{"x", "", "", "\xE2\x82\xAC", "y"}));
@@ -103,7 +103,7 @@ TEST(ScoredTokenizer, MergesByScore) {
   values["tokenizer.ggml.scores"] = scores;
   values["tokenizer.ggml.token_type"] = kinds;
   values["tokenizer.ggml.bos_token_id"] = number(1);
-  const Tokenizer tokenizer(recipe_of_gguf({"m: ", values}));
+  const Tokenizer tokenizer(definition_from_gguf({"m: ", values}));
   const auto ids = [&](const char* text) { return ids_of(tokenizer.encode(text)); };
   EXPECT_EQ(ids("abc"), (std::vector<std::size_t>{1, 2, 9}));  // bc before ab, then a and bc are abc
   EXPECT_EQ(ids("ab"), (std::vector<std::size_t>{1, 2, 6}));   // ab before ▁a
@@ -112,7 +112,7 @@ TEST(ScoredTokenizer, MergesByScore) {
   EXPECT_EQ(tokenizer.decode(ids("ab \xC3\xA9")), "ab \xC3\xA9");
   values["tokenizer.ggml.scores"].numbers.pop_back();
   EXPECT_EQ(error_of([&] {
-              recipe_of_gguf({"m: ", values});
+              definition_from_gguf({"m: ", values});
             }),
             "m: tokenizer.ggml.scores: expected 266 numbers, one for each token, got 265");
 }
@@ -126,7 +126,7 @@ TEST(GgufTokenizer, BeginsAsItsNameSays) {
     values["tokenizer.ggml.tokens"] = {true, {}, {"a", "b", "ab", "<begin>"}};
     values["tokenizer.ggml.merges"] = {true, {}, {"a b"}};
     if (says) values["tokenizer.ggml.add_bos_token"] = number(*says);
-    return Tokenizer(recipe_of_gguf({"m: ", values})).encode("ab").front().id;
+    return Tokenizer(definition_from_gguf({"m: ", values})).encode("ab").front().id;
   };
   for (const char* pre : {"llama-bpe", "llama3", "llama-v3", "falcon3"}) {
     EXPECT_EQ(first_of(pre, std::nullopt), 3u) << pre;
@@ -140,7 +140,7 @@ TEST(GgufTokenizer, BeginsAsItsNameSays) {
 }
 
 std::string error_of_json(const std::string& json, const std::string& text = "") {
-  return error_of([&] { Tokenizer(recipe_of_json(formats::parse_json(json, "t.json"))).encode(text); });
+  return error_of([&] { Tokenizer(definition_from_json(formats::parse_json(json, "t.json"))).encode(text); });
 }
 
 std::string model(const std::string& merges, const std::string& more = "") {

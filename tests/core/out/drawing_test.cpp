@@ -32,11 +32,11 @@ TEST(Shortened, DoesNotReadOnWhereNothingFits) {
 }
 
 TEST(Drawable, HasNeitherMarksOfDirectionNorWhatIsNoCharacter) {
-  EXPECT_EQ(drawable("a\u202eb\u009b\uFFFE\xff"), "a�b���");
+  EXPECT_EQ(token_label("a\u202eb\u009b\uFFFE\xff"), "a�b���");
 }
 
 TEST(Drawable, ShowsWhatHasNoShape) {
-  EXPECT_EQ(drawable("a\nb\tc\x01"), "a↵b⇥c�");
+  EXPECT_EQ(token_label("a\nb\tc\x01"), "a↵b⇥c�");
 }
 
 TEST(FormulaRuns, LowerWhatStandsBehindAnUnderscore) {
@@ -44,8 +44,8 @@ TEST(FormulaRuns, LowerWhatStandsBehindAnUnderscore) {
   ASSERT_EQ(runs.size(), 4u);
   EXPECT_EQ(runs[0].text, "X·W");
   EXPECT_EQ(runs[1].text, "q");
-  EXPECT_GT(runs[1].lowered, 0);
-  EXPECT_EQ(runs[2].lowered, 0);
+  EXPECT_GT(runs[1].baseline_drop, 0);
+  EXPECT_EQ(runs[2].baseline_drop, 0);
   EXPECT_EQ(runs[3].text, "12");
 }
 
@@ -115,7 +115,7 @@ TEST(PngBytes, OfMorePixelsThanAnImageMayHaveAreRefused) {
 }
 
 TEST(Png, HasScaleTimesAsManyPixels) {
-  const Picture picture(png_of(figure_of({Box{{10, 5, 10, 10}, rgb(0xff0000)}}), 2));
+  const Picture picture(render_png(figure_of({Box{{10, 5, 10, 10}, rgb(0xff0000)}}), 2));
   EXPECT_EQ(picture.columns, 80u);
   EXPECT_EQ(picture.rows, 40u);
   EXPECT_EQ(picture.at(20, 10), rgb(0xff0000));
@@ -125,14 +125,15 @@ TEST(Png, HasScaleTimesAsManyPixels) {
 }
 
 TEST(Png, DrawsCellsOfAGridWithHardEdges) {
-  const Picture picture(png_of(figure_of({Image{{0, 0, 40, 20}, 1, 2, {rgb(0x112233), rgb(0x445566)}}}), 1));
+  const Picture picture(
+      render_png(figure_of({Image{{0, 0, 40, 20}, 1, 2, {rgb(0x112233), rgb(0x445566)}}}), 1));
   EXPECT_EQ(picture.at(19, 19), rgb(0x112233));
   EXPECT_EQ(picture.at(20, 0), rgb(0x445566));
 }
 
 TEST(Png, HatchesOnlyTheAreaAndDrawsWords) {
   const auto inked = [](const Item& item, std::size_t from, std::size_t to) {
-    const Picture picture(png_of(figure_of({item}), 1));
+    const Picture picture(render_png(figure_of({item}), 1));
     std::size_t n = 0;
     for (std::size_t y = 0; y < 20; ++y)
       for (std::size_t x = from; x < to; ++x) n += !(picture.at(x, y) == rgb(0xffffff));
@@ -146,17 +147,17 @@ TEST(Png, HatchesOnlyTheAreaAndDrawsWords) {
 
 TEST(Png, OfAnUnreasonableScaleIsRefused) {
   for (const double scale : {0.0, -1.0, 17.0, std::nan("")})
-    EXPECT_THAT(support::error_of([&] { png_of(figure_of({}), scale); }),
+    EXPECT_THAT(support::error_of([&] { render_png(figure_of({}), scale); }),
                 HasSubstr("scale: expected a number from 0.1 to 16"));
   EXPECT_THAT(support::error_of([] {
-                png_of({5000, 10, {}, "", {}}, 8);
+                render_png({5000, 10, {}, "", {}}, 8);
               }),
               HasSubstr("scale: the picture would have 40000 × 80 pixels"));
 }
 
 TEST(Png, IsDrawnWhateverCharactersAWordHas) {
   const Text words{{}, Anchor::start, {{"a\uFFFE\uFDD0\xff", 10, rgb(0)}}};
-  EXPECT_EQ(Picture(png_of(figure_of({words}), 1)).columns, 40u);
+  EXPECT_EQ(Picture(render_png(figure_of({words}), 1)).columns, 40u);
 }
 
 TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
@@ -164,19 +165,19 @@ TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
   list.width = 400, list.height = 200, list.title = "Weights, head 1";
   list.items.emplace_back(Box{{10, 10, 50, 20}, rgb(0x112233)});
   list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, rgb(0)}}});
-  const std::string pdf = pdf_of(list);
+  const std::string pdf = render_pdf(list);
   EXPECT_TRUE(pdf.starts_with("%PDF-1.4"));
   EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 300 150 ]")) << "a pixel is 1/96 of an inch, a point 1/72";
   EXPECT_THAT(pdf, HasSubstr("/Count 1"));
   EXPECT_THAT(pdf, HasSubstr("/Title"));
   EXPECT_EQ(pdf.find("/CreationDate"), pdf.npos);
-  EXPECT_EQ(pdf, pdf_of(list));
+  EXPECT_EQ(pdf, render_pdf(list));
 }
 
 TEST(Pdf, RefusesPagesThatNoReaderTakes) {
   DisplayList list;
   list.width = 20000, list.height = 10;
-  EXPECT_THAT(support::error_of([&] { pdf_of(list); }), HasSubstr("at most 19200 pixels"));
+  EXPECT_THAT(support::error_of([&] { render_pdf(list); }), HasSubstr("at most 19200 pixels"));
 }
 
 DisplayList with(Item item) {
@@ -204,7 +205,7 @@ TEST(XmlEscaped, ReplacesWhatXmlDoesNotKnow) {
 }
 
 TEST(Svg, HasTheSizeGroundAndTitleOfTheFigure) {
-  const std::string svg = svg_text({100, 50.5, rgb(0x121417), "A <title>", {}});
+  const std::string svg = render_svg({100, 50.5, rgb(0x121417), "A <title>", {}});
   EXPECT_THAT(svg, HasSubstr("width=\"100\" height=\"50.5\" viewBox=\"0 0 100 50.5\""));
   EXPECT_THAT(svg, HasSubstr("<rect width=\"100\" height=\"50.5\" fill=\"#121417\"/>"));
   EXPECT_THAT(svg, HasSubstr("<title>A &lt;title&gt;</title>"));
@@ -212,7 +213,7 @@ TEST(Svg, HasTheSizeGroundAndTitleOfTheFigure) {
 
 TEST(Svg, KeepsWordsAsText) {
   const std::string svg =
-      svg_text(with(Text{{10, 20}, Anchor::middle, {{"a & b", 13, rgb(0x1c2127), true}}}));
+      render_svg(with(Text{{10, 20}, Anchor::middle, {{"a & b", 13, rgb(0x1c2127), true}}}));
   EXPECT_THAT(
       svg,
       HasSubstr(
@@ -221,21 +222,21 @@ TEST(Svg, KeepsWordsAsText) {
 
 TEST(Svg, LowersASubscriptAndComesBack) {
   Text text{{0, 0}, Anchor::start, {{"W", 14, {}}, {"q", 10, {}}, {"x", 14, {}}}};
-  text.runs[1].lowered = 3;
-  const std::string svg = svg_text(with(text));
+  text.runs[1].baseline_drop = 3;
+  const std::string svg = render_svg(with(text));
   EXPECT_THAT(svg, HasSubstr("dy=\"3\">q</tspan>"));
   EXPECT_THAT(svg, HasSubstr("dy=\"-3\">x</tspan>"));
 }
 
 TEST(Svg, EmbedsAGridAsAPictureOfOnePixelACell) {
-  const std::string svg = svg_text(with(Image{{5, 6, 20, 10}, 1, 2, {rgb(0xff0000), rgb(0x00ff00)}}));
+  const std::string svg = render_svg(with(Image{{5, 6, 20, 10}, 1, 2, {rgb(0xff0000), rgb(0x00ff00)}}));
   EXPECT_THAT(svg,
               HasSubstr("<image x=\"5\" y=\"6\" width=\"20\" height=\"10\" preserveAspectRatio=\"none\""));
   EXPECT_THAT(svg, HasSubstr("data:image/png;base64,iVBORw0KGgo"));  // PNG's signature
 }
 
 TEST(Svg, DefinesAPatternForEachColorOfHatches) {
-  const std::string svg = svg_text(with(Hatch{{{1, 2, 3, 4}}, rgb(0xb4bac2)}));
+  const std::string svg = render_svg(with(Hatch{{{1, 2, 3, 4}}, rgb(0xb4bac2)}));
   EXPECT_THAT(svg, HasSubstr("<pattern id=\"hatch-b4bac2\""));
   EXPECT_THAT(svg, HasSubstr("<path d=\"M1 2h3v4h-3z\" fill=\"url(#hatch-b4bac2)\"/>"));
 }
@@ -246,8 +247,9 @@ TEST(Figures, HaveABoxForACharacterThatNoFontHas) {
   };
   EXPECT_TRUE(missing_characters(words("Your − journey ·")).empty());
   EXPECT_EQ(missing_characters(words("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));
-  EXPECT_NE(png_of(words("a\U0010FFFDb"), 1), png_of(words("a\U0010FFFCb"), 1));  // the box shows its number
-  EXPECT_NE(pdf_of(words("\U0010FFFD")), pdf_of(words(" ")));
+  EXPECT_NE(render_png(words("a\U0010FFFDb"), 1),
+            render_png(words("a\U0010FFFCb"), 1));  // the box shows its number
+  EXPECT_NE(render_pdf(words("\U0010FFFD")), render_pdf(words(" ")));
 }
 
 }  // namespace

@@ -80,13 +80,13 @@ TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   options.sequential = core::color::ColorMap::magma;
   const auto one = core::color::color_at(core::color::ColorMap::magma, false, 1);
   EXPECT_EQ(boxes_of(drawn(model, options), one), 1u);
-  options.range = [](Stage, std::size_t) { return Range{0, 0.25}; };
+  options.range = [](Stage, std::size_t) { return ColorRange{0, 0.25}; };
   const arma::mat weights = core::attention::attend(model).at(Stage::weights, 0);
   EXPECT_EQ(boxes_of(drawn(model, options), one), arma::accu(weights >= 0.25));
   EXPECT_THAT(words(drawn(model, options)), Contains("above the range"));
   EXPECT_THAT(words(drawn(model, options)), Contains("0.25"));
   options.stage = Stage::scores, options.diverging = core::color::ColorMap::red_blue;
-  options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
+  options.range = [](Stage, std::size_t) { return ColorRange{-100, 100, 0.001}; };
   EXPECT_THAT(words(drawn(model, options)), Contains("100"));
   EXPECT_THAT(words(drawn(model, options)), Contains("colors follow the logarithm"));
   EXPECT_EQ(

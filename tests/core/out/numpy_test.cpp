@@ -102,7 +102,7 @@ TEST(ExportTo, PutsAnArchiveIntoADirectoryThatExists) {
   EXPECT_EQ(files[0], directory.path() / "attention.npz");
 }
 
-ZipContent file(const std::string& name, const std::string& content) {
+ZipEntry file(const std::string& name, const std::string& content) {
   return {name, [content] { return content; }};
 }
 
@@ -121,7 +121,7 @@ TEST(ZipBytes, HoldEveryFile) {
   support::put_bytes(directory / "a.zip", bytes);
   const readers::ZipArchive archive(directory / "a.zip");
   ASSERT_EQ(archive.members().size(), 3u);
-  core::Token progress;
+  core::StopToken progress;
   EXPECT_EQ(archive.bytes(archive.members()[0], 0, zeros.size(), progress), zeros);
   EXPECT_EQ(archive.bytes(archive.members()[1], 0, random.size(), progress), random);
   EXPECT_EQ(archive.bytes(archive.members()[2], 0, 0, progress), "");

@@ -112,7 +112,7 @@ TEST(Recipe, FindsTheSecondSeedOfARunThatWasSeededTwice) {
   ASSERT_EQ(recipe.size(), 2u);
   EXPECT_EQ(recipe[0].seed, 1337u);
   EXPECT_EQ(recipe[1].seed, 1337u);
-  EXPECT_TRUE(recipe[1].gives(InitializedPart::embeddings));
+  EXPECT_TRUE(recipe[1].initializes(InitializedPart::embeddings));
   EXPECT_EQ(recipe[0].draws.front().part, InitializedPart::nothing);  // six tokens to start from
 }
 

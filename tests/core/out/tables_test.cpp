@@ -24,19 +24,19 @@ TEST(CsvText, QuotesLabelsThatNeedIt) {
 TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // see OWASP's "CSV Injection"
   // Nor may a formula begin after a character that other programs take for a separator.
   EXPECT_EQ(csv_text({{{1, 2}}, {"a"}, {"b;=c", "d\t=e"}}), ",\"b;=c\",\"d\t=e\"\r\na,1,2\r\n");
-  const LabelledMatrix m{{{-1, 2, 3}}, {"=HYPERLINK(\"x\")"}, {"-", "+1", "'=x"}};
+  const LabeledMatrix m{{{-1, 2, 3}}, {"=HYPERLINK(\"x\")"}, {"-", "+1", "'=x"}};
   EXPECT_EQ(csv_text(m), ",'-,'+1,''=x\r\n\"'=HYPERLINK(\"\"x\"\")\",-1,2,3\r\n");
-  const LabelledMatrix plain{{{1, 2}}, {"it's"}, {"'", "a=b"}};
+  const LabeledMatrix plain{{{1, 2}}, {"it's"}, {"'", "a=b"}};
   EXPECT_EQ(csv_text(plain), ",',a=b\r\nit's,1,2\r\n");
 }
 
-LabelledMatrix example() {
+LabeledMatrix example() {
   return {arma::mat{{0.1, -INFINITY}, {1, NAN}}, {"a|b", "c"}, {"0", "x,y"}};
 }
 
 std::string copied(const char* form, CopyScope extent, std::size_t row = 0, std::size_t column = 0,
                    int decimals = 2) {
-  const auto& forms = copy_forms();
+  const auto& forms = copy_formats();
   const auto found =
       std::find_if(forms.begin(), forms.end(), [&](const auto& f) { return std::string(f.name) == form; });
   return found->text(example(), {extent, row, column}, decimals);
@@ -61,9 +61,9 @@ TEST(CopyText, AsMarkdownIsATableWhoseLabelsAreEscaped) {
 }
 
 TEST(CopyText, AsMarkdownHasNeitherLinksNorTagsNorLinesOfLabels) {
-  const LabelledMatrix m{
+  const LabeledMatrix m{
       arma::mat(1, 1, arma::fill::ones), {"![x](http://y)\n| forged"}, {"<b>&\u202e\u0085"}};
-  EXPECT_EQ(copy_forms()[2].text(m, {CopyScope::matrix, 0, 0}, 0),
+  EXPECT_EQ(copy_formats()[2].text(m, {CopyScope::matrix, 0, 0}, 0),
             "| | \\<b\\>\\&   |\n|---|---:|\n| \\!\\[x\\](http://y) \\| forged | 1 |\n");
 }
 
@@ -80,8 +80,8 @@ TEST(CopyText, AsPythonKeepsEveryDigit) {
 }
 
 TEST(CopyText, RoundsANegativeNumberToAPlainZero) {
-  const LabelledMatrix m{arma::mat(1, 1, arma::fill::value(-0.001)), {"a"}, {"b"}};
-  EXPECT_EQ(copy_forms()[3].text(m, {CopyScope::number, 0, 0}, 2), "0.00");
+  const LabeledMatrix m{arma::mat(1, 1, arma::fill::value(-0.001)), {"a"}, {"b"}};
+  EXPECT_EQ(copy_formats()[3].text(m, {CopyScope::number, 0, 0}, 2), "0.00");
 }
 
 }  // namespace

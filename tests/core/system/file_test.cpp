@@ -48,7 +48,7 @@ TEST(ReadFile, TakesNeitherADeviceNorAPipe) {
   for (const std::string& path : {pipe, std::string("/dev/zero")}) {
     EXPECT_EQ(error_of([&] { read_file(path, 1000); }),
               path + ": expected a regular file, got a device or pipe");
-    EXPECT_EQ(error_of([&] { read_begin(path, 10); }),
+    EXPECT_EQ(error_of([&] { read_prefix(path, 10); }),
               path + ": expected a regular file, got a device or pipe");
   }
 }
@@ -157,13 +157,13 @@ TEST(RemoveStale, TakesWhatNobodyWritesAnyMoreAndNothingElse) {
   Staging staging(dir.path());  // removes the leftovers, and is not removed by the next write
   staging.add("more", "1");
   write_atomically(dir / "file", "new");
-  staging.keep();
+  staging.commit();
   EXPECT_EQ(bytes_of(dir / "more"), "1");
 }
 
 /// Runs an action in a child process and returns the signal that ended it, or 0.
 template <class Action>
-int ended_by(int signal, Action action) {
+int terminating_signal(int signal, Action action) {
   const pid_t child = ::fork();
   if (child == 0) {
     action([signal] { ::raise(signal); });
@@ -178,17 +178,17 @@ TEST(Staging, LeavesNothingWhenTheProgramIsAskedToEnd) {
   const support::TemporaryDirectory dir;
   support::put_bytes(dir / "old", "old");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    EXPECT_EQ(ended_by(signal,
-                       [&](auto raise) {
-                         try {
-                           Staging staging(dir.path());
-                           staging.add("old", "new");
-                           raise();
-                           staging.add("other", "");
-                           staging.keep();
-                         } catch (const Error&) {
-                         }
-                       }),
+    EXPECT_EQ(terminating_signal(signal,
+                                 [&](auto raise) {
+                                   try {
+                                     Staging staging(dir.path());
+                                     staging.add("old", "new");
+                                     raise();
+                                     staging.add("other", "");
+                                     staging.commit();
+                                   } catch (const Error&) {
+                                   }
+                                 }),
               signal);
   EXPECT_EQ(dir.names(), (std::set<std::string>{"old"}));
   EXPECT_EQ(bytes_of(dir / "old"), "old");
@@ -200,7 +200,7 @@ TEST(Staging, KeepsThePermissionsOfAnOldFile) {
   fs::permissions(dir / "old", fs::perms(0600));
   Staging staging(dir.path());
   staging.add("old", "new");
-  staging.keep();
+  staging.commit();
   EXPECT_EQ(bytes_of(dir / "old"), "new");
   EXPECT_EQ(permissions(dir / "old"), fs::perms(0600));
 }
@@ -210,7 +210,7 @@ TEST(SignalBlocker, LeavesIgnoredSignalsAlone) {
   {
     const SignalBlocker blocker;
     ::raise(SIGHUP);
-    EXPECT_NO_THROW(blocker.check());
+    EXPECT_NO_THROW(blocker.throw_if_pending());
     EXPECT_EQ(blocker.take(), 0);
   }
   ::signal(SIGHUP, SIG_DFL);
@@ -221,10 +221,10 @@ TEST(SignalBlocker, TheOutermostAnswersWhateverThreadASignalComesTo) {
   std::thread([] {
     const SignalBlocker inner;
     ::raise(SIGTERM);
-    EXPECT_NO_THROW(inner.check());
+    EXPECT_NO_THROW(inner.throw_if_pending());
     EXPECT_EQ(inner.take(), 0);
   }).join();
-  EXPECT_THROW(outer.check(), Stopped);
+  EXPECT_THROW(outer.throw_if_pending(), Stopped);
   EXPECT_EQ(outer.take(), SIGTERM);
   EXPECT_EQ(outer.take(), 0);
 }
@@ -240,7 +240,7 @@ TEST(Staging, SaysHowManyFilesAreThereWhenOneCannotBeMoved) {
     for (const auto& entry : fs::directory_iterator(dir.path()))
       if (entry.path().filename().string().starts_with(".attnscope-"))
         fs::rename(entry.path() / "b", entry.path() / "gone");
-    message = error_of([&] { staging.keep(); });
+    message = error_of([&] { staging.commit(); });
   }
   EXPECT_EQ(message, (dir / "b/c").string() +
                          ": cannot be written: no such file or directory; 1 of 2 files are there, up to a");
@@ -256,10 +256,10 @@ TEST(OwnDescriptor, IsNamedInManyWays) {
   for (const fs::path& path :
        {fs::path("/dev/stdout"), fs::path("/dev/./stdout"), fs::path("/dev/../dev/fd/1"),
         fs::path("/proc/self/fd/1"), dir / "out", dir / "again"})
-    EXPECT_EQ(own_descriptor(path), 1) << path;
+    EXPECT_EQ(descriptor_from_path(path), 1) << path;
   for (const fs::path& path : {dir / "file", dir / "none", dir / "loop", fs::path("stdout"), fs::path(""),
                                fs::path("/dev/fd/"), fs::path("/dev/fd/x"), fs::path("/dev/fd/99999999999")})
-    EXPECT_EQ(own_descriptor(path), std::nullopt) << path;
+    EXPECT_EQ(descriptor_from_path(path), std::nullopt) << path;
 }
 
 TEST(ReadPipeWhole, HasALimit) {
@@ -268,7 +268,7 @@ TEST(ReadPipeWhole, HasALimit) {
   ASSERT_EQ(::write(ends[1], "12345", 5), 5);
   ::close(ends[1]);
   const std::string path = "/dev/fd/" + std::to_string(ends[0]);
-  EXPECT_EQ(error_of([&] { read_pipe_whole(path, 4); }),
+  EXPECT_EQ(error_of([&] { buffer_pipe_to_file(path, 4); }),
             path + ": expected at most 4 bytes through a pipe, got more");
   ::close(ends[0]);
 }
@@ -282,9 +282,9 @@ TEST(ReadPipeWhole, GivesAllOfAPipeToWhoeverOpensItAgain) {
     ::close(ends[1]);
   });
   const std::string path = "/dev/fd/" + std::to_string(ends[0]);
-  read_pipe_whole(path);
+  buffer_pipe_to_file(path);
   writer.join();
-  EXPECT_EQ(read_begin(path, 10), std::string(10, 'x'));
+  EXPECT_EQ(read_prefix(path, 10), std::string(10, 'x'));
   EXPECT_EQ(read_file(path, 100'000), content);
   EXPECT_EQ(read_file(path, 100'000), content);
   ::close(ends[0]);

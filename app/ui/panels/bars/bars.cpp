@@ -20,15 +20,15 @@ namespace {
 /// Returns the features of the model that are not supported, as a sentence, or "".
 std::string not_supported_line(const Frame& frame) {
   std::string words;
-  for (const auto& feature : frame.document.account.not_supported)
+  for (const auto& feature : frame.document.import_report.not_supported)
     words += (words.empty() ? "Not computed: " : ", ") + feature.words;
   return words.empty() ? words : words + ". Scores and weights differ from those of the model.";
 }
 
 std::string reservations_line(const Frame& frame) {
-  core::importing::Account rest = frame.document.account;
+  core::importing::ImportReport rest = frame.document.import_report;
   rest.not_supported.clear();
-  std::string words = core::importing::reservations_text(rest);
+  std::string words = core::importing::caveats_text(rest);
   for (const std::string& note : frame.document.notes) words += (words.empty() ? "" : " · ") + note;
   return words;
 }
@@ -45,9 +45,9 @@ void draw_line(const Frame& frame, const char* landmark, Rgb color, const std::s
   hit_area(landmark, {width, line_height(frame)});
   frame.landmarks.mark_item(landmark);
   const bool fits = text_width(font, words) <= width;
-  draw_text(font, {at.x, centred_y(font, at.y, line_height(frame))}, color,
+  draw_text(font, {at.x, centered_y(font, at.y, line_height(frame))}, color,
             fits ? words : shortened(font, words, width));
-  tooltip(words + "\n" + core::importing::account_text(frame.document.account));
+  tooltip(words + "\n" + core::importing::import_report_text(frame.document.import_report));
   platform::move_to({at.x, at.y + line_height(frame)});
 }
 
@@ -67,26 +67,26 @@ void draw_banner(const Frame& frame) {
 
 namespace {
 
-constexpr float between_names = 24;  // at scale 1
+constexpr float menu_gap = 24;  // at scale 1
 
 /// Pushes the style that centers the names of the menus in their bar; lines of open menus keep their spacing.
 void push_bar_style(const Frame& frame) {
   const float above = std::round((frame.metrics.menu - platform::font_size(frame.fonts.sans16)) / 2);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, above});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing,
-                      {std::round(frame.metrics.px(between_names) / 2), ImGui::GetStyle().ItemSpacing.y});
+                      {std::round(frame.metrics.px(menu_gap) / 2), ImGui::GetStyle().ItemSpacing.y});
 }
 
 /// Draws a menu; lists its actions only while it is open.
-void draw_menu(const Frame& frame, const Subject& subject) {
-  const std::string name = std::string("menu/") + subject.menu;
+void draw_menu(const Frame& frame, const TopLevelMenu& top_level_menu) {
+  const std::string name = std::string("menu/") + top_level_menu.menu;
   push_bar_style(frame);
-  const bool open = ImGui::BeginMenu(subject.menu);
+  const bool open = ImGui::BeginMenu(top_level_menu.menu);
   ImGui::PopStyleVar(2);
   if (!open) frame.landmarks.mark_item(name);
   if (!open) return;
-  const Situation situation = situation_of(frame);
-  draw_action_lines(frame, situation, actions(situation), subject.menu);
+  const ActionContext context = situation_of(frame);
+  draw_menu_items(frame, context, actions(context), top_level_menu.menu);
   ImGui::EndMenu();
   frame.landmarks.mark_item(name);
 }
@@ -99,7 +99,7 @@ void title(const Frame& frame) {
   const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
   if (room <= 0) return;
   const std::string shown = shortened(font, words, room);
-  const float y = centred_y(frame.fonts.sans16, pos.y, frame.metrics.menu) +
+  const float y = centered_y(frame.fonts.sans16, pos.y, frame.metrics.menu) +
                   baseline_drop(frame.fonts.sans16, font),
               width = text_width(font, shown);
   draw_text(font, {right - width, y}, frame.palette.dim, shown);
@@ -114,17 +114,17 @@ void draw_menu_bar(const Frame& frame) {
   const bool visible = ImGui::BeginMenuBar();
   ImGui::PopStyleVar(2);
   if (visible) {
-    ImGui::SetCursorPosX(frame.metrics.padding - std::round(frame.metrics.px(between_names) / 4));
-    for (const Subject& subject : subjects()) draw_menu(frame, subject);
+    ImGui::SetCursorPosX(frame.metrics.padding - std::round(frame.metrics.px(menu_gap) / 4));
+    for (const TopLevelMenu& top_level_menu : top_level_menus()) draw_menu(frame, top_level_menu);
     title(frame);
     ImGui::EndMenuBar();
   }
   ImGui::PopFont();
 }
 
-bool inspects_in_place(const Frame& frame) {
+bool inspector_replaces_edit(const Frame& frame) {
   return frame.metrics.narrow &&
-         frame.displayed.selection.inspects.value_or(frame.displayed.selection.pinned.has_value());
+         frame.displayed.selection.shows_inspector.value_or(frame.displayed.selection.pinned.has_value());
 }
 
 float side_tabs_height(const Frame& frame) {
@@ -132,18 +132,19 @@ float side_tabs_height(const Frame& frame) {
 }
 
 void draw_side_tabs(const Frame& frame) {
-  const std::array all{TabWords{"side/edit", "Edit"}, TabWords{"side/inspector", "Inspector"}};
-  const auto chosen = tabs(frame, ImGui::GetContentRegionAvail().x, all, inspects_in_place(frame) ? 1 : 0);
-  if (chosen) frame.commands.add(set<&Selection::inspects>(*chosen == 1));
+  const std::array all{TabItem{"side/edit", "Edit"}, TabItem{"side/inspector", "Inspector"}};
+  const auto chosen =
+      tabs(frame, ImGui::GetContentRegionAvail().x, all, inspector_replaces_edit(frame) ? 1 : 0);
+  if (chosen) frame.commands.add(set<&Selection::shows_inspector>(*chosen == 1));
 }
 
 namespace {
 
 std::string hint(const Frame& frame) {
-  if (frame.displayed.selection.shows_a && !frame.compared.references.empty() &&
+  if (frame.displayed.selection.shows_reference && !frame.compared.references.empty() &&
       frame.displayed.look.tab != Tab::compare)
     return frame.compared.references[frame.displayed.look.compared.reference].name +
-           (frame.compared.work.is_renewing ? " is being computed"
+           (frame.compared.work.is_updating ? " is being computed"
                                             : " in place of B, as long as Space is held");
   if (frame.displayed.look.tab == Tab::layers)
     return "click selects a head · X ablates it · Page Up and Page Down change the layer";
@@ -185,21 +186,23 @@ float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
   const std::string time = duration(frame.work.compute_ms);
   const float width =
-      std::max(text_width(font, time), frame.work.renewal ? text_width(font, "updating, 00 %") : 0);
-  if (!frame.work.renewal) {
+      std::max(text_width(font, time), frame.work.update_progress ? text_width(font, "updating, 00 %") : 0);
+  if (!frame.work.update_progress) {
     draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, time);
     return width;
   }
-  const Renewal& renewal = *frame.work.renewal;
-  const bool long_enough = renewal.seconds >= unnoticed_seconds;
+  const UpdateProgress& update_progress = *frame.work.update_progress;
+  const bool long_enough = update_progress.seconds >= busy_delay_seconds;
   const std::string words =
-      "updating" + (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
+      "updating" +
+      (long_enough ? ", " + std::to_string(static_cast<int>(update_progress.share * 100)) + " %" : "");
   draw_text(font, {right, middle}, Align::right_middle, frame.palette.text, words);
   frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
                        {right, middle + frame.metrics.px(8)});
   if (!long_enough) return width;
   const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
-  draw_share(frame, {right - width, top}, {right, bottom}, renewal.share, frame.palette.accent);
+  draw_fraction_bar(frame, {right - width, top}, {right, bottom}, update_progress.share,
+                    frame.palette.accent);
   return width;
 }
 
@@ -224,17 +227,18 @@ void draw_status(const Frame& frame) {
   // The message comes first: hints get the remaining width.
   const std::string& message = frame.message.text;
   const auto& field = frame.forms.submitted;  // shows its error itself
-  const bool speaks = !message.empty() && !(field && field->error == message);
+  const bool has_message = !message.empty() && !(field && field->error == message);
   const float gap = frame.metrics.px(24), all = right - origin.x;
-  const float said = speaks ? std::min(text_width(font, message), all) + gap : 0;
-  const std::string words = hints_within(font, hint(frame), all - said);
+  const float message_width = has_message ? std::min(text_width(font, message), all) + gap : 0;
+  const std::string words = hints_within(font, hint(frame), all - message_width);
   draw_text(font, {origin.x, middle}, Align::left_middle, frame.palette.dim, words);
-  if (!speaks) return;
-  const float half = words.empty() ? origin.x : origin.x + text_width(font, words) + gap;
+  if (!has_message) return;
+  const float message_left = words.empty() ? origin.x : origin.x + text_width(font, words) + gap;
   const Rgb color = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
-  draw_text(font, {half, middle}, Align::left_middle, color, shortened(font, message, right - half));
-  platform::move_to({half, origin.y});
-  hit_area("message", {right - half, room.y});
+  draw_text(font, {message_left, middle}, Align::left_middle, color,
+            shortened(font, message, right - message_left));
+  platform::move_to({message_left, origin.y});
+  hit_area("message", {right - message_left, room.y});
   frame.landmarks.mark_item("status/message");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
@@ -243,54 +247,56 @@ void draw_status(const Frame& frame) {
 namespace {
 
 /// Returns the actions for a cell; the first row names it.
-rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const CellRef& cell) {
+rows::Rows cell_actions(const Frame& frame, const ActionContext& context, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
   rows::Rows all;
-  const auto add = [&](const char* id, std::string title, std::string about, std::vector<Command> asked) {
-    all.push_back({.id = id,
-                   .title = std::move(title),
-                   .menu = "Cell",
-                   .group = 2,
-                   .about = std::move(about),
-                   .command = [asked = std::move(asked)](const Situation&) { return asked; }});
+  const auto add = [&](const char* id, std::string title, std::string about,
+                       std::vector<Command> command_list) {
+    all.push_back(
+        {.id = id,
+         .title = std::move(title),
+         .menu = "Cell",
+         .group = 2,
+         .about = std::move(about),
+         .command = [command_list = std::move(command_list)](const ActionContext&) { return command_list; }});
   };
   all.push_back({.id = "cell/name",
                  .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " +
                           std::to_string(cell.column) + ":  " +
                           fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4),
                  .menu = "Cell"});
-  rows::add_copying(all, situation, "Cell/Copy", cell);
+  rows::add_copy_actions(all, context, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});
   if (const auto edit = mask_switch(cell, frame.displayed.trace))
     add("cell/mask", edit->visible ? "Unmask this position" : "Mask this position",
         "Whether the query attends to the key, in every head", {ApplyEdit{*edit}});
-  if (can_be_typed_over(cell.stage))
+  if (can_be_overridden(cell.stage))
     add("cell/override", "Override value…", "A number in place of the computed one",
-        {PinCell{cell}, set<&Forms::typed>(Typed{"inspector/typed", "", true, true})});
+        {PinCell{cell}, set<&Forms::typed>(TypedField{"inspector/typed", "", true, true})});
   if (cell.stage == Stage::embeddings)
     add("cell/edit", "Edit this number", "Puts the edit cursor on it",
-        {EditAt{core::editing::MatrixName::embeddings, cell.row, cell.column}});
+        {MoveEditCursor{core::editing::MatrixName::embeddings, cell.row, cell.column}});
   add("cell/export", "Export the matrix…", "Its numbers or a figure of it, as a file",
       {set<&ExportChoice::from>(std::pair(cell.stage, cell.head)),
-       set<&ExportChoice::what>(ExportWhat::matrix), ShowDialog{Dialog::export_files}});
+       set<&ExportChoice::what>(ExportScope::matrix), ShowDialog{Dialog::export_files}});
   return all;
 }
 
 }  // namespace
 
-void draw_copy_popup(const Frame& frame) {
+void draw_cell_menu(const Frame& frame) {
   constexpr const char* name = "copy";
   if (frame.forms.dialog == Dialog::none && frame.displayed.selection.hovered &&
       ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    frame.commands.add(set<&Selection::copied_cell>(frame.displayed.selection.hovered));
+    frame.commands.add(set<&Selection::menu_cell>(frame.displayed.selection.hovered));
     ImGui::OpenPopup(name);
   }
   platform::push_font(frame.fonts.sans16);
   if (ImGui::BeginPopup(name)) {
-    const Situation situation = situation_of(frame);
-    if (const auto& cell = frame.displayed.selection.copied_cell)
-      draw_action_lines(frame, situation, rows_of_cell(frame, situation, *cell), "Cell");
+    const ActionContext context = situation_of(frame);
+    if (const auto& cell = frame.displayed.selection.menu_cell)
+      draw_menu_items(frame, context, cell_actions(frame, context, *cell), "Cell");
     ImGui::EndPopup();
   }
   ImGui::PopFont();

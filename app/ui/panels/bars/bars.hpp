@@ -20,7 +20,7 @@ float banner_height(const Frame& frame);
 void draw_menu_bar(const Frame& frame);
 
 /// Whether a narrow window shows the inspector below MODEL in place of EDIT.
-bool inspects_in_place(const Frame& frame);
+bool inspector_replaces_edit(const Frame& frame);
 
 /// Draws EDIT and INSPECTOR as tabs, where a window is too narrow for both.
 void draw_side_tabs(const Frame& frame);
@@ -33,7 +33,7 @@ void draw_status(const Frame& frame);
 
 /// Draws the context menu of a right-clicked cell: copies matrix, row or number in every form, or the model
 /// as a program; traces, masks, overrides or exports. Landmarks "menu/copy/matrix/csv", "menu/copy/program".
-void draw_copy_popup(const Frame& frame);
+void draw_cell_menu(const Frame& frame);
 
 /// Draws the row above the pictures: the tabs of the views, and color, head and layer of the displayed one.
 void draw_view_bar(const Frame& frame);

@@ -32,7 +32,7 @@ const std::array ranges{
 const std::array<std::string, 2> measures{"linear", "logarithmic"};
 
 /// Sets the typed ends of a range; a message refuses a low end that is not below the high one.
-void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept, Ends wanted) {
+void change_ends(const Frame& frame, const char* which, ColorLimits ColorChoice::*field, ColorLimits wanted) {
   if (!(wanted.low < wanted.high)) {
     const bool equal = wanted.low == wanted.high;
     const std::string found = number_text(wanted.low) + " and " + number_text(wanted.high);
@@ -42,43 +42,43 @@ void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept,
                                    true});
     return;
   }
-  frame.commands.add(kept == &ColorChoice::typed_values ? set<&ColorChoice::typed_values>(wanted)
-                                                        : set<&ColorChoice::typed_weights>(wanted),
+  frame.commands.add(field == &ColorChoice::typed_values ? set<&ColorChoice::typed_values>(wanted)
+                                                         : set<&ColorChoice::typed_weights>(wanted),
                      set<&ColorChoice::locked>(std::nullopt));
 }
 
-void typed_row(PopupRows& form, const char* which, const char* words, Ends ColorChoice::*kept) {
+void typed_row(PopupRows& form, const char* which, const char* words, ColorLimits ColorChoice::*field) {
   const Frame& frame = form.frame;
-  const Ends now = frame.displayed.look.colors.*kept;
+  const ColorLimits now = frame.displayed.look.colors.*field;
   const std::string name = std::string("colours/") + which;
   const float width = frame.metrics.px(80);
   form.row(words);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (const auto low = real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
-    change_ends(frame, which, kept, {*low, now.high});
+    change_ends(frame, which, field, {*low, now.high});
   tooltip("The low end of the colors; smaller numbers have a cut corner");
   draw_label(frame, frame.fonts.sans15, {at.x + width + frame.metrics.px(8), at.y}, frame.palette.dim, "to");
   platform::move_to({at.x + frame.metrics.px(control_room) - width, at.y});
   if (const auto high = real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
-    change_ends(frame, which, kept, {now.low, *high});
+    change_ends(frame, which, field, {now.low, *high});
   tooltip("The high end of the colors; larger numbers have a cut corner");
 }
 
-void map_row(PopupRows& form, const char* words, const char* name, ColorMap ColorChoice::*kept,
+void map_row(PopupRows& form, const char* words, const char* name, ColorMap ColorChoice::*field,
              std::span<const NamedMap> maps) {
   const Frame& frame = form.frame;
   std::vector<Option> options;
   std::size_t now = 0;
   for (std::size_t k = 0; k < maps.size(); ++k) {
     options.push_back({maps[k].name});
-    if (maps[k].map == frame.displayed.look.colors.*kept) now = k;
+    if (maps[k].map == frame.displayed.look.colors.*field) now = k;
   }
   form.row(words);
   if (const auto chosen = combo(frame, name, frame.metrics.px(control_room), options, now))
-    frame.commands.add(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(maps[*chosen].map)
-                                                        : set<&ColorChoice::diverging>(maps[*chosen].map));
+    frame.commands.add(field == &ColorChoice::sequential ? set<&ColorChoice::sequential>(maps[*chosen].map)
+                                                         : set<&ColorChoice::diverging>(maps[*chosen].map));
   tooltip(
-      kept == &ColorChoice::sequential
+      field == &ColorChoice::sequential
           ? "The color map of weights, from 0 to 1"
           : "The color map of signed numbers: embeddings, queries, keys, values, scores, context vectors, output");
   // The color map from its low end to its high end.
@@ -109,9 +109,9 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   form.row("range");
   const auto now = static_cast<std::size_t>(choice.range);
   if (const auto rule = combo(frame, "colours/range", frame.metrics.px(control_room), ranges, now))
-    frame.commands.add(set<&ColorChoice::range>(static_cast<RangeRule>(*rule)),
+    frame.commands.add(set<&ColorChoice::range>(static_cast<ColorRangeRule>(*rule)),
                        set<&ColorChoice::locked>(std::nullopt));
-  if (choice.range == RangeRule::typed) {
+  if (choice.range == ColorRangeRule::typed) {
     typed_row(form, "values", "signed", &ColorChoice::typed_values);
     typed_row(form, "weights", "0 to 1", &ColorChoice::typed_weights);
   }
@@ -127,7 +127,7 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
     perform("colours/lock", situation_of(frame), frame.commands);
   map_row(form, "0 to 1", "colours/sequential", &ColorChoice::sequential, render::sequential_maps());
   map_row(form, "signed", "colours/diverging", &ColorChoice::diverging, render::diverging_maps());
-  take_room(start, {frame.metrics.px(label_room + control_room), form.at.y - start.y});
+  reserve_room(start, {frame.metrics.px(label_room + control_room), form.at.y - start.y});
   ImGui::EndPopup();
 }
 
@@ -153,7 +153,7 @@ void bar_tooltip(const Frame& frame, const char* text) {
 }
 
 /// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
-float draw_tabs_as_field(const Frame& frame, float width) {
+float draw_tabs_as_combo(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabRow::tab);
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
@@ -179,14 +179,14 @@ float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.whole ? 20 : 24);
-  const auto is_there = [&](const TabRow& row) { return row.tab != Tab::layers || frame.pending.whole; };
+  const auto is_shown = [&](const TabRow& row) { return row.tab != Tab::layers || frame.pending.whole; };
   float all = 0;
   for (const TabRow& row : tabs)
-    if (is_there(row)) all += text_width(font, row.title) + gap;
-  if (all > room) return draw_tabs_as_field(frame, room);
+    if (is_shown(row)) all += text_width(font, row.title) + gap;
+  if (all > room) return draw_tabs_as_combo(frame, room);
   float x = origin.x;
   for (const TabRow& row : tabs) {
-    if (!is_there(row)) continue;
+    if (!is_shown(row)) continue;
     const float width = text_width(font, row.title);
     platform::move_to({x, origin.y});
     hit_area(row.title, {width, height});
@@ -196,9 +196,9 @@ float draw_tabs(const Frame& frame, float room) {
     draw_focus(frame, {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
                {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)});
     const bool chosen = frame.displayed.look.tab == row.tab;
-    const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
+    const bool highlighted = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
     draw_text(font, {x, origin.y + height / 2}, Align::left_middle,
-              lit ? frame.palette.text : frame.palette.dim, row.title);
+              highlighted ? frame.palette.text : frame.palette.dim, row.title);
     if (chosen)
       draw_rect({x, origin.y + height - frame.metrics.px(2)}, {x + width, origin.y + height},
                 frame.palette.accent);
@@ -279,7 +279,7 @@ float draw_layer_chooser(const Frame& frame, float right, float top) {
   if (const auto layer = draw_choice(frame, right, top,
                                      {"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
                                       frame.pending.whole->experiment.layer}))
-    frame.commands.add(LookAtLayer{*layer});
+    frame.commands.add(ShowLayer{*layer});
   return right;
 }
 
@@ -323,7 +323,7 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
                   shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
     if (ImGui::Selectable("number", !order)) frame.commands.add(set<&Look::heads_order>(std::nullopt));
     frame.landmarks.mark_item("view/order/number");
-    for (const auto& figure : core::attention::head_figures()) {
+    for (const auto& figure : core::attention::head_metrics()) {
       if (ImGui::Selectable(figure.title, order == figure.figure))
         frame.commands.add(set<&Look::heads_order>(figure.figure));
       frame.landmarks.mark_item(std::string("view/order/") + figure.name);
@@ -506,7 +506,7 @@ void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) 
 }
 
 /// Draws the controls one below the other in a menu, where the bar has no room for them.
-void draw_folded_controls(const Frame& frame, float right, float top) {
+void draw_controls_menu(const Frame& frame, float right, float top) {
   const auto& m = frame.metrics;
   const char* words = "show…";
   platform::push_font(frame.fonts.sans14);
@@ -544,7 +544,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
     }
     if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
       row("colours", [&](float line) { draw_colors(frame, end, line, 150); });
-    take_room(at, {inside, y - at.y - (pitch - m.frame)});
+    reserve_room(at, {inside, y - at.y - (pitch - m.frame)});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -555,7 +555,7 @@ void draw_view_controls(const Frame& frame, float right, float top, float room) 
   // Colors may be dropped: the View menu has them, too.
   for (const ControlsFit fit : {ControlsFit{true, true}, {true, false}, {false, true}, {false, false}})
     if (controls_width(frame, fit) <= room) return draw_controls(frame, right, top, fit);
-  draw_folded_controls(frame, right, top);
+  draw_controls_menu(frame, right, top);
 }
 
 }  // namespace

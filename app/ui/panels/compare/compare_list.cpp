@@ -38,7 +38,7 @@ void draw_square(const Frame& frame, ImVec2 middle, Rgb color) {
   draw_rect({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r}, color);
 }
 
-void draw_first(Pen& pen) {
+void draw_first_difference(Pen& pen) {
   const Frame& frame = pen.frame;
   const ComparedStage* first = frame.compared.comparison->first;
   pen.skip(20);
@@ -49,26 +49,26 @@ void draw_first(Pen& pen) {
                        {pen.right, pen.y + frame.metrics.px(10)});
   pen.skip(14);
   const bool at_once = first && first == &frame.compared.comparison->stages.front();
-  const bool rounds = std::ranges::any_of(frame.compared.comparison->stages, [](const ComparedStage& s) {
-    return s.within && s.all.largest > 0;
-  });
-  pen.prose(!first    ? rounds ? "A and B are equal to rounding in every cell of every stage."
-                               : "A and B are equal in every cell of every stage."
-            : at_once ? "A and B differ from the very first stage."
-            : rounds  ? "Everything before it is equal to rounding."
-                      : "Everything before it is equal.",
+  const bool has_rounding =
+      std::ranges::any_of(frame.compared.comparison->stages,
+                          [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
+  pen.prose(!first         ? has_rounding ? "A and B are equal to rounding in every cell of every stage."
+                                          : "A and B are equal in every cell of every stage."
+            : at_once      ? "A and B differ from the very first stage."
+            : has_rounding ? "Everything before it is equal to rounding."
+                           : "Everything before it is equal.",
             frame.palette.dim);
 }
 
 /// Scrolls to the stage and pins the cell that differs most.
 void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
-  frame.commands.add(set<&Selection::sought>(stage.stage));
+  frame.commands.add(set<&Selection::scroll_target>(stage.stage));
   if (stage.largest == 0) return;
   const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
   if (frame.pending.selection.pinned != cell) frame.commands.add(PinCell{cell});
 }
 
-void draw_line(Pen& pen, const ComparedStage& stage) {
+void draw_stage_line(Pen& pen, const ComparedStage& stage) {
   const Frame& frame = pen.frame;
   const auto& all = stage.all;
   const StageInfo& info = core::attention::info(all.stage);
@@ -79,8 +79,8 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const bool pressed = hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
   const bool is_first = &stage == frame.compared.comparison->first;
-  const bool focused = has_keyboard();
-  if (is_first || ImGui::IsItemHovered()) draw_rect(min, max, frame.palette.ground.raised);
+  const bool focused = has_keyboard_focus();
+  if (is_first || ImGui::IsItemHovered()) draw_rect(min, max, frame.palette.background.raised);
   if (is_first) draw_rect(min, {min.x + frame.metrics.px(2), max.y}, frame.palette.status.warning);
   if (focused) outline(min, max, frame.palette.accent, 2);
   const float indent = frame.metrics.px(18);
@@ -121,7 +121,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
 }
 
 /// Draws the field for the title of the selected baseline.
-void draw_name(Pen& pen) {
+void draw_baseline_name(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.references.empty()) return;
   const Reference& a = frame.compared.references[frame.displayed.look.compared.reference];
@@ -141,7 +141,7 @@ void draw_name(Pen& pen) {
   pen.skip(10);
 }
 
-void draw_pinned(Pen& pen) {
+void draw_pinned_cell(Pen& pen) {
   const Frame& frame = pen.frame;
   if (!frame.displayed.selection.pinned) return;
   const CellRef& cell = *frame.displayed.selection.pinned;
@@ -160,20 +160,20 @@ void draw_pinned(Pen& pen) {
 }
 
 /// Draws the meaning of "equal": exact, to rounding, within tolerance; or that the comparison is out of date.
-void draw_standing(Pen& pen) {
+void draw_comparison_status(Pen& pen) {
   const Frame& frame = pen.frame;
-  const ComparisonWork& work = frame.compared.work;
+  const ComparisonProgress& work = frame.compared.work;
   std::string words = !frame.compared.comparison            ? ""
                       : frame.compared.comparison->tensors  ? "within tolerance, all heads"
                       : frame.compared.comparison->is_exact ? "exact, all heads"
                                                             : "to rounding, all heads";
-  if (work.is_renewing) {
+  if (work.is_updating) {
     words = frame.compared.comparison ? "updating" : "comparing";
-    if (work.seconds >= unnoticed_seconds) words += ", " + fixed(work.seconds, 1) + " s";
+    if (work.seconds >= busy_delay_seconds) words += ", " + fixed(work.seconds, 1) + " s";
     const float half = frame.metrics.px(8);
     frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
   }
-  pen.at_right(frame.fonts.sans13, work.is_renewing ? frame.palette.text : frame.palette.faint, words);
+  pen.at_right(frame.fonts.sans13, work.is_updating ? frame.palette.text : frame.palette.faint, words);
 }
 
 /// Draws the first lines with a prefix, and how many more there are.
@@ -194,7 +194,7 @@ std::vector<std::string> readings(const TensorCheck& check) {
 }
 
 /// Draws the ignored tensors, how the rest was read, and a button to assign tensors to stages by hand.
-void draw_compare_matching(Pen& pen) {
+void draw_tensor_matching(Pen& pen) {
   const Frame& frame = pen.frame;
   const TensorCheck& check = *frame.compared.comparison->tensors;
   pen.skip(8);
@@ -223,7 +223,7 @@ void card(Pen& pen, Rgb edge, Draw draw) {
   pen.skip(6);
   list->ChannelsSetCurrent(0);
   const ImVec2 min{around.left, around.y}, max{around.right, pen.y};
-  draw_rect(min, max, pen.frame.palette.ground.raised, m.px(3));
+  draw_rect(min, max, pen.frame.palette.background.raised, m.px(3));
   draw_rect(min, {min.x + m.px(3), max.y}, edge);
   list->ChannelsMerge();
   pen.left = around.left, pen.right = around.right;
@@ -237,7 +237,7 @@ bool wide_button(Pen& pen, const std::string& name, const char* words, const cha
   ImGui::PushStyleColor(ImGuiCol_Button, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(frame.palette.accent));
   ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(frame.palette.text));
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.ground.back));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.background.back));
   platform::push_font(frame.fonts.sans14);
   ImGui::PushID(name.c_str());
   const bool pressed = ImGui::Button(words, {pen.right - pen.left, frame.metrics.frame});
@@ -286,7 +286,7 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
   if (wide_button(pen, name, "Inject this bug", "Injects it into the live model; undo reverts it"))
-    frame.commands.edit(core::editing::ReplaceModel{core::check::made(explanation),
+    frame.commands.edit(core::editing::ReplaceModel{core::check::injected(explanation),
                                                     "bug: " + (titles.empty() ? causes : titles)});
   pen.prose(causes, frame.palette.dim);
 }
@@ -302,7 +302,7 @@ void draw_pattern(Pen& pen, const core::check::Report& report) {
 /// Whether a bug may explain the shape of a mismatched tensor, such as another number of heads: only then are
 /// its numbers read.
 bool may_fit_other_heads(const TensorCheck& check) {
-  return std::ranges::any_of(check.matched.observed, [](const core::check::Observed& observed) {
+  return std::ranges::any_of(check.matched.observed, [](const core::check::ObservedTensor& observed) {
     return observed.readings.empty() && !observed.tensor.numbers.empty();
   });
 }
@@ -326,9 +326,9 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
     for (const std::string& words : check.report.described)
       pen.prose("Differs: " + words, frame.palette.text);
   } else if (frame.compared.work.is_searching) {
-    const ComparisonWork& work = frame.compared.work;
+    const ComparisonProgress& work = frame.compared.work;
     small_words(pen, "searching for the cause");
-    pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " bug" : " bugs, alone and in pairs,") +
+    pen.prose(std::to_string(work.n_tried) + (work.n_tried == 1 ? " bug" : " bugs, alone and in pairs,") +
                   " tried so far, " + fixed(work.seconds_searched, 1) + " s",
               frame.palette.text);
     pen.skip(4);
@@ -343,7 +343,7 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
 }
 
 /// Draws the tensors whose shape does not match the stage of their name.
-void draw_unfit(Pen& pen, const TensorCheck& check) {
+void draw_shape_mismatches(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const float top = pen.y;
   for (const auto& stage : check.report.stages)
@@ -376,7 +376,7 @@ void draw_compare_report(Pen& pen) {
     const Rgb color = check.report.has_shape_mismatch() ? status.bad : status.warning;
     card(pen, color, [&] {
       headline(pen, "first difference", core::attention::info(first->stage).title, color);
-      draw_unfit(pen, check);
+      draw_shape_mismatches(pen, check);
       draw_pattern(pen, check.report);
       draw_causes(pen, check);
     });
@@ -384,12 +384,12 @@ void draw_compare_report(Pen& pen) {
 }
 
 /// Draws the result of the comparison.
-void draw_found(Pen& pen) {
+void draw_comparison_result(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.comparison->tensors)
     draw_compare_report(pen);
   else
-    draw_first(pen);
+    draw_first_difference(pen);
   pen.rule();
   const ImU32 faint = packed(frame.palette.faint);
   draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint, "stage");
@@ -397,9 +397,9 @@ void draw_found(Pen& pen) {
             "largest |A − B|");
   draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint, "cell");
   pen.skip(11);
-  for (const ComparedStage& stage : frame.compared.comparison->stages) draw_line(pen, stage);
-  if (frame.compared.comparison->tensors) draw_compare_matching(pen);
-  draw_pinned(pen);
+  for (const ComparedStage& stage : frame.compared.comparison->stages) draw_stage_line(pen, stage);
+  if (frame.compared.comparison->tensors) draw_tensor_matching(pen);
+  draw_pinned_cell(pen);
 }
 
 }  // namespace
@@ -425,8 +425,8 @@ std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, co
 std::string compared_number(double value) {
   const double size = std::abs(value);
   if (value == 0) return "0";
-  const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
-  return told ? fixed(value, 6) : scientific(value);
+  const bool is_fixed = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
+  return is_fixed ? fixed(value, 6) : scientific(value);
 }
 
 std::string compared_cell(const Frame& frame, const CellRef& cell) {
@@ -447,13 +447,13 @@ void draw_compare_list(const Frame& frame) {
   Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
   pen.skip(8);
   pen.at_left(frame.fonts.sans13, frame.palette.dim, "COMPARE");
-  draw_standing(pen);
+  draw_comparison_status(pen);
   pen.skip(8);
-  if (frame.compared.comparison) draw_found(pen);
+  if (frame.compared.comparison) draw_comparison_result(pen);
   pen.rule();
-  draw_name(pen);
+  draw_baseline_name(pen);
   draw_references(pen);
-  take_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
+  reserve_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
 }
 
 namespace {
@@ -490,7 +490,7 @@ void draw_chooser(const Frame& frame, const char* name, const char* words, const
 }
 
 /// Draws the choice of the layout of the heads' features, and of the layer if there are several.
-void draw_reading(const Frame& frame, const Reference& reference) {
+void draw_layout_choices(const Frame& frame, const Reference& reference) {
   std::vector<Option> options{{"heads: whichever layout fits"}};
   std::size_t now = 0;
   for (const auto& layout : core::check::layouts()) {
@@ -498,7 +498,7 @@ void draw_reading(const Frame& frame, const Reference& reference) {
     options.push_back({std::string(layout.name) + ": " + layout.about});
   }
   draw_chooser(frame, "match/layout", "Layout", options, now, [&](std::size_t k) {
-    frame.commands.add(ReadTensorsAs{k == 0 ? "" : core::check::layouts()[k - 1].name, reference.layer});
+    frame.commands.add(SetTensorLayout{k == 0 ? "" : core::check::layouts()[k - 1].name, reference.layer});
   });
   const Comparison* comparison = frame.compared.comparison;
   if (!comparison || !comparison->tensors || comparison->key.reference != reference.id) return;
@@ -508,7 +508,7 @@ void draw_reading(const Frame& frame, const Reference& reference) {
   for (std::size_t k = 0; k < matched.layers.size(); ++k)
     options.push_back({matched.layers[k].empty() ? std::to_string(k) : matched.layers[k]});
   draw_chooser(frame, "match/layer", "Layer", options, matched.layer, [&](std::size_t k) {
-    frame.commands.add(ReadTensorsAs{reference.layout, options[k].words});
+    frame.commands.add(SetTensorLayout{reference.layout, options[k].words});
   });
 }
 
@@ -522,7 +522,7 @@ void draw_match_dialog(const Frame& frame) {
   } else {
     const Reference& reference = frame.compared.references[frame.displayed.look.compared.reference];
     const std::vector<Option> options = choices();
-    draw_reading(frame, reference);
+    draw_layout_choices(frame, reference);
     const float column = width - frame.metrics.px(200),
                 height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);
     ImGui::BeginChild(
@@ -535,7 +535,7 @@ void draw_match_dialog(const Frame& frame) {
       const ImVec2 at = ImGui::GetCursorScreenPos();
       const std::string words = tensor.name + "  " + core::formats::shape_text(tensor.shape) + "  " +
                                 core::formats::dtype_name(tensor.dtype);
-      draw_text_within(frame.fonts.sans15, {at.x, centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
+      draw_text_within(frame.fonts.sans15, {at.x, centered_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
                        column - frame.metrics.px(10), frame.palette.text, words);
       platform::move_to({at.x + column, at.y});
       const std::size_t now = choice_of(reference, tensor.name);

@@ -35,9 +35,9 @@ struct CompareLayout {
     return k == 0 ? 0 : label_a + column + gap + (static_cast<float>(k) - 1) * (label + column + gap);
   }
   /// Left edge of its pictures.
-  float picture(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
+  float picture_left(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
   /// Returns the width of a picture with n_columns features.
-  int features(const Metrics& metrics, std::size_t n_columns) const;
+  int feature_width(const Metrics& metrics, std::size_t n_columns) const;
 
   float gap = 0;  ///< between the columns
 };
@@ -60,7 +60,7 @@ void draw_empty(const Frame& frame) {
   Pen pen{frame, x, x + std::min(width, frame.metrics.px(360)),
           ImGui::GetItemRectMax().y + frame.metrics.px(16)};
   draw_references(pen);
-  take_room(at, {1, pen.y - at.y});
+  reserve_room(at, {1, pen.y - at.y});
 }
 
 void draw_reference_chooser(const Frame& frame, float width) {
@@ -76,7 +76,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   const Metrics& m = frame.metrics;
   const float top = origin.y + std::round((m.px(header_height) - m.frame) / 2), middle = top + m.frame / 2;
   const auto letter = [&](std::size_t k, const char* words) {
-    const float x = origin.x + l.picture(k);
+    const float x = origin.x + l.picture_left(k);
     draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, frame.palette.text, words);
     return x + m.px(20);
   };
@@ -86,17 +86,17 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   const float drop = m.px(26);
   platform::move_to({after[kept], top});
   draw_reference_chooser(frame,
-                         std::max(m.px(60), origin.x + l.picture(kept) + l.column - after[kept] - drop));
+                         std::max(m.px(60), origin.x + l.picture_left(kept) + l.column - after[kept] - drop));
   ImGui::SameLine(0, m.px(4));
   if (button(frame, "reference/drop", "×", kept == 0 ? "Remove this snapshot" : "Remove these tensors"))
-    frame.commands.add(DropReference{});
+    frame.commands.add(RemoveReference{});
   const bool in_place = swapped && live == 1;
   const std::string title =
       in_place ? "in place of B" : frame.document.title + (frame.document.modified ? ", edited" : "");
-  const ImVec2 words{after[live], centred_y(frame.fonts.sans15, top, m.frame)};
-  draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
+  const ImVec2 words{after[live], centered_y(frame.fonts.sans15, top, m.frame)};
+  draw_text_within(frame.fonts.sans15, words, origin.x + l.picture_left(live) + l.column - after[live],
                    in_place ? frame.palette.status.warning : frame.palette.dim, title);
-  platform::move_to({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
+  platform::move_to({std::min(origin.x + l.picture_left(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = segmented(frame, "compare/kind", kinds,
                                   static_cast<std::size_t>(frame.displayed.look.compared.difference)))
     frame.commands.add(set<&ComparedLook::difference>(static_cast<DifferenceKind>(*kind)));
@@ -143,7 +143,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
       formula_of(info, of_b ? frame.compared.comparison->live : frame.compared.comparison->model, true);
   if (!formula.empty()) {
     ImFont* font = frame.fonts.sans14;
-    x += draw_formula(font, {x, centred_y(font, at.y, m.px(title_height))}, frame.palette.dim, formula) +
+    x += draw_formula(font, {x, centered_y(font, at.y, m.px(title_height))}, frame.palette.dim, formula) +
          m.px(16);
   }
   if (&stage == frame.compared.comparison->first) {
@@ -158,7 +158,7 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
 
 // At scale 1.
 constexpr float smallest_whole_cell = 4, widest_cell = 64, highest_cell = 26, narrowest_number_cell = 27,
-                most_named = 24;
+                max_named_tokens = 24;
 
 /// Returns the width of n cells of equal whole width, or all of the room when cells are too small to show a
 /// remainder.
@@ -168,7 +168,7 @@ int cells_width(const Metrics& m, float room, std::size_t n) {
   return static_cast<int>(n) * static_cast<int>(std::min(std::floor(pitch), m.px(widest_cell)));
 }
 
-int CompareLayout::features(const Metrics& metrics, std::size_t n_columns) const {
+int CompareLayout::feature_width(const Metrics& metrics, std::size_t n_columns) const {
   return cells_width(metrics, column, n_columns);
 }
 
@@ -176,18 +176,18 @@ int CompareLayout::features(const Metrics& metrics, std::size_t n_columns) const
 struct Side {
   const arma::mat& numbers;
   const core::attention::Sequence& sequence;
-  const ValueRange& extent;
+  const ValueRange& number_range;
   const arma::mat &visible, &kept;  ///< 0 = masked; 0 = dropped
 };
 
 /// Returns the color range shared by A and B.
-Ends common_ends(const Frame& frame, const ComparedStage& stage) {
+ColorLimits shared_color_range(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.coloring != Coloring::signed_values)
-    return {0, std::max(core::attention::top_of_range(frame.compared.comparison->model, info.stage),
-                        core::attention::top_of_range(frame.compared.comparison->live, info.stage))};
-  const double most = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
-  return {-most, most};
+    return {0, std::max(core::attention::color_range_max(frame.compared.comparison->model, info.stage),
+                        core::attention::color_range_max(frame.compared.comparison->live, info.stage))};
+  const double max_abs = std::max({-stage.a.smallest, stage.a.largest, -stage.b.smallest, stage.b.largest});
+  return {-max_abs, max_abs};
 }
 
 void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
@@ -204,14 +204,16 @@ void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   ImGui::PopFont();
 }
 
-Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, std::size_t column) {
+Heatmap make_heatmap(const Frame& frame, const CompareLayout& l, const ComparedStage& stage,
+                     std::size_t column) {
   static constexpr std::array names{"/a", "/b", "/difference"};
   const StageInfo& info = core::attention::info(stage.all.stage);
   Heatmap map;
   map.place = std::string("compare/") + info.name + names[column];
   map.stage = info.stage;
   map.head = info.per_head ? frame.compared.comparison->key.head : 0;
-  map.width = info.columns == Columns::tokens ? l.square : l.features(frame.metrics, stage.difference.n_cols);
+  map.width =
+      info.columns == Columns::tokens ? l.square : l.feature_width(frame.metrics, stage.difference.n_cols);
   map.height = l.height;
   map.label_width = column == 0 ? l.label_a : l.label;
   map.row_tokens = column == 0;
@@ -224,14 +226,14 @@ Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& 
 void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, const Side& side,
                std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
-  Heatmap map = map_of(frame, l, stage, column);
+  Heatmap map = make_heatmap(frame, l, stage, column);
   OtherNumbers numbers{.numbers = &side.numbers,
                        .version = frame.compared.comparison->revision,
-                       .ends = common_ends(frame, stage),
+                       .ends = shared_color_range(frame, stage),
                        .rows = &row_tokens(info, side.sequence),
                        .keys = &side.sequence.keys(),
-                       .of_stage = true,
-                       .extent = &side.extent};
+                       .shows_stage = true,
+                       .number_range = &side.number_range};
   if (info.columns == Columns::tokens && info.coloring == Coloring::weights) numbers.visible = &side.visible;
   if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights) numbers.kept = &side.kept;
   map.other = &numbers;
@@ -242,15 +244,15 @@ void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& 
 void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   const bool is_signed = frame.compared.comparison->key.kind != DifferenceKind::absolute;
-  const double most = std::max(-stage.apart.smallest, stage.apart.largest);
-  Heatmap map = map_of(frame, l, stage, 2);
+  const double max_abs = std::max(-stage.difference_range.smallest, stage.difference_range.largest);
+  Heatmap map = make_heatmap(frame, l, stage, 2);
   OtherNumbers numbers{.numbers = &stage.difference,
                        .version = frame.compared.comparison->revision,
-                       .ends = {is_signed ? -most : 0, most},
+                       .ends = {is_signed ? -max_abs : 0, max_abs},
                        .rows = &row_tokens(info, live_sequence(*frame.compared.comparison)),
-                       .of_stage = true,
+                       .shows_stage = true,
                        .coloring = is_signed ? Coloring::signed_values : Coloring::weights,
-                       .extent = &stage.apart};
+                       .number_range = &stage.difference_range};
   if (info.columns == Columns::tokens && info.coloring == Coloring::weights)
     numbers.visible = &frame.compared.comparison->visible;
   map.other = &numbers;
@@ -268,12 +270,12 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   // Tensors are B, on the right, and masked as in the model.
   const bool of_tensors = c.tensors != nullptr;
   const Side a{stage.numbers_a, of_tensors ? of_live : of_reference, stage.a,
-               of_tensors ? c.visible_live : c.visible_kept,
-               of_tensors ? c.kept_by_live : c.kept_by_reference};
+               of_tensors ? c.visible_live : c.visible_reference,
+               of_tensors ? c.dropout_mask_live : c.dropout_mask_reference};
   const Side b{stage.numbers_b, of_tensors ? of_reference : of_live, stage.b,
-               of_tensors ? c.visible_kept : c.visible_live,
-               of_tensors ? c.kept_by_reference : c.kept_by_live};
-  const Heatmap map = map_of(frame, l, stage, 0);
+               of_tensors ? c.visible_reference : c.visible_live,
+               of_tensors ? c.dropout_mask_reference : c.dropout_mask_live};
+  const Heatmap map = make_heatmap(frame, l, stage, 0);
   const float height = column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);
   if (!ImGui::IsRectVisible(at, {at.x + l.width, at.y + height})) return height;
   draw_side(frame, l, stage, a, 0, at);
@@ -282,14 +284,14 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   return height;
 }
 
-void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
+void draw_compared_stages(const Frame& frame, const CompareLayout& l, bool swapped) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   ImVec2 at = origin;
   for (const ComparedStage& stage : frame.compared.comparison->stages) {
     const ImVec2 start = at;
-    if (frame.displayed.selection.sought == stage.all.stage) {
+    if (frame.displayed.selection.scroll_target == stage.all.stage) {
       ImGui::SetScrollY(start.y - origin.y);
-      frame.commands.add(set<&Selection::sought>(std::nullopt));
+      frame.commands.add(set<&Selection::scroll_target>(std::nullopt));
     }
     draw_title(frame, stage, at, l.width);
     at.y += frame.metrics.px(title_height);
@@ -298,11 +300,11 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
     frame.landmarks.mark(std::string("compare/block/") + core::attention::info(stage.all.stage).name, start,
                          {at.x + l.width, at.y});
   }
-  take_room(origin, {l.width, std::max(1.0f, at.y - origin.y)});
+  reserve_room(origin, {l.width, std::max(1.0f, at.y - origin.y)});
 }
 
 /// Computes the layout of three pictures of n_tokens × n_tokens side by side in that width.
-CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float width) {
+CompareLayout compare_layout(const Metrics& m, std::size_t n_tokens, float width) {
   CompareLayout l;
   l.width = width;
   l.label_a = m.px(m.compact ? 60 : 76);
@@ -315,7 +317,7 @@ CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float w
                          ? std::min(std::round(cell * 24 / 39), m.px(highest_cell))
                          : std::min(cell, m.px(highest_cell));
   l.height = std::max(1, static_cast<int>(std::round(high * static_cast<float>(n_tokens))));
-  l.column_tokens = static_cast<float>(n_tokens) <= most_named;
+  l.column_tokens = static_cast<float>(n_tokens) <= max_named_tokens;
   return l;
 }
 
@@ -326,13 +328,12 @@ void draw_compare(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const std::size_t n_tokens =
       (frame.compared.comparison ? frame.compared.comparison->live : frame.displayed.model).n_tokens();
-  const CompareLayout l =
-      lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
-  const bool swapped = frame.displayed.selection.shows_a;
+  const CompareLayout l = compare_layout(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
+  const bool swapped = frame.displayed.selection.shows_reference;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
   if (!frame.compared.comparison) {  // only briefly for small models
-    if (frame.compared.work.seconds < unnoticed_seconds) return;
+    if (frame.compared.work.seconds < busy_delay_seconds) return;
     const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
     draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, frame.palette.dim,
               "Comparing every stage of every head…");
@@ -342,7 +343,7 @@ void draw_compare(const Frame& frame) {
   const bool zooms = frame.displayed.selection.hovered && !ImGui::GetIO().KeyShift;
   platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
                         zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
-  draw_stages_of(frame, l, swapped);
+  draw_compared_stages(frame, l, swapped);
   ImGui::EndChild();
 }
 
@@ -381,7 +382,7 @@ void draw_references(Pen& pen) {
   platform::move_to({pen.left, pen.y});
   if (button(frame, "reference/keep", "Snapshot as A",
              "Takes the model as it is now as A; later edits are B (K)"))
-    frame.commands.add(KeepReference{});
+    frame.commands.add(AddReference{});
   ImGui::SameLine(0, frame.metrics.px(6));
   if (button(frame, "reference/open", "Open as A…",
              "Reads A from a session file; the model that you edit stays as it is"))
@@ -396,15 +397,17 @@ void draw_references(Pen& pen) {
   const std::size_t running =
       chosen < all.size() ? all[chosen].experiment.value_or(switches.size()) : switches.size();
   for (std::size_t k = 0; k < switches.size(); ++k) {
-    const core::compare::Switch& way = switches[k];
+    const core::compare::Switch& model_switch = switches[k];
     const bool is_on = running == k;
     const std::string about =
-        "A: " + (is_on ? way.state(all[chosen].model) : way.other(frame.displayed.model));
-    if (!experiment(pen, std::string("reference/") + way.name, way.title, about, way.about, is_on)) continue;
+        "A: " + (is_on ? model_switch.state(all[chosen].model) : model_switch.other(frame.displayed.model));
+    if (!experiment(pen, std::string("reference/") + model_switch.name, model_switch.title, about,
+                    model_switch.about, is_on))
+      continue;
     if (is_on)
-      frame.commands.add(DropReference{});
+      frame.commands.add(RemoveReference{});
     else
-      frame.commands.add(KeepSwitched{k});
+      frame.commands.add(AddFlippedReference{k});
   }
   if (experiment(pen, "reference/tensors", "Compare with my tensors…",
                  "B: a file of yours, .npz, .pt, .safetensors",

@@ -12,7 +12,8 @@ namespace app::panels {
 namespace {
 
 /// Draws the buttons of a destructive question; Enter cancels, so that a stray press loses nothing.
-void ask(const Frame& frame, float width, const DialogButton& destructive, const Command& command) {
+void draw_question_buttons(const Frame& frame, float width, const DialogButton& destructive,
+                           const Command& command) {
   const std::string_view pressed = dialog_foot(frame, width, {"dialog/cancel", "Cancel"}, {}, destructive);
   if (pressed == destructive.name) frame.commands.add(command);
   if (pressed == "dialog/cancel" || enter_confirms()) frame.commands.add(CancelQuestion{});
@@ -36,7 +37,7 @@ void question(const Frame& frame, float wide, const DialogButton& yes, const Com
   paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
   if (remark) paragraph(frame.fonts.sans15, frame.palette.dim, width, remark);
   ImGui::Dummy({width, frame.metrics.px(8)});
-  ask(frame, width, yes, command);
+  draw_question_buttons(frame, width, yes, command);
 }
 
 void writing(const Frame& frame) {
@@ -44,12 +45,12 @@ void writing(const Frame& frame) {
 }
 
 void memory(const Frame& frame) {
-  question(frame, 420, {"dialog/take", "Use the memory"}, TakeMemory{},
+  question(frame, 420, {"dialog/take", "Use the memory"}, AllowMemory{},
            "The stages are computed in the background; other programs may slow down.");
 }
 
-void sure(const Frame& frame) {
-  question(frame, 460, {"dialog/go_on", frame.forms.answer.c_str()}, GoOn{});
+void draw_confirmation(const Frame& frame) {
+  question(frame, 460, {"dialog/go_on", frame.forms.answer.c_str()}, ConfirmQuestion{});
 }
 
 void recovery(const Frame& frame) {
@@ -60,9 +61,9 @@ void recovery(const Frame& frame) {
     ImGui::PushID(static_cast<int>(k));
     paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
     const std::string place = std::to_string(k);
-    if (button(frame, ("dialog/look" + place).c_str(), "Restore")) frame.commands.add(RestoreLeft{k});
+    if (button(frame, ("dialog/look" + place).c_str(), "Restore")) frame.commands.add(RestoreLeftover{k});
     ImGui::SameLine();
-    if (button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DropLeft{k});
+    if (button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DiscardLeftover{k});
     ImGui::PopID();
   }
   ImGui::Dummy({width, frame.metrics.px(8)});
@@ -71,10 +72,11 @@ void recovery(const Frame& frame) {
     frame.landmarks.mark_item("dialog/problem");
     ImGui::Dummy({width, frame.metrics.px(8)});
   }
-  if (!dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty()) frame.commands.add(KeepLeft{});
+  if (!dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty())
+    frame.commands.add(KeepLeftovers{});
 }
 
-void keys_sheet(const Frame& frame) {
+void draw_keys_dialog(const Frame& frame) {
   draw_key_sheet(frame);
   if (button(frame, "dialog/close", "Close") || enter_confirms()) close_dialog(frame);
 }
@@ -94,7 +96,7 @@ void close_on_escape(const Frame& frame) {
       frame.forms.dialog == Dialog::writing || frame.forms.dialog == Dialog::question)
     frame.commands.add(CancelQuestion{});
   else if (frame.forms.dialog == Dialog::recovery)
-    frame.commands.add(KeepLeft{});
+    frame.commands.add(KeepLeftovers{});
   else
     close_dialog(frame);
 }
@@ -104,26 +106,27 @@ struct DialogRow {
   const char* title;
   void (*draw)(const Frame&);
 };
-constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
-                           DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
-                           DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
-                           DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
-                           DialogRow{Dialog::open_given, "Override stage from file", draw_open_given_dialog},
-                           DialogRow{Dialog::give, "Override stage", draw_give_dialog},
-                           DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
-                           DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
-                           DialogRow{Dialog::export_files, "Export", draw_export_dialog},
-                           DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
-                           DialogRow{Dialog::writing, "Quit", writing},
-                           DialogRow{Dialog::memory, "A large model", memory},
-                           DialogRow{Dialog::question, "Are you sure?", sure},
-                           DialogRow{Dialog::recovery, "Recovered", recovery},
-                           DialogRow{Dialog::keys, "Keys", keys_sheet},
-                           DialogRow{Dialog::about, "About", about},
-                           DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
-                           DialogRow{Dialog::draw_model, "Initialize from seed", draw_draw_dialog},
-                           DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
-                           DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+constexpr std::array table{
+    DialogRow{Dialog::open, "Open", draw_open_dialog},
+    DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+    DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+    DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
+    DialogRow{Dialog::open_override, "Override stage from file", draw_open_override_dialog},
+    DialogRow{Dialog::override_stage, "Override stage", draw_override_dialog},
+    DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
+    DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
+    DialogRow{Dialog::export_files, "Export", draw_export_dialog},
+    DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+    DialogRow{Dialog::writing, "Quit", writing},
+    DialogRow{Dialog::memory, "A large model", memory},
+    DialogRow{Dialog::question, "Are you sure?", draw_confirmation},
+    DialogRow{Dialog::recovery, "Recovered", recovery},
+    DialogRow{Dialog::keys, "Keys", draw_keys_dialog},
+    DialogRow{Dialog::about, "About", about},
+    DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+    DialogRow{Dialog::draw_model, "Initialize from seed", draw_initialize_dialog},
+    DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
+    DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
 
@@ -136,7 +139,7 @@ float dialog_width(const Frame& frame, float wanted) {
 }
 
 void draw_dialogs(const Frame& frame) {
-  if (frame.forms.dialog == Dialog::none) draw_reading(frame);
+  if (frame.forms.dialog == Dialog::none) draw_file_progress(frame);
   for (const DialogRow& row : table) {
     const bool wanted = frame.forms.dialog == row.dialog;
     if (wanted && !ImGui::IsPopupOpen(row.title)) ImGui::OpenPopup(row.title);
@@ -153,7 +156,7 @@ void draw_dialogs(const Frame& frame) {
     if (open) {
       if (wanted) {
         row.draw(frame);
-        if (row.dialog != Dialog::writing) draw_reading_line(frame);
+        if (row.dialog != Dialog::writing) draw_file_progress_line(frame);
         close_on_escape(frame);
       } else {
         ImGui::CloseCurrentPopup();

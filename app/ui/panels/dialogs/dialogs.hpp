@@ -16,7 +16,7 @@ void draw_dialogs(const Frame& frame);
 void draw_open_dialog(const Frame& frame);
 void draw_open_reference_dialog(const Frame& frame);
 void draw_open_tensors_dialog(const Frame& frame);
-void draw_open_given_dialog(const Frame& frame);
+void draw_open_override_dialog(const Frame& frame);
 void draw_save_dialog(const Frame& frame);
 
 /// Draws the contents of the export dialog: source, form, destination, and the files to be written; existing
@@ -37,30 +37,30 @@ std::string_view confirm_buttons(const Frame& frame, float width, const char* wo
 /// by hand, given stages, or embeddings; and the list of all tensors with their shapes, types and, once
 /// clicked, ranges.
 ///
-/// Landmarks "import/as", "import/first_line", "import/layer", "import/heads", "import/causal",
+/// Landmarks "import/as", "import/draw_first_line_choice", "import/layer", "import/heads", "import/causal",
 /// "import/scale", "import/rope", "import/window", "import/kv_heads", "import/embeddings", "import/file",
 /// "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
 void draw_import_dialog(const Frame& frame);
 
 /// Draws the file being read or written and its progress, with a button to stop it; nothing when it takes no
 /// time. Landmark "reading/cancel".
-void draw_reading(const Frame& frame);
+void draw_file_progress(const Frame& frame);
 
 /// Draws the same as a line of the open dialog.
-void draw_reading_line(const Frame& frame);
+void draw_file_progress_line(const Frame& frame);
 
 /// Draws the contents of Dialog::draw_model. Landmarks "draw/…".
-void draw_draw_dialog(const Frame& frame);
+void draw_initialize_dialog(const Frame& frame);
 
 /// Opens the dialog that fills a matrix.
-void open_fill_dialog(const Frame& frame, core::editing::MatrixPlace place);
+void open_fill_dialog(const Frame& frame, core::editing::MatrixRef place);
 
 /// Draws the contents of Dialog::fill. Landmarks "fill/…".
 void draw_fill_dialog(const Frame& frame);
 
-/// Draws the dialog that overrides Forms::given_stage with its present, pasted or a file's numbers, or
+/// Draws the dialog that overrides Forms::overridden_stage with its present, pasted or a file's numbers, or
 /// removes the override. Landmarks "give/…".
-void draw_give_dialog(const Frame& frame);
+void draw_override_dialog(const Frame& frame);
 
 /// Draws the contents of Dialog::sentence: a text field, its tokens, and the seed of their embeddings.
 void draw_sentence_dialog(const Frame& frame);

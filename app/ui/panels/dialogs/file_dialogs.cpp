@@ -21,7 +21,7 @@ namespace app::panels {
 namespace {
 
 /// Files that a browser lists besides the directories.
-enum class Listed { sessions, tensors, openable, directories };
+enum class BrowserFilter { sessions, tensors, openable, directories };
 
 namespace fs = std::filesystem;
 
@@ -30,13 +30,14 @@ std::optional<fs::path> home() {
   return path && *path ? std::optional<fs::path>(path) : std::nullopt;
 }
 
-bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
+bool passes_filter(const BrowserEntry& entry, const std::string& name, BrowserFilter filter) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
   if (entry.is_directory) return true;
-  if (listed == Listed::directories) return false;
+  if (filter == BrowserFilter::directories) return false;
   const bool is_session = entry.name.ends_with(".json"),
              has_tensors = core::formats::has_tensor_ending(entry.name);
-  return (is_session && listed != Listed::tensors) || (has_tensors && listed != Listed::sessions);
+  return (is_session && filter != BrowserFilter::tensors) ||
+         (has_tensors && filter != BrowserFilter::sessions);
 }
 
 std::string size_text(std::uintmax_t bytes) {
@@ -65,10 +66,10 @@ std::string date_text(std::int64_t seconds) {
 }
 
 void set_name(const Frame& frame, const std::string& name) {
-  frame.commands.add(set<&Browser::name>(name), set<&Browser::asks_to_replace>(false));
+  frame.commands.add(set<&Browser::name>(name), set<&Browser::confirms_overwrite>(false));
 }
 
-void path_line(const Frame& frame, float width) {
+void draw_path_line(const Frame& frame, float width) {
   const fs::path& directory = frame.forms.browser.directory;
   if (button(frame, "browser/parent", "up") && directory.has_parent_path())
     frame.commands.add(BrowseTo{directory.parent_path()});
@@ -83,13 +84,13 @@ void path_line(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float room = width - (at.x - ImGui::GetWindowPos().x - ImGui::GetStyle().WindowPadding.x);
   ImFont* font = frame.fonts.sans14;
-  draw_text_within(font, {at.x, centred_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim,
+  draw_text_within(font, {at.x, centered_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim,
                    directory.string());
   ImGui::NewLine();
 }
 
 /// Draws an entry; returns true when a file was double-clicked.
-bool entry_line(const Frame& frame, const BrowserEntry& entry) {
+bool draw_entry_line(const Frame& frame, const BrowserEntry& entry) {
   const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
   const bool selected = entry.name == frame.forms.browser.name;
   const bool pressed =
@@ -98,9 +99,9 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   frame.landmarks.mark_item("browser/entry/" + entry.name);
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   ImFont* font = frame.fonts.mono12;
-  const float right = max.x - frame.metrics.px(6), top = centred_y(font, min.y, max.y - min.y);
+  const float right = max.x - frame.metrics.px(6), top = centered_y(font, min.y, max.y - min.y);
   if (!entry.is_directory) draw_text_right(font, right, top, frame.palette.faint, size_text(entry.size));
-  draw_text_right(font, right - frame.metrics.px(70), top, frame.palette.faint, date_text(entry.changed));
+  draw_text_right(font, right - frame.metrics.px(70), top, frame.palette.faint, date_text(entry.modified_at));
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     // Selecting a folder keeps the name of the file to save.
@@ -120,7 +121,7 @@ fs::path chosen_path(const Browser& browser) {
 }
 
 /// Returns the browser with the text being typed as its name, or the proposed name where it is empty.
-Browser as_typed(const Frame& frame, const std::string& proposed) {
+Browser with_typed_name(const Frame& frame, const std::string& proposed) {
   Browser browser = frame.forms.browser;
   browser.entries.clear();
   const auto& typed = frame.forms.typed;
@@ -134,12 +135,12 @@ Browser as_typed(const Frame& frame, const std::string& proposed) {
 /// Landmarks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Returns the path
 /// chosen by Enter or a double click; double-clicked directories are entered instead. Names that begin with a
 /// dot are listed when the typed name does. An empty name is replaced by the proposed one.
-std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size,
+std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, ImVec2 size,
                                      const std::string& proposed = "") {
   const Browser& browser = frame.forms.browser;
   std::optional<fs::path> chosen;
-  path_line(frame, size.x);
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
+  draw_path_line(frame, size.x);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(10), frame.metrics.px(6)});
   const bool visible = platform::begin_child("entries", {size.x, std::max(frame.metrics.px(80), list_height)},
@@ -151,11 +152,12 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     int id = 0;
     std::vector<const BrowserEntry*> entries;
     for (const BrowserEntry& entry : browser.entries)
-      if (is_listed(entry, browser.name, listed)) entries.push_back(&entry);
-    if (browser.by_date) std::ranges::stable_sort(entries, std::ranges::greater(), &BrowserEntry::changed);
+      if (passes_filter(entry, browser.name, filter)) entries.push_back(&entry);
+    if (browser.by_date)
+      std::ranges::stable_sort(entries, std::ranges::greater(), &BrowserEntry::modified_at);
     for (const BrowserEntry* entry : entries) {
       ImGui::PushID(id++);
-      if (entry_line(frame, *entry)) chosen = browser.directory / entry->name;
+      if (draw_entry_line(frame, *entry)) chosen = browser.directory / entry->name;
       ImGui::PopID();
     }
     ImGui::PopFont();
@@ -165,7 +167,7 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
 
   FieldStyle style;
   style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
-  style.tells_refusal = false;
+  style.shows_error = false;
   const std::string shown = browser.name.empty() ? proposed : browser.name;
   const auto answer = text_field(frame, "browser/name", shown, style);
   if (answer.text) set_name(frame, *answer.text);
@@ -204,15 +206,15 @@ ImVec2 browser_size(const Frame& frame, float height = 420, float others = 200) 
 }
 
 /// Asks whether to replace files. A second press in the place of Save or Export replaces nothing.
-void question_to_replace(const Frame& frame, const std::string& words, const Command& replacing) {
+void draw_replace_question(const Frame& frame, const std::string& words, const Command& replacing) {
   paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_width(frame), words);
   const std::string_view pressed =
       dialog_foot(frame, browser_width(frame), {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
-  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
+  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::confirms_overwrite>(false));
   if (pressed == "dialog/replace") frame.commands.add(replacing);
 }
 
-bool is_there(const fs::path& path) {
+bool file_exists(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
@@ -247,9 +249,10 @@ void preview(const Frame& frame) {
 }
 
 /// Returns the file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, Listed listed, const DialogButton& another = {},
+std::optional<fs::path> file_to_open(const Frame& frame, BrowserFilter filter,
+                                     const DialogButton& another = {},
                                      const std::function<void()>& on_another = {}) {
-  auto path = file_browser(frame, listed, browser_size(frame));
+  auto path = file_browser(frame, filter, browser_size(frame));
   preview(frame);
   const std::string_view pressed =
       confirm_buttons(frame, browser_width(frame), "Open", !frame.forms.browser.name.empty(), another);
@@ -259,19 +262,19 @@ std::optional<fs::path> file_to_open(const Frame& frame, Listed listed, const Di
   if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // about the file tried before
   frame.commands.add(BrowseTo{*path});
   if (platform::key_pressed(ImGuiKey_Enter, false))  // a typed folder: its entry may be typed next
-    frame.commands.add(set<&Forms::typed>(Typed{"browser/name", "", true, true}));
+    frame.commands.add(set<&Forms::typed>(TypedField{"browser/name", "", true, true}));
   return std::nullopt;
 }
 
 /// Whether the displayed folder looks like that of a whole model.
-bool shows_model(const Frame& frame) {
-  bool configured = false, weighted = false;
+bool is_model_folder(const Frame& frame) {
+  bool has_config = false, has_weights = false;
   for (const BrowserEntry& e : frame.forms.browser.entries) {
-    configured = configured || e.name == "config.json";
-    weighted = weighted || e.name.ends_with(".safetensors") || e.name.ends_with(".bin") ||
-               e.name.ends_with(".safetensors.index.json") || e.name.ends_with(".bin.index.json");
+    has_config = has_config || e.name == "config.json";
+    has_weights = has_weights || e.name.ends_with(".safetensors") || e.name.ends_with(".bin") ||
+                  e.name.ends_with(".safetensors.index.json") || e.name.ends_with(".bin.index.json");
   }
-  return configured && weighted;
+  return has_config && has_weights;
 }
 
 }  // namespace
@@ -280,13 +283,14 @@ void draw_open_dialog(const Frame& frame) {
   const auto open_folder = [&] {
     frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
   };
-  const DialogButton folder{shows_model(frame) ? "dialog/model" : nullptr, "Open this folder as a model"};
-  if (const auto path = file_to_open(frame, Listed::openable, folder, open_folder))
+  const DialogButton folder{is_model_folder(frame) ? "dialog/model" : nullptr, "Open this folder as a model"};
+  if (const auto path = file_to_open(frame, BrowserFilter::openable, folder, open_folder))
     frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, Listed::openable)) frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, BrowserFilter::openable))
+    frame.commands.add(LoadReference{*path});
 }
 
 void draw_open_tensors_dialog(const Frame& frame) {
@@ -296,29 +300,29 @@ void draw_open_tensors_dialog(const Frame& frame) {
       "of them.");
   const auto check_folder = [&] { frame.commands.add(CheckTensors{frame.forms.browser.directory}); };
   if (const auto path =
-          file_to_open(frame, Listed::tensors, {"dialog/folder", "Check this folder"}, check_folder))
+          file_to_open(frame, BrowserFilter::tensors, {"dialog/folder", "Check this folder"}, check_folder))
     frame.commands.add(CheckTensors{*path});
 }
 
-void draw_open_given_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, Listed::tensors))
-    frame.commands.add(GiveFile{frame.forms.given_stage, *path});
+void draw_open_override_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, BrowserFilter::tensors))
+    frame.commands.add(OverrideStageFromFile{frame.forms.overridden_stage, *path});
 }
 
 void draw_save_dialog(const Frame& frame) {
   const Browser& browser = frame.forms.browser;
-  auto path = file_browser(frame, Listed::sessions, browser_size(frame));
-  if (browser.asks_to_replace) {
+  auto path = file_browser(frame, BrowserFilter::sessions, browser_size(frame));
+  if (browser.confirms_overwrite) {
     const fs::path file = with_json(chosen_path(browser));
-    return question_to_replace(frame, file.filename().string() + " exists. Replace it?", SaveFileAs{file});
+    return draw_replace_question(frame, file.filename().string() + " exists. Replace it?", SaveFileAs{file});
   }
   if (confirm_buttons(frame, browser_width(frame), "Save", !browser.name.empty()) == "dialog/confirm")
     path = chosen_path(browser);
   if (!path) return;
   if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
-  } else if (path = with_json(*path); is_there(*path)) {
-    frame.commands.add(set<&Browser::asks_to_replace>(true));
+  } else if (path = with_json(*path); file_exists(*path)) {
+    frame.commands.add(set<&Browser::confirms_overwrite>(true));
   } else {
     frame.commands.add(SaveFileAs{*path});
   }
@@ -327,22 +331,22 @@ void draw_save_dialog(const Frame& frame) {
 namespace {
 
 void change_export(const Frame& frame, SetField field) {
-  frame.commands.add(std::move(field), set<&Browser::asks_to_replace>(false));
+  frame.commands.add(std::move(field), set<&Browser::confirms_overwrite>(false));
 }
 
 void choose_form(const Frame& frame) {
   std::vector<std::string> words;
-  for (const ExportKind& kind : export_kinds()) words.emplace_back(kind.words);
+  for (const ExportFormatInfo& kind : export_formats()) words.emplace_back(kind.words);
   if (const auto chosen =
-          segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.settings.export_form)))
-    change_export(frame, set<&Settings::export_form>(static_cast<ExportForm>(*chosen)));
+          segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.settings.export_format)))
+    change_export(frame, set<&Settings::export_format>(static_cast<ExportFormat>(*chosen)));
   paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame),
-            export_kind(frame.settings.export_form).about);
+            export_format_info(frame.settings.export_format).about);
 }
 
 /// Draws the choice of the exported stage, among all that the model has.
 void choose_stage(const Frame& frame, const ExportAs& e) {
-  if (export_kind(e.form).choices.empty()) return;
+  if (export_format_info(e.form).choices.empty()) return;
   std::vector<Option> options;
   std::vector<Stage> stages;
   std::size_t now = 0;
@@ -358,23 +362,23 @@ void choose_stage(const Frame& frame, const ExportAs& e) {
 }
 
 void choose_what(const Frame& frame, const ExportAs& e) {
-  const auto& choices = export_kind(e.form).choices;
+  const auto& choices = export_format_info(e.form).choices;
   if (choices.empty()) return;
   std::vector<std::string> words;
-  for (const ExportWhat what : choices) words.push_back(words_of(frame.pending.model, e, what));
-  const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
+  for (const ExportScope what : choices) words.push_back(export_title(frame.pending.model, e, what));
+  const auto current = std::ranges::find(choices, supported_scope(e.form, e.what)) - choices.begin();
   if (const auto chosen = segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
     change_export(frame, set<&ExportChoice::what>(choices[*chosen]));
 }
 
-void choose_look(const Frame& frame, ExportForm form) {
+void choose_look(const Frame& frame, ExportFormat form) {
   if (!is_figure(form)) return;
   if (const auto on = checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
     change_export(frame, set<&Settings::export_dark>(*on));
   ImGui::SameLine();
   if (const auto on = checkbox(frame, "dialog/numbers", "numbers in cells", frame.settings.export_numbers))
     change_export(frame, set<&Settings::export_numbers>(*on));
-  if (form != ExportForm::png) return;
+  if (form != ExportFormat::png) return;
   ImGui::SameLine();
   constexpr std::array scales{1, 2, 3, 4};
   const std::array<std::string, 4> words{"1×", "2×", "3×", "4×"};
@@ -393,7 +397,7 @@ CellRef exported_matrix(const Frame& frame) {
   return frame.pending.selection.pinned.value_or(CellRef{Stage::weights, frame.pending.look.head, 0, 0});
 }
 
-void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
+void draw_export_summary(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
   const std::string what =
       files.size() == 1 ? files.front().string()
                         : std::to_string(files.size()) + " files into " + e.path.string() + ": " +
@@ -405,7 +409,7 @@ void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vecto
 
 void draw_export_dialog(const Frame& frame) {
   ExportAs e;
-  e.form = frame.settings.export_form, e.what = frame.forms.exporting.what;
+  e.form = frame.settings.export_format, e.what = frame.forms.exporting.what;
   e.matrix = exported_matrix(frame);
   e.document = frame.document.preset.empty() ? frame.document.title : frame.document.preset;
   choose_form(frame);
@@ -413,21 +417,21 @@ void draw_export_dialog(const Frame& frame) {
   choose_what(frame, e);
   choose_look(frame, e.form);
   const std::string proposed = proposed_name(e);
-  const auto typed = file_browser(frame, Listed::directories, browser_size(frame, 360, 280), proposed);
-  e.path = typed.value_or(chosen_path(as_typed(frame, proposed)));
-  const std::vector<fs::path> files = planned_files(frame.pending.model, e);
-  say_what_is_written(frame, e, files);
-  const auto n_there = [&] { return std::ranges::count_if(files, is_there); };
-  if (frame.forms.browser.asks_to_replace)
-    return question_to_replace(frame,
-                               files.size() == 1
-                                   ? files.front().filename().string() + " exists. Replace it?"
-                                   : std::to_string(n_there()) + " of these files exist. Replace them?",
-                               e);
+  const auto typed = file_browser(frame, BrowserFilter::directories, browser_size(frame, 360, 280), proposed);
+  e.path = typed.value_or(chosen_path(with_typed_name(frame, proposed)));
+  const std::vector<fs::path> files = output_paths(frame.pending.model, e);
+  draw_export_summary(frame, e, files);
+  const auto n_existing = [&] { return std::ranges::count_if(files, file_exists); };
+  if (frame.forms.browser.confirms_overwrite)
+    return draw_replace_question(frame,
+                                 files.size() == 1
+                                     ? files.front().filename().string() + " exists. Replace it?"
+                                     : std::to_string(n_existing()) + " of these files exist. Replace them?",
+                                 e);
   const bool confirmed = confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm";
   if (!confirmed && !typed) return;
-  if (n_there() > 0)
-    frame.commands.add(set<&Browser::asks_to_replace>(true));
+  if (n_existing() > 0)
+    frame.commands.add(set<&Browser::confirms_overwrite>(true));
   else
     frame.commands.add(e);
 }

@@ -22,7 +22,7 @@ namespace app::panels {
 namespace {
 
 /// Input of a search field in this frame.
-struct Searched {
+struct SearchInput {
   std::string text;
   int moved = 0;  ///< lines down, by the arrow keys
 };
@@ -31,18 +31,19 @@ inline constexpr float palette_pitch = 27;  ///< of the lines, at scale 1
 constexpr std::size_t longest_text = 200;
 
 /// State of the field's callback.
-struct Listening {
-  bool waiting = false;
-  std::string missed;  ///< typed before the field had the keyboard
+struct SearchFieldState {
+  bool needs_focus = false;
+  std::string early_input;  ///< typed before the field had the keyboard
   int moved = 0;
 };
 
 int on_search_event(ImGuiInputTextCallbackData* data) {
-  auto& listening = *static_cast<Listening*>(data->UserData);
+  auto& field_state = *static_cast<SearchFieldState*>(data->UserData);
   if (data->EventFlag == ImGuiInputTextFlags_CallbackHistory) {
-    listening.moved += data->EventKey == ImGuiKey_UpArrow ? -1 : 1;
-  } else if (listening.waiting) {  // it has just taken the keyboard
-    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
+    field_state.moved += data->EventKey == ImGuiKey_UpArrow ? -1 : 1;
+  } else if (field_state.needs_focus) {  // it has just taken the keyboard
+    if (!field_state.early_input.empty())
+      data->InsertChars(data->BufTextLen, field_state.early_input.c_str());
     data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
   }
   return 0;
@@ -50,58 +51,59 @@ int on_search_event(ImGuiInputTextCallbackData* data) {
 
 /// Draws a search field for Forms::search, which takes the keyboard whenever nothing else has it; its
 /// landmark is name.
-Searched search_field(const Frame& frame, const char* name, const char* hint, float width) {
+SearchInput search_field(const Frame& frame, const char* name, const char* hint, float width) {
   const ActionSearch& search = frame.forms.search;
   std::vector<char> buffer(search.text.begin(), search.text.end());
   buffer.resize(longest_text + search.text.size());
-  Listening listening{search.waiting, search.waiting ? typed_letters() : ""};
-  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) platform::focus_next_item();
+  SearchFieldState field_state{search.needs_focus, search.needs_focus ? typed_characters() : ""};
+  if (search.needs_focus && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) platform::focus_next_item();
   platform::push_font(frame.fonts.sans16);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
   ImGui::SetNextItemWidth(width);
   ImGui::InputText(
       "##text", buffer.data(), buffer.size(),
-      ImGuiInputTextFlags_CallbackHistory | (search.waiting ? ImGuiInputTextFlags_CallbackAlways : 0),
-      on_search_event, &listening);
+      ImGuiInputTextFlags_CallbackHistory | (search.needs_focus ? ImGuiInputTextFlags_CallbackAlways : 0),
+      on_search_event, &field_state);
   ImGui::PopStyleVar();
   frame.landmarks.mark_item(name);
   const bool active = ImGui::IsItemActive();
-  Searched field{buffer.data(), listening.moved};
-  if (!active) field.text += listening.missed;
+  SearchInput field{buffer.data(), field_state.moved};
+  if (!active) field.text += field_state.early_input;
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   if (active) outline(min, max, frame.palette.accent, 2);
   if (field.text.empty()) {
-    const float y = centred_y(frame.fonts.sans16, min.y, max.y - min.y);
+    const float y = centered_y(frame.fonts.sans16, min.y, max.y - min.y);
     draw_text(frame.fonts.sans16, {min.x + frame.metrics.px(10) + 2, y}, frame.palette.faint, hint);
   }
   ImGui::PopFont();
-  if (active == search.waiting) frame.commands.add(set<&ActionSearch::waiting>(!active));
+  if (active == search.needs_focus) frame.commands.add(set<&ActionSearch::needs_focus>(!active));
   return field;
 }
 
 /// Returns where the UTF-8 character at a position ends, in bytes.
 std::size_t letter_end(std::string_view text, std::size_t at) {
   do ++at;
-  while (at < text.size() && !core::text::starts_character(text[at]));
+  while (at < text.size() && !core::text::is_character_start(text[at]));
   return at;
 }
 
 /// Draws the name with its matched letters highlighted.
-void draw_name(const Frame& frame, const FoundAction& found, ImVec2 at, float room, bool possible) {
+void draw_action_name(const Frame& frame, const FoundAction& found, ImVec2 at, float room, bool enabled) {
   ImFont* font = frame.fonts.sans15;
   const std::string shown = shortened(font, found.name, room);
-  const Rgb plain = possible ? frame.palette.text : frame.palette.faint;
-  const Rgb lit = possible ? frame.palette.accent : frame.palette.dim;
-  const auto is_lit = [&](std::size_t from, std::size_t to) {
-    const auto first = std::lower_bound(found.lit.begin(), found.lit.end(), from);
-    return first != found.lit.end() && *first < to;
+  const Rgb plain = enabled ? frame.palette.text : frame.palette.faint;
+  const Rgb highlighted = enabled ? frame.palette.accent : frame.palette.dim;
+  const auto is_highlighted = [&](std::size_t from, std::size_t to) {
+    const auto first = std::lower_bound(found.highlighted.begin(), found.highlighted.end(), from);
+    return first != found.highlighted.end() && *first < to;
   };
   for (std::size_t begin = 0; begin < shown.size();) {
     std::size_t end = letter_end(shown, begin);
-    const bool now = is_lit(begin, end);
-    while (end < shown.size() && is_lit(end, letter_end(shown, end)) == now) end = letter_end(shown, end);
+    const bool now = is_highlighted(begin, end);
+    while (end < shown.size() && is_highlighted(end, letter_end(shown, end)) == now)
+      end = letter_end(shown, end);
     const std::string_view run = std::string_view(shown).substr(begin, end - begin);
-    draw_text(font, at, now ? lit : plain, run);
+    draw_text(font, at, now ? highlighted : plain, run);
     at.x += text_width(font, run);
     begin = end;
   }
@@ -118,36 +120,35 @@ void draw_check(const Frame& frame, ImVec2 middle) {
 
 /// Draws one line of the palette: a check mark, the name with its matched letters highlighted, its menu or
 /// why it cannot be done, and its key.
-void draw_palette_line(const Frame& frame, const Situation& situation, const FoundAction& found, ImVec2 min,
+void draw_palette_line(const Frame& frame, const ActionContext& context, const FoundAction& found, ImVec2 min,
                        ImVec2 max, bool chosen) {
   const Action& action = *found.action;
-  const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
+  const std::string why = disabled_reason(action, context), key = shortcut_text(action, context.pending);
   const auto px = [&](float length) { return frame.metrics.px(length); };
   if (chosen) draw_rect(min, max, frame.palette.control.hovered, px(3));
   const float gutter = px(28), keys = px(120), height = max.y - min.y;
-  if (action.checked && action.checked(situation))
-    draw_check(frame, {min.x + gutter / 2, min.y + height / 2});
-  const std::string& remark = why.empty() ? found.place : why;
+  if (action.checked && action.checked(context)) draw_check(frame, {min.x + gutter / 2, min.y + height / 2});
+  const std::string& remark = why.empty() ? found.subtitle : why;
   ImFont *small = frame.fonts.sans13, *font = frame.fonts.sans15, *mono = frame.fonts.mono13;
   const float right = max.x - keys;
   const float remark_width = std::min(text_width(small, remark), (right - min.x) / 2);
-  draw_name(frame, found, {min.x + gutter, centred_y(font, min.y, height)},
-            right - remark_width - px(16) - min.x - gutter, why.empty());
-  draw_text_within(small, {right - remark_width, centred_y(small, min.y, height)}, remark_width + 1,
+  draw_action_name(frame, found, {min.x + gutter, centered_y(font, min.y, height)},
+                   right - remark_width - px(16) - min.x - gutter, why.empty());
+  draw_text_within(small, {right - remark_width, centered_y(small, min.y, height)}, remark_width + 1,
                    why.empty() ? frame.palette.dim : frame.palette.faint, remark);
   if (!key.empty())
-    draw_text_right(mono, max.x - px(10), centred_y(mono, min.y, height),
+    draw_text_right(mono, max.x - px(10), centered_y(mono, min.y, height),
                     why.empty() ? frame.palette.dim : frame.palette.faint, key);
 }
 
 constexpr const char* palette_popup = "###palette";
-constexpr std::size_t most_lines = 14;
+constexpr std::size_t max_result_lines = 14;
 
 /// Returns the selected line after this frame's keys.
-std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n) {
+std::size_t selected_line(const Frame& frame, const SearchInput& field, std::size_t n) {
   if (n == 0) return 0;
   int by = field.moved;
-  const int page = static_cast<int>(most_lines) - 1;
+  const int page = static_cast<int>(max_result_lines) - 1;
   if (platform::key_pressed(ImGuiKey_PageDown)) by += page;
   if (platform::key_pressed(ImGuiKey_PageUp)) by -= page;
   const std::size_t from =
@@ -155,29 +156,30 @@ std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n)
   return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
 }
 
-void choose(const Frame& frame, const Searched& field, std::size_t line) {
+void update_search(const Frame& frame, const SearchInput& field, std::size_t line) {
   const ActionSearch& before = frame.forms.search;
   if (before.text == field.text && before.line == line) return;
   frame.commands.add(set<&ActionSearch::text>(field.text), set<&ActionSearch::line>(line));
 }
 
 /// Scrolls the selected line into view.
-void follow(float pitch, std::size_t line, float height) {
+void scroll_to_line(float pitch, std::size_t line, float height) {
   const float top = pitch * static_cast<float>(line), scroll = ImGui::GetScrollY();
   if (top < scroll) ImGui::SetScrollY(top);
   if (top + pitch > scroll + height) ImGui::SetScrollY(top + pitch - height);
 }
 
 /// Draws the lines; returns the one chosen by a click or Enter.
-std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situation,
-                                      std::span<const FoundAction> found, const Searched& field,
-                                      ImVec2 size) {
+std::optional<std::size_t> draw_results(const Frame& frame, const ActionContext& context,
+                                        std::span<const FoundAction> found, const SearchInput& field,
+                                        ImVec2 size) {
   const ImGuiIO& io = ImGui::GetIO();
   const float pitch = frame.metrics.px(palette_pitch);
-  std::size_t line = moved_line(frame, field, found.size());
-  std::optional<std::size_t> done;
+  std::size_t line = selected_line(frame, field, found.size());
+  std::optional<std::size_t> activated;
   platform::begin_child("lines", size, false, ImGuiWindowFlags_NoNav);
-  if (line != frame.forms.search.line || field.text != frame.forms.search.text) follow(pitch, line, size.y);
+  if (line != frame.forms.search.line || field.text != frame.forms.search.text)
+    scroll_to_line(pitch, line, size.y);
   const ImVec2 at = ImGui::GetCursorScreenPos(), corner = ImGui::GetWindowPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const bool points =
@@ -187,31 +189,31 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
     if (max.y <= corner.y || min.y >= corner.y + size.y) continue;
     if (points && ImGui::IsMouseHoveringRect(min, max)) {
       line = k;
-      if (io.MouseClicked[0]) done = k;
+      if (io.MouseClicked[0]) activated = k;
     }
-    draw_palette_line(frame, situation, found[k], min, max, k == line);
+    draw_palette_line(frame, context, found[k], min, max, k == line);
     frame.landmarks.mark("palette/line/" + std::to_string(k), min, max);
     frame.landmarks.mark("palette/" + found[k].action->id, min, max);
   }
   ImGui::Dummy({width, pitch * static_cast<float>(found.size())});
   ImGui::EndChild();
-  choose(frame, field, line);
+  update_search(frame, field, line);
   const bool enter =
       platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false);
-  if (enter && line < found.size()) done = line;
-  return done;
+  if (enter && line < found.size()) activated = line;
+  return activated;
 }
 
 /// Returns the actions for an empty search: recent ones, then frequent ones.
-std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Action> all) {
+std::vector<FoundAction> suggested_actions(const Frame& frame, std::span<const Action> all) {
   constexpr std::size_t each = 4;
   constexpr std::array frequent{"file/open",      "edit/undo", "model/causal", "model/training",
                                 "stages/gutters", "help/keys", "file/export",  "view/present"};
   std::vector<FoundAction> found;
-  const auto add = [&](std::string_view id, const char* place) {
+  const auto add = [&](std::string_view id, const char* subtitle) {
     const Action* action = find_action(all, id);
     const bool is_new = std::ranges::none_of(found, [&](const auto& f) { return f.action == action; });
-    if (action && action->command && is_new) found.push_back({action, action->title, place, {}});
+    if (action && action->command && is_new) found.push_back({action, action->title, subtitle, {}});
   };
   for (const std::string& id : frame.forms.used_actions)
     if (found.size() < each) add(id, "recent");
@@ -222,7 +224,7 @@ std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Acti
 }
 
 /// Returns the recent actions with one more in front.
-std::vector<std::string> with_used(std::vector<std::string> used, const std::string& id) {
+std::vector<std::string> with_recent_action(std::vector<std::string> used, const std::string& id) {
   constexpr std::size_t most = 8;
   std::erase(used, id);
   used.insert(used.begin(), id);
@@ -230,34 +232,35 @@ std::vector<std::string> with_used(std::vector<std::string> used, const std::str
   return used;
 }
 
-void draw_inside(const Frame& frame, float width) {
-  const Situation situation = situation_of(frame);
-  const Searched field =
+void draw_palette_contents(const Frame& frame, float width) {
+  const ActionContext context = situation_of(frame);
+  const SearchInput field =
       search_field(frame, "palette/field", "An action, preset, stage, lesson or setting", width);
-  const std::vector<Action> all = actions(situation);
+  const std::vector<Action> all = actions(context);
   const std::vector<FoundAction> found = field.text.empty()
-                                             ? likely_actions(frame, all)
-                                             : found_actions(all, field.text, [&](const Action& action) {
-                                                 return why_not(action, situation).empty();
+                                             ? suggested_actions(frame, all)
+                                             : search_actions(all, field.text, [&](const Action& action) {
+                                                 return disabled_reason(action, context).empty();
                                                });
   const float pitch = frame.metrics.px(palette_pitch);
   const float below = ImGui::GetIO().DisplaySize.y - ImGui::GetCursorScreenPos().y - frame.metrics.px(48);
   const float fit = std::max(3.0f, std::floor(below / pitch));
-  const float n_lines = std::min({static_cast<float>(found.size()), static_cast<float>(most_lines), fit});
+  const float n_lines =
+      std::min({static_cast<float>(found.size()), static_cast<float>(max_result_lines), fit});
   if (found.empty()) {
-    choose(frame, field, 0);
+    update_search(frame, field, 0);
     paragraph(frame.fonts.sans15, frame.palette.dim, width, "No match.");
-  } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
-             done && why_not(*found[*done].action, situation).empty()) {
+  } else if (const auto activated = draw_results(frame, context, found, field, {width, pitch * n_lines});
+             activated && disabled_reason(*found[*activated].action, context).empty()) {
     close_dialog(frame);
-    frame.commands.add(
-        set<&Forms::used_actions>(with_used(frame.forms.used_actions, found[*done].action->id)));
-    perform(*found[*done].action, situation, frame.commands);
+    frame.commands.add(set<&Forms::used_actions>(
+        with_recent_action(frame.forms.used_actions, found[*activated].action->id)));
+    perform(*found[*activated].action, context, frame.commands);
     return;
   }
-  const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
-                         !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows);
-  if (elsewhere || platform::key_pressed(ImGuiKey_Escape, false)) close_dialog(frame);
+  const bool clicked_outside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                               !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows);
+  if (clicked_outside || platform::key_pressed(ImGuiKey_Escape, false)) close_dialog(frame);
 }
 
 }  // namespace
@@ -281,7 +284,7 @@ void draw_action_palette(const Frame& frame) {
   ImGui::PopStyleVar(3);
   if (!open) return;
   if (wanted)
-    draw_inside(frame, width);
+    draw_palette_contents(frame, width);
   else
     ImGui::CloseCurrentPopup();
   ImGui::EndPopup();
@@ -307,10 +310,10 @@ void draw_glossary_dialog(const Frame& frame) {
 namespace {
 
 // At scale 1.
-constexpr float least_column = 380, largest_column = 520, keys_room = 16, line_gap = 6, heading_room = 30;
+constexpr float min_column_width = 380, largest_column = 520, keys_room = 16, line_gap = 6, heading_room = 30;
 
 /// Line of the key sheet, or a heading, and its height in pixels.
-struct Placed {
+struct KeySheetEntry {
   const KeyLine* line = nullptr;
   std::string heading = {};
   float height = 0;
@@ -328,9 +331,9 @@ bool has_words(const KeyLine& line, std::string_view query) {
 }
 
 /// Returns the lines that match a query, below the names of their menus.
-std::vector<Placed> found_lines(const Frame& frame, const std::vector<KeyLine>& all, const std::string& query,
-                                float width) {
-  std::vector<Placed> found;
+std::vector<KeySheetEntry> find_key_lines(const Frame& frame, const std::vector<KeyLine>& all,
+                                          const std::string& query, float width) {
+  std::vector<KeySheetEntry> found;
   std::string menu;
   for (const KeyLine& line : all) {
     if (!has_words(line, query)) continue;
@@ -342,17 +345,18 @@ std::vector<Placed> found_lines(const Frame& frame, const std::vector<KeyLine>& 
   return found;
 }
 
-void draw_placed(const Frame& frame, const Placed& placed, ImVec2 at, float keys_width, float words_width) {
-  if (!placed.line) {
-    draw_text(frame.fonts.sans13, {at.x, at.y + frame.metrics.px(10)}, frame.palette.faint, placed.heading);
+void draw_key_sheet_entry(const Frame& frame, const KeySheetEntry& entry, ImVec2 at, float keys_width,
+                          float words_width) {
+  if (!entry.line) {
+    draw_text(frame.fonts.sans13, {at.x, at.y + frame.metrics.px(10)}, frame.palette.faint, entry.heading);
     return;
   }
   const float middle = at.y + platform::font_size(frame.fonts.sans15) / 2;
-  draw_text(frame.fonts.mono13, {at.x, middle}, Align::left_middle, frame.palette.text, placed.line->keys);
+  draw_text(frame.fonts.mono13, {at.x, middle}, Align::left_middle, frame.palette.text, entry.line->keys);
   ImFont* font = frame.fonts.sans15;
   ImGui::GetWindowDrawList()->AddText(
       font, platform::font_size(font), {std::round(at.x + keys_width), std::round(at.y)},
-      packed(frame.palette.dim), placed.line->words.c_str(), nullptr, words_width);
+      packed(frame.palette.dim), entry.line->words.c_str(), nullptr, words_width);
 }
 
 }  // namespace
@@ -361,7 +365,7 @@ void draw_key_sheet(const Frame& frame) {
   const std::vector<KeyLine> all = key_sheet(actions(situation_of(frame)));
   const ImVec2 window = ImGui::GetIO().DisplaySize;
   const float room = window.x - frame.metrics.px(80), gap = frame.metrics.px(24);
-  const std::size_t n_columns = room >= 2 * frame.metrics.px(least_column) + gap ? 2 : 1;
+  const std::size_t n_columns = room >= 2 * frame.metrics.px(min_column_width) + gap ? 2 : 1;
   const float column =
       std::min(frame.metrics.px(largest_column), (room - gap) / static_cast<float>(n_columns));
   float keys_width = 0;
@@ -371,25 +375,25 @@ void draw_key_sheet(const Frame& frame) {
   const float words_width = column - keys_width - gap;
   const float width = column * static_cast<float>(n_columns);
 
-  const Searched search = search_field(frame, "dialog/find", "Keys or what they do", width);
+  const SearchInput search = search_field(frame, "dialog/find", "Keys or what they do", width);
   if (search.text != frame.forms.search.text) frame.commands.add(set<&ActionSearch::text>(search.text));
-  const std::vector<Placed> lines = found_lines(frame, all, search.text, words_width);
+  const std::vector<KeySheetEntry> lines = find_key_lines(frame, all, search.text, words_width);
   float total = 0;
-  for (const Placed& placed : lines) total += placed.height;
+  for (const KeySheetEntry& entry : lines) total += entry.height;
   const float share = total / static_cast<float>(n_columns);
   const float most = window.y - frame.metrics.px(190);
   platform::begin_child("keys", {width, std::min(most, share + frame.metrics.px(heading_room + 30))});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   float y = 0, x = 0, deepest = 0;
   std::size_t index = 0;
-  for (const Placed& placed : lines) {
-    const float below = placed.line ? 0 : frame.metrics.px(heading_room);  // a heading stays with a line
+  for (const KeySheetEntry& entry : lines) {
+    const float below = entry.line ? 0 : frame.metrics.px(heading_room);  // a heading stays with a line
     if (x == 0 && n_columns > 1 && y + below >= share) x = column, y = 0;
-    draw_placed(frame, placed, {at.x + x, at.y + y}, keys_width, words_width);
-    if (placed.line)
+    draw_key_sheet_entry(frame, entry, {at.x + x, at.y + y}, keys_width, words_width);
+    if (entry.line)
       frame.landmarks.mark("dialog/keys/" + std::to_string(index++), {at.x + x, at.y + y},
-                           {at.x + x + column, at.y + y + placed.height});
-    y += placed.height;
+                           {at.x + x + column, at.y + y + entry.height});
+    y += entry.height;
     deepest = std::max(deepest, y);
   }
   if (lines.empty()) draw_text(frame.fonts.sans15, at, frame.palette.dim, "No match.");

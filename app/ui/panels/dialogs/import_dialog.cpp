@@ -24,14 +24,14 @@ struct TensorOptions {
   std::vector<std::string> names{""};
   std::vector<Option> options{{"none"}};
 
-  TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most);
+  TensorOptions(const OpenedTensors& tensors, std::size_t lower, std::size_t upper);
   /// Returns the index of the first chosen tensor; 0 if there is none or it is not among the options.
   std::size_t index_of(const std::vector<std::string>& chosen) const;
 };
 
-TensorOptions::TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most) {
+TensorOptions::TensorOptions(const OpenedTensors& tensors, std::size_t lower, std::size_t upper) {
   for (const core::formats::TensorInfo& info : tensors.file->tensors()) {
-    if (info.shape.size() < least || info.shape.size() > most || info.dtype == core::formats::Dtype::text)
+    if (info.shape.size() < lower || info.shape.size() > upper || info.dtype == core::formats::Dtype::text)
       continue;
     names.push_back(info.name);
     options.push_back({info.name + " " + core::formats::shape_text(info.shape)});
@@ -44,27 +44,28 @@ std::size_t TensorOptions::index_of(const std::vector<std::string>& chosen) cons
   return 0;
 }
 
-using core::formats::checkpoints::Mapping;
-using core::formats::checkpoints::Source;
+using core::formats::checkpoints::ProjectionMapping;
+using core::formats::checkpoints::ProjectionSource;
 
 constexpr std::array<const char*, 4> parts{"all of it", "first third", "second third", "last third"};
 
 struct ProjectionRow {
   const char* name;
-  Source& (*source)(Mapping&);
+  ProjectionSource& (*source)(ProjectionMapping&);
 };
 
-constexpr std::array projection_rows{ProjectionRow{"query", [](Mapping& m) -> Source& { return m.query; }},
-                                     ProjectionRow{"key", [](Mapping& m) -> Source& { return m.key; }},
-                                     ProjectionRow{"value", [](Mapping& m) -> Source& { return m.value; }},
-                                     ProjectionRow{"output", [](Mapping& m) -> Source& {
-                                                     if (!m.output) m.output.emplace();
-                                                     return *m.output;
-                                                   }}};
+constexpr std::array projection_rows{
+    ProjectionRow{"query", [](ProjectionMapping& m) -> ProjectionSource& { return m.query; }},
+    ProjectionRow{"key", [](ProjectionMapping& m) -> ProjectionSource& { return m.key; }},
+    ProjectionRow{"value", [](ProjectionMapping& m) -> ProjectionSource& { return m.value; }},
+    ProjectionRow{"output", [](ProjectionMapping& m) -> ProjectionSource& {
+                    if (!m.output) m.output.emplace();
+                    return *m.output;
+                  }}};
 
 /// Changes the choices of the form.
 template <class Change>
-void choose(const Frame& frame, Change change) {
+void change_choices(const Frame& frame, Change change) {
   core::importing::Choices choices = frame.forms.import.choices;
   change(choices);
   frame.commands.add(set<&ImportForm::choices>(std::move(choices)));
@@ -72,10 +73,10 @@ void choose(const Frame& frame, Change change) {
 
 /// Changes the source of one projection in the form.
 template <class Change>
-void change_source(const Frame& frame, const ProjectionRow& row, Change with) {
+void change_source(const Frame& frame, const ProjectionRow& row, Change modify) {
   auto mapping = frame.forms.import.mapping;
-  Source& source = row.source(mapping);
-  with(source);
+  ProjectionSource& source = row.source(mapping);
+  modify(source);
   const bool has_weights = !source.weights.empty();
   frame.commands.add(set<&ImportForm::mapping>(std::move(mapping)));
   if (&row == &projection_rows.back()) frame.commands.add(set<&ImportForm::has_output>(has_weights));
@@ -86,31 +87,32 @@ void choose_tensor(std::vector<std::string>& tensors, const std::string& chosen)
   if (!chosen.empty()) tensors.push_back(chosen);
 }
 
-void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source,
+void draw_row(const Frame& frame, const ProjectionRow& row, const ProjectionSource& source,
               const TensorOptions& weights, const TensorOptions& biases, float width) {
   const std::string landmark = std::string("import/") + row.name;
   const float label = frame.metrics.px(56), gap = ImGui::GetStyle().ItemSpacing.x;
-  const float part = frame.metrics.px(120), turned = frame.metrics.px(110);
-  const float room = (width - label - part - turned - 4 * gap) / 2;
+  const float part = frame.metrics.px(120), orientation_width = frame.metrics.px(110);
+  const float room = (width - label - part - orientation_width - 4 * gap) / 2;
   const float left = ImGui::GetCursorPosX();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(row.name);
   ImGui::SameLine(left + label);
   const std::size_t weight = weights.index_of(source.weights), bias = biases.index_of(source.biases);
   if (const auto chosen = combo(frame, landmark + "/weight", room, weights.options, weight))
-    change_source(frame, row,
-                  [tensor = weights.names[*chosen]](Source& s) { choose_tensor(s.weights, tensor); });
+    change_source(frame, row, [tensor = weights.names[*chosen]](ProjectionSource& s) {
+      choose_tensor(s.weights, tensor);
+    });
   ImGui::SameLine();
   if (const auto on =
           checkbox(frame, landmark + "/turned", "out × in", source.out_by_in,
                    "Rows are outputs, as in torch.nn.Linear; otherwise the weight is used as x·W"))
-    change_source(frame, row, [on](Source& s) { s.out_by_in = *on; });
-  ImGui::SameLine(left + label + room + turned + 2 * gap);
+    change_source(frame, row, [on](ProjectionSource& s) { s.out_by_in = *on; });
+  ImGui::SameLine(left + label + room + orientation_width + 2 * gap);
   const std::size_t which = source.n_parts == 1 ? 0 : source.part + 1;
   std::vector<Option> options;
   for (const char* words : parts) options.push_back({words});
   if (const auto chosen = combo(frame, landmark + "/part", part, options, which, parts[which]))
-    change_source(frame, row, [k = *chosen](Source& s) {
+    change_source(frame, row, [k = *chosen](ProjectionSource& s) {
       s.n_parts = s.n_bias_parts = k == 0 ? 1 : 3;
       s.part = s.bias_part = k == 0 ? 0 : k - 1;
     });
@@ -118,7 +120,7 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source
   const std::string shown = bias == 0 ? "no bias" : biases.options[bias].words;
   if (const auto chosen = combo(frame, landmark + "/bias", room, biases.options, bias, shown))
     change_source(frame, row,
-                  [tensor = biases.names[*chosen]](Source& s) { choose_tensor(s.biases, tensor); });
+                  [tensor = biases.names[*chosen]](ProjectionSource& s) { choose_tensor(s.biases, tensor); });
 }
 
 /// Draws a row for each projection selected by hand: its tensor, its orientation (out × in or in × out), the
@@ -128,14 +130,14 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source
 /// on.
 void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float width) {
   const TensorOptions weights(tensors, 2, 2), biases(tensors, 1, 1);
-  Mapping mapping = frame.forms.import.mapping;
+  ProjectionMapping mapping = frame.forms.import.mapping;
   for (const ProjectionRow& row : projection_rows)
     draw_row(frame, row, row.source(mapping), weights, biases, width);
 }
 
 /// Returns the mapping in the form, or nothing until query, key and value are selected.
-std::optional<Mapping> mapping_by_hand(const ImportForm& form) {
-  Mapping mapping = form.mapping;
+std::optional<ProjectionMapping> mapping_by_hand(const ImportForm& form) {
+  ProjectionMapping mapping = form.mapping;
   if (!form.has_output) mapping.output.reset();
   if (mapping.query.weights.empty() || mapping.key.weights.empty() || mapping.value.weights.empty())
     return std::nullopt;
@@ -147,14 +149,15 @@ using core::formats::TensorInfo;
 using core::importing::Choices;
 using core::importing::StageSource;
 
-void name_stage(std::vector<StageSource>& stages, core::attention::Stage stage, const std::string& tensor) {
+void set_stage_tensor(std::vector<StageSource>& stages, core::attention::Stage stage,
+                      const std::string& tensor) {
   std::erase_if(stages, [&](const StageSource& s) { return s.stage == stage; });
   if (!tensor.empty()) stages.push_back({stage, {tensor}});
   std::ranges::sort(stages, {}, &StageSource::stage);
 }
 
-void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& tensors, float label,
-               float width) {
+void draw_stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& tensors, float label,
+                    float width) {
   const auto& stages = frame.forms.import.choices.stages;
   const auto chosen = std::ranges::find(stages, stage.stage, &StageSource::stage);
   std::size_t current = 0;
@@ -171,24 +174,25 @@ void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& 
   ImGui::SameLine(left + label);
   if (const auto next = combo(frame, std::string("import/stage/") + stage.name, width - label,
                               tensors.options, current, shown))
-    choose(frame,
-           [&](core::importing::Choices& c) { name_stage(c.stages, stage.stage, tensors.names[*next]); });
+    change_choices(frame, [&](core::importing::Choices& c) {
+      set_stage_tensor(c.stages, stage.stage, tensors.names[*next]);
+    });
 }
 
 bool is_found(const ImportForm& form, const OpenedTensors& tensors) {
   return tensors.stages.size() > 1 && form.layer < tensors.stages.size() &&
-         form.choices.stages == core::importing::usual_stages(tensors.stages[form.layer]);
+         form.choices.stages == core::importing::default_stages(tensors.stages[form.layer]);
 }
 
 /// Number of layers to choose from, by name or along the first axis, and why they cannot be used, or "".
-struct Layers {
+struct LayerChoices {
   std::size_t n = 0;
   bool by_name = false, has_four_axes = false;
   std::string problem;
 };
 
-Layers layers_of(const ImportForm& form, const OpenedTensors& tensors) {
-  Layers layers;
+LayerChoices layer_choices(const ImportForm& form, const OpenedTensors& tensors) {
+  LayerChoices layers;
   if (is_found(form, tensors)) {
     layers.by_name = true;
     layers.n = tensors.stages.size();
@@ -200,16 +204,16 @@ Layers layers_of(const ImportForm& form, const OpenedTensors& tensors) {
   }
   try {
     layers.n =
-        core::importing::layers_within(*tensors.file, form.choices.stages, form.choices.first_axis_is_batch);
+        core::importing::count_layers(*tensors.file, form.choices.stages, form.choices.first_axis_is_batch);
   } catch (const core::Error& error) {
     layers.problem = error.what();
   }
   return layers;
 }
 
-void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
+void draw_layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
   const ImportForm& form = frame.forms.import;
-  const Layers layers = layers_of(form, tensors);
+  const LayerChoices layers = layer_choices(form, tensors);
   if (layers.n > 0) {
     std::vector<Option> options;
     for (std::size_t k = 0; k < layers.n; ++k)
@@ -222,8 +226,8 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
     if (const auto next = combo(frame, "import/stage_layer", frame.metrics.px(240), options, current)) {
       frame.commands.add(set<&ImportForm::layer>(*next));
       if (layers.by_name)
-        choose(frame, [&](core::importing::Choices& c) {
-          c.stages = core::importing::usual_stages(tensors.stages[*next]);
+        change_choices(frame, [&](core::importing::Choices& c) {
+          c.stages = core::importing::default_stages(tensors.stages[*next]);
         });
     }
     ImGui::SameLine();
@@ -231,7 +235,7 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
   if (layers.has_four_axes) {
     if (const auto on = checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
                                  form.choices.first_axis_is_batch))
-      choose(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
+      change_choices(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
   } else {
     ImGui::NewLine();
   }
@@ -247,12 +251,12 @@ void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float 
   const float left = ImGui::GetCursorPosX();
   const std::size_t n_lines = (list.size() + 1) / 2;
   for (std::size_t k = 0; k < n_lines; ++k) {
-    stage_row(frame, *list[k], options, label, half);
+    draw_stage_row(frame, *list[k], options, label, half);
     if (k + n_lines >= list.size()) continue;
     ImGui::SameLine(left + half + gap);
-    stage_row(frame, *list[k + n_lines], options, label, half);
+    draw_stage_row(frame, *list[k + n_lines], options, label, half);
   }
-  layer_row(frame, tensors, label);
+  draw_layer_row(frame, tensors, label);
 }
 
 /// Returns the choices of the form for given stages, or nothing while no stage is selected.
@@ -261,11 +265,11 @@ std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensor
   Choices choices = form.choices;
   choices.embeddings.clear();
   choices.embeddings_tensor.clear();
-  const Layers layers = layers_of(form, tensors);
+  const LayerChoices layers = layer_choices(form, tensors);
   if (layers.n > 0) choices.layer = std::to_string(std::min(form.layer, layers.n - 1));
   // Stages found by name are found again for the selected layer.
-  if (layers.by_name ||
-      (tensors.stages.size() == 1 && choices.stages == core::importing::usual_stages(tensors.stages.front())))
+  if (layers.by_name || (tensors.stages.size() == 1 &&
+                         choices.stages == core::importing::default_stages(tensors.stages.front())))
     choices.stages.clear();
   return choices;
 }
@@ -277,7 +281,7 @@ void label(const Frame& frame, const char* words) {
   ImGui::SameLine(left + frame.metrics.px(104));
 }
 
-void layer_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_layer_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   std::vector<Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
@@ -301,21 +305,21 @@ const core::importing::ExpectedLayer& chosen_layer(const ImportForm& form, const
 /// Returns what the choice would assume, not use and not compute, if known before it is read.
 std::string reservations(const ImportForm& form, const OpenedTensors& tensors) {
   if (form.as == ImportAs::layer)
-    return core::importing::reservations_text(chosen_layer(form, tensors).account);
+    return core::importing::caveats_text(chosen_layer(form, tensors).import_report);
   if (form.as != ImportAs::stages || form.choices.stages.empty()) return "";
   const bool is_found = form.layer < tensors.stages.size();
-  return core::importing::reservations_text(core::importing::expected_of_stages(
+  return core::importing::caveats_text(core::importing::expected_of_stages(
       *tensors.file, form.choices.stages, is_found ? tensors.stages[form.layer].name : ""));
 }
 
-void heads_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_heads_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   const auto known = form.as == ImportAs::layer ? chosen_layer(form, tensors).n_heads : std::nullopt;
   label(frame, "heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(known.value_or(1));
   if (const auto n = count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
-    choose(frame, [&](core::importing::Choices& c) { c.n_heads = std::max<std::uint64_t>(1, *n); });
+    change_choices(frame, [&](core::importing::Choices& c) { c.n_heads = std::max<std::uint64_t>(1, *n); });
   ImGui::SameLine();
   const char* words = form.choices.n_heads           ? "as selected"
                       : known                        ? "from config.json or the names"
@@ -326,7 +330,7 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
 }
 
 /// Draws the choice of embeddings: random numbers, a tensor of this file, or one of another file.
-void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   label(frame, "embeddings");
   const bool alone = form.as == ImportAs::embeddings;
@@ -342,8 +346,9 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
     names.push_back(info.name);
   }
   if (const auto chosen = combo(frame, "import/embeddings", frame.metrics.px(240), options, current))
-    choose(frame,
-           [&](core::importing::Choices& c) { c.embeddings.clear(), c.embeddings_tensor = names[*chosen]; });
+    change_choices(frame, [&](core::importing::Choices& c) {
+      c.embeddings.clear(), c.embeddings_tensor = names[*chosen];
+    });
   if (alone) return;
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
@@ -354,7 +359,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.width = frame.metrics.px(220), style.font = frame.fonts.sans14, style.alignment = Alignment::left;
   if (const auto answer = text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
-    choose(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
+    change_choices(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("tensor");
@@ -362,13 +367,13 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.width = frame.metrics.px(110);
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
   if (const auto answer = text_field(frame, "import/file_tensor", shown, style); answer.text)
-    choose(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
+    change_choices(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
 }
 
 /// Draws a field for a number that overrides the one found in the file.
 template <class Number, class Set>
-void setting(const Frame& frame, const char* landmark, const char* words, const std::optional<Number>& value,
-             Set set) {
+void draw_setting(const Frame& frame, const char* landmark, const char* words,
+                  const std::optional<Number>& value, Set set) {
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(words);
@@ -380,15 +385,15 @@ void setting(const Frame& frame, const char* landmark, const char* words, const 
   if (!answer.text) return;
   const auto number = read_number(*answer.text);
   if (number || answer.text->empty())
-    choose(frame, [&](core::importing::Choices& c) { set(c.settings, number); });
+    change_choices(frame, [&](core::importing::Choices& c) { set(c.settings, number); });
 }
 
 /// Draws the settings of attention that override those of the file.
-void settings_line(const Frame& frame) {
+void draw_settings_line(const Frame& frame) {
   using core::importing::Settings;
-  using Typed = std::optional<double>;
+  using TypedField = std::optional<double>;
   const Settings& settings = frame.forms.import.choices.settings;
-  const auto count = [](const Typed& typed) {
+  const auto count = [](const TypedField& typed) {
     return typed && *typed >= 1 ? std::optional(static_cast<std::size_t>(*typed)) : std::nullopt;
   };
   label(frame, "attention");
@@ -397,24 +402,24 @@ void settings_line(const Frame& frame) {
                                     {"not causal", "Each query attends to every key"}};
   const std::size_t current = !settings.causal ? 0 : *settings.causal ? 1 : 2;
   if (const auto chosen = combo(frame, "import/causal", frame.metrics.px(150), options, current))
-    choose(frame, [&](core::importing::Choices& c) {
+    change_choices(frame, [&](core::importing::Choices& c) {
       c.settings.causal = *chosen == 0 ? std::nullopt : std::optional(*chosen == 1);
     });
-  setting(frame, "import/scale", "scale", settings.scale,
-          [](Settings& s, const Typed& typed) { s.scale = typed; });
-  setting(frame, "import/rope", "RoPE base",
-          settings.rotary ? std::optional(settings.rotary->base) : std::nullopt,
-          [](Settings& s, const Typed& typed) {
-            s.rotary.reset();
-            if (typed && *typed > 0) s.rotary.emplace().base = *typed;
-          });
-  setting(frame, "import/window", "window", settings.window,
-          [&](Settings& s, const Typed& typed) { s.window = count(typed); });
-  setting(frame, "import/kv_heads", "KV heads", settings.n_kv_heads,
-          [&](Settings& s, const Typed& typed) { s.n_kv_heads = count(typed); });
+  draw_setting(frame, "import/scale", "scale", settings.scale,
+               [](Settings& s, const TypedField& typed) { s.scale = typed; });
+  draw_setting(frame, "import/rope", "RoPE base",
+               settings.rotary ? std::optional(settings.rotary->base) : std::nullopt,
+               [](Settings& s, const TypedField& typed) {
+                 s.rotary.reset();
+                 if (typed && *typed > 0) s.rotary.emplace().base = *typed;
+               });
+  draw_setting(frame, "import/window", "window", settings.window,
+               [&](Settings& s, const TypedField& typed) { s.window = count(typed); });
+  draw_setting(frame, "import/kv_heads", "KV heads", settings.n_kv_heads,
+               [&](Settings& s, const TypedField& typed) { s.n_kv_heads = count(typed); });
 }
 
-void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
+void draw_tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
   const TensorInfo& info = tensors.file->tensors()[index];
   const bool is_text = info.dtype == core::formats::Dtype::text;
   ImGui::PushID(static_cast<int>(index));
@@ -436,13 +441,13 @@ void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t i
   ImGui::PopID();
 }
 
-void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) {
+void draw_tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) {
   const auto n = static_cast<int>(tensors.file->tensors().size());
-  const float pad = frame.metrics.px(6), most = frame.metrics.px(260), least = frame.metrics.px(90);
-  const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), least, most);
+  const float pad = frame.metrics.px(6), upper = frame.metrics.px(260), lower = frame.metrics.px(90);
+  const float room = std::clamp(ImGui::GetIO().DisplaySize.y - frame.metrics.px(420), lower, upper);
   const float line = platform::font_size(frame.fonts.mono13) + ImGui::GetStyle().ItemSpacing.y;
   const float height = std::min(room, float(n) * line + 2 * pad);
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
   if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
     platform::push_font(frame.fonts.mono13);
@@ -450,7 +455,7 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
     clipper.Begin(n);
     while (clipper.Step())
       for (int k = clipper.DisplayStart; k < clipper.DisplayEnd; ++k)
-        tensor_line(frame, tensors, static_cast<std::size_t>(k), width);
+        draw_tensor_line(frame, tensors, static_cast<std::size_t>(k), width);
     ImGui::PopFont();
   }
   ImGui::EndChild();
@@ -480,7 +485,7 @@ std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& t
 }
 
 /// Draws the choice of how to open the file, among the possible ones.
-void as_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_open_as_line(const Frame& frame, const OpenedTensors& tensors) {
   std::vector<Option> options;
   std::vector<ImportAs> all;
   const auto offer = [&](ImportAs as, const char* words, const char* help) {
@@ -501,37 +506,37 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
 }
 
 /// Draws the choice whether a first line 0, 1, 2 … of a table is a header.
-void first_line(const Frame& frame) {
+void draw_first_line_choice(const Frame& frame) {
   const std::vector<Option> options{
       {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
       {"numbers", "A row like the others"}};
   const std::size_t current = frame.forms.import.choices.has_header_line == true ? 0 : 1;
   label(frame, "first line");
   if (const auto chosen = combo(frame, "import/first_line", frame.metrics.px(240), options, current))
-    choose(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
+    change_choices(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
 }
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
-  as_line(frame, tensors);
-  if (tensors.has_index_header) first_line(frame);
+  draw_open_as_line(frame, tensors);
+  if (tensors.has_index_header) draw_first_line_choice(frame);
   switch (frame.forms.import.as) {
     case ImportAs::layer:
-      layer_line(frame, tensors);
-      heads_line(frame, tensors);
+      draw_layer_line(frame, tensors);
+      draw_heads_line(frame, tensors);
       break;
     case ImportAs::by_hand:
       draw_import_mapping(frame, tensors, width);
-      heads_line(frame, tensors);
+      draw_heads_line(frame, tensors);
       break;
     case ImportAs::stages:
       draw_import_stages(frame, tensors, width);
-      heads_line(frame, tensors);
-      return settings_line(frame);
+      draw_heads_line(frame, tensors);
+      return draw_settings_line(frame);
     case ImportAs::embeddings:
       break;
   }
-  settings_line(frame);
-  embeddings_line(frame, tensors);
+  draw_settings_line(frame);
+  draw_embeddings_line(frame, tensors);
 }
 
 }  // namespace
@@ -544,7 +549,7 @@ void draw_import_dialog(const Frame& frame) {
   paragraph(frame.fonts.sans15, frame.palette.text, width,
             tensors.file->path().filename().string() + " · " + tensors.file->format() + " · " +
                 std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
-  tensor_list(frame, tensors, width);
+  draw_tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
   if (const std::string words = reservations(frame.forms.import, tensors); !words.empty()) {
     paragraph(frame.fonts.sans14, frame.palette.text, width, words);
@@ -559,13 +564,13 @@ void draw_import_dialog(const Frame& frame) {
   if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }
 
-bool takes_long(const Frame& frame) {
+bool is_slow_file(const Frame& frame) {
   return frame.work.opening && frame.work.opening->is_reading &&
-         frame.work.opening->seconds >= unnoticed_seconds;
+         frame.work.opening->seconds >= busy_delay_seconds;
 }
 
-void draw_reading_line(const Frame& frame) {
-  if (!takes_long(frame)) return;
+void draw_file_progress_line(const Frame& frame) {
+  if (!is_slow_file(frame)) return;
   const Opening& opening = *frame.work.opening;
   std::string words = (opening.is_writing ? "Writing " : "Reading ") + opening.path.filename().string();
   if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
@@ -575,8 +580,8 @@ void draw_reading_line(const Frame& frame) {
   if (button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
 }
 
-void draw_reading(const Frame& frame) {
-  if (!takes_long(frame)) return;
+void draw_file_progress(const Frame& frame) {
+  if (!is_slow_file(frame)) return;
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({size.x / 2, size.y - frame.metrics.px(56)}, ImGuiCond_Always, {0.5f, 1});
   platform::push_font(frame.fonts.sans15);
@@ -584,7 +589,7 @@ void draw_reading(const Frame& frame) {
                    ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                        ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoTitleBar |
                        ImGuiWindowFlags_NoFocusOnAppearing))
-    draw_reading_line(frame);
+    draw_file_progress_line(frame);
   ImGui::End();
   ImGui::PopFont();
 }

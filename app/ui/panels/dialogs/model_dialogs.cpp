@@ -20,10 +20,10 @@ namespace app::panels {
 
 namespace {
 
-/// Text typed into drawn_before_row() with its error, and the ops that it names.
-struct TypedBefore {
+/// Text typed into draw_rng_prefix_row() with its error, and the ops that it names.
+struct ParsedRngPrefix {
   RngPrefix shown;
-  std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
+  std::vector<core::random::RandomOp> ops;  ///< empty when there is an error
 };
 
 using namespace core::editing;
@@ -31,20 +31,20 @@ using namespace core::editing;
 constexpr const char* hint =
     "What the same seed sampled before, as for attnscope draw: rand(6,3) Linear(3,2) randint(0,10,6) …";
 
-TypedBefore read(const std::string& text) {
+ParsedRngPrefix parse_rng_prefix(const std::string& text) {
   try {
-    return {{text, ""}, core::random::parse_draw_ops(text, core::editing::most_numbers_before)};
+    return {{text, ""}, core::random::parse_random_ops(text, core::editing::max_numbers_before)};
   } catch (const core::Error& error) {
     return {{text, error.what()}, {}};
   }
 }
 
 /// Returns the width of the dialogs that initialize numbers, in pixels; below, that of their labels.
-float draw_dialog_width(const Frame& frame) {
+float initialize_dialog_width(const Frame& frame) {
   return dialog_width(frame, 580);
 }
 
-float draw_dialog_labels(const Frame& frame) {
+float initialize_dialog_label_width(const Frame& frame) {
   return frame.metrics.px(104);
 }
 
@@ -53,22 +53,22 @@ void dialog_label(const Frame& frame, const char* words) {
   ImFont* font = frame.fonts.sans15;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_label(frame, font, at, frame.palette.dim, words);
-  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
+  platform::move_to({at.x + initialize_dialog_label_width(frame), at.y});
 }
 
 /// Draws the row "sampled before", a field of ops as on the command line, above their error or a hint.
 /// Landmarks name and name + "/error". Returns a new text when one was submitted.
-std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
-                                            const RngPrefix& before) {
+std::optional<ParsedRngPrefix> draw_rng_prefix_row(const Frame& frame, const std::string& name,
+                                                   const RngPrefix& before) {
   const float left = ImGui::GetCursorScreenPos().x,
-              width = draw_dialog_width(frame) - draw_dialog_labels(frame);
+              width = initialize_dialog_width(frame) - initialize_dialog_label_width(frame);
   dialog_label(frame, "sampled before");
   FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14, style.alignment = Alignment::left;
   const FieldAnswer answer = text_field(frame, name, before.text, style);
 
   const bool bad = !before.error.empty();
-  const ImVec2 at(left + draw_dialog_labels(frame), ImGui::GetCursorScreenPos().y);
+  const ImVec2 at(left + initialize_dialog_label_width(frame), ImGui::GetCursorScreenPos().y);
   platform::move_to(at);
   paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.faint, width,
             bad ? before.error : hint);
@@ -76,61 +76,63 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
   const float two_lines = 2 * platform::font_size(frame.fonts.sans14) + frame.metrics.px(8);
   platform::move_to({left, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
 
-  return answer.text ? std::optional(read(*answer.text)) : std::nullopt;
+  return answer.text ? std::optional(parse_rng_prefix(*answer.text)) : std::nullopt;
 }
 
 /// Draws the buttons that close a dialog: "dialog/confirm", grayed unless enabled, and "dialog/cancel".
 /// Returns true when it was confirmed, by Enter too.
-bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
-  const bool confirmed = confirm_buttons(frame, draw_dialog_width(frame), words, enabled) == "dialog/confirm";
+bool draw_dialog_buttons(const Frame& frame, const char* words, bool enabled) {
+  const bool confirmed =
+      confirm_buttons(frame, initialize_dialog_width(frame), words, enabled) == "dialog/confirm";
   return enabled && (confirmed || enter_confirms());
 }
 
 template <auto member, class Value>
 void change(const Frame& frame, Value value) {
-  ModelDraw draw = frame.forms.draw.draw;
+  ModelInit draw = frame.forms.draw.draw;
   draw.*member = std::move(value);
   frame.commands.add(set<&DrawForm::draw>(std::move(draw)));
 }
 
-void seed_row(const Frame& frame, const ModelDraw& draw) {
+void draw_seed_row(const Frame& frame, const ModelInit& draw) {
   dialog_label(frame, "seed");
   if (const auto seed = count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96)))
-    change<&ModelDraw::seed>(frame, *seed);
+    change<&ModelInit::seed>(frame, *seed);
 }
 
-void embeddings_row(const Frame& frame, const ModelDraw& draw) {
+void draw_embeddings_row(const Frame& frame, const ModelInit& draw) {
   const std::array<std::string, 5> words{"keep", "rand first", "randn first", "rand last", "randn last"};
   dialog_label(frame, "embeddings");
   if (const auto chosen =
           segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
-    change<&ModelDraw::embeddings>(frame, static_cast<EmbeddingsDraw>(*chosen));
+    change<&ModelInit::embeddings>(frame, static_cast<EmbeddingsInit>(*chosen));
 }
 
-void layers_row(const Frame& frame, const ModelDraw& draw) {
+void draw_layers_row(const Frame& frame, const ModelInit& draw) {
   const std::array<std::string, 2> words{"Q, K, V", "K, Q, V"};
   dialog_label(frame, "layers");
   if (const auto chosen = segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
-    change<&ModelDraw::order>(frame, static_cast<LayerOrder>(*chosen));
+    change<&ModelInit::order>(frame, static_cast<LayerOrder>(*chosen));
   ImGui::SameLine(0, frame.metrics.px(16));
   if (const auto on = checkbox(frame, "draw/bias", "with biases", draw.bias))
-    change<&ModelDraw::bias>(frame, *on);
+    change<&ModelInit::bias>(frame, *on);
 }
 
-void output_row(const Frame& frame, const ModelDraw& draw) {
+void draw_output_row(const Frame& frame, const ModelInit& draw) {
   const std::array<std::string, 3> words{"none", "without bias", "with bias"};
   dialog_label(frame, "output layer");
   if (const auto chosen = segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
-    change<&ModelDraw::output>(frame, static_cast<OutputLayer>(*chosen));
+    change<&ModelInit::output>(frame, static_cast<OutputLayer>(*chosen));
 }
 
-void torch_box(const Frame& frame, const std::string& lines) {
+void draw_torch_box(const Frame& frame, const std::string& lines) {
   const ImVec2 start = ImGui::GetCursorScreenPos();
   dialog_label(frame, "in PyTorch");
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = platform::font_size(frame.fonts.mono13) + frame.metrics.px(4);
-  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
+  const ImVec2 size(initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
+                    11 * line + frame.metrics.px(16));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
   platform::begin_child("torch", size, false,
                         ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
@@ -155,19 +157,19 @@ void torch_box(const Frame& frame, const std::string& lines) {
 
 }  // namespace
 
-void draw_draw_dialog(const Frame& frame) {
+void draw_initialize_dialog(const Frame& frame) {
   const DrawForm& form = frame.forms.draw;
-  seed_row(frame, form.draw);
-  if (const auto typed = drawn_before_row(frame, "draw/before", form.before)) {
+  draw_seed_row(frame, form.draw);
+  if (const auto typed = draw_rng_prefix_row(frame, "draw/before", form.before)) {
     frame.commands.add(set<&DrawForm::before>(typed->shown));
-    change<&ModelDraw::before>(frame, typed->ops);
+    change<&ModelInit::before>(frame, typed->ops);
   }
-  embeddings_row(frame, form.draw);
-  layers_row(frame, form.draw);
-  output_row(frame, form.draw);
+  draw_embeddings_row(frame, form.draw);
+  draw_layers_row(frame, form.draw);
+  draw_output_row(frame, form.draw);
   const bool good = form.before.error.empty();
-  torch_box(frame, good ? torch_lines(frame.pending.model, form.draw) : "");
-  if (dialog_buttons(frame, "Draw", good)) {
+  draw_torch_box(frame, good ? torch_lines(frame.pending.model, form.draw) : "");
+  if (draw_dialog_buttons(frame, "Draw", good)) {
     frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, form.draw)});
     close_dialog(frame);
   }
@@ -175,7 +177,7 @@ void draw_draw_dialog(const Frame& frame) {
 
 namespace {
 
-constexpr std::size_t most_rows = 4, most_columns = 6;  // of the preview
+constexpr std::size_t max_preview_rows = 4, max_preview_columns = 6;  // of the preview
 
 /// Indexed by FillRule.
 const std::array<std::string, 7> rule_words{"zeros", "ones",   "identity", "rand",
@@ -211,11 +213,11 @@ void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step)
   frame.commands.add(set<&Forms::fill>(std::move(form)));
 }
 
-void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
+void draw_matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
   dialog_label(frame, "matrix");
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans15;
-  const float y = centred_y(font, at.y, frame.metrics.frame);
+  const float y = centered_y(font, at.y, frame.metrics.frame);
   const float width = draw_formula(font, {at.x, y}, frame.palette.text, symbol(form.place.name));
   const std::string shape = core::text::shape_text(old.n_rows, old.n_cols);
   ImFont* mono = frame.fonts.mono13;
@@ -223,18 +225,19 @@ void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) 
   ImGui::Dummy({width, frame.metrics.frame});
 }
 
-void rule_row(const Frame& frame, const FillForm& form) {
+void draw_rule_row(const Frame& frame, const FillForm& form) {
   dialog_label(frame, "numbers");
   const auto current = static_cast<std::size_t>(form.fill.rule);
   if (const auto rule = segmented(frame, "fill/rule", rule_words, current))
     change_fill(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
-  paragraph(frame.fonts.sans14, frame.palette.faint, draw_dialog_width(frame) - draw_dialog_labels(frame),
+  platform::move_to({at.x + initialize_dialog_label_width(frame), at.y});
+  paragraph(frame.fonts.sans14, frame.palette.faint,
+            initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
             help(form.fill.rule, form.place.name));
 }
 
-void seed_row(const Frame& frame, const FillForm& form) {
+void draw_seed_row(const Frame& frame, const FillForm& form) {
   dialog_label(frame, "seed");
   if (const auto seed = count_field(frame, "fill/seed", "seed", form.fill.seed, frame.metrics.px(96)))
     change_fill(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
@@ -245,8 +248,8 @@ void preview(const Frame& frame, const arma::mat& numbers) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.mono13;
   const float line = frame.metrics.px(18), column = frame.metrics.px(68), top = at.y + frame.metrics.px(4);
-  const std::size_t rows = std::min<std::size_t>(numbers.n_rows, most_rows);
-  const std::size_t columns = std::min<std::size_t>(numbers.n_cols, most_columns);
+  const std::size_t rows = std::min<std::size_t>(numbers.n_rows, max_preview_rows);
+  const std::size_t columns = std::min<std::size_t>(numbers.n_cols, max_preview_columns);
   const NumberFormat format = choose_format(numbers, {0, rows, 0, columns}, 7);
   for (std::size_t i = 0; i < rows; ++i) {
     const float y = top + line * static_cast<float>(i);
@@ -259,15 +262,15 @@ void preview(const Frame& frame, const arma::mat& numbers) {
   if (rows < numbers.n_rows)
     draw_text(font, {at.x + frame.metrics.px(20), top + line * static_cast<float>(rows)}, frame.palette.faint,
               "…");
-  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame),
-                    line * static_cast<float>(most_rows + 1) + frame.metrics.px(8));
+  const ImVec2 size(initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
+                    line * static_cast<float>(max_preview_rows + 1) + frame.metrics.px(8));
   ImGui::Dummy(size);
   frame.landmarks.mark_item("fill/preview");
 }
 
 }  // namespace
 
-void open_fill_dialog(const Frame& frame, MatrixPlace place) {
+void open_fill_dialog(const Frame& frame, MatrixRef place) {
   change_fill(frame, [place](FillForm& f) { f.place = place; });
   frame.commands.add(ShowDialog{Dialog::fill});
 }
@@ -276,11 +279,11 @@ void draw_fill_dialog(const Frame& frame) {
   const FillForm& form = frame.forms.fill;
   const core::attention::SharedMatrix* old = find_matrix(frame.pending.model, form.place);
   if (!old) return close_dialog(frame);
-  matrix_row(frame, form, *old);
-  rule_row(frame, form);
+  draw_matrix_row(frame, form, *old);
+  draw_rule_row(frame, form);
   ImGui::BeginDisabled(!form.fill.draws());
-  seed_row(frame, form);
-  if (const auto typed = drawn_before_row(frame, "fill/before", form.before))
+  draw_seed_row(frame, form);
+  if (const auto typed = draw_rng_prefix_row(frame, "fill/before", form.before))
     change_fill(frame, [typed = *typed](FillForm& f) {
       f.before = typed.shown;
       f.fill.before = typed.ops;
@@ -291,7 +294,7 @@ void draw_fill_dialog(const Frame& frame) {
     preview(frame, form.numbers);
   else
     preview(frame, arma::mat());
-  if (dialog_buttons(frame, "Fill", good)) {
+  if (draw_dialog_buttons(frame, "Fill", good)) {
     frame.commands.edit(SetBlock{form.place, 0, 0, form.numbers});
     close_dialog(frame);
   }
@@ -303,12 +306,12 @@ using core::attention::GivenStage;
 using core::attention::StageInfo;
 
 /// Whether the numbers of a stage are computed for the newest model, which may not be displayed yet.
-bool is_known(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.pending.model) && frame.shows_newest();
+bool is_computed(const Frame& frame, const StageInfo& stage) {
+  return stage.present(frame.pending.model) && frame.is_up_to_date();
 }
 
 /// Returns the present numbers of a known stage, in every head.
-GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
+GivenStage current_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
   for (std::size_t h = 0; h < frame.pending.model.n_heads; ++h)
     given.matrices.emplace_back(frame.displayed.trace.at(stage.stage, h));
@@ -316,29 +319,29 @@ GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
 }
 
 /// Reads a stage from the clipboard: all heads, or the selected one, keeping the others. Throws core::Error.
-GivenStage pasted(const Frame& frame, const StageInfo& stage) {
+GivenStage read_clipboard_stage(const Frame& frame, const StageInfo& stage) {
   const char* clipboard = ImGui::GetClipboardText();
-  const core::formats::Tensor tensor = pasted_tensor(clipboard ? clipboard : "");
-  GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
+  const core::formats::Tensor tensor = parse_pasted_tensor(clipboard ? clipboard : "");
+  GivenStage given = core::formats::stage_from_tensor(tensor, stage.stage, 1, "pasted text: ").given;
   if (given.matrices.size() != 1 || frame.pending.model.n_heads == 1) return given;
-  if (!is_known(frame, stage))
+  if (!is_computed(frame, stage))
     throw core::Error("pasted text: expected all " + std::to_string(frame.pending.model.n_heads) +
                       " heads, as the others are not known, got one");
-  GivenStage all = present_numbers(frame, stage);
+  GivenStage all = current_numbers(frame, stage);
   all.matrices[frame.pending.look.head] = given.matrices.front();
   return all;
 }
 
-void paste(const Frame& frame, const StageInfo& stage) {
+void paste_stage(const Frame& frame, const StageInfo& stage) {
   try {
-    frame.commands.edit(core::editing::GiveStage{pasted(frame, stage)});
+    frame.commands.edit(core::editing::OverrideStage{read_clipboard_stage(frame, stage)});
     close_dialog(frame);
   } catch (const core::Error& error) {
     frame.commands.add(ShowMessage{error.what(), true});
   }
 }
 
-std::string state_words(const Frame& frame, const StageInfo& stage) {
+std::string override_state_text(const Frame& frame, const StageInfo& stage) {
   const std::string name = stage.title;
   if (frame.pending.model.given.find(stage.stage))
     return name + ": overridden. What follows is computed from these numbers.";
@@ -355,35 +358,35 @@ bool enabled_button(const Frame& frame, const char* name, const char* words, boo
 
 }  // namespace
 
-void draw_give_dialog(const Frame& frame) {
+void draw_override_dialog(const Frame& frame) {
   const float width = frame.metrics.px(460);
   const std::vector<const StageInfo*> list = core::attention::givable_stages();
   std::vector<Option> options;
   for (const StageInfo* stage : list) options.push_back({stage->title});
-  const auto place = std::ranges::find(list, frame.forms.given_stage, &StageInfo::stage);
+  const auto place = std::ranges::find(list, frame.forms.overridden_stage, &StageInfo::stage);
   const auto current = place == list.end() ? 0 : static_cast<std::size_t>(place - list.begin());
   const StageInfo& stage = *list[current];
   if (const auto chosen = combo(frame, "give/stage", width, options, current, stage.title))
-    frame.commands.add(set<&Forms::given_stage>(list[*chosen]->stage));
-  paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
+    frame.commands.add(set<&Forms::overridden_stage>(list[*chosen]->stage));
+  paragraph(frame.fonts.sans15, frame.palette.dim, width, override_state_text(frame, stage));
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool given = frame.pending.model.given.find(stage.stage);
-  const bool can_keep = !given && is_known(frame, stage) && frame.pending.model.sequences.size() == 1;
+  const bool can_keep = !given && is_computed(frame, stage) && frame.pending.model.sequences.size() == 1;
   if (enabled_button(frame, "give/keep", "Keep these numbers", can_keep,
                      "Keeps the numbers as they are, whatever changes before them")) {
-    frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});
+    frame.commands.edit(core::editing::OverrideStage{current_numbers(frame, stage)});
     close_dialog(frame);
   }
   ImGui::SameLine();
   if (button(frame, "give/paste", "Paste", "A printed tensor or a table: all heads, or the selected one"))
-    paste(frame, stage);
+    paste_stage(frame, stage);
   ImGui::SameLine();
   if (button(frame, "give/file", "From a file…",
              "Reads the tensor with the stage's name, or the only one: [heads, rows, columns]"))
-    frame.commands.add(ShowDialog{Dialog::open_given});
+    frame.commands.add(ShowDialog{Dialog::open_override});
   ImGui::SameLine();
   if (enabled_button(frame, "give/compute", "Compute again", given, "Removes the override")) {
-    frame.commands.edit(core::editing::ComputeStage{stage.stage});
+    frame.commands.edit(core::editing::ClearStageOverride{stage.stage});
     close_dialog(frame);
   }
   ImGui::SameLine();
@@ -395,7 +398,7 @@ namespace {
 using core::text::TokenRule;
 
 /// Lets ImGui write into a string of any length. Drops Enter, which confirms; Shift+Enter ends a line.
-int grow(ImGuiInputTextCallbackData* data) {
+int on_sentence_event(ImGuiInputTextCallbackData* data) {
   if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter)
     return data->EventChar == '\n' && !ImGui::GetIO().KeyShift ? 1 : 0;
   if (data->EventFlag != ImGuiInputTextFlags_CallbackResize) return 0;
@@ -412,7 +415,7 @@ void draw_text_box(const Frame& frame, float width) {
   ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
                             ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
                                 ImGuiInputTextFlags_AutoSelectAll,
-                            grow, &text);
+                            on_sentence_event, &text);
   ImGui::PopFont();
   frame.landmarks.mark_item("sentence/text");
   if (text != frame.forms.sentence.text) frame.commands.add(set<&SentenceDraft::text>(text));
@@ -447,11 +450,11 @@ void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, floa
     const bool last_place = line == 2 && x + w > widest && i + 1 < tokens.size();
     const ImVec2 a(at.x + x, at.y + static_cast<float>(line) * pitch);
     if (line > 2 || last_place) {
-      draw_text(font, {at.x + x, centred_y(font, at.y + 2 * pitch, height)}, frame.palette.dim, "…");
+      draw_text(font, {at.x + x, centered_y(font, at.y + 2 * pitch, height)}, frame.palette.dim, "…");
       break;
     }
     draw_rect(a, {a.x + w, a.y + height}, frame.palette.control.rest, frame.metrics.px(3));
-    draw_text(font, {a.x + pad, centred_y(font, a.y, height)}, frame.palette.text, shown);
+    draw_text(font, {a.x + pad, centered_y(font, a.y, height)}, frame.palette.text, shown);
     frame.landmarks.mark("sentence/token/" + std::to_string(i), a, {a.x + w, a.y + height});
     x += w + frame.metrics.px(4);
   }
@@ -459,12 +462,12 @@ void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, floa
 }
 
 /// Tokens of the typed text, or why it cannot be tokenized.
-struct Taken {
+struct TokenizedDraft {
   std::vector<std::string> tokens;
   std::string problem;
 };
 
-Taken taken_apart(const SentenceDraft& draft) {
+TokenizedDraft tokenize_draft(const SentenceDraft& draft) {
   if (draft.text.empty()) return {};
   try {
     return {core::text::tokens(draft.text, draft.rule), ""};
@@ -478,7 +481,7 @@ std::string counted(std::size_t n, const char* thing) {
 }
 
 /// Replaces the tokens of the model by the sentence, or shows an error message.
-void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
+void apply_sentence(const Frame& frame, const std::vector<std::string>& tokens) {
   try {
     auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
@@ -498,26 +501,26 @@ void draw_sentence_dialog(const Frame& frame) {
   draw_text_box(frame, width);
   draw_rule_and_seed(frame);
   ImGui::Dummy({width, frame.metrics.px(2)});
-  const Taken taken = taken_apart(frame.forms.sentence);
+  const TokenizedDraft tokenized = tokenize_draft(frame.forms.sentence);
   const auto limit = frame.pending.model.context_length;
-  const bool too_long = limit && taken.tokens.size() > *limit;
-  std::string words = taken.problem;
+  const bool too_long = limit && tokenized.tokens.size() > *limit;
+  std::string words = tokenized.problem;
   if (too_long)
-    words = counted(taken.tokens.size(), "token") + ", but the model takes at most " +
+    words = counted(tokenized.tokens.size(), "token") + ", but the model takes at most " +
             std::to_string(*limit) + " (its context)";
   else if (words.empty())
-    words = taken.tokens.empty()
+    words = tokenized.tokens.empty()
                 ? "1 to 512 tokens"
-                : counted(taken.tokens.size(), "token") + ", " +
-                      std::to_string(core::text::vocabulary(taken.tokens).size()) + " distinct";
-  const bool bad = too_long || !taken.problem.empty();
+                : counted(tokenized.tokens.size(), "token") + ", " +
+                      std::to_string(core::text::vocabulary(tokenized.tokens).size()) + " distinct";
+  const bool bad = too_long || !tokenized.problem.empty();
   paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.dim, width, words);
   frame.landmarks.mark_item("sentence/count");
-  draw_chips(frame, taken.tokens, width);
-  const bool ready = !taken.tokens.empty() && !bad;
+  draw_chips(frame, tokenized.tokens, width);
+  const bool ready = !tokenized.tokens.empty() && !bad;
   const bool confirmed = confirm_buttons(frame, width, "Apply", ready) == "dialog/confirm";
   const bool enter = platform::key_pressed(ImGuiKey_Enter, false) && !ImGui::GetIO().KeyShift;
-  if (ready && (confirmed || enter)) put_in(frame, taken.tokens);
+  if (ready && (confirmed || enter)) apply_sentence(frame, tokenized.tokens);
 }
 
 }  // namespace app::panels

@@ -67,13 +67,13 @@ const char* meaning(MatrixName name) {
   return "";
 }
 
-MatrixPlace chosen_place(const Frame& frame, MatrixName name) {
+MatrixRef chosen_place(const Frame& frame, MatrixName name) {
   const Pending& newest = frame.pending;
-  return place_of(newest.model, name, newest.look.sequence, newest.look.head);
+  return matrix_ref(newest.model, name, newest.look.sequence, newest.look.head);
 }
 
-void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
-  std::vector<TabWords> words;
+void draw_tabs(const Frame& frame, MatrixRef shown, float width) {
+  std::vector<TabItem> words;
   std::vector<MatrixName> names;
   std::size_t current = 0;
   for (const MatrixName matrix : matrices) {
@@ -93,10 +93,10 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
 }
 
 /// Returns the rows of the tokens that the pinned cell was computed from.
-std::vector<std::size_t> marked_rows(const Pending& view, MatrixPlace place) {
+std::vector<std::size_t> marked_rows(const Pending& view, MatrixRef place) {
   if (!view.selection.pinned || place.name > MatrixName::key_embeddings) return {};
   const auto& stage = core::attention::info(view.selection.pinned->stage);
-  const auto& [of, head, row, column] = *view.selection.pinned;
+  const auto& [pinned_stage, head, row, column] = *view.selection.pinned;
   const bool other_keys = view.model.has_key_embeddings(), of_keys = place.name == MatrixName::key_embeddings;
   std::vector<std::size_t> rows;
   if (!other_keys || (stage.rows == core::attention::Rows::keys) == of_keys) rows.push_back(row);
@@ -118,12 +118,12 @@ constexpr std::array fillings{
     Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
     Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
 
-void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
+void fill(const Frame& frame, MatrixRef place, FillRule rule) {
   frame.commands.edit(
       SetBlock{place, 0, 0, filled(frame.pending.model, place, {rule, frame.forms.fill.fill.seed, {}})});
 }
 
-void fill_popup(const Frame& frame, MatrixPlace place) {
+void fill_popup(const Frame& frame, MatrixRef place) {
   const std::string at_seed = "; seed " + std::to_string(frame.forms.fill.fill.seed);
   for (const Filling& filling : fillings) {
     if (filling.rule == FillRule::rand) ImGui::Separator();
@@ -138,7 +138,7 @@ void fill_popup(const Frame& frame, MatrixPlace place) {
 }
 
 /// Draws the buttons "random" and "fill" with its menu, which write a whole matrix.
-void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
+void draw_fill_buttons(const Frame& frame, MatrixRef place) {
   const std::string help =
       "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
   if (button(frame, "edit/random", "random", help.c_str())) {
@@ -156,7 +156,7 @@ void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
   }
 }
 
-void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
+void draw_buttons(const Frame& frame, MatrixRef place, const core::attention::SharedMatrix& numbers) {
   if (place.name == MatrixName::embeddings) {
     const std::size_t n = numbers.n_rows();
     if (button(frame, "edit/add_token", "+ token", "Adds a token of zeros at the end"))
@@ -177,7 +177,7 @@ std::vector<std::size_t> rows_of_zeros(const core::attention::SharedMatrix& numb
 }
 
 /// Draws an offer to initialize new tokens, whose rows are zeros; returns true when it was drawn.
-bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers,
+bool draw_offer_for_zeros(const Frame& frame, MatrixRef place, const core::attention::SharedMatrix& numbers,
                           ImVec2 at) {
   if (place.name != MatrixName::embeddings) return false;
   const std::vector<std::size_t> rows = rows_of_zeros(numbers);
@@ -191,9 +191,9 @@ bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::att
             frame.palette.accent, "Initialize"))
     return true;
   arma::mat filled = *numbers;
-  const arma::mat drawn = core::editing::filled(
+  const arma::mat sampled = core::editing::filled(
       frame.pending.model, place, {core::editing::FillRule::randn, frame.forms.fill.fill.seed, {}});
-  for (const std::size_t row : rows) filled.row(row) = drawn.row(row);
+  for (const std::size_t row : rows) filled.row(row) = sampled.row(row);
   frame.commands.edit(SetBlock{place, 0, 0, std::move(filled)});
   return true;
 }
@@ -204,7 +204,7 @@ void draw_edit(const Frame& frame) {
   const Metrics& m = frame.metrics;
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float width = room.x, x = start.x;
-  const MatrixPlace place = edited_place(frame.pending.look, frame.pending.model);
+  const MatrixRef place = edited_place(frame.pending.look, frame.pending.model);
   const core::attention::SharedMatrix& numbers = *find_matrix(frame.pending.model, place);
 
   section_heading(frame, width, "EDIT", core::text::tuple_text({numbers.n_rows(), numbers.n_cols()}));
@@ -226,12 +226,12 @@ void draw_edit(const Frame& frame) {
     matrix.names = &frame.pending.model.sequences.at(frame.pending.look.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
-  const float least = m.px(20 + 26 + 8), wanted = matrix_editor_height(frame, matrix, width);
+  const float min_height = m.px(20 + 26 + 8), wanted = matrix_editor_height(frame, matrix, width);
   const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
   // A window too low for a row and the buttons shows rows alone.
-  const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
-  const float height = matrix_editor_height(frame, matrix, ImVec2(width, most));
+  const float max_height = has_hint ? left - hint : left >= min_height ? left : std::max(left, room_for_all);
+  const float height = matrix_editor_height(frame, matrix, ImVec2(width, max_height));
   platform::move_to({x, top});
   matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});

@@ -19,12 +19,12 @@ namespace {
 /// row.
 struct Tiling {
   std::size_t columns = 1;
-  int width = 0, height_of_one = 0;  ///< of one picture, in pixels
-  bool names = true;                 ///< tokens and not only their indices
-  float labels = 0, head = 0;        ///< room left of the first column and above the first row
-  float gap = 0, row_gap = 0;        ///< between columns, and between rows
-  float foot = 0;                    ///< below every picture
-  float height = 0;                  ///< of all rows
+  int width = 0, picture_height = 0;  ///< of one picture, in pixels
+  bool names = true;                  ///< tokens and not only their indices
+  float labels = 0, head = 0;         ///< room left of the first column and above the first row
+  float gap = 0, row_gap = 0;         ///< between columns, and between rows
+  float foot = 0;                     ///< below every picture
+  float height = 0;                   ///< of all rows
 
   /// Returns the top left corner of a picture, relative to the grid.
   ImVec2 picture(std::size_t place) const;
@@ -32,39 +32,39 @@ struct Tiling {
 
 }  // namespace
 
-using core::attention::HeadFigure;
+using core::attention::HeadMetric;
 
-const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
+const std::vector<core::attention::HeadStatistics>& head_statistics(const Frame& frame) {
   return frame.work.statistics.heads(frame.displayed.trace, frame.displayed.version,
                                      frame.displayed.sequence().tokens);
 }
 
-std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
+std::string figure_text(HeadMetric figure, const std::optional<double>& value, std::size_t n_tokens) {
   if (!value) return "–";
-  if (figure == HeadFigure::entropy) return fixed(*value, 2) + " bits";
+  if (figure == HeadMetric::entropy) return fixed(*value, 2) + " bits";
   const int decimals =
       1 + static_cast<int>(std::ceil(std::log10(std::max<double>(10, static_cast<double>(n_tokens)))));
-  return share_text(*value, decimals);
+  return fraction_text(*value, decimals);
 }
 
 namespace {
 
 /// Returns the largest possible value of a figure.
-double figure_top(const Frame& frame, HeadFigure figure) {
-  return figure == HeadFigure::entropy
+double figure_max(const Frame& frame, HeadMetric figure) {
+  return figure == HeadMetric::entropy
              ? std::log2(std::max<double>(2, static_cast<double>(frame.displayed.model.n_tokens())))
              : 1;
 }
 
 /// Returns the description of a figure with its range: "mean entropy of the rows, 0 to 4 bits".
-std::string figure_words(const Frame& frame, HeadFigure figure) {
-  const double top = figure_top(frame, figure);
-  if (figure == HeadFigure::entropy)
+std::string figure_description(const Frame& frame, HeadMetric figure) {
+  const double top = figure_max(frame, figure);
+  if (figure == HeadMetric::entropy)
     return "mean entropy of the rows, 0 to " + fixed(top, top == std::floor(top) ? 0 : 2) + " bits";
   const std::string title = core::attention::info(figure).title;
   return "mean weight on " +
-         (figure == HeadFigure::previous ? "previous token"
-          : figure == HeadFigure::first  ? "the " + title
+         (figure == HeadMetric::previous ? "previous token"
+          : figure == HeadMetric::first  ? "the " + title
                                          : title) +
          ", 0 to 1";
 }
@@ -73,7 +73,7 @@ std::string figure_words(const Frame& frame, HeadFigure figure) {
 
 std::vector<std::size_t> sorted_heads(const Frame& frame) {
   if (frame.displayed.look.heads_order)
-    return core::attention::heads_by(*frame.displayed.look.heads_order, head_facts(frame));
+    return core::attention::sort_heads(*frame.displayed.look.heads_order, head_statistics(frame));
   std::vector<std::size_t> order(frame.displayed.trace.n_heads());
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
@@ -85,10 +85,10 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 // At scale 1.
-constexpr float smallest_picture = 64, foot_height = 34, most_between_rows = 24, widest_cell = 110,
+constexpr float smallest_picture = 64, foot_height = 34, max_extra_row_gap = 24, widest_cell = 110,
                 highest_cell = 76;
 
-constexpr std::size_t most_named = 64;  // tokens
+constexpr std::size_t max_named_tokens = 64;  // tokens
 
 /// Returns the length of equal whole cells up to a largest size; all of the room when they are smaller than a
 /// pixel.
@@ -105,13 +105,13 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
   float wide = std::min(width / static_cast<float>(numbers.n_cols()), m.px(widest_cell));
   float high = std::min(height / static_cast<float>(numbers.n_rows()), m.px(highest_cell));
   if (stage.columns == Columns::tokens) {
-    const int digits = needs_of_stage(frame, stage.stage, 0).characters(core::text::least_decimals);
+    const int digits = needs_of_stage(frame, stage.stage, 0).characters(core::text::min_decimals);
     const bool holds_numbers = std::floor(wide) >= cell_width_for(frame, digits) && high >= m.px(16);
     high = std::min(high, wide);
     wide = std::min(wide, holds_numbers ? std::max(2 * high, cell_width_for(frame, digits)) : high);
   }
   t.width = whole_cells(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
-  t.height_of_one =
+  t.picture_height =
       whole_cells(high * static_cast<float>(numbers.n_rows()), numbers.n_rows(), m.px(highest_cell));
 }
 
@@ -128,7 +128,7 @@ float label_width(const Frame& frame, const StageInfo& stage, bool names) {
 }
 
 /// Returns the height of the labels above the first row.
-float head_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
+float column_header_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
   Heatmap map;
   map.stage = stage.stage;
   map.width = t.width;
@@ -139,7 +139,7 @@ float head_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
 ImVec2 Tiling::picture(std::size_t place) const {
   const auto column = static_cast<float>(place % columns), row = static_cast<float>(place / columns);
   return {labels + column * (static_cast<float>(width) + gap),
-          head + row * (static_cast<float>(height_of_one) + foot + row_gap)};
+          head + row * (static_cast<float>(picture_height) + foot + row_gap)};
 }
 
 /// Returns the tiling with the largest pictures that are all visible at once; if they would be too small, one
@@ -147,14 +147,14 @@ ImVec2 Tiling::picture(std::size_t place) const {
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const core::attention::StageMatrix& numbers = frame.displayed.trace.at(stage.stage, 0);
-  const float least = m.px(smallest_picture);
+  const float min_size = m.px(smallest_picture);
   Tiling best;
   float best_rank = -1;
   for (std::size_t columns = n_pictures > 1 ? 2 : 1; columns <= std::max<std::size_t>(1, n_pictures);
        ++columns) {
     Tiling t;
     t.columns = columns;
-    t.names = numbers.n_rows() <= most_named;
+    t.names = numbers.n_rows() <= max_named_tokens;
     t.labels = label_width(frame, stage, t.names);
     t.gap = m.px(columns > 8 ? 8 : columns > 4 ? 14 : 20);
     t.row_gap = t.gap;
@@ -162,16 +162,17 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
     const auto across = static_cast<float>(columns);
     const float rows = std::ceil(static_cast<float>(n_pictures) / across);
     const float width = std::floor((room.x - t.labels - t.gap * (across - 1)) / across);
-    if (width < least && best_rank >= 0) break;
+    if (width < min_size && best_rank >= 0) break;
     t.width = std::max(1, static_cast<int>(width));
-    t.head = head_height(frame, stage, t);
+    t.head = column_header_height(frame, stage, t);
     const float height = std::floor((room.y - t.head - rows * t.foot - (rows - 1) * t.gap) / rows);
-    const bool scrolls = height < least;
-    fit_picture(frame, stage, numbers, std::max(width, 1.0f), scrolls ? std::max(width, least) : height, t);
-    t.head = head_height(frame, stage, t);
-    t.height = t.head + rows * (static_cast<float>(t.height_of_one) + t.foot) + (rows - 1) * t.gap;
+    const bool scrolls = height < min_size;
+    fit_picture(frame, stage, numbers, std::max(width, 1.0f), scrolls ? std::max(width, min_size) : height,
+                t);
+    t.head = column_header_height(frame, stage, t);
+    t.height = t.head + rows * (static_cast<float>(t.picture_height) + t.foot) + (rows - 1) * t.gap;
     // Tilings without scrolling come first, by the size of a picture; the others by how little they scroll.
-    const float area = static_cast<float>(t.width) * static_cast<float>(t.height_of_one);
+    const float area = static_cast<float>(t.width) * static_cast<float>(t.picture_height);
     const float rank = scrolls ? 1 / t.height : 1 + area;
     if (rank > best_rank * 1.001f) best = t, best_rank = rank;
   }
@@ -180,7 +181,7 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
   const float over =
       std::floor((room.y - best.height) / static_cast<float>(std::max<std::size_t>(1, n_rows)));
   if (over > 0) {
-    const float more = std::min(over, m.px(most_between_rows));
+    const float more = std::min(over, m.px(max_extra_row_gap));
     best.row_gap += more, best.height += more * static_cast<float>(n_rows);
   }
   return best;
@@ -197,8 +198,8 @@ std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& sta
 }
 
 /// Returns the figure under every head: the one that they are sorted by, else the entropy.
-HeadFigure shown_figure(const Frame& frame) {
-  return frame.displayed.look.heads_order.value_or(HeadFigure::entropy);
+HeadMetric shown_figure(const Frame& frame) {
+  return frame.displayed.look.heads_order.value_or(HeadMetric::entropy);
 }
 
 /// Draws name and figure under a picture, and the figure as a bar.
@@ -210,18 +211,18 @@ void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, I
               head_words(frame.displayed.model, stage, h));
     return;  // only single heads have figures
   }
-  const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
+  const auto& value = head_statistics(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.displayed.model.n_keys()),
-                    name =
-                        "head " + std::to_string(h) + (frame.displayed.model.is_off(h) ? " · ablated" : "");
+                    name = "head " + std::to_string(h) +
+                           (frame.displayed.model.is_ablated(h) ? " · ablated" : "");
   draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, ink, name);
   const float room = width - text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
   if (text_width(frame.fonts.mono12, number) <= room)
     draw_text(frame.fonts.mono12, {at.x + width, middle}, Align::right_middle, ink, number);
   const float top = at.y + frame.metrics.px(27), bottom = top + frame.metrics.px(3);
-  const double share = value ? std::clamp(*value / figure_top(frame, shown_figure(frame)), 0.0, 1.0) : 0;
-  draw_share(frame, {at.x, top}, {at.x + width, bottom}, share,
-             chosen ? frame.palette.accent : frame.palette.faint);
+  const double share = value ? std::clamp(*value / figure_max(frame, shown_figure(frame)), 0.0, 1.0) : 0;
+  draw_fraction_bar(frame, {at.x, top}, {at.x + width, bottom}, share,
+                    chosen ? frame.palette.accent : frame.palette.faint);
 }
 
 void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std::size_t h, std::size_t place,
@@ -232,7 +233,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   map.place = "heads/" + std::to_string(h);
   map.stage = stage.stage;
   map.head = h;
-  map.width = t.width, map.height = t.height_of_one;
+  map.width = t.width, map.height = t.picture_height;
   map.row_tokens = t.names;
   map.label_width = column == 0 ? t.labels : 0;
   map.columns = row > 0 ? ColumnLabels::none : t.names ? ColumnLabels::tokens : ColumnLabels::indices;
@@ -242,12 +243,12 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
                       origin.y + picture.y - column_label_height(frame, map)};
   const float left = std::round(corner.x + map.label_width);
   const float top = std::round(origin.y + picture.y);
-  const float bottom = top + static_cast<float>(t.height_of_one), width = static_cast<float>(t.width),
+  const float bottom = top + static_cast<float>(t.picture_height), width = static_cast<float>(t.width),
               right = left + width;
   const float margin = std::min(m.px(8), std::floor(t.gap / 2));
   const ImVec2 tile_min{left - margin, top - margin}, tile_max{right + margin, bottom + m.px(34)};
   if (stage.per_head && h == frame.displayed.selection.hovered_head)
-    draw_rect(tile_min, tile_max, frame.palette.ground.raised, m.px(3));
+    draw_rect(tile_min, tile_max, frame.palette.background.raised, m.px(3));
   draw_heatmap(frame, map, corner);
   if (!stage.per_head) {
     draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, Align::left_middle, frame.palette.dim,
@@ -277,9 +278,9 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
 }
 
 /// Draws the legend below all pictures: their colors, if shared, and the meaning of the bars under the heads.
-void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
-              float room) {
-  const auto ends = [&](std::size_t h) { return color_ends(frame, stage.stage, h); };
+void draw_legend(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
+                 float room) {
+  const auto ends = [&](std::size_t h) { return color_limits(frame, stage.stage, h); };
   std::string words;
   if (std::ranges::all_of(heads, [&](std::size_t h) { return ends(h) == ends(heads.front()); })) {
     const ColorScale scale{chosen_map(frame.displayed.look.colors, stage.coloring), frame.palette.dark,
@@ -295,7 +296,7 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
     words = "each map has its own range of colors";
   }
   if (stage.per_head && heads.size() == frame.displayed.model.n_heads) {
-    const std::string figure = figure_words(frame, shown_figure(frame)),
+    const std::string figure = figure_description(frame, shown_figure(frame)),
                       before = words.empty() ? "" : words + "; ";
     words = before + "bar: " + figure;
     if (text_width(frame.fonts.sans13, words) > room) words = before + figure;
@@ -317,10 +318,10 @@ void draw_heads(const Frame& frame) {
   const Tiling t = tile_heads(frame, stage, order.size(), room);
   for (std::size_t place = 0; place < order.size(); ++place)
     draw_tile(frame, stage, t, order[place], place, origin);
-  draw_key(frame, stage, order, {origin.x + t.labels, origin.y + t.height + frame.metrics.px(12)},
-           room.x - t.labels);
-  take_room(origin, {std::min(room.x, ImGui::GetContentRegionAvail().x),
-                     std::max(1.0f, t.height + frame.metrics.px(24))});
+  draw_legend(frame, stage, order, {origin.x + t.labels, origin.y + t.height + frame.metrics.px(12)},
+              room.x - t.labels);
+  reserve_room(origin, {std::min(room.x, ImGui::GetContentRegionAvail().x),
+                        std::max(1.0f, t.height + frame.metrics.px(24))});
 }
 
 }  // namespace app::panels

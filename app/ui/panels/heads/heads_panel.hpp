@@ -10,11 +10,11 @@
 namespace app::panels {
 
 /// Returns the facts of every head of the displayed sequence.
-const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame);
+const std::vector<core::attention::HeadStatistics>& head_statistics(const Frame& frame);
 
 /// Returns "0.47 bits", "0.87", or "–" for a head without that figure; a mean weight has enough digits to
 /// tell 1 / n_tokens from half of it.
-std::string figure_text(core::attention::HeadFigure figure, const std::optional<double>& value,
+std::string figure_text(core::attention::HeadMetric figure, const std::optional<double>& value,
                         std::size_t n_tokens);
 
 /// Returns the heads in the order of the Heads view.

@@ -24,10 +24,10 @@ using core::attention::Stage;
 
 namespace {
 
-using core::attention::HeadFigure;
-using core::attention::HeadFigureInfo;
+using core::attention::HeadMetric;
+using core::attention::HeadMetricInfo;
 
-void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
+void draw_figure(Pen& pen, const HeadMetricInfo& figure, const std::optional<double>& value) {
   const Frame& frame = pen.frame;
   const float middle = pen.y + frame.metrics.px(10), half = frame.metrics.px(5);
   const std::size_t n_tokens = frame.displayed.model.n_keys();
@@ -54,7 +54,7 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
 void draw_head(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::size_t head = frame.displayed.selection.hovered_head.value_or(frame.displayed.look.head);
-  const core::attention::HeadFacts& facts = head_facts(frame)[head];
+  const core::attention::HeadStatistics& facts = head_statistics(frame)[head];
   pen.skip(20);
   pen.at_left(frame.fonts.sans19, frame.palette.text, "Head " + std::to_string(head));
   const std::string entropy = facts.entropy_bits ? fixed(*facts.entropy_bits, 2) : "–";
@@ -68,26 +68,26 @@ void draw_head(Pen& pen) {
             frame.displayed.model.dropout.active() && !frame.metrics.compact ? "mean weight, before dropout"
                                                                              : "mean weight");
   pen.heading("Attends to");
-  for (const HeadFigureInfo& figure : core::attention::head_figures())
-    if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
-  if (frame.displayed.trace.n_heads() > 1) draw_likeness(pen, head);
+  for (const HeadMetricInfo& figure : core::attention::head_metrics())
+    if (figure.figure != HeadMetric::entropy) draw_figure(pen, figure, facts.*figure.value);
+  if (frame.displayed.trace.n_heads() > 1) draw_similarity(pen, head);
 }
 
-using core::editing::TypeOver;
+using core::editing::OverrideValue;
 
 /// Parses a number, also one that is not finite: masked scores are −inf.
-std::optional<double> any_number(const std::string& text) {
+std::optional<double> parse_any_number(const std::string& text) {
   if (const auto number = read_number(text)) return number;
   return core::text::parse_number(text == "−inf" ? "-inf" : text);
 }
 
 /// Draws a field that overrides the value of the pinned cell, and a link that reverts it. Landmarks
 /// "inspector/typed", "inspector/computed".
-void draw_typed(Pen& pen, const CellRef& cell) {
+void draw_override_field(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (frame.displayed.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
-  const core::attention::GivenPlace place =
-      core::explain::given_place(frame.displayed.model, frame.displayed.look.sequence, cell);
+  if (frame.displayed.selection.pinned != cell || !can_be_overridden(cell.stage)) return;
+  const core::attention::GivenCellAddress place =
+      core::explain::given_cell_address(frame.displayed.model, frame.displayed.look.sequence, cell);
   const core::attention::GivenCell* typed = frame.displayed.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, frame.palette.dim,
@@ -97,29 +97,29 @@ void draw_typed(Pen& pen, const CellRef& cell) {
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
   const auto answer =
       text_field(frame, "inspector/typed", shown,
-                 {.width = width, .font = frame.fonts.mono13, .alignment = Alignment::centre, .step = {}});
+                 {.width = width, .font = frame.fonts.mono13, .alignment = Alignment::center, .step = {}});
   if (answer.text && !(answer.text->empty() && !typed)) {
     if (answer.text->empty())
-      frame.commands.edit(TypeOver{place, std::nullopt});
-    else if (const auto number = any_number(*answer.text))
-      frame.commands.edit(TypeOver{place, number});
+      frame.commands.edit(OverrideValue{place, std::nullopt});
+    else if (const auto number = parse_any_number(*answer.text))
+      frame.commands.edit(OverrideValue{place, number});
     else
-      refuse(frame, "override value", "a number", *answer.text);
+      report_invalid(frame, "override value", "a number", *answer.text);
   }
   if (typed && link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
                     frame.palette.accent, "revert"))
-    frame.commands.edit(TypeOver{place, std::nullopt});
+    frame.commands.edit(OverrideValue{place, std::nullopt});
   if (ImGui::IsWindowHovered() &&
       ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
     ImGui::SetTooltip("Replaces the computed number; what follows uses it. Empty: compute again.");
   pen.skip(34);
 }
 
-using core::transformer::StreamNumber;
+using core::transformer::ResidualElement;
 
 /// Goes to a cell of another layer and pins it there.
 void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
-  frame.commands.add(LookAtLayer{layer});
+  frame.commands.add(ShowLayer{layer});
   frame.commands.add(set<&Selection::trail>({}), set<&Selection::pinned>(cell));
 }
 
@@ -128,39 +128,39 @@ std::string layer_words(const char* what, std::size_t layer) {
 }
 
 /// Draws how the input of the layer comes from the residual stream, through the norm.
-void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
+void draw_stream_input(Pen& pen, const CellRef& cell, const ResidualElement& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.pending.whole->layer;
   if (layer == 0)
-    pen.pair("token and position", inspected(number.entering));
+    pen.pair("token and position", inspector_text(number.entering));
   else if (pen.linked_pair("inspector/stream/before", layer_words("output of layer ", layer - 1),
-                           inspected(number.entering)))
+                           inspector_text(number.entering)))
     go_to(frame, layer - 1, {Stage::output, 0, cell.row, cell.column});
   if (const auto& norm = number.norm) {
-    if (norm->mean != 0) pen.pair("− mean of its row", inspected(norm->mean));
+    if (norm->mean != 0) pen.pair("− mean of its row", inspector_text(norm->mean));
     pen.pair(norm->mean != 0 ? "÷ standard deviation of its row" : "÷ root mean square",
-             inspected(norm->divisor));
-    pen.pair("× weight of the norm", inspected(norm->factor));
-    if (norm->bias != 0) pen.pair("+ bias of the norm", inspected(norm->bias));
-    pen.pair("= layer input", inspected(number.input));
+             inspector_text(norm->divisor));
+    pen.pair("× weight of the norm", inspector_text(norm->factor));
+    if (norm->bias != 0) pen.pair("+ bias of the norm", inspector_text(norm->bias));
+    pen.pair("= layer input", inspector_text(number.input));
   }
   if (cell_value(frame, cell) != number.input)
-    pen.prose("Overridden: the model computes " + inspected(number.input) + " here.", frame.palette.dim);
+    pen.prose("Overridden: the model computes " + inspector_text(number.input) + " here.", frame.palette.dim);
 }
 
 /// Draws the residual stream after the layer, with a link to the next one.
-void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
+void draw_stream_output(Pen& pen, const CellRef& cell, const ResidualElement& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.pending.whole->layer,
                     n_layers = frame.pending.whole->model->description().sizes.n_layers;
-  if (number.why_no_sum.empty()) {
-    pen.pair("residual stream before", inspected(number.entering));
-    pen.pair("+ attention output", inspected(number.attention));
-    pen.pair("+ MLP", inspected(number.mlp));
+  if (number.no_sum_reason.empty()) {
+    pen.pair("residual stream before", inspector_text(number.entering));
+    pen.pair("+ attention output", inspector_text(number.attention));
+    pen.pair("+ MLP", inspector_text(number.mlp));
   } else {
-    pen.prose(number.why_no_sum, frame.palette.dim);
+    pen.prose(number.no_sum_reason, frame.palette.dim);
   }
-  const std::string sum = inspected(number.leaving);
+  const std::string sum = inspector_text(number.leaving);
   if (layer + 1 == n_layers) return pen.pair("output of the last layer", sum);
   if (pen.linked_pair("inspector/stream/behind", layer_words("input of layer ", layer + 1), sum))
     go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
@@ -172,17 +172,17 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
 void draw_stream(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (!frame.pending.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
-  const StreamNumber* number = frame.pending.reading->stream(*frame.pending.whole, cell);
+  const ResidualElement* number = frame.pending.reading->stream(*frame.pending.whole, cell);
   if (!number) return;
   pen.heading("Residual stream, layer " + std::to_string(frame.pending.whole->layer));
   frame.landmarks.mark("inspector/stream", {pen.left, pen.y}, {pen.right, pen.y + 1});
   if (cell.stage == Stage::embeddings)
-    draw_entering(pen, cell, *number);
+    draw_stream_input(pen, cell, *number);
   else
-    draw_leaving(pen, cell, *number);
+    draw_stream_output(pen, cell, *number);
 }
 
-void draw_top(Pen& pen, const char* state) {
+void draw_inspector_header(Pen& pen, const char* state) {
   const Frame& frame = pen.frame;
   pen.skip(8);
   pen.at_left(frame.fonts.sans13, frame.palette.dim, "INSPECTOR");
@@ -204,8 +204,8 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   ImFont* font = frame.fonts.sans13;
   if (link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent,
            "copy as text")) {
-    const auto worked = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
-    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.displayed.sequence())});
+    const auto computation = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
+    frame.commands.add(CopyText{core::explain::plain_text(computation, frame.displayed.sequence())});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
   const float x = pen.right - text_width(font, "copy as text") - frame.metrics.px(14);
@@ -221,7 +221,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
     const bool of_keys = cell.stage == Stage::key_embeddings;
     using core::editing::MatrixName;
     frame.commands.add(
-        EditAt{of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, cell.row, cell.column});
+        MoveEditCursor{of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, cell.row, cell.column});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Moves the edit cursor to this number");
 }
@@ -234,7 +234,7 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
   const auto* before = frame.work.changes->before(cell.stage, cell.head, now);
   if (!before || !differs((*before)(cell.row, cell.column), value)) return;
   pen.skip(10);
-  const std::string words = inspected((*before)(cell.row, cell.column)) + " → " + inspected(value);
+  const std::string words = inspector_text((*before)(cell.row, cell.column)) + " → " + inspector_text(value);
   pen.at_left(frame.fonts.sans13, frame.palette.dim, "last edit");
   pen.at_right(frame.fonts.mono13, frame.palette.text, words);
   frame.landmarks.mark("inspector/change", {pen.left, pen.y - 8}, {pen.right, pen.y + 8});
@@ -244,15 +244,15 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
 /// Draws the value with four decimals, as large as fits, up to 32 px, and all digits smaller below.
 void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector/value") {
   const Frame& frame = pen.frame;
-  const CellWords words = cell_words(frame, cell);
+  const CellDescription words = describe_cell(frame, cell);
   const double value = cell_value(frame, cell);
-  const std::string text = inspected(value);
+  const std::string text = inspector_text(value);
   const float title = text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
   ImFont* font = text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left ? frame.fonts.mono32
                                                                                       : frame.fonts.sans19;
   pen.skip(22);
-  glossed_line(frame, frame.fonts.sans19, frame.palette.text, {pen.left, pen.y + frame.metrics.px(4)},
-               words.title);
+  draw_glossary_line(frame, frame.fonts.sans19, frame.palette.text, {pen.left, pen.y + frame.metrics.px(4)},
+                     words.title);
   pen.at_right(font, frame.palette.text, text);
   frame.landmarks.mark(landmark, {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);
@@ -269,7 +269,7 @@ void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector
   pen.skip(19);
   pen.at_left(frame.fonts.sans13, frame.palette.dim, words.place);
   pen.skip(19);
-  pen.at_left(frame.fonts.mono12, frame.palette.faint, told_number(value));
+  pen.at_left(frame.fonts.mono12, frame.palette.faint, display_number(value));
   draw_actions(pen, cell);
   pen.skip(10);
   draw_change(pen, cell, value);
@@ -287,7 +287,7 @@ std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
 }
 
 /// Returns the largest weight among the last rows that have several unmasked keys: an instructive cell.
-std::optional<CellRef> telling_cell(const Frame& frame) {
+std::optional<CellRef> example_cell(const Frame& frame) {
   const auto& trace = frame.displayed.trace;
   if (!core::attention::info(Stage::weights).present(frame.displayed.model)) return std::nullopt;
   const auto& weights = trace.at(Stage::weights, frame.displayed.look.head);
@@ -307,7 +307,7 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
   return best;
 }
 
-std::string searched_words(const Frame& frame) {
+std::string searched_rows_text(const Frame& frame) {
   const auto& weights = frame.displayed.trace.at(Stage::weights, frame.displayed.look.head);
   const std::size_t n = n_rows_searched(weights);
   return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
@@ -336,13 +336,14 @@ void draw_formula_box(Pen& pen) {
   if (model.scale.rule != core::attention::ScaleRule::none &&
       core::attention::info(Stage::scaled_scores).present(model))
     inner += " " + formula(Stage::scaled_scores);
-  if (model.mask.causal || model.mask.hides()) inner += " + mask";
+  if (model.mask.causal || model.mask.masks_keys()) inner += " + mask";
   std::vector<std::string> lines{"head = softmax( " + inner + " ) V"};
   if (core::attention::info(Stage::output).present(model))
     lines.push_back("output = heads " + formula(Stage::output));
   const float pitch = frame.metrics.px(22), pad = frame.metrics.px(12);
   const float height = pitch * static_cast<float>(lines.size()) + frame.metrics.px(10);
-  draw_rect({pen.left, pen.y}, {pen.right, pen.y + height}, frame.palette.ground.raised, frame.metrics.px(3));
+  draw_rect({pen.left, pen.y}, {pen.right, pen.y + height}, frame.palette.background.raised,
+            frame.metrics.px(3));
   float y = pen.y + frame.metrics.px(8);
   for (const std::string& line : lines) {
     draw_formula(frame.fonts.sans14, {pen.left + pad, y}, frame.palette.text, line);
@@ -359,7 +360,7 @@ void draw_shapes(Pen& pen) {
   for (const Stage stage : {Stage::queries, Stage::scores, Stage::contexts, Stage::output}) {
     const auto& info = core::attention::info(stage);
     if (!info.present(model)) continue;
-    const std::string words = core::attention::shape_words(model, stage);
+    const std::string words = core::attention::torch_shape(model, stage);
     const std::string heads =
         info.per_head && model.n_heads > 1 ? std::to_string(model.n_heads) + " × " : std::string();
     pen.pair(stage == Stage::queries ? "Q, K, V" : info.title, heads + words);
@@ -367,7 +368,7 @@ void draw_shapes(Pen& pen) {
 }
 
 /// Draws a link to something to try when nothing is pinned; returns true when it was pressed.
-bool offer(Pen& pen, const char* name, const char* words) {
+bool draw_offer(Pen& pen, const char* name, const char* words) {
   const Frame& frame = pen.frame;
   pen.skip(12);
   const bool pressed = link(frame, name, frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
@@ -382,29 +383,29 @@ void draw_layer(Pen& pen) {
   pen.skip(14);
   pen.at_left(frame.fonts.sans19, frame.palette.text, "This layer");
   pen.at_right(frame.fonts.sans13, frame.palette.faint,
-               grouped(n_parameters(frame.displayed.model)) + " parameters");
+               count_text(n_parameters(frame.displayed.model)) + " parameters");
   pen.skip(18);
   draw_formula_box(pen);
   draw_shapes(pen);
-  const auto cell = telling_cell(frame);
+  const auto cell = example_cell(frame);
   if (cell) {
     pen.rule();
     pen.at_left(frame.fonts.sans13, frame.palette.dim, "LARGEST WEIGHT");
-    pen.at_right(frame.fonts.sans13, frame.palette.faint, searched_words(frame));
+    pen.at_right(frame.fonts.sans13, frame.palette.faint, searched_rows_text(frame));
     pen.skip(6);
     draw_value(pen, *cell, "inspector/largest");
     pen.rule();
-    draw_worked_cell(pen, core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
+    draw_cell_steps(pen, core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
   }
   pen.rule();
   pen.at_left(frame.fonts.sans13, frame.palette.dim, "TRY");
   pen.skip(4);
-  if (cell && offer(pen, "inspector/offer/pin", "Pin this weight"))
+  if (cell && draw_offer(pen, "inspector/offer/pin", "Pin this weight"))
     frame.commands.add(set<&Look::tab>(Tab::stages), PinCell{*cell});
-  if (offer(pen, "inspector/offer/edit", "Change an embedding"))
+  if (draw_offer(pen, "inspector/offer/edit", "Change an embedding"))
     frame.commands.add(set<&Selection::cursor>(EditCursor{0, 0, true}));
   if (frame.lesson) return;
-  if (offer(pen, "inspector/offer/lesson", "Take the first lesson"))
+  if (draw_offer(pen, "inspector/offer/lesson", "Take the first lesson"))
     frame.commands.add(StartLesson{core::lessons::lessons().front().name});
 }
 
@@ -413,22 +414,22 @@ void draw_cell(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::optional<CellRef>& cell =
       frame.displayed.selection.pinned ? frame.displayed.selection.pinned : frame.displayed.selection.hovered;
-  draw_top(pen, frame.displayed.selection.pinned ? "pinned · Esc releases"
-                : cell                           ? "hovered · click pins"
-                                                 : "nothing pinned");
+  draw_inspector_header(pen, frame.displayed.selection.pinned ? "pinned · Esc releases"
+                             : cell                           ? "hovered · click pins"
+                                                              : "nothing pinned");
   if (!cell) {
     draw_layer(pen);
   } else {
     const auto explanation = core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell);
     draw_value(pen, *cell);
-    draw_typed(pen, *cell);
+    draw_override_field(pen, *cell);
     pen.rule();
-    draw_worked_cell(pen, explanation);
-    draw_makers(pen, explanation);
+    draw_cell_steps(pen, explanation);
+    draw_contributions(pen, explanation);
     draw_stream(pen, *cell);
     draw_row(pen, *cell);
     draw_other_heads(pen, *cell);
-    draw_leads_to(pen, *cell);
+    draw_downstream_cells(pen, *cell);
   }
 }
 
@@ -439,17 +440,17 @@ void draw_inspector(const Frame& frame) {
   Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
   const TokensLook& tokens = frame.displayed.look.tokens;
   if (frame.displayed.look.tab == Tab::tokens) {
-    draw_top(pen, tokens.hovered_query  ? "hovered · click pins"
-                  : tokens.pinned_query ? "pinned · Esc releases"
-                                        : "nothing pinned");
+    draw_inspector_header(pen, tokens.hovered_query  ? "hovered · click pins"
+                               : tokens.pinned_query ? "pinned · Esc releases"
+                                                     : "nothing pinned");
     draw_query(pen);
   } else if (frame.displayed.look.tab == Tab::heads && !frame.displayed.selection.pinned) {
-    draw_top(pen, frame.displayed.selection.hovered_head ? "hovered" : "selected");
+    draw_inspector_header(pen, frame.displayed.selection.hovered_head ? "hovered" : "selected");
     draw_head(pen);
   } else {
     draw_cell(pen);
   }
-  take_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
+  reserve_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
 }
 
 }  // namespace app::panels

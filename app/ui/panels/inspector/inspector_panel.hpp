@@ -23,12 +23,12 @@ void draw_query(Pen& pen);
 
 /// Draws the similarity of the heads, as a matrix in their sort order, and the heads most and least similar
 /// to one head.
-void draw_likeness(Pen& pen, std::size_t head);
+void draw_similarity(Pen& pen, std::size_t head);
 
 /// Draws the contribution of each head and the bias to a number of the output; nothing for other cells.
-void draw_makers(Pen& pen, const core::explain::Explanation& explanation);
+void draw_contributions(Pen& pen, const core::explain::Explanation& explanation);
 
 /// Draws links to the cells computed from a cell: downstream while it is one cell, then the first block.
-void draw_leads_to(Pen& pen, const CellRef& cell);
+void draw_downstream_cells(Pen& pen, const CellRef& cell);
 
 }  // namespace app::panels

@@ -22,17 +22,17 @@ using core::attention::Stage;
 namespace {
 
 /// Maximum number of heads listed one by one; further ones are counted.
-constexpr std::size_t most_heads = 16;
+constexpr std::size_t max_listed_heads = 16;
 
 using core::attention::Coloring;
 using core::attention::Columns;
-using core::attention::RowFacts;
+using core::attention::RowStatistics;
 using core::attention::StageInfo;
 
-constexpr std::size_t most_bars = 12;
+constexpr std::size_t max_bars = 12;
 
 void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& name, double value, double top,
-              bool hidden, bool dropped) {
+              bool masked, bool dropped) {
   const Frame& frame = pen.frame;
   const bool chosen = j == cell.column;
   const float number = text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
@@ -44,21 +44,21 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
   pen.at_left(frame.fonts.mono12, frame.palette.faint, std::to_string(j));
   draw_text(frame.fonts.sans14, {pen.left + index, pen.y}, Align::left_middle,
             chosen   ? frame.palette.text
-            : hidden ? frame.palette.faint
+            : masked ? frame.palette.faint
                      : frame.palette.dim,
             shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
   const ImVec2 min{from, pen.y - half}, max{to, pen.y + half};
   draw_rect(min, max, frame.palette.control.rest);
-  if (hidden) {
+  if (masked) {
     hatch(min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.5f));
   } else if (std::isfinite(value) && value > 0) {
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
     draw_rect({from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
               render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(t, 0.15)));
   }
-  const std::string text = hidden ? "masked" : dropped ? "dropped" : fixed(value, 4);
-  pen.at_right(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13,
-               hidden || dropped ? frame.palette.faint : frame.palette.text, text);
+  const std::string text = masked ? "masked" : dropped ? "dropped" : fixed(value, 4);
+  pen.at_right(masked || dropped ? frame.fonts.sans13 : frame.fonts.mono13,
+               masked || dropped ? frame.palette.faint : frame.palette.text, text);
   pen.skip(9);
 }
 
@@ -68,7 +68,7 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
   if (model.dropout.place != core::attention::DropoutPlace::weights)
     return "Dropout was applied to the scores, before the softmax: these are the weights.";
   const double sum =
-      core::attention::row_facts(frame.displayed.trace.at(Stage::weights, cell.head), cell.row).sum;
+      core::attention::row_statistics(frame.displayed.trace.at(Stage::weights, cell.head), cell.row).sum;
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
@@ -79,7 +79,7 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
 }
 
 /// Shows a tooltip for the lines written since the pen was at top.
-void explain_lines(const Pen& pen, float top, const char* words) {
+void lines_tooltip(const Pen& pen, float top, const char* words) {
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({pen.left, top}, {pen.right, pen.y}))
     ImGui::SetTooltip("%s", words);
 }
@@ -90,39 +90,39 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const auto &tokens = frame.displayed.sequence().tokens, &keys = frame.displayed.sequence().keys();
   const StageInfo& stage = core::attention::info(cell.stage);
   const arma::rowvec row = frame.displayed.trace.at(stage.stage, cell.head).row(cell.row);
-  const RowFacts facts = core::attention::row_facts(row);
+  const RowStatistics facts = core::attention::row_statistics(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
   pen.heading("Row of " +
               shortened(frame.fonts.sans16, quoted_token(tokens[cell.row]), (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
     pen.prose(quoted_token(tokens[cell.row]) + " attends most to " +
-                  (facts.where == cell.row && &keys == &tokens ? std::string("itself")
-                                                               : quoted_token(keys[facts.where])) +
+                  (facts.argmax == cell.row && &keys == &tokens ? std::string("itself")
+                                                                : quoted_token(keys[facts.argmax])) +
                   ", " + fixed(facts.largest, 4),
               frame.palette.dim);
   std::vector<std::size_t> order(row.n_elem);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (order.size() > most_bars) {
+  if (order.size() > max_bars) {
     const auto size = [&](std::size_t j) {  // NaN sorts last, as it has no order
       const double value = row[j];
       return std::isnan(value) ? -arma::datum::inf : value;
     };
     std::partial_sort(
-        order.begin(), order.begin() + most_bars, order.end(),
+        order.begin(), order.begin() + max_bars, order.end(),
         [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
-    order.resize(most_bars);
+    order.resize(max_bars);
   }
   for (const std::size_t j : order)
     draw_bar(pen, cell, j, visible_token(keys[j]), row[j],
-             core::attention::top_of_range(frame.displayed.model, cell.stage),
+             core::attention::color_range_max(frame.displayed.model, cell.stage),
              frame.displayed.trace.at(Stage::mask)(cell.row, j) == 0 && row[j] == 0,
              after_dropout && frame.displayed.trace.at(Stage::dropout_mask, cell.head)(cell.row, j) == 0);
-  if (row.n_elem > most_bars) {
+  if (row.n_elem > max_bars) {
     double rest = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
     for (const std::size_t j : order) rest -= row[j];
-    pen.pair(std::to_string(row.n_elem - most_bars) + " other keys", fixed(rest, 4));
+    pen.pair(std::to_string(row.n_elem - max_bars) + " other keys", fixed(rest, 4));
   }
   pen.skip(6);
   const bool is_distribution = !row.has_nan();
@@ -133,19 +133,19 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.prose("The row does not sum to 1, so it is not a distribution and has no entropy.",
               frame.palette.dim);
   if (cell.stage == Stage::weights && sums_to_one) {
-    const auto visible =
+    const auto n_unmasked =
         static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(cell.row)));
-    pen.pair("entropy, at most " + fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) +
+    pen.pair("entropy, at most " + fixed(std::log2(std::max<double>(1, static_cast<double>(n_unmasked))), 2) +
                  " bits",
              fixed(facts.entropy_bits, 4));
     const float top = pen.y;
     pen.pair("effective number", fixed(facts.effective_count, 2) + " keys");
-    explain_lines(pen, top,
+    lines_tooltip(pen, top,
                   "2 to the power of the entropy: the number of equally weighted keys with the same entropy");
     if (frame.displayed.model.dropout.active())
       pen.pair("row sum after dropout",
-               fixed(core::attention::row_facts(frame.displayed.trace.at(Stage::dropped_weights, cell.head),
-                                                cell.row)
+               fixed(core::attention::row_statistics(
+                         frame.displayed.trace.at(Stage::dropped_weights, cell.head), cell.row)
                          .sum,
                      4));
   }
@@ -156,12 +156,12 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
 void draw_plain_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const arma::rowvec row = frame.displayed.trace.at(cell.stage, cell.head).row(cell.row);
-  const RowFacts facts = core::attention::row_facts(row);
+  const RowStatistics facts = core::attention::row_statistics(row);
   if (row.n_elem < 2) return;
   pen.rule();
   pen.heading("Its row");
   pen.pair("smallest", fixed(facts.smallest, 4));
-  pen.pair("largest", fixed(facts.largest, 4) + " at " + std::to_string(facts.where));
+  pen.pair("largest", fixed(facts.largest, 4) + " at " + std::to_string(facts.argmax));
 }
 
 }  // namespace
@@ -183,30 +183,31 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
   const bool shared = n < model.n_heads;
   pen.rule();
   pen.heading(shared ? "The same cell in each group" : "The same cell in each head");
-  for (std::size_t k = 0; k < std::min(n, most_heads); ++k) {
+  for (std::size_t k = 0; k < std::min(n, max_listed_heads); ++k) {
     const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
-    const std::string number = inspected(frame.displayed.trace.at(stage.stage, h)(cell.row, cell.column));
+    const std::string number =
+        inspector_text(frame.displayed.trace.at(stage.stage, h)(cell.row, cell.column));
     const std::string words = head_words(model, cell.stage, h);
     if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
     else if (pen.linked_pair("inspector/head/" + std::to_string(h), words, number))
       frame.commands.add(FollowCell{{cell.stage, h, cell.row, cell.column}});
   }
-  if (n > most_heads)
-    pen.prose("and " + std::to_string(n - most_heads) + (shared ? " more groups" : " more heads"),
+  if (n > max_listed_heads)
+    pen.prose("and " + std::to_string(n - max_listed_heads) + (shared ? " more groups" : " more heads"),
               frame.palette.dim);
 }
 
 namespace {
 
-constexpr std::size_t most_keys = 3;
+constexpr std::size_t max_keys = 3;
 
 /// Returns the unmasked keys with the largest weights of the query's row, the largest first.
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
   for (std::size_t j = 0; j < weights.n_elem; ++j)
     if (frame.displayed.trace.at(Stage::mask)(query, j) != 0) keys.push_back(j);
-  const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), most_keys));
+  const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), max_keys));
   std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), [&](std::size_t a, std::size_t b) {
     return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
   });
@@ -229,8 +230,8 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   draw_text(frame.fonts.sans14, {words, middle}, Align::left_middle, frame.palette.dim,
             shortened(frame.fonts.sans14, visible_token(frame.displayed.sequence().keys()[key]),
                       from - words - frame.metrics.px(4)));
-  draw_share(frame, {from, middle - half}, {to, middle + half}, std::clamp(weight, 0.0, 1.0),
-             frame.palette.head(head));
+  draw_fraction_bar(frame, {from, middle - half}, {to, middle + half}, std::clamp(weight, 0.0, 1.0),
+                    frame.palette.head(head));
   const std::string name = "inspector/weight/" + std::to_string(head) + "/" + std::to_string(key);
   if (link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle, frame.palette.text,
            fixed(weight, 4)))
@@ -242,7 +243,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
 void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const Frame& frame = pen.frame;
   const arma::rowvec weights = frame.displayed.trace.at(Stage::weights, head).row(query);
-  const RowFacts facts = core::attention::row_facts(weights);
+  const RowStatistics facts = core::attention::row_statistics(weights);
   pen.rule();
   const float middle = pen.y + frame.metrics.px(6), half = frame.metrics.px(5);
   draw_rect({pen.left, middle - half}, {pen.left + 2 * half, middle + half}, frame.palette.head(head),
@@ -260,12 +261,14 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
     draw_key(pen, head, query, key);
     rest -= weights[key];
   }
-  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(query)));
-  if (visible <= keys.size()) return;
+  const auto n_unmasked =
+      static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(query)));
+  if (n_unmasked <= keys.size()) return;
   const float at = pen.y + frame.metrics.px(9);
-  draw_text(
-      frame.fonts.sans13, {pen.left + frame.metrics.px(18), at}, Align::left_middle, frame.palette.faint,
-      std::to_string(visible - keys.size()) + (visible - keys.size() == 1 ? " other key" : " other keys"));
+  draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), at}, Align::left_middle,
+            frame.palette.faint,
+            std::to_string(n_unmasked - keys.size()) +
+                (n_unmasked - keys.size() == 1 ? " other key" : " other keys"));
   draw_text(frame.fonts.mono13, {pen.right, at}, Align::right_middle, frame.palette.faint,
             fixed(std::max(rest, 0.0), 4));
   pen.skip(18);
@@ -291,24 +294,25 @@ void draw_query(Pen& pen) {
       frame.fonts.sans19, frame.palette.text,
       shortened(frame.fonts.sans19, visible_token(frame.displayed.sequence().tokens[*query]), room) + number);
   pen.skip(24);
-  const auto visible =
+  const auto n_unmasked =
       static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(*query)));
   const std::string words =
-      "attends to " + std::to_string(visible) + " of " + std::to_string(frame.displayed.model.n_keys()) +
+      "attends to " + std::to_string(n_unmasked) + " of " + std::to_string(frame.displayed.model.n_keys()) +
       " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.displayed.model.n_heads) +
       (frame.displayed.model.n_heads == 1 ? " head" : " heads");
   pen.at_left(frame.fonts.sans14, frame.palette.dim, words);
   pen.skip(8);
-  for (std::size_t k = 0; k < std::min(heads.size(), most_heads); ++k) draw_head_row(pen, heads[k], *query);
-  if (heads.size() > most_heads) {
+  for (std::size_t k = 0; k < std::min(heads.size(), max_listed_heads); ++k)
+    draw_head_row(pen, heads[k], *query);
+  if (heads.size() > max_listed_heads) {
     pen.rule();
-    pen.prose("and " + std::to_string(heads.size() - most_heads) + " more heads", frame.palette.dim);
+    pen.prose("and " + std::to_string(heads.size() - max_listed_heads) + " more heads", frame.palette.dim);
   }
 }
 
 namespace {
 
-constexpr std::size_t most_likeness_heads = 64;
+constexpr std::size_t max_similarity_heads = 64;
 
 /// Returns two decimals as "04"; "1" for numbers that round to 1, "–" for NaN.
 std::string hundredths(double similarity) {
@@ -340,7 +344,7 @@ void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
     for (std::size_t c = 0; c < g.count; ++c) {
       const double value = similarity(order[r], order[c]);
       const Rgb color = std::isnan(value)
-                            ? frame.palette.hatch.ground
+                            ? frame.palette.hatch.background
                             : render::color_at(render::ColorMap::weights, frame.palette.dark, value);
       const ImVec2 a = g.at(r, c), b = g.at(r + 1, c + 1);
       draw_rect(a, {b.x - gap, b.y - gap}, color);
@@ -376,7 +380,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity
     return std::min(static_cast<std::size_t>(std::max(0.0f, along / g.cell)), g.count - 1);
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
-  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, share_text(similarity(a, b), 4).c_str());
+  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, fraction_text(similarity(a, b), 4).c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(set<&Look::head>(a));
 }
 
@@ -396,32 +400,32 @@ void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool 
   if (!found) return;
   const std::string words = most ? "most similar" : "least similar";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
-                                       share_text(similarity(head, *found), 4));
+                                       fraction_text(similarity(head, *found), 4));
   if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
 }
 
 }  // namespace
 
-void draw_likeness(Pen& pen, std::size_t head) {
+void draw_similarity(Pen& pen, std::size_t head) {
   const Frame& frame = pen.frame;
   pen.rule();
   draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
             frame.palette.faint, "1 − JSD, mean of rows");
   pen.heading("Similarity of heads");
   if (!similarity_is_quick(frame.displayed.trace) &&
-      frame.displayed.selection.similarity_of != frame.displayed.version) {
+      frame.displayed.selection.similarity_version != frame.displayed.version) {
     pen.prose("This takes a moment for so many heads and tokens.", frame.palette.dim);
     pen.skip(10);
     if (link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
              frame.palette.accent, "Compute"))
-      frame.commands.add(set<&Selection::similarity_of>(frame.displayed.version));
+      frame.commands.add(set<&Selection::similarity_version>(frame.displayed.version));
     pen.skip(12);
     return;
   }
   const arma::mat& similarity =
       frame.work.statistics.similarity(frame.displayed.trace, frame.displayed.version);
   if (similarity.is_empty()) return pen.prose("Computing…", frame.palette.dim);
-  if (similarity.n_rows <= most_likeness_heads) {
+  if (similarity.n_rows <= max_similarity_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;
     const float cell = std::min(std::floor(room / static_cast<float>(order.size())), frame.metrics.px(34));
@@ -438,7 +442,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
               frame.palette.faint);
     pen.skip(4);
   } else {
-    pen.prose("The matrix is shown for up to " + std::to_string(most_likeness_heads) + " heads.",
+    pen.prose("The matrix is shown for up to " + std::to_string(max_similarity_heads) + " heads.",
               frame.palette.faint);
   }
   draw_extreme(pen, similarity, head, true);
@@ -447,15 +451,15 @@ void draw_likeness(Pen& pen, std::size_t head) {
 
 namespace {
 
-using core::explain::Cells;
 using core::explain::Explanation;
 using core::explain::Line;
+using core::explain::SourceRect;
 using std::to_string;
 
-constexpr std::size_t most_links = 6, most_makers = 12;
+constexpr std::size_t max_links = 6, max_contributions = 12;
 
 /// Returns the cell of a rectangle that is nearest to the row and the column of another cell.
-CellRef nearest(const Cells& cells, const CellRef& to) {
+CellRef nearest(const SourceRect& cells, const CellRef& to) {
   return {std::get<Stage>(cells.source), cells.head, std::clamp(to.row, cells.row0, cells.row1 - 1),
           std::clamp(to.column, cells.column0, cells.column1 - 1)};
 }
@@ -466,7 +470,7 @@ std::string token_words(const std::vector<std::string>& tokens, const char* what
   return token == to_string(index) ? what + (" " + token) : visible_token(token);
 }
 
-std::string place_words(const Frame& frame, const Cells& cells) {
+std::string cells_text(const Frame& frame, const SourceRect& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   std::string words = cells.count() == 1 ? stage.one : stage.title;
@@ -483,27 +487,28 @@ std::string place_words(const Frame& frame, const Cells& cells) {
 }
 
 /// Returns cells of matrices that heads share only once: for the given head if it has them, else the first.
-std::vector<Cells> each_once(const core::attention::Model& model, std::size_t head, std::vector<Cells> all) {
-  std::vector<Cells> once;
-  for (Cells& cells : all) {
+std::vector<SourceRect> without_duplicates(const core::attention::Model& model, std::size_t head,
+                                           std::vector<SourceRect> all) {
+  std::vector<SourceRect> unique_cells;
+  for (SourceRect& cells : all) {
     if (const Stage* stage = std::get_if<Stage>(&cells.source)) {
       const std::size_t matrix = matrix_of_head(model, *stage, cells.head);
       const bool is_own =
           core::attention::info(*stage).per_head && matrix == matrix_of_head(model, *stage, head);
       cells.head = is_own ? head : head_of_matrix(model, *stage, matrix);
     }
-    if (std::ranges::find(once, cells) == once.end()) once.push_back(cells);
+    if (std::ranges::find(unique_cells, cells) == unique_cells.end()) unique_cells.push_back(cells);
   }
-  return once;
+  return unique_cells;
 }
 
 /// Returns the cells computed from a cell: follows single cells downstream, lists several but stops there.
-std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
-  std::vector<Cells> all;
+std::vector<SourceRect> downstream(const Frame& frame, CellRef cell) {
+  std::vector<SourceRect> all;
   while (true) {
-    const std::vector<Cells> next =
-        each_once(frame.displayed.model, cell.head,
-                  core::explain::results(frame.displayed.model, frame.displayed.trace, cell));
+    const std::vector<SourceRect> next =
+        without_duplicates(frame.displayed.model, cell.head,
+                           core::explain::results(frame.displayed.model, frame.displayed.trace, cell));
     all.insert(all.end(), next.begin(), next.end());
     if (next.size() != 1 || next[0].count() != 1) return all;
     cell = nearest(next[0], cell);
@@ -512,7 +517,7 @@ std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
 
 }  // namespace
 
-void draw_makers(Pen& pen, const Explanation& explanation) {
+void draw_contributions(Pen& pen, const Explanation& explanation) {
   const auto& model = pen.frame.displayed.model;
   if (explanation.cell.stage != Stage::output || model.n_heads < 2) return;
   std::vector<double> by_head(model.n_heads, 0);
@@ -536,30 +541,30 @@ void draw_makers(Pen& pen, const Explanation& explanation) {
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t h) { return size(by_head[h]); });
   const double end = std::max(size(bias), size(by_head[order.front()]));
   double rest = 0;
-  for (std::size_t k = most_makers; k < order.size(); ++k) rest += by_head[order[k]];
-  if (order.size() > most_makers) order.resize(most_makers);
+  for (std::size_t k = max_contributions; k < order.size(); ++k) rest += by_head[order[k]];
+  if (order.size() > max_contributions) order.resize(max_contributions);
   std::ranges::sort(order);
   for (const std::size_t h : order) pen.share("head " + to_string(h), by_head[h], end);
-  if (by_head.size() > most_makers)
-    pen.share(to_string(by_head.size() - most_makers) + " others", rest, std::max(end, size(rest)));
+  if (by_head.size() > max_contributions)
+    pen.share(to_string(by_head.size() - max_contributions) + " others", rest, std::max(end, size(rest)));
   if (model.projections && model.projections->output && model.projections->output->bias)
     pen.share("bias", bias, end);
 }
 
-void draw_leads_to(Pen& pen, const CellRef& cell) {
+void draw_downstream_cells(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const std::vector<Cells> all = downstream(frame, cell);
+  const std::vector<SourceRect> all = downstream(frame, cell);
   if (all.empty()) return;
   pen.rule();
   pen.heading("Leads to");
-  for (std::size_t k = 0; k < std::min(all.size(), most_links); ++k) {
-    const CellRef there = nearest(all[k], cell);
-    const std::string number =
-        all[k].count() == 1 ? inspected(cell_value(frame, there)) : to_string(all[k].count()) + " cells";
-    if (pen.linked_pair("inspector/leads/" + to_string(k), place_words(frame, all[k]), number))
-      frame.commands.add(FollowCell{there});
+  for (std::size_t k = 0; k < std::min(all.size(), max_links); ++k) {
+    const CellRef target = nearest(all[k], cell);
+    const std::string number = all[k].count() == 1 ? inspector_text(cell_value(frame, target))
+                                                   : to_string(all[k].count()) + " cells";
+    if (pen.linked_pair("inspector/leads/" + to_string(k), cells_text(frame, all[k]), number))
+      frame.commands.add(FollowCell{target});
   }
-  if (all.size() > most_links) pen.prose("and likewise in every head", frame.palette.dim);
+  if (all.size() > max_links) pen.prose("and likewise in every head", frame.palette.dim);
 }
 
 }  // namespace app::panels

@@ -38,15 +38,15 @@ Axes axes_for(const Frame& frame, const Laboratory& lab, ImVec2 at, ImVec2 size)
     if (d > 0 && (smallest == 0 || d < smallest)) smallest = d;
   }
   const double top = largest > 0 ? std::ceil(std::log10(largest) - 1e-9) : 0;
-  const double least = smallest > 0 ? std::floor(std::log10(smallest)) : top;
+  const double min_power = smallest > 0 ? std::floor(std::log10(smallest)) : top;
   return {{at.x + frame.metrics.px(66), at.y},
           {at.x + size.x, at.y + size.y - frame.metrics.px(22)},
           top,
-          std::clamp(least, top - 5, top - 2)};
+          std::clamp(min_power, top - 5, top - 2)};
 }
 
 void draw_grid(const Frame& frame, const Axes& a) {
-  draw_rect(a.min, a.max, frame.palette.ground.panel);
+  draw_rect(a.min, a.max, frame.palette.background.panel);
   const ImU32 line = packed(frame.palette.line);
   for (const double n : std::array<double, 6>{1, 4, 16, 64, 256, 1024}) {
     const float x = std::round(a.x(n));
@@ -64,8 +64,8 @@ void draw_grid(const Frame& frame, const Axes& a) {
 }
 
 /// Draws words where the curve leaves room for them: at the first of the places that it crosses least.
-void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
-                ImFont* font, Rgb ink, const std::string& words) {
+void draw_curve_label(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
+                      ImFont* font, Rgb ink, const std::string& words) {
   const float half_width = text_width(font, words) / 2 + frame.metrics.px(3),
               half_height = platform::font_size(font) / 2 + frame.metrics.px(1);
   const auto crossed = [&](ImVec2 at) {
@@ -87,7 +87,7 @@ void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>&
       places.emplace_back(a.x(n) - side * frame.metrics.px(8),
                           a.y(first / std::sqrt(n)) + side * frame.metrics.px(14));
   std::erase_if(places, [&](ImVec2 p) { return p.y > a.max.y - frame.metrics.px(10); });
-  draw_aside(frame, curve, places, frame.fonts.sans12, frame.palette.dim, "1/√N");
+  draw_curve_label(frame, curve, places, frame.fonts.sans12, frame.palette.dim, "1/√N");
 }
 
 void choose_masks(const Frame& frame, const Axes& a) {
@@ -139,17 +139,18 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
            p.x - away < a.min.x || p.x + away > a.max.x;
   });
   if (places.empty()) places.emplace_back(chosen.x + aside, chosen.y);
-  draw_aside(frame, dense, places, frame.fonts.mono12, frame.palette.text, number);
+  draw_curve_label(frame, dense, places, frame.fonts.mono12, frame.palette.text, number);
 }
 
-/// Returns for how many masks draw_row_sums() draws a tick: all n_masks, or fewer where there are many rows.
-std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
-  constexpr std::size_t most_ticks = 6000;  // more are slow to draw and indistinguishable
-  return std::min({n_masks, lab.count(), std::max<std::size_t>(1, most_ticks / lab.n_rows())});
+/// Returns for how many masks draw_row_sum_ticks() draws a tick: all n_masks, or fewer where there are many
+/// rows.
+std::size_t n_displayed_ticks(const Laboratory& lab, std::size_t n_masks) {
+  constexpr std::size_t max_ticks = 6000;  // more are slow to draw and indistinguishable
+  return std::min({n_masks, lab.count(), std::max<std::size_t>(1, max_ticks / lab.n_rows())});
 }
 
 /// Draws a tick for each mask's sum of each row, and the mean; the rows share the height of size.
-void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
+void draw_row_sum_ticks(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t rows = lab.n_rows(), n = std::min(n_masks, lab.count());
   if (n == 0) return;
@@ -170,7 +171,7 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
             Align::right_middle, frame.palette.faint, "mean");
   const float half = std::max(1.0f, pitch * 0.32f);
   const std::size_t step = label_step(pitch, frame.metrics.px(14));
-  const std::size_t ticks = drawn_ticks(lab, n);
+  const std::size_t ticks = n_displayed_ticks(lab, n);
   const float strength = std::clamp(3.0f / std::sqrt(static_cast<float>(n)), 0.08f, 0.8f);
   for (std::size_t i = 0; i < rows; ++i) {
     const float middle = at.y + (static_cast<float>(i) + 0.5f) * pitch;
@@ -195,38 +196,38 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
 
 // At scale 1.
 constexpr float heading_height = 30, title_height = 28, below_map = 30, largest_cell = 64;
-constexpr std::size_t most_numbered = 16;  // columns of a map with numbers
+constexpr std::size_t max_numbered_columns = 16;  // columns of a map with numbers
 
 /// Returns the gap between maps, in pixels; below, the width of the row sums next to them.
-float gap_of(const Metrics& m) {
+float map_gap(const Metrics& m) {
   return m.px(m.compact ? 12 : 20);
 }
 
-float sums_of(const Metrics& m) {
+float row_sums_width(const Metrics& m) {
   return m.px(m.compact ? 102 : 112);
 }
 
 /// Positions of the four columns of the laboratory, and the size of a map, in pixels.
-struct Layout {
+struct LaboratoryLayout {
   ImVec2 origin;
   float width, label, index, sums;  // label: room for tokens left of the first map; index: left of the others
   int map_width, map_height;
 };
 
-Layout lay_out(const Frame& frame) {
+LaboratoryLayout laboratory_layout(const Frame& frame) {
   const Metrics& m = frame.metrics;
-  Layout l{ImGui::GetCursorScreenPos(),
-           ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
-           0,
-           0,
-           0,
-           0,
-           0};
+  LaboratoryLayout l{ImGui::GetCursorScreenPos(),
+                     ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
+                     0,
+                     0,
+                     0,
+                     0,
+                     0};
   const float n = static_cast<float>(frame.displayed.model.n_tokens());
   l.index = text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
-  l.sums = sums_of(m);
-  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * gap_of(m)) / 3;
+  l.sums = row_sums_width(m);
+  const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * map_gap(m)) / 3;
   const float cell =
       std::min({m.px(largest_cell), std::floor(room / n), std::max(1.0f, std::floor(m.px(400) / n))});
   if (cell < 1) {  // several cells in one pixel
@@ -238,12 +239,13 @@ Layout lay_out(const Frame& frame) {
   return l;
 }
 
-float map_left(const Frame& frame, const Layout& l, int k) {
-  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + gap_of(frame.metrics));
+float map_left(const Frame& frame, const LaboratoryLayout& l, int k) {
+  const float maps = static_cast<float>(k) * (static_cast<float>(l.map_width) + map_gap(frame.metrics));
   return l.origin.x + maps + (k > 0 ? l.label + static_cast<float>(k - 1) * l.index : 0);
 }
 
-void heading(const Frame& frame, const Layout& l, float& y, const char* number, const std::string& words) {
+void draw_heading(const Frame& frame, const LaboratoryLayout& l, float& y, const char* number,
+                  const std::string& words) {
   const float middle = y + frame.metrics.px(heading_height) / 2;
   draw_text(frame.fonts.mono12, {l.origin.x, middle}, Align::left_middle, frame.palette.faint, number);
   draw_text(frame.fonts.sans14, {l.origin.x + frame.metrics.px(18), middle}, Align::left_middle,
@@ -252,8 +254,9 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
 }
 
 /// Draws a title above column k, with a remark where there is room for it.
-void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
-           const std::string& remark, float shift = 0, std::optional<Stage> stage = {}) {
+void draw_column_title(const Frame& frame, const LaboratoryLayout& l, int k, float y,
+                       const std::string& words, const std::string& remark, float shift = 0,
+                       std::optional<Stage> stage = {}) {
   float x = map_left(frame, l, k) + shift;
   const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
@@ -270,7 +273,7 @@ void title(const Frame& frame, const Layout& l, int k, float y, const std::strin
 }
 
 /// Returns the heatmap in column k.
-Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
+Heatmap make_heatmap(const Frame& frame, const LaboratoryLayout& l, const char* place, Stage stage, int k) {
   Heatmap map;
   map.place = place;
   map.stage = stage;
@@ -282,24 +285,25 @@ Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage sta
   return map;
 }
 
-float map_block(const Frame& frame, const Layout& l) {
-  return column_label_height(frame, map_of(frame, l, "", Stage::weights, 0)) +
+float map_block(const Frame& frame, const LaboratoryLayout& l) {
+  return column_label_height(frame, make_heatmap(frame, l, "", Stage::weights, 0)) +
          static_cast<float>(l.map_height) + frame.metrics.px(below_map);
 }
 
 /// Draws the sign between two maps of an equation.
-void sign(const Frame& frame, const Layout& l, int after, float y, const char* words) {
-  const float x = map_left(frame, l, after) - gap_of(frame.metrics) / 2;
+void draw_operator_sign(const Frame& frame, const LaboratoryLayout& l, int after, float y,
+                        const char* words) {
+  const float x = map_left(frame, l, after) - map_gap(frame.metrics) / 2;
   const float middle = y + map_block(frame, l) / 2 - frame.metrics.px(6);
   draw_text(frame.fonts.sans17, {x, middle}, Align::middle, frame.palette.dim, words);
 }
 
 /// Draws each row's sum before and after dropout, and how many rows lost everything.
-void row_sums(const Frame& frame, const Layout& l, float y) {
+void row_sums(const Frame& frame, const LaboratoryLayout& l, float y) {
   const arma::vec &sums_before = frame.work.laboratory->sums_before,
                   &sums_after = frame.work.laboratory->sums_after;
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
-  const float top = y + column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
+  const float top = y + column_label_height(frame, make_heatmap(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
   // Rows lower than a line of text have their first number at the top edge: the headings go above it.
   const float first = left + frame.metrics.px(frame.metrics.compact ? 38 : 46),
@@ -331,80 +335,83 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
   }
 }
 
-void one_mask(const Frame& frame, const Layout& l, float& y) {
+void draw_one_mask(const Frame& frame, const LaboratoryLayout& l, float& y) {
   const auto& dropout = frame.displayed.model.dropout;
-  heading(frame, l, y, "1",
-          dropout.active()
-              ? "One mask: each weight is kept with probability 1 − p, kept weights are scaled by 1/(1 − p)"
-          : dropout.rate == 0 ? "At a rate of 0 nothing is dropped"
-                              : "In evaluation mode nothing is dropped; D switches to training mode");
-  title(frame, l, 0, y, "Weights", "softmax", 0, Stage::weights);
-  title(frame, l, 1, y, "Mask", "p = " + fixed(dropout.rate, 2), 0, Stage::dropout_mask);
-  title(frame, l, 2, y, "Weights after dropout", "", 0, Stage::dropped_weights);
-  title(frame, l, 3, y, "Row sums", "");
+  draw_heading(
+      frame, l, y, "1",
+      dropout.active()
+          ? "One mask: each weight is kept with probability 1 − p, kept weights are scaled by 1/(1 − p)"
+      : dropout.rate == 0 ? "At a rate of 0 nothing is dropped"
+                          : "In evaluation mode nothing is dropped; D switches to training mode");
+  draw_column_title(frame, l, 0, y, "Weights", "softmax", 0, Stage::weights);
+  draw_column_title(frame, l, 1, y, "Mask", "p = " + fixed(dropout.rate, 2), 0, Stage::dropout_mask);
+  draw_column_title(frame, l, 2, y, "Weights after dropout", "", 0, Stage::dropped_weights);
+  draw_column_title(frame, l, 3, y, "Row sums", "");
   y += frame.metrics.px(title_height);
-  sign(frame, l, 1, y, "×");
-  sign(frame, l, 2, y, "=");
-  draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights, 0), {map_left(frame, l, 0), y});
-  draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask, 1),
+  draw_operator_sign(frame, l, 1, y, "×");
+  draw_operator_sign(frame, l, 2, y, "=");
+  draw_heatmap(frame, make_heatmap(frame, l, "laboratory/weights", Stage::weights, 0),
+               {map_left(frame, l, 0), y});
+  draw_heatmap(frame, make_heatmap(frame, l, "laboratory/mask", Stage::dropout_mask, 1),
                {map_left(frame, l, 1), y});
-  draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights, 2),
+  draw_heatmap(frame, make_heatmap(frame, l, "laboratory/dropped", Stage::dropped_weights, 2),
                {map_left(frame, l, 2), y});
   row_sums(frame, l, y);
   y += map_block(frame, l);
 }
 
 /// Returns the width of the map of differences, widened at the expense of the row sums if the digits need it.
-int width_of_differences(const Frame& frame, const Layout& l) {
+int difference_map_width(const Frame& frame, const LaboratoryLayout& l) {
   const arma::mat& numbers = frame.work.laboratory->difference;
-  if (numbers.empty() || numbers.n_cols > most_numbered) return l.map_width;
-  const core::text::NumberNeeds needs = core::text::needs_of(numbers, {0, numbers.n_rows, 0, numbers.n_cols});
-  const float cell = cell_width_for(frame, needs.characters(core::text::least_decimals));
+  if (numbers.empty() || numbers.n_cols > max_numbered_columns) return l.map_width;
+  const core::text::NumberExtents needs =
+      core::text::measure_numbers(numbers, {0, numbers.n_rows, 0, numbers.n_cols});
+  const float cell = cell_width_for(frame, needs.characters(core::text::min_decimals));
   const int wide = static_cast<int>(cell) * static_cast<int>(numbers.n_cols);
   return static_cast<float>(wide - l.map_width) < l.width / 6 ? std::max(wide, l.map_width) : l.map_width;
 }
 
-void many_masks(const Frame& frame, const Layout& l, float& y) {
+void draw_many_masks(const Frame& frame, const LaboratoryLayout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
-  const bool enlarges = core::attention::dropout_scale(frame.displayed.model.dropout) > 1;
-  heading(frame, l, y, "2",
-          enlarges ? "Many masks: because kept weights are scaled, the mean does not change"
-                   : "Many masks: kept weights are not scaled, so the mean becomes smaller");
-  title(frame, l, 0, y, "Mean of " + std::to_string(n), "weights after dropout");
-  title(frame, l, 1, y, "Mean − weights", "");
-  const std::size_t ticks = drawn_ticks(lab, n);
-  const float shift = static_cast<float>(width_of_differences(frame, l) - l.map_width);
-  title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
-        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick per mask", shift);
+  const bool is_scaled = core::attention::dropout_scale(frame.displayed.model.dropout) > 1;
+  draw_heading(frame, l, y, "2",
+               is_scaled ? "Many masks: because kept weights are scaled, the mean does not change"
+                         : "Many masks: kept weights are not scaled, so the mean becomes smaller");
+  draw_column_title(frame, l, 0, y, "Mean of " + std::to_string(n), "weights after dropout");
+  draw_column_title(frame, l, 1, y, "Mean − weights", "");
+  const std::size_t ticks = n_displayed_ticks(lab, n);
+  const float shift = static_cast<float>(difference_map_width(frame, l) - l.map_width);
+  draw_column_title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
+                    ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick per mask", shift);
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
-  const double most = std::max(-lab.difference_range.smallest, lab.difference_range.largest);
+  const double max_abs = std::max(-lab.difference_range.smallest, lab.difference_range.largest);
   const OtherNumbers mean{.numbers = &lab.mean,
                           .version = lab.revision,
                           .ends = {0, std::max(1.0, lab.mean_range.largest)},
-                          .of_tokens = true,
-                          .extent = &lab.mean_range};
+                          .has_token_axes = true,
+                          .number_range = &lab.mean_range};
   const OtherNumbers difference{.numbers = &lab.difference,
                                 .version = lab.revision,
-                                .ends = {-most, most},
-                                .of_tokens = true,
-                                .extent = &lab.difference_range};
-  Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
-  Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
+                                .ends = {-max_abs, max_abs},
+                                .has_token_axes = true,
+                                .number_range = &lab.difference_range};
+  Heatmap left = make_heatmap(frame, l, "laboratory/mean", Stage::weights, 0);
+  Heatmap right = make_heatmap(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
   // A difference needs a sign and two decimals; one would only say 0.0.
-  right.width = width_of_differences(frame, l);
+  right.width = difference_map_width(frame, l);
   draw_heatmap(frame, left, {map_left(frame, l, 0), y});
   draw_heatmap(frame, right, {map_left(frame, l, 1), y});
   const float top = y + column_label_height(frame, left), x = map_left(frame, l, 2) + shift;
-  draw_row_sums(frame, {x, top}, {l.origin.x + l.width - x, static_cast<float>(l.map_height)}, n);
+  draw_row_sum_ticks(frame, {x, top}, {l.origin.x + l.width - x, static_cast<float>(l.map_height)}, n);
   y += map_block(frame, l);
 }
 
-void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
+void draw_ten_ones(const Frame& frame, const LaboratoryLayout& l, ImVec2 at, float width) {
   const arma::rowvec& after = frame.work.laboratory->ones;
-  title(frame, l, 2, at.y, "Dropout applied to ten ones", "the same rule for a vector");
+  draw_column_title(frame, l, 2, at.y, "Dropout applied to ten ones", "the same rule for a vector");
   const float cell = std::floor(std::min(frame.metrics.px(32), width / static_cast<float>(after.n_elem)));
   const float height = frame.metrics.px(24);
   const double top = std::max(1.0, after.max());
@@ -416,7 +423,7 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
     const float middle = y + frame.metrics.px(12);
     draw_text(frame.fonts.sans13, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
     draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
-              Align::right_middle, frame.palette.dim, "sum " + inspected(arma::accu(*numbers)));
+              Align::right_middle, frame.palette.dim, "sum " + inspector_text(arma::accu(*numbers)));
     const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
       ImGui::SetTooltip("sum %s", number_text(arma::accu(*numbers)).c_str());
@@ -424,9 +431,10 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];
       const ImVec2 a(at.x + cell * static_cast<float>(k), y), b(a.x + cell - 1, y + height - 1);
-      const Rgb ground = render::color_at(render::ColorMap::mask, frame.palette.dark, v / top);
-      draw_rect(a, b, ground);
-      draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle, readable_on(ground),
+      const Rgb background = render::color_at(render::ColorMap::mask, frame.palette.dark, v / top);
+      draw_rect(a, b, background);
+      draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle,
+                readable_on(background),
                 v == 0               ? "×"
                 : v == std::round(v) ? fixed(v, 0)
                                      : fixed(v, 2));
@@ -436,14 +444,14 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
   frame.landmarks.mark("laboratory/ones", at, {at.x + cell * static_cast<float>(after.n_elem), y});
 }
 
-void answer(const Frame& frame, ImVec2 at, float width) {
+void draw_explanation(const Frame& frame, ImVec2 at, float width) {
   platform::move_to(at);
   paragraph(
       frame.fonts.sans14, frame.palette.dim, width,
       "Why does a row no longer sum to 1? It does before dropout; after dropout only the mean over many masks does. In evaluation mode nothing is dropped.");
 }
 
-void how_fast(const Frame& frame, const Layout& l, float& y) {
+void draw_convergence(const Frame& frame, const LaboratoryLayout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   std::string words = "Convergence of the mean: largest difference from the weights after N masks";
   if (lab.version != frame.displayed.version)
@@ -451,19 +459,20 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   else if (!lab.is_complete())
     words +=
         " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::max_masks) + " sampled";
-  heading(frame, l, y, "3", words);
+  draw_heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
-                        {x - l.origin.x - gap_of(frame.metrics), height});
-  ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
-  answer(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
+                        {x - l.origin.x - map_gap(frame.metrics), height});
+  draw_ten_ones(frame, l, {x, y}, l.origin.x + l.width - x);
+  draw_explanation(frame, {x, y + frame.metrics.px(146)}, l.origin.x + l.width - x);
   y += height + frame.metrics.px(24);
 }
 
 /// Draws a hint in place of means over masks that are all ones, which would color only rounding errors.
-void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
+void draw_nothing_dropped(const Frame& frame, const LaboratoryLayout& l, float& y) {
   const auto& dropout = frame.displayed.model.dropout;
-  heading(frame, l, y, "2", "Nothing is dropped: every mask is all ones, and every mean equals the weights");
+  draw_heading(frame, l, y, "2",
+               "Nothing is dropped: every mask is all ones, and every mean equals the weights");
   platform::move_to({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
   if (dropout.rate == 0 && button(frame, "laboratory/rate", "Set dropout to 0.5",
                                   "Sets the dropout rate of the model to 0.5 (Ctrl+Z undoes it)"))
@@ -474,7 +483,7 @@ void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   y += 2 * frame.metrics.frame;
 }
 
-void top_line(const Frame& frame, const Layout& l, float& y) {
+void draw_laboratory_header(const Frame& frame, const LaboratoryLayout& l, float& y) {
   platform::move_to({l.origin.x, y});
   if (button(frame, "laboratory/back", "‹ Stages", "Esc")) frame.commands.add(set<&Look::tab>(Tab::stages));
   const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
@@ -505,18 +514,18 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
 }  // namespace
 
 void draw_laboratory(const Frame& frame) {
-  const Layout l = lay_out(frame);
+  const LaboratoryLayout l = laboratory_layout(frame);
   float y = l.origin.y;
-  top_line(frame, l, y);
-  if (!frame.work.laboratory) return heading(frame, l, y, "", "Sampling the first masks…");
-  one_mask(frame, l, y);
+  draw_laboratory_header(frame, l, y);
+  if (!frame.work.laboratory) return draw_heading(frame, l, y, "", "Sampling the first masks…");
+  draw_one_mask(frame, l, y);
   if (frame.displayed.model.dropout.active()) {
-    many_masks(frame, l, y);
-    how_fast(frame, l, y);
+    draw_many_masks(frame, l, y);
+    draw_convergence(frame, l, y);
   } else {
-    nothing_dropped(frame, l, y);
+    draw_nothing_dropped(frame, l, y);
   }
-  take_room(l.origin, {l.width, y - l.origin.y});
+  reserve_room(l.origin, {l.width, y - l.origin.y});
 }
 
 }  // namespace app::panels

@@ -15,7 +15,8 @@ namespace {
 
 using core::transformer::HeadRoles;
 
-constexpr double least_role = 0.3, measured_from = 0.4;  // smallest shares: of any role; of a measured one
+constexpr double min_role_share = 0.3,
+                 min_measured_share = 0.4;  // smallest shares: of any role; of a measured one
 
 struct RoleName {
   const char *name, *brief;
@@ -49,7 +50,7 @@ namespace {
 HeadRole role_among(const HeadRoles& roles) {
   HeadRole best{"diffuse"};
   for (const RoleName& row : role_names)
-    if (const double share = row.share(roles); share > best.share.value_or(least_role))
+    if (const double share = row.share(roles); share > best.share.value_or(min_role_share))
       best = {row.name, share};
   return best;
 }
@@ -73,7 +74,7 @@ HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
   if (measured && layer < measured->size() && head < (*measured)[layer].size()) {
     const HeadRoles& roles = (*measured)[layer][head];
     if (std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) >
-        measured_from) {
+        min_measured_share) {
       HeadRole role = role_among(roles);
       role.source = is_changed(frame, layer, head) ? RoleSource::before_edits : RoleSource::model;
       return role;
@@ -116,44 +117,44 @@ using core::experiment::Reading;
 using core::transformer::HeadMap;
 using core::transformer::LayerHeads;
 
-struct Map {
+struct HeadTile {
   const Frame& frame;
   const LayersTiling& t;
   std::size_t layer, head;
-  ImVec2 corner, far;
+  ImVec2 corner, bottom_right;
   const Reading& now;
-  const LayerHeads& sight;
-  const HeadMap& of_head;
+  const LayerHeads& layer_heads;
+  const HeadMap& head_map;
   const HeadMap* before;  ///< before the edits; nullptr where the maps differ in size
-  bool is_off, is_chosen;
+  bool is_ablated, is_chosen;
   float header;  ///< from the map up to the middle of the header
   const char* place = "layers/";
 };
 
-std::string name_of(const Map& m) {
+std::string head_name(const HeadTile& m) {
   return std::to_string(m.layer) + "." + std::to_string(m.head);
 }
 
 /// Returns the numbers in its cells: the selected ones, or the weights where the others are not known.
-LayerMaps shown_maps(const Map& m) {
+LayerMaps shown_maps(const HeadTile& m) {
   return m.before ? m.frame.pending.layers->maps : LayerMaps::weights;
 }
 
-void draw_picture(const Map& m) {
+void draw_picture(const HeadTile& m) {
   const LayerMaps maps = shown_maps(m);
   const arma::mat changed =
-      maps == LayerMaps::change ? arma::mat(m.of_head.map - m.before->map) : arma::mat();
+      maps == LayerMaps::change ? arma::mat(m.head_map.map - m.before->map) : arma::mat();
   const arma::mat& numbers = maps == LayerMaps::change   ? changed
                              : maps == LayerMaps::before ? m.before->map
-                                                         : m.of_head.map;
+                                                         : m.head_map.map;
   render::Picture picture;
   picture.place = m.place +
                   std::string(maps == LayerMaps::change   ? "change/"
                               : maps == LayerMaps::before ? "before/"
                                                           : "") +
-                  name_of(m);
+                  head_name(m);
   picture.cells.numbers = &numbers;
-  picture.cells.visible = m.sight.visible.get();
+  picture.cells.visible = m.layer_heads.visible.get();
   picture.cells.version = m.frame.pending.reading->version_of(m.layer);
   picture.map = maps == LayerMaps::change ? m.frame.displayed.look.colors.diverging
                                           : m.frame.displayed.look.colors.sequential;
@@ -163,60 +164,62 @@ void draw_picture(const Map& m) {
   picture.part = {0, 0, static_cast<double>(numbers.n_cols), static_cast<double>(numbers.n_rows)};
   picture.gaps = m.t.map / static_cast<float>(numbers.n_cols) >= m.frame.metrics.px(8);
   picture.phase = static_cast<int>(m.corner.x + m.corner.y) % 6;
-  ImGui::GetWindowDrawList()->AddImage(m.frame.painter.paint(picture), m.corner, m.far);
+  ImGui::GetWindowDrawList()->AddImage(m.frame.painter.paint(picture), m.corner, m.bottom_right);
 }
 
 /// Outlines the row of the pinned query, or of the one predicted from, on every map.
-void draw_query(const Map& m) {
+void draw_query(const HeadTile& m) {
   const auto& pinned = m.frame.displayed.look.tokens.pinned_query;
   const std::size_t row = (pinned && *pinned < m.now.names.size() ? *pinned
                            : m.now.place                          ? m.now.place->row
                                                                   : m.now.names.size() - 1) /
                           m.now.block;
-  const float cell = m.t.map / static_cast<float>(m.of_head.map.n_rows);
+  const float cell = m.t.map / static_cast<float>(m.head_map.map.n_rows);
   const float top = std::round(m.corner.y + cell * static_cast<float>(row));
-  outline({m.corner.x - 1, top - 1}, {m.far.x + 1, std::max(top + 3, std::round(top + cell))},
+  outline({m.corner.x - 1, top - 1}, {m.bottom_right.x + 1, std::max(top + 3, std::round(top + cell))},
           packed(m.frame.palette.selection, 0.65f), 1);
 }
 
-void draw_off(const Map& m) {
+void draw_ablated_mark(const HeadTile& m) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = m.frame.palette;
-  draw_rect(m.corner, m.far, packed(p.ground.back, 0.62f));
+  draw_rect(m.corner, m.bottom_right, packed(p.background.back, 0.62f));
   const float inset = std::min(m.frame.metrics.px(12), m.t.map / 6);
   const ImU32 ink = packed(p.dim);
-  list->AddLine({m.corner.x + inset, m.corner.y + inset}, {m.far.x - inset, m.far.y - inset}, ink, 1.5f);
-  list->AddLine({m.corner.x + inset, m.far.y - inset}, {m.far.x - inset, m.corner.y + inset}, ink, 1.5f);
+  list->AddLine({m.corner.x + inset, m.corner.y + inset},
+                {m.bottom_right.x - inset, m.bottom_right.y - inset}, ink, 1.5f);
+  list->AddLine({m.corner.x + inset, m.bottom_right.y - inset},
+                {m.bottom_right.x - inset, m.corner.y + inset}, ink, 1.5f);
   draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)}, p.accent);
 }
 
 /// Whether the upper right corner of a map is masked, which leaves room for the entropy.
-bool has_masked_corner(const Map& m) {
-  const arma::mat* visible = m.sight.visible.get();
+bool has_masked_corner(const HeadTile& m) {
+  const arma::mat* visible = m.layer_heads.visible.get();
   return visible && visible->n_cols > 1 && visible->at(0, visible->n_cols - 1) == 0;
 }
 
-void draw_header(const Map& m) {
+void draw_header(const HeadTile& m) {
   const auto& f = m.frame;
   const float middle = std::round(m.corner.y - m.header);
-  const std::string entropy = fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
+  const std::string entropy = fixed(m.head_map.roles.entropy_bits, m.t.is_small ? 1 : 2);
   const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
-  float left = m.corner.x, right = std::min(m.far.x + m.t.gap - f.metrics.px(4), clip);
+  float left = m.corner.x, right = std::min(m.bottom_right.x + m.t.gap - f.metrics.px(4), clip);
   if (!m.t.is_small) {
     draw_text(f.fonts.mono13, {left, middle}, Align::left_middle,
-              m.is_chosen ? f.palette.text : f.palette.dim, name_of(m));
-    left += text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
+              m.is_chosen ? f.palette.text : f.palette.dim, head_name(m));
+    left += text_width(f.fonts.mono13, head_name(m)) + f.metrics.px(8);
   }
   if (has_masked_corner(m)) {
-    if (m.far.x <= clip)  // a clipped number would be read as another
-      draw_text(
-          f.fonts.mono12,
-          {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
-          Align::right_middle, f.palette.dim, entropy);
+    if (m.bottom_right.x <= clip)  // a clipped number would be read as another
+      draw_text(f.fonts.mono12,
+                {m.bottom_right.x - f.metrics.px(m.t.is_small ? 3 : 6),
+                 m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
+                Align::right_middle, f.palette.dim, entropy);
   } else if (const float width = text_width(f.fonts.mono12, entropy);
-             m.far.x - width - left > f.metrics.px(40)) {
-    draw_text(f.fonts.mono12, {m.far.x, middle}, Align::right_middle, f.palette.faint, entropy);
-    right = m.far.x - width - f.metrics.px(6);
+             m.bottom_right.x - width - left > f.metrics.px(40)) {
+    draw_text(f.fonts.mono12, {m.bottom_right.x, middle}, Align::right_middle, f.palette.faint, entropy);
+    right = m.bottom_right.x - width - f.metrics.px(6);
   }
   if (right - left > f.metrics.px(14))
     draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
@@ -228,7 +231,7 @@ struct Bar {
   double end = 1;
 };
 
-Bar bar_of(const Map& m) {
+Bar bar_of(const HeadTile& m) {
   const WholeReading& reading = *m.frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next) return {};
@@ -236,20 +239,22 @@ Bar bar_of(const Map& m) {
     const auto effect = reading.effects().of({m.layer, m.head});
     return {effect ? std::optional(effect->logit_change) : std::nullopt, {}, reading.effects().largest()};
   }
-  const auto part = [&](const std::optional<core::transformer::Contributions>& of) -> std::optional<double> {
+  const auto part =
+      [&](const std::optional<core::transformer::LogitAttributions>& of) -> std::optional<double> {
     if (!of || m.layer >= of->heads.size() || m.head >= of->heads[m.layer].size()) return std::nullopt;
     return of->heads[m.layer][m.head];
   };
-  return {part(next->adds), part(next->added_before), next->largest_addition};
+  return {part(next->attribution), part(next->attribution_before), next->max_attribution};
 }
 
-void draw_bar(const Map& m) {
+void draw_bar(const HeadTile& m) {
   const Bar bar = bar_of(m);
   const auto& p = m.frame.palette;
-  const float top = std::round(m.far.y + m.t.bar_gap), bottom = top + m.t.bar;
-  const float middle = std::round((m.corner.x + m.far.x) / 2), half = (m.far.x - m.corner.x) / 2;
-  if (!bar.now) return draw_dots(m.frame, {m.corner.x, top}, m.far.x);
-  draw_rect({m.corner.x, top}, {m.far.x, bottom}, p.control.rest);
+  const float top = std::round(m.bottom_right.y + m.t.bar_gap), bottom = top + m.t.bar;
+  const float middle = std::round((m.corner.x + m.bottom_right.x) / 2),
+              half = (m.bottom_right.x - m.corner.x) / 2;
+  if (!bar.now) return draw_dots(m.frame, {m.corner.x, top}, m.bottom_right.x);
+  draw_rect({m.corner.x, top}, {m.bottom_right.x, bottom}, p.control.rest);
   const auto at = [&](double value) {
     return std::round(middle +
                       half * static_cast<float>(bar.end > 0 ? std::clamp(value / bar.end, -1.0, 1.0) : 0));
@@ -264,28 +269,28 @@ void draw_bar(const Map& m) {
   draw_rect({middle, top - 1}, {middle + 1, bottom + 1}, p.faint);
 }
 
-void draw_tooltip(const Map& m) {
-  const auto& roles = m.of_head.roles;
+void draw_tooltip(const HeadTile& m) {
+  const auto& roles = m.head_map.roles;
   const auto share = [](const char* words, const std::optional<double>& value) {
     return std::string("\n") + words + ": " + (value ? fixed(*value, 3) : "–");
   };
-  std::string text = "Head " + name_of(m) + (m.is_off ? ", ablated" : "");
+  std::string text = "Head " + head_name(m) + (m.is_ablated ? ", ablated" : "");
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const auto index = [&](float at, float begin) {
     return static_cast<std::size_t>(std::clamp((at - begin) / m.t.map, 0.0f, 0.999f) *
-                                    static_cast<float>(m.of_head.map.n_rows));
+                                    static_cast<float>(m.head_map.map.n_rows));
   };
   const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
-  const double weight = m.of_head.map(row, column);
+  const double weight = m.head_map.map(row, column);
   if (m.now.block == 1)
     text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
             std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
-            core::text::told_number(weight);
+            core::text::display_number(weight);
   else
     text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
             std::to_string(m.now.block) + " weights, here " + fixed(weight, 4);
   if (m.before && m.before->map(row, column) != weight)
-    text += "\nbefore the edits: " + core::text::told_number(m.before->map(row, column));
+    text += "\nbefore the edits: " + core::text::display_number(m.before->map(row, column));
   text += share("previous token", roles.previous) + share("first token", roles.first) +
           share("itself", roles.itself) + share("earlier same token", roles.same_token) +
           share("induction", roles.induction) + "\nmean entropy of a row: " + fixed(roles.entropy_bits, 2) +
@@ -301,66 +306,68 @@ void draw_tooltip(const Map& m) {
                                                    : "direct attribution to the logit of ") +
             quoted_token(m.frame.pending.reading->prediction()->chosen.text) +
             (m.frame.pending.layers->shows_effects ? " by " : ": ") + signed_text(*bar.now, 2);
-  if (m.sight.is_edited) text += "\nThis layer was edited: it is computed in float64.";
+  if (m.layer_heads.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
   ImGui::PopFont();
 }
 
 /// Draws the context menu of a head: in the selected layer, that of a stage's title.
-void draw_menu(const Map& m) {
+void draw_menu(const HeadTile& m) {
   const Frame& frame = m.frame;
   const auto& whole = *frame.pending.whole;
   const bool is_model = m.layer == whole.layer && m.layer == whole.experiment.layer;
   if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
-  const std::string name = "menu of " + name_of(m);
+  const std::string name = "menu of " + head_name(m);
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
   platform::push_font(frame.fonts.sans15);
-  const auto look_at = [&](bool in_stages) {
-    frame.commands.add(LookAtLayer{m.layer});
+  const auto select_layer = [&](bool in_stages) {
+    frame.commands.add(ShowLayer{m.layer});
     frame.commands.add(set<&Look::head>(m.head));
     if (in_stages) frame.commands.add(OpenInStages{Stage::weights});
   };
-  if (ImGui::MenuItem("Select this layer")) look_at(false);
+  if (ImGui::MenuItem("Select this layer")) select_layer(false);
   frame.landmarks.mark_item("menu/layers/look");
-  if (ImGui::MenuItem("Open in Stages")) look_at(true);
+  if (ImGui::MenuItem("Open in Stages")) select_layer(true);
   frame.landmarks.mark_item("menu/layers/stages");
-  if (ImGui::MenuItem(m.is_off ? "Enable head" : "Ablate head"))
-    frame.commands.add(SwitchHead{m.layer, m.head});
+  if (ImGui::MenuItem(m.is_ablated ? "Enable head" : "Ablate head"))
+    frame.commands.add(ToggleHead{m.layer, m.head});
   frame.landmarks.mark_item("menu/layers/switch");
   ImGui::PopFont();
   ImGui::EndPopup();
 }
 
-void handle(const Map& m) {
+void handle_mouse(const HeadTile& m) {
   const float above = m.header + m.t.header / 2;
   platform::move_to({m.corner.x, m.corner.y - above});
-  const bool pressed = hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + above});
-  m.frame.landmarks.mark("layers/" + name_of(m), m.corner, m.far);
+  const bool pressed = hit_area(("head " + head_name(m)).c_str(), {m.t.map, m.t.map + above});
+  m.frame.landmarks.mark("layers/" + head_name(m), m.corner, m.bottom_right);
   draw_focus(m.frame, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
   if (pressed) {
-    m.frame.commands.add(LookAtLayer{m.layer});
+    m.frame.commands.add(ShowLayer{m.layer});
     m.frame.commands.add(set<&Look::head>(m.head));
   }
   const bool hovered = ImGui::IsItemHovered();
   draw_menu(m);
   if (!hovered) return;
-  outline({m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
+  outline({m.corner.x - 1, m.corner.y - 1}, {m.bottom_right.x + 1, m.bottom_right.y + 1},
           packed(m.frame.palette.selection, 0.6f), 1);
-  if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
+  if (ImGui::IsMouseHoveringRect(m.corner, m.bottom_right)) draw_tooltip(m);
   if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
 /// Returns the map of a head that the reading must have.
-Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head, ImVec2 corner) {
+HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
+                   ImVec2 corner) {
   const WholeModel& whole = *frame.pending.whole;
   const Reading& now = *frame.pending.reading->readings()->now;
-  const LayerHeads& sight = *now.layers[layer];
-  const Reading& then = *frame.pending.reading->readings()->before;
-  const bool is_alike = layer < then.layers.size() && head < then.layers[layer]->heads.size() &&
-                        arma::size(then.layers[layer]->heads[head].map) == arma::size(sight.heads[head].map);
+  const LayerHeads& layer_heads = *now.layers[layer];
+  const Reading& original = *frame.pending.reading->readings()->before;
+  const bool has_same_size =
+      layer < original.layers.size() && head < original.layers[layer]->heads.size() &&
+      arma::size(original.layers[layer]->heads[head].map) == arma::size(layer_heads.heads[head].map);
   return {frame,
           t,
           layer,
@@ -368,18 +375,18 @@ Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::si
           corner,
           {corner.x + t.map, corner.y + t.map},
           now,
-          sight,
-          sight.heads[head],
-          is_alike ? &then.layers[layer]->heads[head] : nullptr,
+          layer_heads,
+          layer_heads.heads[head],
+          has_same_size ? &original.layers[layer]->heads[head] : nullptr,
           whole.experiment.heads_off.contains({layer, head}),
           layer == whole.experiment.layer && head == frame.pending.look.head,
           t.header / 2 + (layer == 0 ? t.columns.room : 0)};
 }
 
-void draw_cells(const Map& m) {
+void draw_cells(const HeadTile& m) {
   draw_picture(m);
-  if (m.is_off)
-    draw_off(m);
+  if (m.is_ablated)
+    draw_ablated_mark(m);
   else
     draw_query(m);
 }
@@ -389,22 +396,23 @@ void draw_cells(const Map& m) {
 void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
   if (head >= frame.pending.reading->readings()->now->layers[layer]->heads.size()) return;
-  const Map m = map_at(frame, t, layer, head, corner);
+  const HeadTile m = make_tile(frame, t, layer, head, corner);
   draw_cells(m);
   if (m.is_chosen)
-    outline({corner.x - 3, corner.y - 3}, {m.far.x + 3, m.far.y + 3}, frame.palette.selection, 2);
+    outline({corner.x - 3, corner.y - 3}, {m.bottom_right.x + 3, m.bottom_right.y + 3},
+            frame.palette.selection, 2);
   draw_header(m);
   draw_bar(m);
-  handle(m);
+  handle_mouse(m);
 }
 
 void draw_head_alone(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                      ImVec2 corner) {
-  Map m = map_at(frame, t, layer, head, corner);
+  HeadTile m = make_tile(frame, t, layer, head, corner);
   m.place = "layers/alone/";
   draw_cells(m);
-  frame.landmarks.mark("layers/alone", m.corner, m.far);
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
+  frame.landmarks.mark("layers/alone", m.corner, m.bottom_right);
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(m.corner, m.bottom_right)) draw_tooltip(m);
 }
 
 }  // namespace app::panels

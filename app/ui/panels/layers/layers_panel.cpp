@@ -47,28 +47,27 @@ LayersTiling tiling_of(const Metrics& m, float map, float gap, std::size_t n_tok
 
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
                          std::size_t n_tokens) {
-  constexpr float smallest = 36, least_with_names = 72, largest = 320, largest_cell = 26, least_gap = 8,
+  constexpr float min_map = 36, min_map_with_names = 72, largest = 320, largest_cell = 26, min_gap = 8,
                   widest_gap = 28;
   constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are equal
   const auto cells = static_cast<float>(n_tokens);
   const auto fits = [&](const LayersTiling& t) {
     return t.width(n_heads) <= room.x && t.height(n_layers) <= room.y;
   };
-  const float most = std::floor(std::min(metrics.px(largest), cells * metrics.px(largest_cell)));
-  LayersTiling found = tiling_of(metrics, metrics.px(smallest), least_gap / 2, n_tokens, true);
+  const float max_map = std::floor(std::min(metrics.px(largest), cells * metrics.px(largest_cell)));
+  LayersTiling found = tiling_of(metrics, metrics.px(min_map), min_gap / 2, n_tokens, true);
   const auto find = [&](float least, bool is_small) {
-    for (float map = most; map >= metrics.px(least); --map) {
+    for (float map = max_map; map >= metrics.px(least); --map) {
       const float cell = std::floor(map / cells);
       if ((cell >= whole_cells ? cell * cells : map) != map) continue;
-      const LayersTiling t =
-          tiling_of(metrics, map, is_small ? least_gap / 2 : least_gap, n_tokens, is_small);
+      const LayersTiling t = tiling_of(metrics, map, is_small ? min_gap / 2 : min_gap, n_tokens, is_small);
       if (!fits(t)) continue;
       found = t;
       return true;
     }
     return false;
   };
-  if (!find(least_with_names, false)) find(smallest, true);
+  if (!find(min_map_with_names, false)) find(min_map, true);
   if (n_heads > 1) {  // the remaining width goes between the columns
     const float over = std::floor((room.x - found.width(n_heads)) / static_cast<float>(n_heads - 1));
     found.gap = std::clamp(found.gap + over, found.gap, metrics.px(widest_gap));
@@ -102,14 +101,14 @@ void for_each_label(const TokenLabels& labels, std::size_t marked, std::size_t n
 }
 
 /// Shows a name in full where it was shortened and the mouse is over it.
-void full_name(ImVec2 min, ImVec2 max, const std::string& shown, const std::string& name) {
+void full_name_tooltip(ImVec2 min, ImVec2 max, const std::string& shown, const std::string& name) {
   if (shown != name && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
     ImGui::SetTooltip("%s", name.c_str());
 }
 
 /// Draws the tokens left of a layer's first map, with lines from each name to its row.
 void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
-                     Rgb ground) {
+                     Rgb background) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
   const std::size_t n = now.names.size(), marked = marked_token(frame, now);
@@ -129,10 +128,10 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
     const std::string name = visible_token(now.names[i]);
     const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float width = text_width(frame.fonts.sans12, shown);
-    draw_rect({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, ground);
+    draw_rect({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, background);
     draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
               is_marked ? frame.palette.text : frame.palette.dim, shown);
-    full_name({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
+    full_name_tooltip({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
   });
   if (t.rows.step > 1)  // some names are omitted
     for (float y = corner.y + m.px(16); y < corner.y + t.map - m.px(14); y += m.px(5))
@@ -141,7 +140,7 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
 
 /// Draws the tokens above the maps of the first layer, rotated by 90°.
 void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
-                        Rgb ground) {
+                        Rgb background) {
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
   const std::size_t n = now.names.size(), marked = marked_token(frame, now);
@@ -157,16 +156,16 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading
     const std::string name = visible_token(now.names[i]);
     const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float length = text_width(frame.fonts.sans12, shown), half = m.px(6);
-    draw_rect({middle - half, bottom - length - 1}, {middle + half, bottom}, ground);
-    draw_text_turned(frame.fonts.sans12, {middle, bottom}, is_marked ? frame.palette.text : frame.palette.dim,
-                     shown);
-    full_name({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
+    draw_rect({middle - half, bottom - length - 1}, {middle + half, bottom}, background);
+    draw_text_rotated(frame.fonts.sans12, {middle, bottom},
+                      is_marked ? frame.palette.text : frame.palette.dim, shown);
+    full_name_tooltip({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
   });
 }
 
 /// Draws a token and its probability, with a bar below.
-void draw_guess(const Frame& frame, const std::string& token, double probability, ImVec2 at, float width,
-                bool is_first) {
+void draw_token_probability(const Frame& frame, const std::string& token, double probability, ImVec2 at,
+                            float width, bool is_first) {
   const auto& f = frame;
   const Rgb ink = is_first ? f.palette.text : f.palette.dim;
   const std::string number = fixed(probability, is_first ? 2 : 3);
@@ -176,8 +175,8 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
   draw_text(f.fonts.mono12, {at.x + width, at.y}, Align::right_middle, ink, number);
   const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
   const Rgb color = render::color_at(f.displayed.look.colors.sequential, f.palette.dark, probability);
-  draw_share(f, {at.x, top}, {at.x + width, bottom}, std::clamp(probability, 0.0, 1.0),
-             probability > 0.02 ? color : f.palette.faint);
+  draw_fraction_bar(f, {at.x, top}, {at.x + width, bottom}, std::clamp(probability, 0.0, 1.0),
+                    probability > 0.02 ? color : f.palette.faint);
 }
 
 /// Draws the name of a layer, and its logit lens where there is room.
@@ -192,8 +191,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
     list->PopClipRect();
   }
   platform::move_to(at);
-  if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
-    f.commands.add(LookAtLayer{layer});
+  if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, height})) f.commands.add(ShowLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
   draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
@@ -205,7 +203,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   }
   const Prediction* next = f.pending.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
-  const LensToken& guess = next->lens[layer];
+  const LensToken& lens_token = next->lens[layer];
   float y = at.y + f.metrics.px(27);
   if (!t.is_small) {
     draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, f.palette.faint, "logit lens");
@@ -214,9 +212,10 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
       ImGui::SetTooltip("The top token if the model ended after this layer");
     y += f.metrics.px(20);
   }
-  draw_guess(f, guess.text, guess.probability, {at.x, y}, width, true);
-  if (!t.is_small && guess.text != next->chosen.text)
-    draw_guess(f, next->chosen.text, guess.of_chosen, {at.x, y + f.metrics.px(27)}, width, false);
+  draw_token_probability(f, lens_token.text, lens_token.probability, {at.x, y}, width, true);
+  if (!t.is_small && lens_token.text != next->chosen.text)
+    draw_token_probability(f, next->chosen.text, lens_token.chosen_probability, {at.x, y + f.metrics.px(27)},
+                           width, false);
 }
 
 /// Writer of the legend, from left to right while there is room.
@@ -250,7 +249,7 @@ struct Legend {
   }
 };
 
-void draw_sweep(Legend& legend, const Reading& now) {
+void draw_effects_progress(Legend& legend, const Reading& now) {
   const Frame& frame = legend.frame;
   const HeadEffects& effects = frame.pending.reading->effects();
   std::size_t n_heads = 0;
@@ -264,19 +263,19 @@ void draw_sweep(Legend& legend, const Reading& now) {
   legend.x += frame.metrics.px(30);
   legend.words(words, frame.palette.faint);
   legend.x -= frame.metrics.px(12);
-  const bool runs = effects.is_sweeping();
-  const std::string action = runs ? "Stop" : "Compute";
+  const bool is_running = effects.is_sweeping();
+  const std::string action = is_running ? "Stop" : "Compute";
   if (link(frame, "layers/sweep", frame.fonts.sans13, {legend.x, legend.middle}, Align::left_middle,
            frame.palette.accent, action))
-    frame.commands.add(SweepHeads{!runs});
+    frame.commands.add(SweepHeads{!is_running});
   legend.x += text_width(frame.fonts.sans13, action) + frame.metrics.px(22);
 }
 
-void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2 at, float width) {
+void draw_legend(const Frame& frame, const Reading& now, bool has_outlined_role, ImVec2 at, float width) {
   const WholeReading& reading = *frame.pending.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   Legend legend{frame, at.x, at.x + width, middle};
-  if (!reading.is_of(*frame.pending.whole) && !reading.is_busy())
+  if (!reading.matches(*frame.pending.whole) && !reading.is_busy())
     return legend.words("The last edit could not be computed: these maps are older. Undo it.",
                         frame.palette.status.bad);
   const LayerMaps maps = frame.pending.layers->maps;
@@ -291,14 +290,14 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2
                    pooled);
   const Prediction* next = reading.prediction();
   const bool effects = frame.pending.layers->shows_effects;
-  const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
+  const double end = !next ? 0 : effects ? reading.effects().largest() : next->max_attribution;
   if (end > 0) {
     const std::string number = fixed(end, end < 10 ? 1 : 0);
     legend.scale(colors.diverging, "−" + number, "+" + number,
                  (effects ? "ablation effect on " : "to the logit of ") + quoted_token(next->chosen.text));
   }
-  if (effects && next) draw_sweep(legend, now);
-  if (has_hollow && legend.has_room("measured before the edits", 30)) {
+  if (effects && next) draw_effects_progress(legend, now);
+  if (has_outlined_role && legend.has_room("measured before the edits", 30)) {
     outline({legend.x, middle - frame.metrics.px(5)},
             {legend.x + frame.metrics.px(20), middle + frame.metrics.px(6)}, frame.palette.faint, 1);
     legend.x += frame.metrics.px(26);
@@ -324,8 +323,8 @@ float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, I
     if (t.rows.room + map <= width) break;
   }
   const ImVec2 corner{std::round(at.x + t.rows.room), std::round(at.y + t.columns.room)};
-  draw_column_tokens(frame, t, now, corner, frame.palette.ground.panel);
-  draw_row_tokens(frame, t, now, corner, frame.palette.ground.panel);
+  draw_column_tokens(frame, t, now, corner, frame.palette.background.panel);
+  draw_row_tokens(frame, t, now, corner, frame.palette.background.panel);
   draw_head_alone(frame, t, layer, head, corner);
   return t.columns.room + t.map;
 }
@@ -338,14 +337,14 @@ void draw_layers(const Frame& frame) {
   const Reading& now = *frame.pending.reading->readings()->now;
   const std::size_t n_layers = now.layers.size();
   std::size_t n_heads = 1;
-  bool has_hollow = false;
+  bool has_outlined_role = false;
   for (std::size_t l = 0; l < n_layers; ++l) {
     n_heads = std::max(n_heads, now.layers[l]->heads.size());
     for (std::size_t h = 0; now.layers[l]->is_edited && h < now.layers[l]->heads.size(); ++h)
-      has_hollow = has_hollow || role_of(frame, l, h).source == RoleSource::before_edits;
+      has_outlined_role = has_outlined_role || role_of(frame, l, h).source == RoleSource::before_edits;
   }
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const bool is_presented = frame.displayed.selection.presenting.on;
+  const bool is_presented = frame.displayed.selection.presentation.on;
   const float legend = is_presented ? 0 : frame.metrics.px(legend_height),
               scrollbar = ImGui::GetStyle().ScrollbarSize;
   const float height = room.y - legend;
@@ -364,12 +363,12 @@ void draw_layers(const Frame& frame) {
   list->PushClipRect({view_left + t.labels - frame.metrics.px(8), clip_min.y}, clip_max, true);
   for (std::size_t h = first_column; h < n_heads; ++h)
     draw_column_tokens(frame, t, now, {std::round(left + t.column(h)), std::round(top)},
-                       frame.palette.ground.back);
+                       frame.palette.background.back);
   for (std::size_t l = first_row; l < n_layers; ++l) {
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y - t.header > clip_max.y) break;
     if (first_column == 0)
-      draw_row_tokens(frame, t, now, {std::round(left + t.column(0)), y}, frame.palette.ground.back);
+      draw_row_tokens(frame, t, now, {std::round(left + t.column(0)), y}, frame.palette.background.back);
     for (std::size_t h = first_column; h < n_heads; ++h) {
       const float x = std::round(left + t.column(h));
       if (x > clip_max.x) break;
@@ -391,9 +390,9 @@ void draw_layers(const Frame& frame) {
     if (y > clip_max.y) break;
     draw_layer_label(frame, t, l, {view_left, y});
   }
-  take_room(start, {t.width(n_heads), t.height(n_layers)});
+  reserve_room(start, {t.width(n_heads), t.height(n_layers)});
   ImGui::EndChild();
-  if (!is_presented) draw_legend(frame, now, has_hollow, {origin.x, origin.y + height}, room.x);
+  if (!is_presented) draw_legend(frame, now, has_outlined_role, {origin.x, origin.y + height}, room.x);
 }
 
 }  // namespace app::panels

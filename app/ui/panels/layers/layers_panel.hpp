@@ -106,21 +106,21 @@ void draw_presented_prediction(const Frame& frame);
 void draw_token_table(const Frame& frame, float width);
 
 /// Wraps a text for a field that cannot wrap: a line that is too wide is broken at a space, which becomes
-/// "\n"; line ends of the text become "\r\n". plain_of() reverts it.
+/// "\n"; line ends of the text become "\r\n". unwrap_lines() reverts it.
 ///
 /// fits tells whether a line has room; a word without room is not broken.
-std::string wrapped(const std::string& plain, const std::function<bool(const std::string& line)>& fits);
+std::string wrap_lines(const std::string& plain, const std::function<bool(const std::string& line)>& fits);
 
 /// Returns the text of wrapped lines, or of a prefix of them.
-std::string plain_of(const std::string& lines);
+std::string unwrap_lines(const std::string& lines);
 
 /// Converts a position in the text to one in its wrapped lines, in bytes.
-std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text);
+std::size_t wrapped_position(const std::string& lines, std::size_t text_position);
 
 /// Draws the most probable tokens, the keys of the selected head, and its effect on the selected token.
 void draw_selected_head(const Frame& frame);
 
 /// Draws the left column of the Layers view: the model's sizes, prompt, selected layer and edits.
-void draw_whole(const Frame& frame);
+void draw_whole_model(const Frame& frame);
 
 }  // namespace app::panels

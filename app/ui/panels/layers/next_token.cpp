@@ -16,11 +16,11 @@ constexpr float strip_height = 96, lowest_color = 0.3f;  // keeps a bar of 1 % v
 
 const Prediction* prediction(const Frame& frame) {
   const Prediction* next = frame.pending.reading->prediction();
-  return next && !next->table.empty() ? next : nullptr;
+  return next && !next->candidates.empty() ? next : nullptr;
 }
 
-const std::string& why_no_prediction(const Frame& frame) {
-  return frame.pending.reading->readings()->now->why_no_prediction;
+const std::string& no_prediction_reason(const Frame& frame) {
+  return frame.pending.reading->readings()->now->no_prediction_reason;
 }
 
 bool is_edited(const Frame& frame) {
@@ -67,9 +67,9 @@ void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, floa
     return;
   }
   const auto second =
-      std::ranges::find_if(next.table, [&](const NextToken& t) { return t.id != next.chosen.id; });
-  if (second == next.table.end()) return;
-  const bool is_first = next.table.front().id == next.chosen.id;
+      std::ranges::find_if(next.candidates, [&](const NextToken& t) { return t.id != next.chosen.id; });
+  if (second == next.candidates.end()) return;
+  const bool is_first = next.candidates.front().id == next.chosen.id;
   at_left(is_first ? "then " : "most probable ", "");
   const float used = text_width(f.fonts.sans13, is_first ? "then " : "most probable ");
   const std::string number = fixed(second->now, 4);
@@ -79,7 +79,7 @@ void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, floa
   draw_text(f.fonts.mono13, {at.x + width, at.y}, Align::right_middle, f.palette.dim, number);
 }
 
-void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, float width) {
+void draw_token_row(const Frame& frame, const NextToken& token, bool is_chosen, float width) {
   const auto& f = frame;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = f.metrics.px(20), middle = at.y + height / 2, pad = f.metrics.px(8);
@@ -112,7 +112,7 @@ bool has_next_token(const Frame& frame) {
 
 float next_token_height(const Frame& frame) {
   if (!has_next_token(frame)) return 0;
-  return frame.metrics.px(why_no_prediction(frame).empty() ? strip_height : 64);
+  return frame.metrics.px(no_prediction_reason(frame).empty() ? strip_height : 64);
 }
 
 void draw_next_token(const Frame& frame) {
@@ -125,7 +125,7 @@ void draw_next_token(const Frame& frame) {
   const Prediction* next = prediction(frame);
   if (!next) {
     platform::move_to({at.x, at.y + f.metrics.px(20)});
-    const std::string& why = why_no_prediction(frame);
+    const std::string& why = no_prediction_reason(frame);
     paragraph(f.fonts.sans14, f.palette.dim, width, why.empty() ? "Computing…" : why);
     return;
   }
@@ -160,17 +160,17 @@ void draw_token_table(const Frame& frame, float width) {
   ImGui::Dummy({width, f.metrics.px(18)});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});
   bool is_listed = false;
-  for (const NextToken& token : next->table) {
-    draw_row(f, token, token.id == next->chosen.id, width);
+  for (const NextToken& token : next->candidates) {
+    draw_token_row(f, token, token.id == next->chosen.id, width);
     is_listed = is_listed || token.id == next->chosen.id;
   }
-  if (!is_listed) draw_row(f, next->chosen, true, width);
+  if (!is_listed) draw_token_row(f, next->chosen, true, width);
   ImGui::PopStyleVar();
   const ImVec2 foot = ImGui::GetCursorScreenPos();
   draw_text(f.fonts.sans13, {foot.x, foot.y + f.metrics.px(2)}, f.palette.faint,
-            grouped(next->n_others) + " other tokens");
+            count_text(next->n_other_tokens) + " other tokens");
   draw_text_right(f.fonts.mono13, foot.x + width - (is_edited(f) ? change : 0), foot.y + f.metrics.px(2),
-                  f.palette.dim, fixed(next->others, 4));
+                  f.palette.dim, fixed(next->other_probability, 4));
   ImGui::Dummy({width, f.metrics.px(22)});
 }
 
@@ -199,7 +199,7 @@ void draw_presented_prediction(const Frame& frame) {
   }
   ImGui::Dummy({width, f.metrics.px(8)});
   const Prediction* next = prediction(f);
-  if (!next) return say(f.fonts.sans12, f.palette.dim, why_no_prediction(f));
+  if (!next) return say(f.fonts.sans12, f.palette.dim, no_prediction_reason(f));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const std::string number = fixed(next->chosen.now, 4);
   const float number_width = text_width(f.fonts.mono32, number), middle = at.y + f.metrics.px(16);

@@ -16,29 +16,29 @@
 
 namespace app::panels {
 
-std::string wrapped(const std::string& plain, const std::function<bool(const std::string&)>& fits) {
+std::string wrap_lines(const std::string& plain, const std::function<bool(const std::string&)>& fits) {
   std::string lines;
-  std::size_t begin = 0, blank = std::string::npos;  // of the last line; its last space
+  std::size_t begin = 0, last_space = std::string::npos;  // of the last line; its last space
   const auto wrap = [&] {
-    if (blank == std::string::npos || fits(lines.substr(begin))) return;
-    lines[blank] = '\n';
-    begin = blank + 1, blank = std::string::npos;
+    if (last_space == std::string::npos || fits(lines.substr(begin))) return;
+    lines[last_space] = '\n';
+    begin = last_space + 1, last_space = std::string::npos;
   };
   for (const char c : plain) {
     if (c == ' ' || c == '\n') wrap();
     if (c == '\n') {
       lines += "\r\n";
-      begin = lines.size(), blank = std::string::npos;
+      begin = lines.size(), last_space = std::string::npos;
       continue;
     }
-    if (c == ' ') blank = lines.size();
+    if (c == ' ') last_space = lines.size();
     lines += c;
   }
   wrap();
   return lines;
 }
 
-std::string plain_of(const std::string& lines) {
+std::string unwrap_lines(const std::string& lines) {
   std::string plain;
   for (std::size_t k = 0; k < lines.size(); ++k) {
     if (lines[k] == '\r') {
@@ -51,17 +51,17 @@ std::string plain_of(const std::string& lines) {
   return plain;
 }
 
-std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text) {
+std::size_t wrapped_position(const std::string& lines, std::size_t text_position) {
   std::size_t k = 0;
-  for (; k < lines.size() && place_in_text > 0; --place_in_text)
+  for (; k < lines.size() && text_position > 0; --text_position)
     k += lines[k] == '\r' && k + 1 < lines.size() && lines[k + 1] == '\n' ? 2 : 1;
   return k;
 }
 
 namespace {
 
-constexpr std::size_t most_chips = 400;
-constexpr std::ptrdiff_t fewest_lines = 3, most_lines = 7;  // of the field
+constexpr std::size_t max_chips = 400;
+constexpr std::ptrdiff_t min_lines = 3, max_lines = 7;  // of the field
 constexpr float chips_height = 132;
 
 /// Wrapped lines of a field, and whether a line fits.
@@ -76,15 +76,16 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
     lines.text.resize(static_cast<std::size_t>(data->BufTextLen));
     data->Buf = lines.text.data();
   } else if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter) {
-    if (data->EventChar == '\n') data->EventChar = '\r';  // a line of the text ends: see wrapped()
+    if (data->EventChar == '\n') data->EventChar = '\r';  // a line of the text ends: see wrap_lines()
   } else if (data->EventFlag == ImGuiInputTextFlags_CallbackEdit) {
     const std::string before(data->Buf, static_cast<std::size_t>(data->BufTextLen));
-    const std::string after = wrapped(plain_of(before), lines.fits);
+    const std::string after = wrap_lines(unwrap_lines(before), lines.fits);
     if (after == before) return 0;
-    const std::size_t place = plain_of(before.substr(0, static_cast<std::size_t>(data->CursorPos))).size();
+    const std::size_t place =
+        unwrap_lines(before.substr(0, static_cast<std::size_t>(data->CursorPos))).size();
     data->DeleteChars(0, data->BufTextLen);
     data->InsertChars(0, after.data(), after.data() + after.size());
-    data->CursorPos = static_cast<int>(place_in_lines(after, place));
+    data->CursorPos = static_cast<int>(wrapped_position(after, place));
     data->SelectionStart = data->SelectionEnd = data->CursorPos;
   }
   return 0;
@@ -102,9 +103,9 @@ void draw_field(const Frame& frame, float width) {
   const float room = width - 2 * ImGui::GetStyle().FramePadding.x - ImGui::GetStyle().ScrollbarSize;
   FieldLines lines{"", [&](const std::string& line) { return text_width(font, line) <= room; }};
   const std::string before = text_of_prompt(frame);
-  lines.text = wrapped(before, lines.fits);
+  lines.text = wrap_lines(before, lines.fits);
   const auto n = static_cast<float>(
-      std::clamp<std::ptrdiff_t>(1 + std::ranges::count(lines.text, '\n'), fewest_lines, most_lines));
+      std::clamp<std::ptrdiff_t>(1 + std::ranges::count(lines.text, '\n'), min_lines, max_lines));
   const float height = n * platform::font_size(font) + 2 * ImGui::GetStyle().FramePadding.y + 2;
   platform::push_font(font);
   lines.text.reserve(lines.text.size() + 64);
@@ -117,7 +118,7 @@ void draw_field(const Frame& frame, float width) {
   if (ImGui::IsItemActive())
     outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
   if (ImGui::IsItemDeactivated() && platform::key_pressed(ImGuiKey_Escape)) return;  // Esc keeps the text
-  const std::string text = plain_of(lines.text.c_str());
+  const std::string text = unwrap_lines(lines.text.c_str());
   if (text != before) frame.commands.add(ReadText{text});
 }
 
@@ -136,7 +137,7 @@ void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std:
   const auto& token = now.tokens[i];
   const auto of = frame.pending.whole->model->token(token.id);
   std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
-  if (token.is_put_in)
+  if (token.is_inserted)
     words += "\nadded by the tokenizer: " + of.piece;
   else
     words += "\nbytes " + hex_of(of.bytes) + "\nin the vocabulary: " + of.piece;
@@ -147,11 +148,11 @@ void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std:
 }
 
 /// Returns the height of the lines that the tokens need, up to chips_height, in pixels.
-float chips_room(const Frame& frame, float width) {
+float chips_area_height(const Frame& frame, float width) {
   const auto& names = frame.pending.reading->readings()->now->names;
   const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
   float x = 0, y = height;
-  for (std::size_t i = 0; i < std::min(names.size(), most_chips) && y < frame.metrics.px(chips_height); ++i) {
+  for (std::size_t i = 0; i < std::min(names.size(), max_chips) && y < frame.metrics.px(chips_height); ++i) {
     const float chip = std::min(width, text_width(frame.fonts.sans13, visible_token(names[i])) + 2 * inset);
     if (x + chip > width && x > 0) x = 0, y += height + gap;
     x += chip + gap;
@@ -168,34 +169,35 @@ void draw_chips(const Frame& frame, float width) {
   const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   float x = at.x, y = at.y;
-  for (std::size_t i = 0; i < std::min(now.names.size(), most_chips); ++i) {
+  for (std::size_t i = 0; i < std::min(now.names.size(), max_chips); ++i) {
     const std::string words = shortened(font, visible_token(now.names[i]), width - 2 * inset);
     const float chip = text_width(font, words) + 2 * inset;
     if (x + chip > at.x + width && x > at.x) x = at.x, y += height + gap;
-    const ImVec2 far(x + chip, y + height);
-    draw_rect({x, y}, far, frame.palette.control.active, frame.metrics.px(3));
-    const bool is_special = now.tokens[i].is_special || now.tokens[i].is_put_in;
-    if (i == marked) outline({x - 1, y - 1}, {far.x + 1, far.y + 1}, frame.palette.selection, 2);
+    const ImVec2 bottom_right(x + chip, y + height);
+    draw_rect({x, y}, bottom_right, frame.palette.control.active, frame.metrics.px(3));
+    const bool is_special = now.tokens[i].is_special || now.tokens[i].is_inserted;
+    if (i == marked)
+      outline({x - 1, y - 1}, {bottom_right.x + 1, bottom_right.y + 1}, frame.palette.selection, 2);
     draw_text(font, {x + inset, y + height / 2}, Align::left_middle,
               is_special ? frame.palette.accent : frame.palette.text, words);
-    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, far)) {
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, bottom_right)) {
       chip_tooltip(frame, now, i);
       if (ImGui::IsMouseClicked(0)) frame.commands.add(PinQuery{i});
     }
-    frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, far);
+    frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, bottom_right);
     x += chip + gap;
   }
-  if (now.names.size() > most_chips) {
+  if (now.names.size() > max_chips) {
     y += height + gap;
     draw_text(font, {at.x, y + height / 2}, Align::left_middle, frame.palette.faint,
-              "and " + std::to_string(now.names.size() - most_chips) + " more");
+              "and " + std::to_string(now.names.size() - max_chips) + " more");
   }
   ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
 }
 
 /// Draws a label above a field.
 template <class Draw>
-void labeled(const Frame& frame, ImVec2 at, const char* words, bool enabled, Draw draw) {
+void draw_labeled(const Frame& frame, ImVec2 at, const char* words, bool enabled, Draw draw) {
   draw_text(frame.fonts.sans13, at, enabled ? frame.palette.dim : frame.palette.faint, words);
   platform::move_to({at.x, at.y + frame.metrics.px(18)});
   ImGui::BeginDisabled(!enabled);
@@ -207,7 +209,7 @@ void draw_sampling(const Frame& frame, float width) {
   const LayersLook& look = *frame.pending.layers;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float gap = frame.metrics.px(8), field = std::floor((width - 2 * gap) / 3);
-  labeled(frame, at, "temperature", true, [&] {
+  draw_labeled(frame, at, "temperature", true, [&] {
     const auto t = real_field(frame, "whole/temperature", "temperature", look.temperature, field);
     tooltip("Logits are divided by it before a token is sampled. 0 is greedy: the most probable token");
     if (!t) return;
@@ -217,32 +219,32 @@ void draw_sampling(const Frame& frame, float width) {
       frame.commands.add(ShowMessage{"temperature: expected 0 or a positive number", true});
   });
   const bool samples = look.temperature > 0;
-  labeled(frame, {at.x + field + gap, at.y}, "top-k", samples, [&] {
+  draw_labeled(frame, {at.x + field + gap, at.y}, "top-k", samples, [&] {
     if (const auto top = count_field(frame, "whole/top", "top-k", look.top, field))
       frame.commands.add(set<&LayersLook::top>(static_cast<std::size_t>(*top)));
     tooltip("Samples among the k most probable tokens; 0 for all");
   });
-  labeled(frame, {at.x + 2 * (field + gap), at.y}, "seed", samples, [&] {
+  draw_labeled(frame, {at.x + 2 * (field + gap), at.y}, "seed", samples, [&] {
     if (const auto seed = count_field(frame, "whole/seed", "seed", look.seed, field))
       frame.commands.add(set<&LayersLook::seed>(*seed));
     tooltip("The same seed samples the same tokens");
   });
-  take_room(at, {width, frame.metrics.px(18) + frame.metrics.frame});
+  reserve_room(at, {width, frame.metrics.px(18) + frame.metrics.frame});
   if (!samples) paragraph(frame.fonts.sans13, frame.palette.faint, width, "Temperature 0 is greedy.");
 }
 
-void draw_writing(const Frame& frame, float width) {
-  const bool can_write = frame.pending.whole->model->description().causal;
-  ImGui::BeginDisabled(!can_write);
+void draw_generation(const Frame& frame, float width) {
+  const bool can_generate = frame.pending.whole->model->description().causal;
+  ImGui::BeginDisabled(!can_generate);
   if (button(frame, "whole/more", "Generate token",
-             can_write ? "Appends the token that the model predicts"
-                       : "Not possible: tokens of this model attend to later ones"))
-    frame.commands.add(WriteToken{});
+             can_generate ? "Appends the token that the model predicts"
+                          : "Not possible: tokens of this model attend to later ones"))
+    frame.commands.add(StepGeneration{});
   ImGui::EndDisabled();
   ImGui::SameLine();
   if (button(frame, "whole/back", "Remove last", "Removes the last token"))
-    frame.commands.add(WriteToken{true});
-  if (can_write) draw_sampling(frame, width);
+    frame.commands.add(StepGeneration{true});
+  if (can_generate) draw_sampling(frame, width);
 }
 
 /// Prompt that shows a typical behavior of heads.
@@ -273,7 +275,7 @@ void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
               {at.x + width - frame.metrics.px(30) - text_width(frame.fonts.sans14, words), middle},
               Align::right_middle, frame.palette.faint,
               std::to_string(n_tokens) + " of " +
-                  grouped(frame.pending.whole->model->description().sizes.n_context));
+                  count_text(frame.pending.whole->model->description().sizes.n_context));
   if (ImGui::BeginPopup("examples")) {
     platform::push_font(frame.fonts.sans15);
     for (const ExamplePrompt& example : example_prompts) {
@@ -297,12 +299,12 @@ void draw_prompt(const Frame& frame, float width) {
               "Not read: " + frame.pending.layers->refused->why);
   if (both) {
     const float room = width - ImGui::GetStyle().ScrollbarSize;
-    platform::begin_child("chips", {width, chips_room(frame, room)});
+    platform::begin_child("chips", {width, chips_area_height(frame, room)});
     ImGui::Dummy({1, 1});
     draw_chips(frame, room);
     ImGui::EndChild();
   }
-  draw_writing(frame, width);
+  draw_generation(frame, width);
 }
 
 using core::experiment::Reading;
@@ -322,7 +324,7 @@ void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float 
   draw_rect({zero, top - 2}, {zero + 1, bottom + 2}, frame.palette.faint);
 }
 
-struct Lines {
+struct LineWriter {
   const Frame& frame;
   float width;
 
@@ -373,39 +375,43 @@ struct Lines {
   }
 };
 
-std::string figure(const std::optional<double>& value) {
+std::string share_or_dash(const std::optional<double>& value) {
   return value ? fixed(*value, 2) : "–";
 }
 
-void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usual) {
-  lines.heading("Attends to", usual ? "prompt" : "", usual ? "random" : "prompt");
+void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const HeadRoles* random_token_roles) {
+  lines.heading("Attends to", random_token_roles ? "prompt" : "", random_token_roles ? "random" : "prompt");
   const float words = lines.width * 0.44f;
   const auto row = [&](const char* name, const std::optional<double>& now,
                        const std::optional<double>& then) {
-    lines.share(name, now, usual ? figure(now) : "", usual ? figure(then) : figure(now), words);
+    lines.share(name, now, random_token_roles ? share_or_dash(now) : "",
+                random_token_roles ? share_or_dash(then) : share_or_dash(now), words);
   };
-  row("previous token", here.previous, usual ? std::optional(usual->previous) : std::nullopt);
-  row("first token", here.first, usual ? std::optional(usual->first) : std::nullopt);
-  row("earlier same token", here.same_token, usual ? usual->same_token : std::nullopt);
-  row("induction", here.induction, usual ? usual->induction : std::nullopt);
-  if (usual)
+  row("previous token", prompt_roles.previous,
+      random_token_roles ? std::optional(random_token_roles->previous) : std::nullopt);
+  row("first token", prompt_roles.first,
+      random_token_roles ? std::optional(random_token_roles->first) : std::nullopt);
+  row("earlier same token", prompt_roles.same_token,
+      random_token_roles ? random_token_roles->same_token : std::nullopt);
+  row("induction", prompt_roles.induction, random_token_roles ? random_token_roles->induction : std::nullopt);
+  if (random_token_roles)
     tooltip("Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
 }
 
 /// Draws the map of the head with all token names, where the grid has too many maps for names.
-void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer, std::size_t head) {
+void draw_named_map(const LineWriter& lines, const Reading& now, std::size_t layer, std::size_t head) {
   constexpr std::size_t max_named = 6, max_tokens = 48;
-  const auto& sight = *now.layers[layer];
-  if (now.layers.size() <= max_named && sight.heads.size() <= max_named) return;
+  const auto& maps = *now.layers[layer];
+  if (now.layers.size() <= max_named && maps.heads.size() <= max_named) return;
   if (now.block != 1 || now.names.size() > max_tokens) return;
-  const std::string bits = "entropy " + fixed(sight.heads[head].roles.entropy_bits, 2) + " bits";
+  const std::string bits = "entropy " + fixed(maps.heads[head].roles.entropy_bits, 2) + " bits";
   lines.heading("Weights of this prompt", "", bits.c_str());
   const float height = draw_named_head(lines.frame, layer, head, ImGui::GetCursorScreenPos(), lines.width);
   ImGui::Dummy({lines.width, height + lines.frame.metrics.px(8)});
 }
 
 /// Draws the largest weights of the pinned query, or of the one predicted from.
-void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
+void draw_query(const LineWriter& lines, const Reading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
   const auto& pinned = lines.frame.displayed.look.tokens.pinned_query;
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
@@ -422,24 +428,25 @@ void draw_query(const Lines& lines, const Reading& now, const core::transformer:
                 "", fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
 }
 
-void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool is_off) {
+void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, bool is_ablated) {
   const Frame& frame = lines.frame;
   const WholeReading& reading = *frame.pending.reading;
   const Prediction* next = reading.prediction();
-  if (!next || next->table.empty()) return;
+  if (!next || next->candidates.empty()) return;
   lines.heading("Effect", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
-  std::optional<double> adds;
-  if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
+  std::optional<double> attribution;
+  if (next->attribution && head < next->attribution->heads[layer].size())
+    attribution = next->attribution->heads[layer][head];
   const auto effect = reading.effects().of({layer, head});
-  const double end = std::max(
-      {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
-  lines.change("direct attribution", adds, end);
-  if (!next->adds)
+  const double end = std::max({next->max_attribution, attribution ? std::abs(*attribution) : 0.0,
+                               effect ? std::abs(effect->logit_change) : 0.0});
+  lines.change("direct attribution", attribution, end);
+  if (!next->attribution)
     tooltip(frame.pending.whole->model->description().is_attached
                 ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
                 : "Not defined here: the logits of this model are not sums of what its heads add.");
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
-  if (effect && !is_off)
+  if (effect && !is_ablated)
     paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
               "Ablating it: P(" + visible_token(next->chosen.text) + ") " + fixed(next->chosen.now * 100, 1) +
                   " % → " + fixed(effect->probability * 100, 1) + " %");
@@ -455,8 +462,8 @@ void draw_selected_head(const Frame& frame) {
   const std::size_t layer = std::min(frame.pending.whole->experiment.layer, now.layers.size() - 1),
                     head = frame.pending.look.head;
   if (head >= now.layers[layer]->heads.size()) return;
-  const auto& sight = now.layers[layer]->heads[head];
-  const bool is_off = frame.pending.whole->experiment.heads_off.contains({layer, head});
+  const auto& maps = now.layers[layer]->heads[head];
+  const bool is_ablated = frame.pending.whole->experiment.heads_off.contains({layer, head});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_rect({at.x, at.y + frame.metrics.px(4)}, {at.x + width, at.y + frame.metrics.px(4) + 1},
             frame.palette.line);
@@ -465,32 +472,33 @@ void draw_selected_head(const Frame& frame) {
             "Head " + std::to_string(layer) + "." + std::to_string(head));
   draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
-  const Lines lines{frame, width};
-  const auto* usual = frame.pending.reading->random_roles();
-  const bool has_usual = usual && layer < usual->size() && head < (*usual)[layer].size();
-  draw_names_beside(lines, now, layer, head);
-  draw_roles(lines, sight.roles, has_usual ? &(*usual)[layer][head] : nullptr);
-  draw_query(lines, now, sight);
-  draw_effects(lines, layer, head, is_off);
+  const LineWriter lines{frame, width};
+  const auto* random_token_roles = frame.pending.reading->random_roles();
+  const bool has_random_roles =
+      random_token_roles && layer < random_token_roles->size() && head < (*random_token_roles)[layer].size();
+  draw_named_map(lines, now, layer, head);
+  draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr);
+  draw_query(lines, now, maps);
+  draw_effects(lines, layer, head, is_ablated);
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (button(frame, "head/stages", "Open in Stages", "Shows every stage of this head, number by number"))
     frame.commands.add(OpenInStages{Stage::weights});
   ImGui::SameLine();
-  if (button(frame, "head/switch", is_off ? "Enable" : "Ablate",
-             is_off ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
-    frame.commands.add(SwitchHead{layer, head});
+  if (button(frame, "head/switch", is_ablated ? "Enable" : "Ablate",
+             is_ablated ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
+    frame.commands.add(ToggleHead{layer, head});
 }
 
 namespace {
 
-constexpr std::size_t most_layer_buttons = 8;
+constexpr std::size_t max_layer_buttons = 8;
 
 /// Returns the family and sizes of the model, in a sentence.
 std::string description(const Frame& frame) {
   const auto& model = frame.pending.whole->model->description();
   const std::string sizes = "A " + model.family + " with " +
-                            grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters and " +
-                            grouped(model.sizes.n_vocabulary) + " tokens";
+                            count_text(static_cast<std::size_t>(model.n_parameters)) + " parameters and " +
+                            count_text(model.sizes.n_vocabulary) + " tokens";
   const bool is_own = std::ranges::find(frame.forms.models, model.path) != frame.forms.models.end();
   return sizes + (is_own ? ", trained on Jane Austen’s six novels." : ".");
 }
@@ -517,11 +525,11 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x + half, "heads", heads);
   y += pitch;
   pair(at.x, "d_model", std::to_string(sizes.d_model));
-  pair(at.x + half, "context", grouped(sizes.n_context));
-  take_room(below, {width, y + pitch - below.y});
+  pair(at.x + half, "context", count_text(sizes.n_context));
+  reserve_room(below, {width, y + pitch - below.y});
 }
 
-void rule(const Frame& frame, float width) {
+void draw_separator(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float y = std::round(at.y + frame.metrics.px(6));
   draw_rect({at.x, y}, {at.x + width, y + 1}, frame.palette.line);
@@ -529,7 +537,7 @@ void rule(const Frame& frame, float width) {
 }
 
 /// Draws a contribution as a bar from the middle and a number.
-void draw_addition(const Frame& frame, const char* words, double value, double end, float width) {
+void draw_contribution(const Frame& frame, const char* words, double value, double end, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float middle = at.y + frame.metrics.px(10), left = at.x + frame.metrics.px(60),
               right = at.x + width - frame.metrics.px(64);
@@ -542,24 +550,24 @@ void draw_addition(const Frame& frame, const char* words, double value, double e
 
 void draw_layer_shares(const Frame& frame, float width) {
   const Prediction* next = frame.pending.reading->prediction();
-  if (!next || !next->adds) return;
+  if (!next || !next->attribution) return;
   const std::size_t layer = frame.pending.whole->experiment.layer;
-  const auto& adds = *next->adds;
-  if (layer >= adds.mlps.size()) return;
-  double heads = adds.besides[layer], end = 0;
-  for (const double head : adds.heads[layer]) heads += head;
-  for (std::size_t l = 0; l < adds.mlps.size(); ++l) {
-    double sum = adds.besides[l];
-    for (const double head : adds.heads[l]) sum += head;
-    end = std::max({end, std::abs(sum), std::abs(adds.mlps[l])});
+  const auto& attribution = *next->attribution;
+  if (layer >= attribution.mlps.size()) return;
+  double heads = attribution.output_biases[layer], end = 0;
+  for (const double head : attribution.heads[layer]) heads += head;
+  for (std::size_t l = 0; l < attribution.mlps.size(); ++l) {
+    double sum = attribution.output_biases[l];
+    for (const double head : attribution.heads[l]) sum += head;
+    end = std::max({end, std::abs(sum), std::abs(attribution.mlps[l])});
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_text_within(
       frame.fonts.sans14, at, width, frame.palette.dim,
       "Layer " + std::to_string(layer) + " adds to the logit of " + quoted_token(next->chosen.text));
   ImGui::Dummy({width, frame.metrics.px(18)});
-  draw_addition(frame, "heads", heads, end, width);
-  draw_addition(frame, "MLP", adds.mlps[layer], end, width);
+  draw_contribution(frame, "heads", heads, end, width);
+  draw_contribution(frame, "MLP", attribution.mlps[layer], end, width);
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
@@ -569,23 +577,23 @@ void draw_layers_chooser(const Frame& frame, float width) {
   const ImVec2 heading = ImGui::GetItemRectMax();
   draw_text(frame.fonts.sans13, {heading.x, heading.y - frame.metrics.px(12)}, Align::right_middle,
             frame.palette.faint, "Page Up · Page Down");
-  if (n <= most_layer_buttons) {
+  if (n <= max_layer_buttons) {
     std::vector<std::string> words;
     for (std::size_t l = 0; l < n; ++l) words.push_back(std::to_string(l));
     if (const auto chosen = segmented(frame, "whole/layer", words, now))
-      frame.commands.add(LookAtLayer{*chosen});
+      frame.commands.add(ShowLayer{*chosen});
   } else {
     std::vector<Option> options;
     for (std::size_t l = 0; l < n; ++l) options.push_back({std::to_string(l)});
     if (const auto chosen = combo(frame, "whole/layer", frame.metrics.px(96), options, now,
                                   std::to_string(now) + " of " + std::to_string(n)))
-      frame.commands.add(LookAtLayer{*chosen});
+      frame.commands.add(ShowLayer{*chosen});
   }
   draw_layer_shares(frame, width);
 }
 
 /// Draws a line with a cross; returns true when the cross was pressed.
-bool draw_edit(const Frame& frame, const std::string& name, const std::string& words, float width) {
+bool draw_edit_line(const Frame& frame, const std::string& name, const std::string& words, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.frame, cross = height;
   draw_rect(at, {at.x + width, at.y + height}, frame.palette.control.rest, frame.metrics.px(3));
@@ -593,7 +601,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
   draw_rect({at.x + frame.metrics.px(8), middle - square},
             {at.x + frame.metrics.px(8) + 2 * square, middle + square}, frame.palette.accent);
   draw_text_within(frame.fonts.sans14,
-                   {at.x + frame.metrics.px(22), centred_y(frame.fonts.sans14, at.y, height)},
+                   {at.x + frame.metrics.px(22), centered_y(frame.fonts.sans14, at.y, height)},
                    width - cross - frame.metrics.px(26), frame.palette.text, words);
   platform::move_to({at.x + width - cross, at.y});
   const bool pressed = hit_area(name.c_str(), {cross, height});
@@ -601,7 +609,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
   tooltip("Undoes this edit alone");
   const Rgb ink = ImGui::IsItemHovered() || ImGui::IsItemFocused() ? frame.palette.text : frame.palette.dim;
   draw_cross({at.x + width - cross / 2, middle}, frame.metrics.px(4), ink, 1.5f);
-  take_room(at, {width, height + frame.metrics.px(2)});
+  reserve_room(at, {width, height + frame.metrics.px(2)});
   return pressed;
 }
 
@@ -618,17 +626,17 @@ void draw_edits(const Frame& frame, float width) {
   }
   for (const auto& [layer, head] : experiment.heads_off) {
     const std::string name = std::to_string(layer) + "." + std::to_string(head);
-    if (draw_edit(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
-      frame.commands.add(SwitchHead{layer, head});
+    if (draw_edit_line(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
+      frame.commands.add(ToggleHead{layer, head});
   }
   for (const auto& [layer, edit] : experiment.layers) {
     std::string words = "Layer " + std::to_string(layer);
     for (const std::string& done : edit.words) words += (&done == &edit.words.front() ? ": " : ", ") + done;
-    if (draw_edit(frame, "whole/edit/" + std::to_string(layer), words, width))
-      frame.commands.add(DropEdits{layer});
+    if (draw_edit_line(frame, "whole/edit/" + std::to_string(layer), words, width))
+      frame.commands.add(DiscardEdits{layer});
   }
   if (button(frame, "whole/undo_all", "Undo all", "Restores the model as it was opened; the prompt stays"))
-    frame.commands.add(DropEdits{});
+    frame.commands.add(DiscardEdits{});
   ImGui::SameLine();
   if (button(frame, "whole/compare", "Compare with original",
              "Compares this layer, stage by stage, with what it was before the edits"))
@@ -637,15 +645,15 @@ void draw_edits(const Frame& frame, float width) {
 
 }  // namespace
 
-void draw_whole(const Frame& frame) {
+void draw_whole_model(const Frame& frame) {
   if (!frame.pending.whole) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_sizes(frame, width);
-  rule(frame, width);
+  draw_separator(frame, width);
   draw_prompt(frame, width);
-  rule(frame, width);
+  draw_separator(frame, width);
   draw_layers_chooser(frame, width);
-  rule(frame, width);
+  draw_separator(frame, width);
   draw_edits(frame, width);
 }
 

@@ -17,10 +17,10 @@ using core::attention::Stage;
 
 namespace {
 
-constexpr float cover = 0.58f;
+constexpr float dim_opacity = 0.58f;
 
 bool is_within(const Landmarks::Rect& rect, ImVec2 min, ImVec2 max) {
-  const ImVec2 c = rect.centre();
+  const ImVec2 c = rect.center();
   return c.x >= min.x && c.x < max.x && c.y >= min.y && c.y < max.y;
 }
 
@@ -34,26 +34,26 @@ bool is_focus(const Frame& frame, std::string_view name) {
 }
 
 /// Dims the stages that are not in the focus of the step, if it has any.
-void cover_other_stages(const Frame& frame) {
+void dim_other_stages(const Frame& frame) {
   constexpr std::string_view block = "block/";
   const auto& focus = frame.lesson->shown().focus;
   if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
-  const auto is_spoken_of = [&](const std::string& name) {
+  const auto is_focused = [&](const std::string& name) {
     return is_focus(frame, "strip/" + name.substr(block.size()));
   };
   for (const auto& [name, rect] : frame.landmarks.all()) {
-    if (!name.starts_with(block) || is_spoken_of(name)) continue;
+    if (!name.starts_with(block) || is_focused(name)) continue;
     float left = rect.min.x;
     for (const auto& [other, seen] : frame.landmarks.all())  // a block may extend under its left neighbor
-      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y &&
+      if (other.starts_with(block) && is_focused(other) && seen.min.y < rect.max.y &&
           seen.max.y > rect.min.y && seen.min.x < rect.min.x)
         left = std::max(left, seen.max.x);
-    draw_rect({left, rect.min.y}, rect.max, packed(frame.palette.ground.back, cover));
+    draw_rect({left, rect.min.y}, rect.max, packed(frame.palette.background.back, dim_opacity));
   }
 }
 
 /// Returns how far to scroll down, in pixels, to show the stages in the focus of the step; negative is up.
-float way_to_focus(const Frame& frame) {
+float focus_scroll_distance(const Frame& frame) {
   float top = std::numeric_limits<float>::max(), bottom = std::numeric_limits<float>::lowest();
   for (const std::string_view name : frame.lesson->shown().focus) {
     if (!is_stage(name)) continue;
@@ -71,7 +71,7 @@ float way_to_focus(const Frame& frame) {
 
 /// Changes the stored place in the lesson, such as a guess.
 template <class Change>
-void set_in_lesson(const Frame& frame, Change change) {
+void update_lesson_place(const Frame& frame, Change change) {
   if (!frame.pending.selection.lesson) return;
   LessonPlace place = *frame.pending.selection.lesson;
   change(place);
@@ -80,29 +80,29 @@ void set_in_lesson(const Frame& frame, Change change) {
 
 /// Scrolls the stages in the focus of the step into view, once: the first frames of a step may still change
 /// the layout.
-void move_to_focus(const Frame& frame) {
-  if (!frame.displayed.selection.lesson || frame.displayed.selection.lesson->arrived) return;
+void scroll_to_focus(const Frame& frame) {
+  if (!frame.displayed.selection.lesson || frame.displayed.selection.lesson->has_scrolled) return;
   const float before = ImGui::GetScrollY();
-  const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
+  const float after = std::clamp(before + focus_scroll_distance(frame), 0.0f, ImGui::GetScrollMaxY());
   ImGui::SetScrollY(after);
   if (std::abs(after - before) < 1 && frame.displayed.selection.lesson->frames_shown > 0)
-    set_in_lesson(frame, [](LessonPlace& place) { place.arrived = true; });
+    update_lesson_place(frame, [](LessonPlace& place) { place.has_scrolled = true; });
   else
-    set_in_lesson(frame, [](LessonPlace& place) { ++place.frames_shown; });
+    update_lesson_place(frame, [](LessonPlace& place) { ++place.frames_shown; });
 }
 
-bool is_of_model(std::string_view name) {
+bool is_model_field(std::string_view name) {
   return name.starts_with("model/");
 }
 
 /// Scrolls the field of MODEL in the focus of the step into view when the step begins.
-void move_model_to_focus(const Frame& frame) {
+void scroll_model_to_focus(const Frame& frame) {
   const auto& lesson = frame.displayed.selection.lesson;
-  if (!lesson || lesson->arrived || frame.displayed.look.tab != Tab::stages) return;
+  if (!lesson || lesson->has_scrolled || frame.displayed.look.tab != Tab::stages) return;
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight(),
               margin = frame.metrics.px(8);
   for (const std::string_view name : frame.lesson->shown().focus) {
-    const auto rect = is_of_model(name) ? frame.landmarks.find(std::string(name)) : std::nullopt;
+    const auto rect = is_model_field(name) ? frame.landmarks.find(std::string(name)) : std::nullopt;
     if (!rect) continue;
     const float down = rect->max.y + margin - bottom, up = rect->min.y - margin - top;
     if (down > 0 || up < 0) ImGui::SetScrollY(ImGui::GetScrollY() + (up < 0 ? up : std::min(down, up)));
@@ -111,10 +111,11 @@ void move_model_to_focus(const Frame& frame) {
 }
 
 /// Returns whether the step is about the mask, and this stage shows masked positions.
-bool shows_hidden(const Frame& frame, std::string_view name) {
+bool outlines_masked(const Frame& frame, std::string_view name) {
   const auto& words = frame.lesson->shown().words;
-  const bool speaks = std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
-  const auto* stage = speaks ? core::attention::find_stage(name.substr(6)) : nullptr;
+  const bool is_about_mask =
+      std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
+  const auto* stage = is_about_mask ? core::attention::find_stage(name.substr(6)) : nullptr;
   if (!stage || !stage->present(frame.displayed.model) || stage->columns != core::attention::Columns::tokens)
     return false;
   const bool is_before = stage->stage < Stage::mask;
@@ -124,7 +125,7 @@ bool shows_hidden(const Frame& frame, std::string_view name) {
 }
 
 /// Draws a line around the masked positions: the staircase of a causal mask.
-void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
+void outline_masked(const Frame& frame, const Landmarks::Rect& rect) {
   const arma::mat& mask = frame.displayed.trace.at(Stage::mask);
   const auto x = [&](arma::uword j) {
     return std::round(rect.min.x +
@@ -134,15 +135,15 @@ void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
     return std::round(rect.min.y +
                       (rect.max.y - rect.min.y) * static_cast<float>(i) / static_cast<float>(mask.n_rows));
   };
-  const auto hidden = [&](arma::uword i, arma::uword j) {
+  const auto is_masked = [&](arma::uword i, arma::uword j) {
     return i < mask.n_rows && j < mask.n_cols && mask(i, j) == 0;
   };
   const ImU32 color = packed(frame.palette.accent);
   for (arma::uword i = 0; i <= mask.n_rows; ++i)
     for (arma::uword j = 0; j <= mask.n_cols; ++j) {
-      if (j < mask.n_cols && hidden(i, j) != (i > 0 && hidden(i - 1, j)))
+      if (j < mask.n_cols && is_masked(i, j) != (i > 0 && is_masked(i - 1, j)))
         draw_rect({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, color);
-      if (i < mask.n_rows && hidden(i, j) != (j > 0 && hidden(i, j - 1)))
+      if (i < mask.n_rows && is_masked(i, j) != (j > 0 && is_masked(i, j - 1)))
         draw_rect({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, color);
     }
 }
@@ -152,20 +153,20 @@ void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
 void draw_lesson_marks(const Frame& frame, std::string_view panel) {
   if (!frame.lesson) return;
   if (panel == "stages") {
-    cover_other_stages(frame);
-    move_to_focus(frame);
+    dim_other_stages(frame);
+    scroll_to_focus(frame);
   }
-  if (panel == "model") move_model_to_focus(frame);
+  if (panel == "model") scroll_model_to_focus(frame);
   const ImVec2 min = ImGui::GetWindowPos(),
                max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
   const float margin = frame.metrics.px(3);
   for (const std::string& name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
     // Parts that a panel has scrolled out of view are below another panel.
-    const bool is_here = is_stage(name) == (panel == "stages") && (!is_of_model(name) || panel == "model");
+    const bool is_here = is_stage(name) == (panel == "stages") && (!is_model_field(name) || panel == "model");
     if (!rect || !is_here || !is_within(*rect, min, max)) continue;
-    if (is_stage(name) && shows_hidden(frame, name)) {
-      draw_hidden_edge(frame, *rect);
+    if (is_stage(name) && outlines_masked(frame, name)) {
+      outline_masked(frame, *rect);
       continue;
     }
     outline({rect->min.x - margin, rect->min.y - margin}, {rect->max.x + margin, rect->max.y + margin},
@@ -193,14 +194,14 @@ std::optional<CellRef> guess(const Frame& frame) {
 }
 
 /// Returns whether the step asks for a guess that was not made yet.
-bool asks(const Frame& frame) {
+bool awaits_guess(const Frame& frame) {
   return frame.lesson->shown().predict && frame.lesson->seen.empty() && !guess(frame);
 }
 
 /// Returns the question to guess, or the task to try or, once it is done, its result and the verdict.
-std::string invitation(const Frame& frame) {
+std::string task_text(const Frame& frame) {
   const LessonState& lesson = *frame.lesson;
-  if (asks(frame)) return core::lessons::question(lesson.shown());
+  if (awaits_guess(frame)) return core::lessons::question(lesson.shown());
   if (lesson.seen.empty()) return lesson.shown().try_it;
   const auto cell = guess(frame);
   const std::string verdict = cell ? core::lessons::verdict(lesson.moved, cell->row, cell->column) : "";
@@ -210,20 +211,21 @@ std::string invitation(const Frame& frame) {
 /// Takes the first pinned cell of the stage in question as the guess.
 void take_guess(const Frame& frame) {
   const auto& pinned = frame.pending.selection.pinned;
-  if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0) return;
-  set_in_lesson(frame, [&](LessonPlace& place) { place.guess = *pinned; });
+  if (!awaits_guess(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0)
+    return;
+  update_lesson_place(frame, [&](LessonPlace& place) { place.guess = *pinned; });
 }
 
 /// Returns the room for "Try it" left of the text; next to the maps of a whole model it is above.
 float box_label_width(const Frame& frame) {
-  if (lesson_is_beside(frame)) return frame.metrics.px(12);
+  if (lesson_is_in_inspector(frame)) return frame.metrics.px(12);
   return text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
 }
 
 float box_height(const Frame& frame, float width) {
   const float room = width - box_label_width(frame) - frame.metrics.px(12);
-  return glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) +
-         frame.metrics.px(lesson_is_beside(frame) ? 30 : 8);
+  return glossary_text_height(frame, frame.fonts.sans15, room, task_text(frame)) +
+         frame.metrics.px(lesson_is_in_inspector(frame) ? 30 : 8);
 }
 
 /// Draws one bar per step: filled up to the current one, underlined in the good color once tried.
@@ -246,22 +248,23 @@ std::string step_words(const Frame& frame) {
 }
 
 void draw_box(const Frame& frame, float width) {
-  const bool is_sibling = lesson_is_beside(frame);
+  const bool is_in_inspector = lesson_is_in_inspector(frame);
   const bool seen = !frame.lesson->seen.empty();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = box_height(frame, width), label = box_label_width(frame);
   ImFont* font = frame.fonts.sans15;
   draw_rect(at, {at.x + width, at.y + height},
-            is_sibling ? frame.palette.ground.raised : frame.palette.ground.panel, frame.metrics.px(3));
+            is_in_inspector ? frame.palette.background.raised : frame.palette.background.panel,
+            frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
   draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
-            seen          ? "✓ Seen"
-            : asks(frame) ? "Guess"
-                          : "Try it");
-  platform::move_to({at.x + label, words.y + frame.metrics.px(is_sibling ? 21 : 0)});
-  glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12), invitation(frame));
+            seen                  ? "✓ Seen"
+            : awaits_guess(frame) ? "Guess"
+                                  : "Try it");
+  platform::move_to({at.x + label, words.y + frame.metrics.px(is_in_inspector ? 21 : 0)});
+  draw_glossary_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12), task_text(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
-  if (asks(frame)) frame.landmarks.mark("lesson/question", at, {at.x + width, at.y + height});
+  if (awaits_guess(frame)) frame.landmarks.mark("lesson/question", at, {at.x + width, at.y + height});
   platform::move_to({at.x, at.y + height});
 }
 
@@ -279,26 +282,26 @@ const core::lessons::Lesson* next_lesson(const Frame& frame) {
 }
 
 /// Returns the button for the next step, or after the last one for the next lesson.
-KeyButton way_on(const Frame& frame) {
+KeyButton next_button(const Frame& frame) {
   const bool is_last = frame.lesson->step + 1 == frame.lesson->lesson->steps.size();
   const core::lessons::Lesson* next = is_last ? next_lesson(frame) : nullptr;
   if (next) return {"lesson/next_lesson", "Next lesson", next->title, StartLesson{next->name}};
-  return {"lesson/next", "→", is_last ? "this was the last step" : "next", GoInLesson{1}};
+  return {"lesson/next", "→", is_last ? "this was the last step" : "next", StepLesson{1}};
 }
 
-void draw_keys(const Frame& frame, float room) {
-  std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, way_on(frame),
-                  KeyButton{"lesson/again", "R", "restart this step", GoInLesson{0}},
+void draw_navigation_keys(const Frame& frame, float room) {
+  std::array keys{KeyButton{"lesson/back", "←", "back", StepLesson{-1}}, next_button(frame),
+                  KeyButton{"lesson/again", "R", "restart this step", StepLesson{0}},
                   KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
   const auto wide = [&](const KeyButton& key) {
     return text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
            text_width(frame.fonts.sans14, key.words);
   };
-  const bool is_sibling = lesson_is_beside(frame);
-  if (is_sibling) keys[2].words = "again", keys[3].words = "leave";
+  const bool is_in_inspector = lesson_is_in_inspector(frame);
+  if (is_in_inspector) keys[2].words = "again", keys[3].words = "leave";
   float all = -frame.metrics.px(24);
   for (const KeyButton& key : keys) all += wide(key);
-  if (all > room && !is_sibling) {  // the next lesson has a long title
+  if (all > room && !is_in_inspector) {  // the next lesson has a long title
     const float before = wide(keys[2]) + wide(keys[3]);
     keys[2].words = "again", keys[3].words = "leave";
     all += wide(keys[2]) + wide(keys[3]) - before;
@@ -326,16 +329,16 @@ void draw_keys(const Frame& frame, float room) {
               lit ? frame.palette.text : frame.palette.dim, key.words);
     at.x += width + frame.metrics.px(24);
   }
-  take_room({left, at.y}, {room, height});
+  reserve_room({left, at.y}, {room, height});
 }
 
 }  // namespace
 
-bool lesson_is_beside(const Frame& frame) {
+bool lesson_is_in_inspector(const Frame& frame) {
   return frame.lesson && frame.pending.whole && frame.displayed.look.tab == Tab::layers;
 }
 
-void draw_lesson_beside(const Frame& frame) {
+void draw_lesson_in_inspector(const Frame& frame) {
   take_guess(frame);
   const auto& f = frame;
   const Step& step = f.lesson->shown();
@@ -352,11 +355,11 @@ void draw_lesson_beside(const Frame& frame) {
   paragraph(f.fonts.sans19, f.palette.text, width, step.title);
   f.landmarks.mark_item("lesson/title");
   ImGui::Dummy({width, 1});
-  glossed_text(f, f.fonts.sans15, f.palette.text, width, step.text);
+  draw_glossary_text(f, f.fonts.sans15, f.palette.text, width, step.text);
   ImGui::Dummy({width, f.metrics.px(2)});
   draw_box(f, width);
   ImGui::Dummy({width, f.metrics.px(gap)});
-  draw_keys(f, width);
+  draw_navigation_keys(f, width);
   ImGui::Dummy({width, f.metrics.px(6)});
   const ImVec2 end = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -369,9 +372,9 @@ void draw_lesson_beside(const Frame& frame) {
 }
 
 float lesson_panel_height(const Frame& frame, float width) {
-  if (!frame.lesson || lesson_is_beside(frame)) return 0;
+  if (!frame.lesson || lesson_is_in_inspector(frame)) return 0;
   const float room = text_width_within(frame, width);
-  const float words = glossed_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
+  const float words = glossary_text_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
   return frame.metrics.px(edges + top_line + title_line + gap + keys_line) + words + box_height(frame, room);
 }
 
@@ -396,7 +399,7 @@ void draw_lesson(const Frame& frame) {
   draw_text(frame.fonts.sans14, {bars - frame.metrics.px(12), middle}, Align::right_middle, frame.palette.dim,
             "step " + step_words(frame));
   const float title = at.y + frame.metrics.px(top_line);
-  draw_text(frame.fonts.sans17, {at.x, centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
+  draw_text(frame.fonts.sans17, {at.x, centered_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
             frame.palette.text, step.title);
   frame.landmarks.mark("lesson/title", {at.x, title}, {at.x + width, title + frame.metrics.px(title_line)});
   if (is_done(frame) && frame.lesson->seen.empty()) {
@@ -405,15 +408,15 @@ void draw_lesson(const Frame& frame) {
               frame.palette.status.good, "✓ done before");
   }
   platform::move_to({at.x, title + frame.metrics.px(title_line)});
-  glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
+  draw_glossary_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
   const ImVec2 box = ImGui::GetCursorScreenPos();
   platform::move_to({at.x, box.y});
   draw_box(frame, width);
   platform::move_to({at.x, ImGui::GetCursorScreenPos().y + frame.metrics.px(gap)});
-  draw_keys(frame, width);
+  draw_navigation_keys(frame, width);
 }
 
-void draw_lesson_words(const Frame& frame) {
+void draw_lesson_terms(const Frame& frame) {
   if (!frame.lesson) return;
   const float width = ImGui::GetContentRegionAvail().x;
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -437,11 +440,11 @@ using core::lessons::Picture;
 using core::lessons::Shading;
 
 // At scale 1.
-constexpr float title_height = 26, labels_height = 18, note_height = 22, largest_row = 24, smallest_row = 3,
-                edge = 10, picture_gap = 32;
+constexpr float title_height = 26, labels_height = 18, note_height = 22, max_row_height = 24,
+                min_row_height = 3, edge = 10, picture_gap = 32;
 
 /// Returns the stage in whose style a picture is drawn.
-Stage manner(const Picture& picture) {
+Stage style_stage(const Picture& picture) {
   switch (picture.shading) {
     case Shading::weights:
     case Shading::bars:
@@ -454,47 +457,48 @@ Stage manner(const Picture& picture) {
   return Stage::scores;
 }
 
-Ends ends_of(const Picture& picture) {
+ColorLimits ends_of(const Picture& picture) {
   if (picture.shading != Shading::signed_values) return {0, 1};
   const ValueRange e = value_range(picture.numbers);
   const double most = std::max(-e.smallest, e.largest);
   return {-most, most};
 }
 
-float widest(ImFont* font, const std::vector<std::string>& words) {
+float max_text_width(ImFont* font, const std::vector<std::string>& words) {
   float width = 0;
   for (const std::string& word : words) width = std::max(width, text_width(font, word));
   return width;
 }
 
 /// A picture with the widths of its parts, in pixels.
-struct Placed {
+struct PictureLayout {
   const Picture* picture;
   float labels, cells, ends, title;
   float width() const { return std::max(labels + cells + ends, title); }
 };
 
-Placed placed(const Frame& frame, const Picture& p, float room, float row) {
-  const float most_words = frame.metrics.px(frame.metrics.compact ? 90 : 150);
-  Placed place{&p, 0, 0, 0, 0};
-  place.labels = std::min(widest(frame.fonts.sans13, p.rows), most_words) + frame.metrics.px(32);
-  place.ends =
-      p.ends.empty() ? 0 : std::min(widest(frame.fonts.sans14, p.ends), most_words) + frame.metrics.px(12);
+PictureLayout lay_out_picture(const Frame& frame, const Picture& p, float room, float row) {
+  const float max_label_width = frame.metrics.px(frame.metrics.compact ? 90 : 150);
+  PictureLayout place{&p, 0, 0, 0, 0};
+  place.labels = std::min(max_text_width(frame.fonts.sans13, p.rows), max_label_width) + frame.metrics.px(32);
+  place.ends = p.ends.empty() ? 0
+                              : std::min(max_text_width(frame.fonts.sans14, p.ends), max_label_width) +
+                                    frame.metrics.px(12);
   const float n = static_cast<float>(std::max<arma::uword>(1, p.numbers.n_cols));
-  const float named =
-      p.columns.empty()
-          ? 0
-          : std::min(widest(frame.fonts.sans12, p.columns) + frame.metrics.px(6), frame.metrics.px(72));
-  const float wished = p.shading == Shading::bars
-                           ? frame.metrics.px(220)
-                           : n * std::clamp(std::max(row * 1.9f, named), 1.0f, frame.metrics.px(72));
-  place.cells = std::floor(std::max(n, std::min(wished, room - place.labels - place.ends)));
+  const float named = p.columns.empty()
+                          ? 0
+                          : std::min(max_text_width(frame.fonts.sans12, p.columns) + frame.metrics.px(6),
+                                     frame.metrics.px(72));
+  const float preferred = p.shading == Shading::bars
+                              ? frame.metrics.px(220)
+                              : n * std::clamp(std::max(row * 1.9f, named), 1.0f, frame.metrics.px(72));
+  place.cells = std::floor(std::max(n, std::min(preferred, room - place.labels - place.ends)));
   place.title = text_width(frame.fonts.sans15, p.title);
   return place;
 }
 
 /// Draws one column of numbers as bars, to show lengths instead of colors alone.
-void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
+void draw_bars(const Frame& frame, const PictureLayout& place, ImVec2 at, float row) {
   const Picture& p = *place.picture;
   for (std::size_t i = 0; i < p.numbers.n_rows; ++i) {
     const double v = p.numbers(i, 0);
@@ -514,7 +518,8 @@ void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
   }
 }
 
-void draw_cells(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
+void draw_cells(const Frame& frame, const PictureLayout& place, const std::string& name, ImVec2 at,
+                float row) {
   const Picture& p = *place.picture;
   const OtherNumbers numbers{.numbers = &p.numbers,
                              .version = frame.lesson->version,
@@ -523,7 +528,7 @@ void draw_cells(const Frame& frame, const Placed& place, const std::string& name
                              .columns = p.columns.empty() ? nullptr : &p.columns};
   Heatmap map;
   map.place = name;
-  map.stage = manner(p);
+  map.stage = style_stage(p);
   map.width = static_cast<int>(place.cells);
   map.height = static_cast<int>(std::max(1.0f, row * static_cast<float>(p.numbers.n_rows)));
   map.label_width = place.labels;
@@ -532,9 +537,10 @@ void draw_cells(const Frame& frame, const Placed& place, const std::string& name
   draw_heatmap(frame, map, at);
 }
 
-void draw_picture(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
+void draw_picture(const Frame& frame, const PictureLayout& place, const std::string& name, ImVec2 at,
+                  float row) {
   const Picture& p = *place.picture;
-  draw_text(frame.fonts.sans15, {at.x, centred_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
+  draw_text(frame.fonts.sans15, {at.x, centered_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
             frame.palette.text, p.title);
   const ImVec2 labels(at.x, at.y + frame.metrics.px(title_height)),
       cells(at.x, labels.y + frame.metrics.px(labels_height));
@@ -556,25 +562,25 @@ void draw_picture(const Frame& frame, const Placed& place, const std::string& na
             Align::left_middle, frame.palette.dim, p.note);
 }
 
-std::size_t most_rows(const std::vector<Picture>& pictures) {
+std::size_t max_rows(const std::vector<Picture>& pictures) {
   std::size_t rows = 0;
   for (const Picture& p : pictures) rows = std::max<std::size_t>(rows, p.numbers.n_rows);
   return rows;
 }
 
-float around_cells(const Frame& frame) {
+float height_without_cells(const Frame& frame) {
   return frame.metrics.px(2 * edge + title_height + labels_height + note_height);
 }
 
 }  // namespace
 
-float exhibit_height(const Frame& frame, float most) {
+float lesson_pictures_height(const Frame& frame, float most) {
   if (!frame.lesson || frame.lesson->pictures.empty()) return 0;
-  const float rows = static_cast<float>(most_rows(frame.lesson->pictures));
-  return std::min(around_cells(frame) + rows * frame.metrics.px(largest_row), most);
+  const float rows = static_cast<float>(max_rows(frame.lesson->pictures));
+  return std::min(height_without_cells(frame) + rows * frame.metrics.px(max_row_height), most);
 }
 
-void draw_exhibit(const Frame& frame) {
+void draw_lesson_pictures(const Frame& frame) {
   const std::vector<Picture>& pictures = frame.lesson->pictures;
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
@@ -582,18 +588,18 @@ void draw_exhibit(const Frame& frame) {
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
   draw_rect({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y}, frame.palette.line);
   list->PopClipRect();
-  const float rows = static_cast<float>(std::max<std::size_t>(1, most_rows(pictures)));
-  const float row = std::clamp(std::floor((size.y - around_cells(frame)) / rows),
-                               frame.metrics.px(smallest_row), frame.metrics.px(largest_row));
+  const float rows = static_cast<float>(std::max<std::size_t>(1, max_rows(pictures)));
+  const float row = std::clamp(std::floor((size.y - height_without_cells(frame)) / rows),
+                               frame.metrics.px(min_row_height), frame.metrics.px(max_row_height));
   const float gap = frame.metrics.px(picture_gap), n = static_cast<float>(pictures.size());
   const float share = (room.x - gap * (n - 1)) / n;
   float x = at.x;
   for (std::size_t k = 0; k < pictures.size(); ++k) {
-    const Placed place = placed(frame, pictures[k], share, row);
+    const PictureLayout place = lay_out_picture(frame, pictures[k], share, row);
     draw_picture(frame, place, "exhibit/" + std::to_string(k), {x, at.y}, row);
     x += place.width() + gap;
   }
-  take_room(at, {room.x, std::max(1.0f, room.y)});
+  reserve_room(at, {room.x, std::max(1.0f, room.y)});
 }
 
 }  // namespace app::panels

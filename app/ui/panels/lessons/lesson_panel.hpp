@@ -8,9 +8,9 @@ namespace app::panels {
 
 /// Returns whether the lesson is above the inspector and not below the view, as for a whole model in the
 /// Layers view.
-bool lesson_is_beside(const Frame& frame);
+bool lesson_is_in_inspector(const Frame& frame);
 /// Draws the lesson there; the landmarks are those of draw_lesson().
-void draw_lesson_beside(const Frame& frame);
+void draw_lesson_in_inspector(const Frame& frame);
 
 /// Outlines the focus of the lesson's step, and dims the other stages of the strip.
 ///
@@ -24,12 +24,12 @@ float lesson_panel_height(const Frame& frame, float width);
 void draw_lesson(const Frame& frame);
 
 /// Draws "Terms of this step" for the inspector; nothing without a lesson.
-void draw_lesson_words(const Frame& frame);
+void draw_lesson_terms(const Frame& frame);
 
 /// Returns the height of the pictures of the lesson's step, at most `most`; 0 without pictures.
-float exhibit_height(const Frame& frame, float most);
+float lesson_pictures_height(const Frame& frame, float most);
 
 /// Draws the pictures of the lesson's step in a row above the stages.
-void draw_exhibit(const Frame& frame);
+void draw_lesson_pictures(const Frame& frame);
 
 }  // namespace app::panels

@@ -13,7 +13,7 @@ namespace app::panels {
 namespace {
 
 /// Returns the submenu of a menu on the way to a path, or "" when the path is the menu itself.
-std::string next_on_the_way(const std::string& menu, const std::string& path) {
+std::string next_submenu(const std::string& menu, const std::string& path) {
   if (path == menu) return "";
   const std::size_t begin = menu.size() + 1;
   return path.substr(begin, path.find('/', begin) - begin);
@@ -23,19 +23,19 @@ bool is_within(const std::string& menu, const std::string& path) {
   return path.starts_with(menu) && (path.size() == menu.size() || path[menu.size()] == '/');
 }
 
-void draw_submenu(const Frame& frame, const Situation& situation, std::span<const Action> all,
+void draw_submenu(const Frame& frame, const ActionContext& context, std::span<const Action> all,
                   const std::string& path, const std::string& words) {
   const bool open = ImGui::BeginMenu(words.c_str());
   if (!open) frame.landmarks.mark_item("menu/" + path);
   if (!open) return;
-  draw_action_lines(frame, situation, all, path);
+  draw_menu_items(frame, context, all, path);
   ImGui::EndMenu();
   frame.landmarks.mark_item("menu/" + path);
 }
 
 }  // namespace
 
-Situation situation_of(const Frame& frame) {
+ActionContext situation_of(const Frame& frame) {
   return {frame.displayed,    frame.pending,  frame.settings,
           frame.forms,        frame.document, [&frame] { return all_color_ends(frame); },
           frame.work.progress};
@@ -44,12 +44,12 @@ Situation situation_of(const Frame& frame) {
 namespace {
 
 /// Draws one item of a menu.
-void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
-  const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
-  const bool on = action.checked && action.checked(situation);
+void draw_menu_item(const Frame& frame, const ActionContext& context, const Action& action) {
+  const std::string why = disabled_reason(action, context), key = shortcut_text(action, context.pending);
+  const bool on = action.checked && action.checked(context);
   if (ImGui::MenuItem((action.title + "##" + action.id).c_str(), key.empty() ? nullptr : key.c_str(), on,
                       action.command && why.empty()))
-    perform(action, situation, frame.commands);
+    perform(action, context, frame.commands);
   frame.landmarks.mark_item("menu/" + action.id);
   if (const std::string& words = why.empty() ? action.about : "Not available: " + why; !words.empty())
     tooltip(words);
@@ -57,32 +57,32 @@ void draw_action_line(const Frame& frame, const Situation& situation, const Acti
 
 }  // namespace
 
-void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
+void draw_action_button(const Frame& frame, const ActionContext& context, std::span<const Action> all,
                         const char* id, const char* landmark, const char* words) {
   const Action* action = find_action(all, id);
   if (!action) return;
-  const std::string key = key_words(*action, situation.pending), why = why_not(*action, situation);
+  const std::string key = shortcut_text(*action, context.pending), why = disabled_reason(*action, context);
   const std::string help =
       why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not available: " + why;
-  if (button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
+  if (button(frame, landmark, words, help.c_str())) perform(*action, context, frame.commands);
 }
 
-void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,
-                       const std::string& menu) {
+void draw_menu_items(const Frame& frame, const ActionContext& context, std::span<const Action> all,
+                     const std::string& menu) {
   const bool is_top = menu.find('/') == menu.npos;
   const Action* above = nullptr;
   std::set<std::string> drawn;  // submenus
   for (const Action& action : all) {
     if (!is_within(menu, action.menu)) continue;
-    const std::string submenu = next_on_the_way(menu, action.menu);
+    const std::string submenu = next_submenu(menu, action.menu);
     if (!submenu.empty() && !drawn.insert(submenu).second) continue;
     const int Action::*group = is_top ? &Action::group : &Action::part;
     if (above && above->*group != action.*group) ImGui::Separator();
     above = &action;
     if (submenu.empty())
-      draw_action_line(frame, situation, action);
+      draw_menu_item(frame, context, action);
     else
-      draw_submenu(frame, situation, all, menu + "/" + submenu, submenu);
+      draw_submenu(frame, context, all, menu + "/" + submenu, submenu);
   }
 }
 
@@ -93,10 +93,10 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
   platform::push_font(frame.fonts.sans15);
-  const Situation situation = situation_of(frame);
+  const ActionContext context = situation_of(frame);
   rows::Rows all;
-  rows::add_stage_menu(all, situation, stage, head);
-  draw_action_lines(frame, situation, all, "Stage");
+  rows::add_stage_menu(all, context, stage, head);
+  draw_menu_items(frame, context, all, "Stage");
   ImGui::PopFont();
   ImGui::EndPopup();
 }

@@ -94,18 +94,18 @@ struct Form {
   /// Draws a line of text, marked, with all of it in a tooltip.
   void line(const char* name, const std::string& words, Rgb color, float room) const {
     ImFont* font = frame.fonts.sans14;
-    const ImVec2 begin{at.x, centred_y(font, at.y, frame.metrics.frame)};
+    const ImVec2 begin{at.x, centered_y(font, at.y, frame.metrics.frame)};
     draw_text_within(font, begin, room, color, words);
     frame.landmarks.mark(name, begin, {at.x + room, begin.y + frame.metrics.frame});
   }
 };
 
 /// Draws a line of text with a button at its right end; returns whether it was pressed.
-bool offer(const Form& form, Rgb color, const std::string& words, const char* name, const char* does,
-           const char* help) {
+bool text_with_button(const Form& form, Rgb color, const std::string& words, const char* name,
+                      const char* does, const char* help) {
   const float width = button_width(form.frame, does);
   ImFont* font = form.frame.fonts.sans14;
-  draw_text_within(font, {form.at.x, centred_y(font, form.at.y, form.frame.metrics.frame)},
+  draw_text_within(font, {form.at.x, centered_y(font, form.at.y, form.frame.metrics.frame)},
                    form.width - width - form.frame.metrics.px(6), color, words);
   form.place(form.width - width);
   return button(form.frame, name, does, help);
@@ -139,7 +139,7 @@ void preset_row(const Form& form) {
   }
   if (const auto chosen = combo(form.frame, "model/preset", form.width, options, index, shown))
     form.frame.commands.add(LoadPreset{presets()[*chosen].name});
-  if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) form.frame.commands.add(KeepReference{});
+  if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) form.frame.commands.add(AddReference{});
 }
 
 /// Draws the label of the second of two fields in a row, which ends where the row ends.
@@ -167,21 +167,21 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
 }
 
 /// Disables fields that are fixed by a whole model or its prompt.
-struct OfWholeModel {
+struct WholeModelGuard {
   const Frame& frame;
-  const bool is_one = frame.pending.whole != nullptr;
-  explicit OfWholeModel(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_one); }
-  OfWholeModel(const OfWholeModel&) = delete;
-  OfWholeModel& operator=(const OfWholeModel&) = delete;
-  ~OfWholeModel() { ImGui::EndDisabled(); }
-  void explain(const char* words, const char* reason) const { tooltip(is_one ? reason : words); }
+  const bool is_whole_model = frame.pending.whole != nullptr;
+  explicit WholeModelGuard(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_whole_model); }
+  WholeModelGuard(const WholeModelGuard&) = delete;
+  WholeModelGuard& operator=(const WholeModelGuard&) = delete;
+  ~WholeModelGuard() { ImGui::EndDisabled(); }
+  void explain(const char* words, const char* reason) const { tooltip(is_whole_model ? reason : words); }
 };
 
 constexpr const char* fixed_by_model = "Fixed: the other layers of the whole model depend on it.";
 
 void tokens_row(const Form& form) {
   const Model& model = form.frame.pending.model;
-  const OfWholeModel fields(form.frame);
+  const WholeModelGuard fields(form.frame);
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
   if (const auto n =
@@ -195,7 +195,7 @@ void tokens_row(const Form& form) {
   };
   using Offer = std::pair<std::string, std::vector<Command>>;
   const auto wider = [&](const std::string& text) -> std::optional<Offer> {
-    const auto heads = core::text::parse_whole_number(text);
+    const auto heads = core::text::parse_unsigned(text);
     if (!heads || *heads == 0 || *heads > 4 * model.d_out() || model.d_out() % *heads == 0) return {};
     const std::size_t width = (model.d_out() / *heads + 1) * *heads;
     return Offer{"Set d_out to " + std::to_string(width),
@@ -207,12 +207,12 @@ void tokens_row(const Form& form) {
   fields.explain("The number of heads, a divisor of d_out.", fixed_by_model);
 }
 
-bool is_of_whole_model(const Frame& frame) {
+bool has_whole_model(const Frame& frame) {
   return frame.pending.whole != nullptr;
 }
 
-bool is_of_one_layer(const Frame& frame) {
-  return !is_of_whole_model(frame);
+bool has_single_layer(const Frame& frame) {
+  return !has_whole_model(frame);
 }
 
 /// Draws where the tokens come from, with a link to it.
@@ -230,7 +230,7 @@ void prompt_row(const Form& form) {
 void widths_row(const Form& form) {
   const Model& model = form.frame.pending.model;
   const bool projected = model.projections.has_value();
-  const OfWholeModel fields(form.frame);
+  const WholeModelGuard fields(form.frame);
   form.label("d_in");
   const auto input = [&](std::uint64_t v, int direction) {
     return step_by(v, direction, projected ? 1 : model.n_heads);
@@ -299,12 +299,12 @@ void layer_row(const Form& form) {
   for (std::size_t k = 0; k < document.layers.size(); ++k)
     options.push_back({std::to_string(k) + (document.layers[k].empty() ? "" : "  ") + document.layers[k]});
   if (const auto chosen = choose(form, "layer", "model/layer", options, document.layer))
-    form.frame.commands.add(ChooseLayer{*chosen});
+    form.frame.commands.add(ImportLayer{*chosen});
 }
 
 bool has_evidence(const Frame& frame) {
   const Preset* preset = frame.document.is_preset ? find_preset(frame.document.preset) : nullptr;
-  return preset && preset->evidence != Evidence::drawn;
+  return preset && preset->evidence != Evidence::sampled;
 }
 
 void head_row(const Form& form) {
@@ -314,36 +314,37 @@ void head_row(const Form& form) {
   const char* help =
       "Enables or ablates the head (H). An ablated head contributes zeros to the output; its stages stay on the screen.";
   if (const auto on =
-          checkbox(form.frame, "model/head_on", "enabled", !form.frame.pending.model.is_off(head), help))
-    form.frame.commands.edit(core::editing::SwitchHead{head, *on});
+          checkbox(form.frame, "model/head_on", "enabled", !form.frame.pending.model.is_ablated(head), help))
+    form.frame.commands.edit(core::editing::ToggleHead{head, *on});
 }
 
-void given_stages_row(const Form& form) {
+void overridden_stages_row(const Form& form) {
   const auto& stages = form.frame.pending.model.given.stages;
   std::string words = "overridden: ";
   for (const auto& stage : stages)
     words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).title);
-  if (offer(form, form.frame.palette.dim, words, "model/given", "change…",
-            "Overrides another stage, or computes it again (I)"))
-    form.frame.commands.add(set<&Forms::given_stage>(stages.back().stage), set<&Forms::dialog>(Dialog::give));
+  if (text_with_button(form, form.frame.palette.dim, words, "model/given", "change…",
+                       "Overrides another stage, or computes it again (I)"))
+    form.frame.commands.add(set<&Forms::overridden_stage>(stages.back().stage),
+                            set<&Forms::dialog>(Dialog::override_stage));
 }
 
-void typed_row(const Form& form) {
+void overrides_row(const Form& form) {
   const std::size_t n = form.frame.pending.model.given.cells.size();
   const std::string words = core::text::counted(n, "cell") + " overridden";
-  if (offer(form, form.frame.palette.dim, words, "model/typed", "revert", "Computes them again"))
-    form.frame.commands.edit(ClearTypedCells{});
+  if (text_with_button(form, form.frame.palette.dim, words, "model/typed", "revert", "Computes them again"))
+    form.frame.commands.edit(ClearOverrides{});
 }
 
 bool has_heads(const Frame& frame) {
   return frame.pending.model.n_heads > 1;
 }
 
-bool has_given(const Frame& frame) {
+bool has_overridden_stages(const Frame& frame) {
   return !frame.pending.model.given.stages.empty();
 }
 
-bool has_typed(const Frame& frame) {
+bool has_overridden_cells(const Frame& frame) {
   return !frame.pending.model.given.cells.empty();
 }
 
@@ -377,7 +378,7 @@ void scores_row(const Form& form) {
     form.frame.commands.edit(SetScoreRule{static_cast<ScoreRule>(*chosen)});
 }
 
-void merge_row(const Form& form) {
+void combine_row(const Form& form) {
   const std::array options{Option{"concatenate", "The heads are concatenated"},
                            Option{"reshape, no transpose",
                                   "A common bug: without the transpose, the reshape mixes tokens and heads"}};
@@ -417,7 +418,7 @@ void context_row(const Form& form) {
              n && *n >= 0 && *n < 1e9 && *n == static_cast<double>(static_cast<std::size_t>(*n))) {
     form.frame.commands.edit(SetContextLength{static_cast<std::size_t>(*n)});
   } else {
-    refuse(form.frame, "context", "a whole number or nothing", *answer.text);
+    report_invalid(form.frame, "context", "a whole number or nothing", *answer.text);
   }
 }
 
@@ -487,17 +488,18 @@ void method_row(const Form& form) {
 void cells_row(const Form& form) {
   const std::size_t n = form.frame.pending.model.mask.cells.size();
   const std::string words = core::text::counted(n, "cell") + " by hand";
-  if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
-            "Removes all positions masked or unmasked by hand"))
+  if (text_with_button(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
+                       "Removes all positions masked or unmasked by hand"))
     form.frame.commands.edit(ClearMaskCells{});
 }
 
 void empty_rows_row(const Form& form) {
   const bool zeros = form.frame.pending.model.mask.empty_rows == EmptyRows::zeros;
-  if (zeros ? offer(form, form.frame.palette.dim, "fully masked rows: zeros", "model/empty_rows", "use NaN",
-                    "Follows the formula: 0/0 is NaN")
-            : offer(form, form.frame.palette.status.warning, "fully masked rows: NaN", "model/empty_rows",
-                    "use zeros", "Their weights become 0, as in some libraries"))
+  if (zeros
+          ? text_with_button(form, form.frame.palette.dim, "fully masked rows: zeros", "model/empty_rows",
+                             "use NaN", "Follows the formula: 0/0 is NaN")
+          : text_with_button(form, form.frame.palette.status.warning, "fully masked rows: NaN",
+                             "model/empty_rows", "use zeros", "Their weights become 0, as in some libraries"))
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 
@@ -508,7 +510,7 @@ void rules_row(const Form& form) {
 
 bool has_rules(const Frame& frame) {
   const Mask& mask = frame.pending.model.mask;
-  return mask.says_more() && !mask_rules_words(mask, frame.pending.look.sequence).empty();
+  return mask.has_other_rules() && !mask_rules_words(mask, frame.pending.look.sequence).empty();
 }
 
 /// Returns whether the model has additions to the paper other than mask rules.
@@ -522,7 +524,7 @@ void additions_row(const Form& form) {
 }
 
 /// Returns whether mask rules have a row of their own; with additions, their row includes the rules.
-bool says_rules(const Frame& frame) {
+bool shows_rules(const Frame& frame) {
   return has_rules(frame) && !has_additions(frame);
 }
 
@@ -541,23 +543,23 @@ const arma::mat* score_bias(const Frame& frame) {
 bool has_empty_rows(const Frame& frame) {
   const core::attention::StageMatrix& mask = frame.displayed.trace.at(core::attention::Stage::mask);
   const arma::mat* const bias = score_bias(frame);
-  const auto is_hidden = [&](std::size_t row, std::size_t key) {
+  const auto is_masked = [&](std::size_t row, std::size_t key) {
     return mask(row, key) == 0 || (bias && (*bias)(row, key) == -arma::datum::inf);
   };
-  const auto sees_none = [&](std::size_t row) {
-    if (row < mask.n_cols() && !is_hidden(row, row)) return false;  // the usual case
+  const auto is_fully_masked = [&](std::size_t row) {
+    if (row < mask.n_cols() && !is_masked(row, row)) return false;  // the usual case
     std::size_t key = 0;
-    while (key < mask.n_cols() && is_hidden(row, key)) ++key;
+    while (key < mask.n_cols() && is_masked(row, key)) ++key;
     return key == mask.n_cols();
   };
   if (bias || has_rules(frame) || mask.n_rows() > mask.n_cols()) {
     std::size_t row = 0;
-    while (row < mask.n_rows() && !sees_none(row)) ++row;
+    while (row < mask.n_rows() && !is_fully_masked(row)) ++row;
     return row < mask.n_rows();
   }
   const auto& cells = frame.pending.model.mask.cells;
   return std::ranges::any_of(cells, [&](const MaskCell& cell) {
-    return !cell.visible && cell.row < mask.n_rows() && sees_none(cell.row);
+    return !cell.visible && cell.row < mask.n_rows() && is_fully_masked(cell.row);
   });
 }
 
@@ -586,7 +588,7 @@ void rate_row(const Form& form) {
   const ImVec2 max = ImGui::GetItemRectMax();
   if (!(ImGui::IsItemActive() && ImGui::GetIO().WantTextInput)) {
     ImFont* font = frame.fonts.mono14;
-    const float y = centred_y(font, form.at.y, frame.metrics.frame);
+    const float y = centered_y(font, form.at.y, frame.metrics.frame);
     draw_text_right(font, max.x - frame.metrics.px(8), y, frame.palette.text,
                     rate_text(frame.pending.model.dropout.rate));
   }
@@ -633,12 +635,12 @@ void given_mask_row(const Form& form) {
     form.frame.commands.edit(SetDropoutMask{});
 }
 
-bool is_given(const Frame& frame) {
+bool has_given_mask(const Frame& frame) {
   return !frame.pending.model.dropout.given.empty();
 }
 
-bool is_initialized(const Frame& frame) {
-  return frame.pending.model.dropout.rate > 0 && !is_given(frame);
+bool samples_dropout_mask(const Frame& frame) {
+  return frame.pending.model.dropout.rate > 0 && !has_given_mask(frame);
 }
 
 constexpr const char* additions_popup = "additions";
@@ -667,13 +669,13 @@ std::string words(const Preset& preset) {
       return "as printed in " + source;
     case Evidence::reference:
       return "not printed; equals a " + source;
-    case Evidence::never_seeded:
+    case Evidence::unseeded_notebook:
       return "unseeded in the notebook; equals a " + source.substr(0, source.find(';'));
-    case Evidence::stale_print:
+    case Evidence::outdated_print:
       return "the notebook's printout is outdated; equals a " + source.substr(0, source.find(';'));
     case Evidence::by_construction:
       return "weights follow from " + source;
-    case Evidence::drawn:
+    case Evidence::sampled:
       break;
   }
   return "an example of our own, " + source;
@@ -686,13 +688,13 @@ std::string remark(const Preset& preset) {
       return "These numbers round to the printed ones.";
     case Evidence::reference:
       return "These numbers equal those of the notebook's code in PyTorch.";
-    case Evidence::never_seeded:
+    case Evidence::unseeded_notebook:
       return "The notebook prints numbers without a seed, which cannot be reproduced.";
-    case Evidence::stale_print:
+    case Evidence::outdated_print:
       return "The notebook's code no longer gives the numbers that it prints; these are the numbers that it gives.";
     case Evidence::by_construction:
       return "The weights can be computed by hand.";
-    case Evidence::drawn:
+    case Evidence::sampled:
       break;
   }
   return "This model is not from a notebook.";
@@ -717,35 +719,35 @@ void evidence_row(const Form& form) {
 }
 
 /// Returns the options that no other row of the panel shows.
-auto hidden_options(const Model& m) {
+auto unlisted_options(const Model& m) {
   return std::tuple(m.arithmetic, m.mask.edge, m.mask.large_negative, m.dropout.place, m.dropout.rescale);
 }
 
 /// Returns the bugs in the code of a model, and those in options that no other row shows.
-std::vector<const Mistake*> hidden_mistakes(const Model& model) {
+std::vector<const Mistake*> unlisted_mistakes(const Model& model) {
   std::vector<const Mistake*> found;
   for (const auto& made : model.mistakes) found.push_back(made.mistake);
   for (const Mistake& mistake : core::mistakes::mistakes())
-    if (mistake.in_model && is_made(mistake, model) &&
-        hidden_options(mended(mistake, model)) != hidden_options(model))
+    if (mistake.apply_to_model && is_injected(mistake, model) &&
+        unlisted_options(without_mistake(mistake, model)) != unlisted_options(model))
       found.push_back(&mistake);
   return found;
 }
 
-bool has_hidden(const Frame& frame) {
+bool has_unlisted_mistakes(const Frame& frame) {
   const Model& model = frame.pending.model;
   return core::mistakes::deviates(model) || !model.dropout.rescale;
 }
 
 void mistake_row(const Form& form) {
   const Frame& frame = form.frame;
-  const auto found = hidden_mistakes(frame.pending.model);
+  const auto found = unlisted_mistakes(frame.pending.model);
   const std::string names = core::text::joined(found, ", ", &Mistake::title);
-  const char* mend = "fix";
-  const float width = button_width(frame, mend);
+  const char* fix_label = "fix";
+  const float width = button_width(frame, fix_label);
   form.line("model/mistakes", names, frame.palette.status.warning, form.width - width - frame.metrics.px(6));
   form.place(form.width - width);
-  if (!button(frame, "model/mend", mend, "Fixes the bug")) return;
+  if (!button(frame, "model/mend", fix_label, "Fixes the bug")) return;
   for (const Mistake* mistake : found) frame.commands.edit(SwitchMistake{mistake->name, false});
 }
 
@@ -753,8 +755,8 @@ void mistake_row(const Form& form) {
 struct ModelRow {
   bool (*present)(const Frame&);
   void (*draw)(const Form&);
-  float gap = 0;   ///< above it, at scale 1
-  float more = 0;  ///< height beyond that of other rows, at scale 1
+  float gap = 0;           ///< above it, at scale 1
+  float extra_height = 0;  ///< height beyond that of other rows, at scale 1
 };
 
 bool always(const Frame&) {
@@ -770,30 +772,30 @@ constexpr std::array model_rows{ModelRow{always, preset_row, 2},
                                 ModelRow{has_layers, layer_row, 2},
                                 ModelRow{always, tokens_row, 2},
                                 ModelRow{always, widths_row},
-                                ModelRow{is_of_whole_model, prompt_row},
+                                ModelRow{has_whole_model, prompt_row},
                                 ModelRow{always, projections_row},
                                 ModelRow{has_projections, bias_row},
                                 ModelRow{has_additions, additions_row},
                                 ModelRow{has_heads, head_row},
-                                ModelRow{has_given, given_stages_row},
-                                ModelRow{has_typed, typed_row},
+                                ModelRow{has_overridden_stages, overridden_stages_row},
+                                ModelRow{has_overridden_cells, overrides_row},
                                 ModelRow{always, causal_row, 4},
-                                ModelRow{says_rules, rules_row},
+                                ModelRow{shows_rules, rules_row},
                                 ModelRow{always, method_row},
                                 ModelRow{has_cells, cells_row},
                                 ModelRow{has_empty_rows, empty_rows_row},
                                 ModelRow{always, rate_row, 4},
                                 ModelRow{always, seed_row},
-                                ModelRow{is_initialized, stream_row},
-                                ModelRow{is_given, given_mask_row},
+                                ModelRow{samples_dropout_mask, stream_row},
+                                ModelRow{has_given_mask, given_mask_row},
                                 ModelRow{always, scale_row, 4},
                                 ModelRow{has_factor, factor_row},
                                 ModelRow{always, scores_row},
-                                ModelRow{always, merge_row},
+                                ModelRow{always, combine_row},
                                 ModelRow{has_projections, output_row},
-                                ModelRow{is_of_one_layer, context_row},
-                                ModelRow{is_of_one_layer, sequence_row},
-                                ModelRow{has_hidden, mistake_row, 4}};
+                                ModelRow{has_single_layer, context_row},
+                                ModelRow{has_single_layer, sequence_row},
+                                ModelRow{has_unlisted_mistakes, mistake_row, 4}};
 
 constexpr float heading_height = 24;  // at scale 1
 
@@ -809,7 +811,7 @@ void for_each_row(const Frame& frame, Each each) {
 float model_panel_height(const Frame& frame) {
   float height = 2 * frame.metrics.px(10) + frame.metrics.px(heading_height);
   for_each_row(frame, [&](const ModelRow& row) {
-    height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.more);
+    height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.extra_height);
   });
   return height;
 }
@@ -824,9 +826,9 @@ void draw_model(const Frame& frame) {
     form.at.y += frame.metrics.px(row.gap);
     form.place(0);
     row.draw(form);
-    form.at.y += frame.metrics.pitch + frame.metrics.px(row.more);
+    form.at.y += frame.metrics.pitch + frame.metrics.px(row.extra_height);
   });
-  take_room(start, {form.width, form.at.y - start.y});
+  reserve_room(start, {form.width, form.at.y - start.y});
 }
 
 }  // namespace app::panels

@@ -43,8 +43,8 @@ struct PopupFields : PopupRows {
   /// Draws a list of choices; returns the chosen one.
   std::optional<std::size_t> choice(const char* words, const char* name, std::span<const Option> options,
                                     std::size_t now, const char* help);
-  void refuse(const char* words, const char* expected, const std::string& found) const {
-    widgets::refuse(frame, words, expected, found);
+  void report_invalid(const char* words, const char* expected, const std::string& found) const {
+    widgets::report_invalid(frame, words, expected, found);
   }
 };
 
@@ -67,7 +67,7 @@ std::optional<std::int64_t> PopupFields::whole(const char* words, const char* na
   constexpr double most = 1e15;  // whole numbers up to there are exact
   if (number && std::fabs(*number) <= most && std::floor(*number) == *number)
     return static_cast<std::int64_t>(*number);
-  refuse(words, "a whole number", *typed);
+  report_invalid(words, "a whole number", *typed);
   return std::nullopt;
 }
 
@@ -76,7 +76,7 @@ std::optional<double> PopupFields::real(const char* words, const char* name, dou
   const auto typed = field(words, name, core::text::number_text(value), help);
   if (!typed) return std::nullopt;
   const auto number = read_number(*typed);
-  if (!number) refuse(words, "a finite number", *typed);
+  if (!number) report_invalid(words, "a finite number", *typed);
   return number;
 }
 
@@ -90,12 +90,12 @@ std::optional<std::size_t> PopupFields::choice(const char* words, const char* na
 }
 
 /// Returns the whole numbers separated by spaces, commas or semicolons, or nothing on any other text.
-std::optional<std::vector<std::size_t>> counts_in(std::string text) {
+std::optional<std::vector<std::size_t>> parse_counts(std::string text) {
   for (char& c : text)
     if (c == ',' || c == ';' || c == '[' || c == ']') c = ' ';
   std::vector<std::size_t> counts;
-  for (const std::string_view word : core::text::words_in(text)) {
-    const auto number = core::text::parse_whole_number(word);
+  for (const std::string_view word : core::text::split_words(text)) {
+    const auto number = core::text::parse_unsigned(word);
     if (!number) return std::nullopt;
     counts.push_back(*number);
   }
@@ -135,7 +135,8 @@ void change_rotary(const PopupFields& fields, Change change) {
 Scaling scaling_by(ScalingRule rule, const Rotary& rotary, std::size_t d_head) {
   Scaling next;
   next.rule = rule, next.factor = rotary.scaling.factor, next.original = rotary.scaling.original;
-  if (rule == ScalingRule::yarn) next.high = yarn_fast, next.attention = yarn_attention(next.factor);
+  if (rule == ScalingRule::yarn)
+    next.high = yarn_beta_fast, next.attention = yarn_attention_factor(next.factor);
   if (rule == ScalingRule::dynamic) next.factor = std::max(next.factor, 1.0);
   if (rule == ScalingRule::longrope)
     next.factors = arma::mat(2, rotated_columns(rotary, d_head) / 2, arma::fill::ones);
@@ -147,8 +148,9 @@ void columns_row(PopupFields& fields, const Rotary& rotary) {
       fields.field("columns", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
                    "How many columns of a head are rotated, an even number. Empty: all.");
   if (!typed) return;
-  const auto counts = counts_in(*typed);
-  if (!counts || counts->size() > 1) return fields.refuse("columns", "a whole number or nothing", *typed);
+  const auto counts = parse_counts(*typed);
+  if (!counts || counts->size() > 1)
+    return fields.report_invalid("columns", "a whole number or nothing", *typed);
   change_rotary(fields, [&](Rotary& r) {
     r.dimensions.reset();
     if (!counts->empty()) r.dimensions = counts->front();
@@ -180,10 +182,10 @@ void factors_row(PopupFields& fields, const Rotary& rotary, std::size_t row, con
   std::size_t n = 0;
   for (std::string word; numbers >> word; ++n) {
     const auto number = read_number(word);
-    if (!number || n == next.n_cols) return fields.refuse(words, "a factor for each pair", *typed);
+    if (!number || n == next.n_cols) return fields.report_invalid(words, "a factor for each pair", *typed);
     next(row, n) = *number;
   }
-  if (n != next.n_cols) return fields.refuse(words, "a factor for each pair", *typed);
+  if (n != next.n_cols) return fields.report_invalid(words, "a factor for each pair", *typed);
   change_rotary(fields, [&](Rotary& r) { r.scaling.factors = next; });
 }
 
@@ -280,7 +282,7 @@ void relative_rows(PopupFields& fields, const Relative& now) {
   constexpr std::int64_t most_buckets = 4096;
   if (const auto n = fields.whole("buckets", "more/buckets", static_cast<std::int64_t>(now.table.n_cols()),
                                   "Number of buckets of distances; new ones are zeros")) {
-    if (*n < 2 || *n > most_buckets) return fields.refuse("buckets", "2 to 4096", std::to_string(*n));
+    if (*n < 2 || *n > most_buckets) return fields.report_invalid("buckets", "2 to 4096", std::to_string(*n));
     change([&](Relative& r) {
       arma::mat table = r.table;
       table.resize(table.n_rows, static_cast<arma::uword>(*n));
@@ -290,7 +292,7 @@ void relative_rows(PopupFields& fields, const Relative& now) {
   if (const auto n =
           fields.whole("furthest", "more/max_distance", static_cast<std::int64_t>(now.max_distance),
                        "max_distance: larger distances share the last bucket")) {
-    if (*n < 1) return fields.refuse("furthest", "a whole number above 0", std::to_string(*n));
+    if (*n < 1) return fields.report_invalid("furthest", "a whole number above 0", std::to_string(*n));
     change([&](Relative& r) { r.max_distance = static_cast<std::size_t>(*n); });
   }
   fields.row("");
@@ -333,12 +335,12 @@ std::vector<std::string> positions_words(const Positions& positions) {
   return words;
 }
 
-constexpr float wide_labels = 108;          // at scale 1
-constexpr std::size_t most_own_keys = 1e6;  // a typing mistake must not use all memory
+constexpr float wide_labels = 108;               // at scale 1
+constexpr std::size_t max_encoder_states = 1e6;  // a typing mistake must not use all memory
 
 const std::array<std::string, 3> norms{"none", "RMSNorm", "LayerNorm"};
 
-void groups_row(PopupFields& fields, const Model& model) {
+void kv_heads_row(PopupFields& fields, const Model& model) {
   if (!model.projections) return;
   std::vector<Option> options;
   std::vector<std::size_t> counts;
@@ -353,11 +355,11 @@ void groups_row(PopupFields& fields, const Model& model) {
   if (const auto chosen = fields.choice(
           "keys, values", "more/groups", options, now,
           "The number of KV heads (GQA, MQA); a new one is the mean of those of its query heads"))
-    fields.frame.commands.edit(SetGroupCount{counts[*chosen]});
+    fields.frame.commands.edit(SetKvHeadCount{counts[*chosen]});
 }
 
 /// Returns an edit with n_keys encoder states for every sequence: the present rows, then zeros.
-SetKeyEmbeddings with_keys(const Model& model, std::size_t n_keys) {
+SetKeyEmbeddings resized_encoder_states(const Model& model, std::size_t n_keys) {
   SetKeyEmbeddings edit;
   for (const auto& sequence : model.sequences) {
     arma::mat rows(n_keys, model.d_source(), arma::fill::zeros);
@@ -396,19 +398,19 @@ void keys_rows(PopupFields& fields, const Model& model) {
       fields.field("number", "more/n_keys", model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
                    "The number of encoder states; new ones are zeros. Empty: none.");
   if (!typed) return;
-  const auto counts = counts_in(*typed);
+  const auto counts = parse_counts(*typed);
   if (counts && counts->empty())
     fields.frame.commands.edit(SetKeyEmbeddings{});
-  else if (counts && counts->size() == 1 && counts->front() > 0 && counts->front() <= most_own_keys)
-    fields.frame.commands.edit(with_keys(model, counts->front()));
+  else if (counts && counts->size() == 1 && counts->front() > 0 && counts->front() <= max_encoder_states)
+    fields.frame.commands.edit(resized_encoder_states(model, counts->front()));
   else
-    fields.refuse("encoder states", "a whole number from 1 to 1000000, or nothing", *typed);
+    fields.report_invalid("encoder states", "a whole number from 1 to 1000000, or nothing", *typed);
 }
 
 /// Returns QK norm weights for another scope: those of the first head, shared or repeated for each head.
-SharedMatrix factors_over(NormOver over, const arma::mat& factors, std::size_t n_heads, std::size_t d_head) {
+SharedMatrix factors_over(NormScope over, const arma::mat& factors, std::size_t n_heads, std::size_t d_head) {
   const arma::mat of_head = factors.head_cols(d_head);
-  if (over == NormOver::head) return of_head;
+  if (over == NormScope::head) return of_head;
   return factors.n_cols == n_heads * d_head ? factors : arma::mat(arma::repmat(of_head, 1, n_heads));
 }
 
@@ -417,10 +419,10 @@ void norm_rows(PopupFields& fields, const Model& model) {
   fields.row("QK norm");
   const std::size_t now = norm ? 1 + static_cast<std::size_t>(norm->rule) : 0;
   if (const auto chosen = segmented(fields.frame, "more/norm", norms, now)) {
-    std::optional<HeadNorm> next;
+    std::optional<QueryKeyNorm> next;
     if (*chosen > 0) {
       const arma::mat ones(1, model.d_head(), arma::fill::ones);
-      next = norm.value_or(HeadNorm{NormRule::rms, ones, ones});
+      next = norm.value_or(QueryKeyNorm{NormRule::rms, ones, ones});
       next->rule = static_cast<NormRule>(*chosen - 1);
     }
     fields.frame.commands.edit(SetHeadNorm{next});
@@ -436,32 +438,32 @@ void norm_rows(PopupFields& fields, const Model& model) {
   const auto over = fields.choice("norm over", "more/norm_over", over_options, over_now,
                                   "Which columns of a query or a key are normalized together");
   if (over && *over != over_now) {
-    HeadNorm next = *norm;
-    next.over = static_cast<NormOver>(*over);
+    QueryKeyNorm next = *norm;
+    next.over = static_cast<NormScope>(*over);
     next.query = factors_over(next.over, norm->query, model.n_heads, model.d_head());
     next.key = factors_over(next.over, norm->key, model.kv_heads(), model.d_head());
     fields.frame.commands.edit(SetHeadNorm{next});
   }
   if (const auto epsilon =
           fields.real("ε", "more/epsilon", norm->epsilon, "Added to the mean square under the root")) {
-    HeadNorm next = *norm;
+    QueryKeyNorm next = *norm;
     next.epsilon = *epsilon;
     fields.frame.commands.edit(SetHeadNorm{next});
   }
 }
 
-void cap_row(PopupFields& fields, const Model& model) {
+void softcap_row(PopupFields& fields, const Model& model) {
   const auto& cap = model.additions.score_cap;
   const auto typed =
       fields.field("softcap", "more/cap", cap ? core::text::number_text(*cap) : "",
                    "Logit soft-capping: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.");
   if (!typed) return;
-  if (typed->find_first_not_of(' ') == typed->npos) return fields.frame.commands.edit(SetScoreCap{});
+  if (typed->find_first_not_of(' ') == typed->npos) return fields.frame.commands.edit(SetSoftcap{});
   const auto number = read_number(*typed);
   if (number && *number > 0)
-    fields.frame.commands.edit(SetScoreCap{number});
+    fields.frame.commands.edit(SetSoftcap{number});
   else
-    fields.refuse("softcap", "a number above 0, or nothing", *typed);
+    fields.report_invalid("softcap", "a number above 0, or nothing", *typed);
 }
 
 void score_bias_row(PopupFields& fields, const Model& model) {
@@ -472,7 +474,7 @@ void score_bias_row(PopupFields& fields, const Model& model) {
       "bias", "more/bias", options, now,
       "Attention bias: added to the scores before the mask, like a float attn_mask; initially zeros, or the previous bias (of the first head)");
   if (!chosen || *chosen == now) return;
-  SetScoreBias edit;
+  SetAttentionBias edit;
   const arma::mat zeros(model.n_tokens(), model.n_keys(), arma::fill::zeros);
   if (*chosen > 0)
     edit.value.assign(*chosen == 1 ? 1 : model.n_heads,
@@ -501,7 +503,7 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
   if (a.normalise)
     parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalise->rule)) +
-                    (a.normalise->over == NormOver::all_heads ? " over all heads" : ""));
+                    (a.normalise->over == NormScope::all_heads ? " over all heads" : ""));
   for (const std::string& words : positions_words(a.positions)) parts.push_back(words);
   if (a.score_cap) parts.push_back("softcap " + core::text::number_text(*a.score_cap));
   if (!a.score_bias.empty()) parts.push_back(a.score_bias.size() == 1 ? "bias" : "bias per head");
@@ -519,63 +521,64 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
   const Model& model = frame.pending.model;
   const ImVec2 start = ImGui::GetCursorScreenPos();
   PopupFields fields{{frame, start, wide_labels}};
-  groups_row(fields, model);
+  kv_heads_row(fields, model);
   keys_rows(fields, model);
   norm_rows(fields, model);
   rotary_rows(fields, model);
   distance_rows(fields, model);
-  cap_row(fields, model);
+  softcap_row(fields, model);
   score_bias_row(fields, model);
   sink_row(fields, model);
-  take_room(start, {frame.metrics.px(wide_labels + popup_controls), fields.at.y - start.y});
+  reserve_room(start, {frame.metrics.px(wide_labels + popup_controls), fields.at.y - start.y});
   ImGui::EndPopup();
 }
 
 namespace {
 
-constexpr float tallest = 240;      // at scale 1
-constexpr float smallest_cell = 3;  // in pixels; smaller cells are hard to point at
+constexpr float max_picture_height = 240;  // at scale 1
+constexpr float smallest_cell = 3;         // in pixels; smaller cells are hard to point at
 constexpr std::size_t n_kinds = 8;
 
 /// Name and color of a kind of cells.
-struct Kind {
-  CellVisibility sight;
+struct CellKind {
+  CellVisibility visibility;
   const char* words;
   Rgb color;
   float strength;  ///< of the color over the popup
 };
 
-std::array<Kind, n_kinds> kinds_in(const core::color::Palette& p) {
-  return {{{{true, Decided::by_nothing}, "seen", p.accent, 0.9f},
-           {{true, Decided::by_prefix}, "unmasked: prefix", p.head(2), 0.9f},
-           {{false, Decided::by_future}, "after the query", p.faint, 0.25f},
-           {{false, Decided::by_window}, "outside the window", p.head(1), 0.3f},
-           {{false, Decided::by_document}, "other document", p.head(4), 0.3f},
-           {{false, Decided::by_padding}, "padding", p.head(5), 0.3f},
-           {{true, Decided::by_hand}, "unmasked by hand", p.selection, 0.9f},
-           {{false, Decided::by_hand}, "masked by hand", p.selection, 0.35f}}};
+std::array<CellKind, n_kinds> cell_kinds(const core::color::Palette& p) {
+  return {{{{true, VisibilityReason::by_nothing}, "seen", p.accent, 0.9f},
+           {{true, VisibilityReason::by_prefix}, "unmasked: prefix", p.head(2), 0.9f},
+           {{false, VisibilityReason::by_future}, "after the query", p.faint, 0.25f},
+           {{false, VisibilityReason::by_window}, "outside the window", p.head(1), 0.3f},
+           {{false, VisibilityReason::by_document}, "other document", p.head(4), 0.3f},
+           {{false, VisibilityReason::by_padding}, "padding", p.head(5), 0.3f},
+           {{true, VisibilityReason::by_hand}, "unmasked by hand", p.selection, 0.9f},
+           {{false, VisibilityReason::by_hand}, "masked by hand", p.selection, 0.35f}}};
 }
 
 /// The mask of one sequence, cell by cell.
-class Cells {
+class MaskCells {
  public:
-  Cells(const Model& model, std::size_t sequence) : model_(model), sights_(model, sequence) {}
+  MaskCells(const Model& model, std::size_t sequence) : model_(model), sequence_mask_(model, sequence) {}
 
   std::size_t n_rows() const { return model_.n_tokens(); }
   std::size_t n_columns() const { return model_.n_keys(); }
   /// Returns the visibility of a cell by the rules, or as it was switched by hand.
   CellVisibility at(std::size_t row, std::size_t column) const {
     const auto* by_hand = model_.mask.find(row, column);
-    return by_hand ? CellVisibility{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
+    return by_hand ? CellVisibility{by_hand->visible, VisibilityReason::by_hand}
+                   : sequence_mask_.by_rules(row, column);
   }
 
  private:
   const Model& model_;
-  core::attention::MaskOfSequence sights_;
+  core::attention::SequenceMask sequence_mask_;
 };
 
 /// Screen layout of the cells.
-struct Grid {
+struct MaskGrid {
   ImVec2 corner, size;
   std::size_t n_rows, n_columns;
 
@@ -596,8 +599,8 @@ struct Grid {
   }
 };
 
-Grid grid_in(const Frame& frame, const Cells& cells, float width) {
-  const float most = frame.metrics.px(tallest);
+MaskGrid grid_in(const Frame& frame, const MaskCells& cells, float width) {
+  const float most = frame.metrics.px(max_picture_height);
   const auto rows = static_cast<float>(cells.n_rows()), columns = static_cast<float>(cells.n_columns());
   const float cell = std::min(width / columns, most / rows);
   return {ImGui::GetCursorScreenPos(),
@@ -606,21 +609,21 @@ Grid grid_in(const Frame& frame, const Cells& cells, float width) {
           cells.n_columns()};
 }
 
-std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, CellVisibility sight) {
-  const auto same = std::ranges::find_if(kinds, [&](const Kind& k) {
-    return k.sight.visible == sight.visible && k.sight.decided == sight.decided;
+std::size_t kind_of(const std::array<CellKind, n_kinds>& kinds, CellVisibility visibility) {
+  const auto same = std::ranges::find_if(kinds, [&](const CellKind& k) {
+    return k.visibility.visible == visibility.visible && k.visibility.reason == visibility.reason;
   });
-  return same == kinds.end() ? (sight.visible ? 0 : 2) : static_cast<std::size_t>(same - kinds.begin());
+  return same == kinds.end() ? (visibility.visible ? 0 : 2) : static_cast<std::size_t>(same - kinds.begin());
 }
 
-ImU32 color_of(const Frame& frame, const Kind& kind) {
-  return packed(mix(kind.color, frame.palette.ground.raised, kind.strength));
+ImU32 color_of(const Frame& frame, const CellKind& kind) {
+  return packed(mix(kind.color, frame.palette.background.raised, kind.strength));
 }
 
 /// Draws runs of one kind in a row as one rectangle; cells smaller than a pixel are sampled. Returns the
 /// kinds that occur.
-std::set<std::size_t> draw_cells(const Frame& frame, const Cells& cells, const Grid& grid,
-                                 const std::array<Kind, n_kinds>& kinds) {
+std::set<std::size_t> draw_cells(const Frame& frame, const MaskCells& cells, const MaskGrid& grid,
+                                 const std::array<CellKind, n_kinds>& kinds) {
   const auto step = [](float cell) { return std::max<std::size_t>(1, static_cast<std::size_t>(1 / cell)); };
   const std::size_t row_step = step(grid.cell_height()), column_step = step(grid.cell_width());
   const float gap = grid.cell_width() >= 8 ? 1.0f : 0.0f;
@@ -645,7 +648,7 @@ std::set<std::size_t> draw_cells(const Frame& frame, const Cells& cells, const G
 }
 
 /// Sets all cells that the mouse has crossed since the last frame to the state of the stroke's first cell.
-void paint(const Frame& frame, const Cells& cells, const Grid& grid, bool begins) {
+void paint(const Frame& frame, const MaskCells& cells, const MaskGrid& grid, bool begins) {
   const auto start = grid.cell_at(ImGui::GetIO().MouseClickedPos[0]);
   const bool visible = cells.at(start.first, start.second).visible;
   const auto change = [&](std::pair<std::size_t, std::size_t> cell, bool to) {
@@ -654,8 +657,8 @@ void paint(const Frame& frame, const Cells& cells, const Grid& grid, bool begins
   };
   if (begins) return change(start, !visible);
   const ImVec2 now = ImGui::GetIO().MousePos, delta = ImGui::GetIO().MouseDelta;
-  const float way = std::max(std::fabs(delta.x), std::fabs(delta.y));
-  const int n_steps = 1 + static_cast<int>(way / std::min(grid.cell_width(), grid.cell_height()));
+  const float distance = std::max(std::fabs(delta.x), std::fabs(delta.y));
+  const int n_steps = 1 + static_cast<int>(distance / std::min(grid.cell_width(), grid.cell_height()));
   std::set<std::pair<std::size_t, std::size_t>> crossed;
   for (int k = 0; k <= n_steps; ++k) {
     const float part = static_cast<float>(k) / static_cast<float>(n_steps);
@@ -665,9 +668,9 @@ void paint(const Frame& frame, const Cells& cells, const Grid& grid, bool begins
     if (cell != start) change(cell, visible);
 }
 
-void explain_cell(const Frame& frame, const Grid& grid, std::size_t sequence) {
+void explain_cell(const Frame& frame, const MaskGrid& grid, std::size_t sequence) {
   const auto [row, column] = grid.cell_at(ImGui::GetIO().MousePos);
-  std::string words = core::explain::visibility_words(frame.pending.model, sequence, row, column);
+  std::string words = core::explain::describe_visibility(frame.pending.model, sequence, row, column);
   if (grid.can_be_painted())
     words += "\nDrag over positions to mask or unmask them.";
   else
@@ -676,8 +679,8 @@ void explain_cell(const Frame& frame, const Grid& grid, std::size_t sequence) {
 }
 
 /// Draws a legend of these kinds, a square and a label each, in as many rows as they need.
-void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const std::set<std::size_t>& found,
-              ImVec2 at, float width) {
+void draw_legend(const Frame& frame, const std::array<CellKind, n_kinds>& kinds,
+                 const std::set<std::size_t>& found, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   ImFont* font = frame.fonts.sans13;
   ImVec2 place = at;
@@ -700,23 +703,23 @@ void draw_mask_picture(const Frame& frame, float width) {
   const Model& model = frame.pending.model;
   if (model.sequences.empty() || model.n_tokens() == 0 || model.n_keys() == 0) return;
   const std::size_t sequence = std::min(frame.pending.look.sequence, model.sequences.size() - 1);
-  const Cells cells(model, sequence);
-  const Grid grid = grid_in(frame, cells, width);
-  const auto kinds = kinds_in(frame.palette);
+  const MaskCells cells(model, sequence);
+  const MaskGrid grid = grid_in(frame, cells, width);
+  const auto kinds = cell_kinds(frame.palette);
   const auto found = draw_cells(frame, cells, grid, kinds);
   hit_area("mask picture", grid.size);
   frame.landmarks.mark("model/mask_picture", grid.corner,
                        {grid.corner.x + grid.size.x, grid.corner.y + grid.size.y});
   if (ImGui::IsItemActive() && grid.can_be_painted()) paint(frame, cells, grid, ImGui::IsItemActivated());
   if (ImGui::IsItemHovered() && !ImGui::IsItemActive()) explain_cell(frame, grid, sequence);
-  draw_key(frame, kinds, found, {grid.corner.x, grid.corner.y + grid.size.y + frame.metrics.px(6)}, width);
+  draw_legend(frame, kinds, found, {grid.corner.x, grid.corner.y + grid.size.y + frame.metrics.px(6)}, width);
 }
 
 using Counts = std::vector<std::size_t>;
 
 const std::array<std::string, 2> alignments{"the last keys", "the first keys"};
 
-std::string listed(const Counts& counts, const char* between = " ") {
+std::string counts_text(const Counts& counts, const char* between = " ") {
   return core::text::joined(counts, between, [](std::size_t n) { return std::to_string(n); });
 }
 
@@ -725,14 +728,14 @@ std::string side_text(const std::optional<std::size_t>& side) {
 }
 
 /// Reads a sliding window such as "2, 0"; "-1" is no limit, and an empty text no window.
-std::optional<MaskWindow> window_in(const std::string& text) {
+std::optional<MaskWindow> parse_window(const std::string& text) {
   if (text.find_first_not_of(' ') == text.npos) return MaskWindow();
   const std::size_t comma = text.find_first_of(",; ", text.find_first_not_of(' '));
   if (comma == text.npos) return std::nullopt;
   const auto side = [](const std::string& part, std::optional<std::size_t>& into) {
     const std::string number = part.substr(std::min(part.find_first_not_of(", ;"), part.size()));
     if (number == "-1" || number == "−1") return true;
-    const auto counts = counts_in(number);
+    const auto counts = parse_counts(number);
     if (!counts || counts->size() != 1) return false;
     into = counts->front();
     return true;
@@ -751,10 +754,10 @@ void window_row(PopupFields& fields, const Mask& mask) {
       "sliding window", "mask/window", shown,
       "Sliding window: how many keys left and right of its own position a query attends to, such as 3, 0; −1 for no limit (window_size of FlashAttention).");
   if (!typed) return;
-  if (const auto window = window_in(*typed))
-    fields.frame.commands.edit(SetMaskWindow{*window});
+  if (const auto window = parse_window(*typed))
+    fields.frame.commands.edit(SetSlidingWindow{*window});
   else
-    fields.refuse("sliding window", "two whole numbers, such as 3, 0 (−1 for no limit)", *typed);
+    fields.report_invalid("sliding window", "two whole numbers, such as 3, 0 (−1 for no limit)", *typed);
 }
 
 void prefix_row(PopupFields& fields, const Mask& mask) {
@@ -762,37 +765,37 @@ void prefix_row(PopupFields& fields, const Mask& mask) {
       fields.field("prefix length", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
                    "Prefix length: the number of first keys that every query attends to, even later ones.");
   if (!typed) return;
-  const auto counts = counts_in(*typed);
+  const auto counts = parse_counts(*typed);
   if (counts && counts->size() <= 1)
-    fields.frame.commands.edit(SetMaskPrefix{counts->empty() ? 0 : counts->front()});
+    fields.frame.commands.edit(SetPrefixLength{counts->empty() ? 0 : counts->front()});
   else
-    fields.refuse("prefix length", "a whole number or nothing", *typed);
+    fields.report_invalid("prefix length", "a whole number or nothing", *typed);
 }
 
 void documents_row(PopupFields& fields, const Mask& mask) {
   const auto typed = fields.field(
-      "document IDs", "mask/documents", listed(mask.documents),
+      "document IDs", "mask/documents", counts_text(mask.documents),
       "Document IDs of packed sequences, such as 0 0 0 1 1 2: a query attends to keys of its own document only.");
   if (!typed) return;
-  if (const auto documents = counts_in(*typed))
-    fields.frame.commands.edit(SetDocuments{*documents});
+  if (const auto documents = parse_counts(*typed))
+    fields.frame.commands.edit(SetDocumentIds{*documents});
   else
-    fields.refuse("document IDs", "whole numbers, one for each token", *typed);
+    fields.report_invalid("document IDs", "whole numbers, one for each token", *typed);
 }
 
 void padding_row(PopupFields& fields, const Mask& mask, std::size_t sequence, std::size_t n_sequences) {
-  const std::string shown = sequence < mask.hidden_keys.size() ? listed(mask.hidden_keys[sequence]) : "";
+  const std::string shown = sequence < mask.hidden_keys.size() ? counts_text(mask.hidden_keys[sequence]) : "";
   const auto typed = fields.field(
       "padding mask", "mask/padding", shown,
       n_sequences > 1 ? "Padding mask: keys of this sequence that no query attends to, such as 6 7."
                       : "Padding mask: keys that no query attends to, such as 6 7.");
   if (!typed) return;
-  const auto keys = counts_in(*typed);
-  if (!keys) return fields.refuse("padding mask", "whole numbers of keys", *typed);
+  const auto keys = parse_counts(*typed);
+  if (!keys) return fields.report_invalid("padding mask", "whole numbers of keys", *typed);
   auto all = mask.hidden_keys;
   all.resize(n_sequences);
   all[sequence] = *keys;
-  fields.frame.commands.edit(SetHiddenKeys{std::move(all)});
+  fields.frame.commands.edit(SetPaddingMask{std::move(all)});
 }
 
 void alignment_row(PopupFields& fields, const Mask& mask) {
@@ -813,7 +816,7 @@ std::string mask_rules_words(const Mask& mask, std::size_t sequence) {
   if (mask.prefix > 0) rules.push_back("prefix " + std::to_string(mask.prefix));
   if (!mask.documents.empty()) rules.push_back("documents");
   if (sequence < mask.hidden_keys.size() && !mask.hidden_keys[sequence].empty())
-    rules.push_back("padding " + listed(mask.hidden_keys[sequence]));
+    rules.push_back("padding " + counts_text(mask.hidden_keys[sequence]));
   if (mask.align == MaskAlignment::first) rules.push_back("first keys");
   return core::text::joined(rules, " · ");
 }
@@ -833,7 +836,7 @@ void draw_mask_popup(const Frame& frame, const char* name) {
   platform::move_to({start.x, fields.at.y + frame.metrics.px(6)});
   draw_mask_picture(frame, frame.metrics.px(popup_labels + popup_controls));
   const float height = ImGui::GetCursorScreenPos().y - start.y;
-  take_room(start, {frame.metrics.px(popup_labels + popup_controls), height});
+  reserve_room(start, {frame.metrics.px(popup_labels + popup_controls), height});
   ImGui::EndPopup();
 }
 

@@ -24,11 +24,11 @@ namespace {
 using core::attention::Columns;
 using core::attention::Rows;
 using core::attention::StageInfo;
-using core::explain::Cells;
-using core::explain::Place;
+using core::explain::SourceCell;
+using core::explain::SourceRect;
 
 /// A stage's map on the screen, and the part of its cells that is displayed.
-struct ShownMap {
+struct DisplayedMap {
   Landmarks::Rect rect;
   CellWindow part;
   /// Return where a column or a row begins, in pixels; beyond the map if it is not displayed.
@@ -37,20 +37,20 @@ struct ShownMap {
 };
 
 /// Two smoothly joined curves: from a cell up and over to a gap between rows, then along it into the target.
-struct FlightPath {
+struct OperandPath {
   std::array<ImVec2, 7> points;  ///< start, two control points, joint, two control points, end
   /// Returns the point at t, 0 … 1, half of it along each curve.
   ImVec2 at(float t) const;
 };
 
-constexpr float not_computed = 0.86f, not_again = 0.6f;  // opacity of the cover over a cell
+constexpr float uncomputed_opacity = 0.86f, reused_opacity = 0.6f;  // opacity of the cover over a cell
 
 /// Dims cells from one row and column to before another, if the map displays them.
-void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::size_t bottom,
-                 std::size_t left, std::size_t right, float how_much) {
+void dim_cells(const Frame& frame, const DisplayedMap& map, std::size_t top, std::size_t bottom,
+               std::size_t left, std::size_t right, float opacity) {
   const ImVec2 min{map.x(static_cast<double>(left)), map.y(static_cast<double>(top))},
       max{map.x(static_cast<double>(right)), map.y(static_cast<double>(bottom))};
-  if (min.x < max.x && min.y < max.y) draw_rect(min, max, packed(frame.palette.ground.back, how_much));
+  if (min.x < max.x && min.y < max.y) draw_rect(min, max, packed(frame.palette.background.back, opacity));
 }
 
 /// Prefix of a map's landmark, and whether zooming leaves the map whole.
@@ -62,39 +62,40 @@ struct MapPlace {
 constexpr std::array map_places{MapPlace{"present/", true}, MapPlace{"present/from/", true},
                                 MapPlace{"large/", false}, MapPlace{"strip/", false}};
 
-float between(float low, float high, double at, double first, double end) {
+float interpolate(float low, float high, double at, double first, double end) {
   return std::round(low + static_cast<float>((at - first) / (end - first)) * (high - low));
 }
 
-float ShownMap::x(double column) const {
-  return between(rect.min.x, rect.max.x, column, part.left, part.right);
+float DisplayedMap::x(double column) const {
+  return interpolate(rect.min.x, rect.max.x, column, part.left, part.right);
 }
 
-float ShownMap::y(double row) const {
-  return between(rect.min.y, rect.max.y, row, part.top, part.bottom);
+float DisplayedMap::y(double row) const {
+  return interpolate(rect.min.y, rect.max.y, row, part.top, part.bottom);
 }
 
 /// Returns the map of a stage that is presented, an operand, alone or in the strip, if it is on the screen.
-std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::StageInfo& stage) {
+std::optional<DisplayedMap> displayed_map(const Frame& frame, const core::attention::StageInfo& stage) {
   const auto size = core::attention::shape_of(frame.displayed.model, stage.stage);
   const Shape shape{size.n_rows, size.n_cols};
   for (const MapPlace& place : map_places)
     if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
-      return ShownMap{*rect, place.shows_all ? whole(shape) : shown_part(frame.displayed.look, shape)};
+      return DisplayedMap{*rect,
+                          place.shows_all ? whole(shape) : displayed_window(frame.displayed.look, shape)};
   return std::nullopt;
 }
 
 void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
   if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
   if (!stage.present(frame.displayed.model)) return;
-  const auto map = shown_map(frame, stage);
+  const auto map = displayed_map(frame, stage);
   if (!map) return;
   const auto [n_rows, n_columns] = core::attention::shape_of(frame.displayed.model, stage.stage);
   ImGui::PushClipRect(map->rect.min, map->rect.max, true);
-  if (stage.rows == Rows::queries) cover_cells(frame, *map, 0, now, 0, n_columns, not_again);
-  cover_cells(frame, *map, now + 1, n_rows, 0, n_columns, not_computed);
+  if (stage.rows == Rows::queries) dim_cells(frame, *map, 0, now, 0, n_columns, reused_opacity);
+  dim_cells(frame, *map, now + 1, n_rows, 0, n_columns, uncomputed_opacity);
   if (stage.columns == Columns::tokens)
-    cover_cells(frame, *map, now, now + 1, now + 1, n_columns, not_computed);
+    dim_cells(frame, *map, now, now + 1, now + 1, n_columns, uncomputed_opacity);
   ImGui::PopClipRect();
   const float thick = frame.metrics.px(2), top = map->y(static_cast<double>(now)),
               bottom = map->y(static_cast<double>(now + 1));
@@ -107,7 +108,7 @@ void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
 
 bool shows_decoding(const Frame& frame) {
   return frame.displayed.look.positions.decoded && frame.displayed.look.tab == Tab::stages &&
-         !frame.displayed.look.large && !frame.displayed.selection.presenting.on;
+         !frame.displayed.look.large && !frame.displayed.selection.presentation.on;
 }
 
 /// Returns "Token 3 of 6, “journey”: 2 keys and values are cached, 1 is new".
@@ -138,14 +139,14 @@ void draw_decoding_bar(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
   const float width = ImGui::GetContentRegionAvail().x;
   draw_rect(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, frame.palette.line);
-  const Situation situation = situation_of(frame);
-  const std::vector<Action> all = actions(situation);
+  const ActionContext context = situation_of(frame);
+  const std::vector<Action> all = actions(context);
   platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
-  draw_action_button(frame, situation, all, "decode/back", "decode/back", "previous token");
+  draw_action_button(frame, context, all, "decode/back", "decode/back", "previous token");
   ImGui::SameLine();
-  draw_action_button(frame, situation, all, "decode/on", "decode/on", "next token");
+  draw_action_button(frame, context, all, "decode/on", "decode/on", "next token");
   ImGui::SameLine();
-  draw_action_button(frame, situation, all, "decode/close", "decode/close", "all at once");
+  draw_action_button(frame, context, all, "decode/close", "decode/close", "all at once");
   ImGui::SameLine();
   const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
   draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.text,
@@ -161,14 +162,14 @@ ImVec2 bezier(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float t) {
   return {p * a.x + q * b.x + r * c.x + u * d.x, p * a.y + q * b.y + r * c.y + u * d.y};
 }
 
-ImVec2 FlightPath::at(float t) const {
+ImVec2 OperandPath::at(float t) const {
   const auto& p = points;
   return t < 0.5f ? bezier(p[0], p[1], p[2], p[3], 2 * t) : bezier(p[3], p[4], p[5], p[6], 2 * t - 1);
 }
 
 }  // namespace
 
-std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place& place) {
+std::optional<CellRect> cell_rect(const Frame& frame, const core::explain::SourceCell& place) {
   const Stage* stage = std::get_if<Stage>(&place.source);
   if (!stage) return std::nullopt;
   const core::attention::StageInfo& info = core::attention::info(*stage);
@@ -176,21 +177,21 @@ std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place
       core::attention::matrix_of_head(frame.displayed.model, *stage, place.head) !=
           core::attention::matrix_of_head(frame.displayed.model, *stage, frame.displayed.look.head))
     return std::nullopt;
-  const auto map = shown_map(frame, info);
+  const auto map = displayed_map(frame, info);
   if (!map) return std::nullopt;
   const auto row = static_cast<double>(place.row), column = static_cast<double>(place.column);
   const CellWindow& part = map->part;
   if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
       column + 0.5 > part.right)
     return std::nullopt;
-  return CellPlace{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
+  return CellRect{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
 }
 
 namespace {
 
 /// Returns the path from one cell to another; k of n separates the paths of several numbers.
-FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPlace& to, std::size_t k,
-                        std::size_t n) {
+OperandPath path_between(const Frame& frame, const CellRect& from, const CellRect& to, std::size_t k,
+                         std::size_t n) {
   const auto px = [&](float length) { return frame.metrics.px(length); };
   const float share = n > 1 ? static_cast<float>(k) / static_cast<float>(n - 1) : 0;
   const ImVec2 start{(from.min.x + from.max.x) / 2, from.min.y};
@@ -213,24 +214,24 @@ FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPla
   return {{start, up, before, meet, after, into, end}};
 }
 
-constexpr std::size_t most_numbers = 12;  // more would be cluttered
-constexpr float line_width = 1.5f, behind = 0.75f, ahead = 0.35f;
-constexpr double flying_share = 0.8;  // of a step; then the numbers have arrived
+constexpr std::size_t max_operands = 12;  // more would be cluttered
+constexpr float line_width = 1.5f, past_opacity = 0.75f, future_opacity = 0.35f;
+constexpr double moving_share = 0.8;  // of a step; then the numbers have arrived
 
-/// Returns the operands of a cell that are on the screen, at most most_numbers.
-std::vector<Place> flying(const Frame& frame, const CellRef& to) {
-  std::vector<Place> places;
-  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
-    for (std::size_t k = 0; k < cells.count() && places.size() < most_numbers; ++k)
-      if (place_of(frame, cells.at(k))) places.push_back(cells.at(k));
+/// Returns the operands of a cell that are on the screen, at most max_operands.
+std::vector<SourceCell> displayed_operands(const Frame& frame, const CellRef& to) {
+  std::vector<SourceCell> places;
+  for (const SourceRect& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
+    for (std::size_t k = 0; k < cells.count() && places.size() < max_operands; ++k)
+      if (cell_rect(frame, cells.at(k))) places.push_back(cells.at(k));
   return places;
 }
 
-void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb color) {
+void draw_path(ImDrawList* list, const OperandPath& path, float t, Rgb color) {
   constexpr int pieces = 48;
   for (int k = 0; k < pieces; ++k) {
     const float a = static_cast<float>(k) / pieces, b = static_cast<float>(k + 1) / pieces;
-    list->AddLine(path.at(a), path.at(b), packed(color, b <= t ? behind : ahead), line_width);
+    list->AddLine(path.at(a), path.at(b), packed(color, b <= t ? past_opacity : future_opacity), line_width);
   }
 }
 
@@ -251,7 +252,7 @@ void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rec
                  const std::string& text, std::size_t k) {
   ImFont* font = frame.fonts.mono13;
   const auto& [min, max] = box;
-  list->AddRectFilled(min, max, packed(frame.palette.ground.back, 0.92f), frame.metrics.px(2));
+  list->AddRectFilled(min, max, packed(frame.palette.background.back, 0.92f), frame.metrics.px(2));
   list->AddText(font, platform::font_size(font),
                 {std::round(min.x + frame.metrics.px(4)), std::round(min.y + frame.metrics.px(2))},
                 packed(frame.palette.operand), text.c_str());
@@ -264,31 +265,32 @@ float eased(double t) {
   return static_cast<float>(s * s * (3 - 2 * s));
 }
 
-void go_on(const Frame& frame, const AnimationLeg& leg) {
-  const auto& flight = frame.displayed.selection.presenting.flight;
-  if (!flight->runs || frame.settings.reduce_motion) return;
+void advance_animation(const Frame& frame, const AnimationStep& current_step) {
+  const auto& operand_animation = frame.displayed.selection.presentation.operand_animation;
+  if (!operand_animation->is_running || frame.settings.reduce_motion) return;
   const double by =
-      static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.animation_speed / leg_seconds;
-  frame.commands.add(AdvanceAnimation{std::min(by, 0.25), leg.count});
+      static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.animation_speed / animation_step_seconds;
+  frame.commands.add(AdvanceAnimation{std::min(by, 0.25), current_step.count});
 }
 
 }  // namespace
 
 void draw_animation(const Frame& frame) {
-  const auto leg = leg_under_way(frame.displayed);
-  if (!leg || frame.forms.dialog != Dialog::none) return;
-  go_on(frame, *leg);
-  const auto target = place_of(frame, {leg->to.stage, leg->to.head, leg->to.row, leg->to.column});
+  const auto current_step = current_animation_step(frame.displayed);
+  if (!current_step || frame.forms.dialog != Dialog::none) return;
+  advance_animation(frame, *current_step);
+  const auto target = cell_rect(
+      frame, {current_step->to.stage, current_step->to.head, current_step->to.row, current_step->to.column});
   if (!target) return;
   ImDrawList* list = ImGui::GetForegroundDrawList();
   const auto region = frame.landmarks.find("region/stages");
   if (region) list->PushClipRect(region->min, region->max);
-  const std::vector<Place> places = flying(frame, leg->to);
-  const double t = leg->share / flying_share;
+  const std::vector<SourceCell> places = displayed_operands(frame, current_step->to);
+  const double t = current_step->share / moving_share;
   const bool arrived = t >= 1;
-  std::vector<app::Landmarks::Rect> taken;
+  std::vector<app::Landmarks::Rect> occupied;
   for (std::size_t k = 0; k < places.size() && !arrived; ++k) {
-    const FlightPath path = path_between(frame, *place_of(frame, places[k]), *target, k, places.size());
+    const OperandPath path = path_between(frame, *cell_rect(frame, places[k]), *target, k, places.size());
     const double wait = 0.25 * static_cast<double>(k) / static_cast<double>(places.size());
     const float along = eased((t - wait) / 0.75);
     draw_path(list, path, along, frame.palette.operand);
@@ -299,9 +301,9 @@ void draw_animation(const Frame& frame) {
     const std::string text = fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
       const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
-      if (std::ranges::any_of(taken, [&](const auto& other) { return meet(box, other); })) continue;
+      if (std::ranges::any_of(occupied, [&](const auto& other) { return meet(box, other); })) continue;
       draw_number(frame, list, box, text, k);
-      taken.push_back(box);
+      occupied.push_back(box);
       break;
     }
   }
@@ -316,26 +318,29 @@ void draw_animation(const Frame& frame) {
 namespace {
 
 /// Returns the current step of the animation: "1 of 3   Scaled → Masked 0.1234", or "".
-std::string flight_words(const Frame& frame) {
-  const auto leg = leg_under_way(frame.displayed);
-  if (!leg) return "";
-  const auto& to = core::attention::info(leg->to.stage);
+std::string animation_words(const Frame& frame) {
+  const auto current_step = current_animation_step(frame.displayed);
+  if (!current_step) return "";
+  const auto& to = core::attention::info(current_step->to.stage);
   std::string from;
-  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, leg->to)) {
+  for (const SourceRect& cells :
+       core::explain::operands(frame.displayed.model, frame.displayed.trace, current_step->to)) {
     const Stage* stage = std::get_if<Stage>(&cells.source);
     const std::string name = stage ? core::attention::info(*stage).title : "";
     if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
   }
-  return std::to_string(leg->index + 1) + " of " + std::to_string(leg->count) + "   " +
+  return std::to_string(current_step->index + 1) + " of " + std::to_string(current_step->count) + "   " +
          (from.empty() ? "" : from + " → ") + to.title + " " +
-         fixed(frame.displayed.trace.at(to.stage, leg->to.head)(leg->to.row, leg->to.column), 4);
+         fixed(frame.displayed.trace.at(to.stage, current_step->to.head)(current_step->to.row,
+                                                                         current_step->to.column),
+               4);
 }
 
 }  // namespace
 
 float animation_bar_height(const Frame& frame) {
-  const auto& presenting = frame.displayed.selection.presenting;
-  return presenting.flight && !presenting.on ? frame.metrics.px(36) : 0;
+  const auto& presentation = frame.displayed.selection.presentation;
+  return presentation.operand_animation && !presentation.on ? frame.metrics.px(36) : 0;
 }
 
 void draw_animation_bar(const Frame& frame) {
@@ -344,17 +349,17 @@ void draw_animation_bar(const Frame& frame) {
   const ImVec2 window = ImGui::GetWindowPos();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, packed(frame.palette.line));
-  const Situation situation = situation_of(frame);
-  const std::vector<Action> all = actions(situation);
-  const bool runs =
-      frame.displayed.selection.presenting.flight && frame.displayed.selection.presenting.flight->runs;
+  const ActionContext context = situation_of(frame);
+  const std::vector<Action> all = actions(context);
+  const bool is_running = frame.displayed.selection.presentation.operand_animation &&
+                          frame.displayed.selection.presentation.operand_animation->is_running;
   platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
-  draw_action_button(frame, situation, all, "flight/back", "flight/back", "back");
+  draw_action_button(frame, context, all, "flight/back", "flight/back", "back");
   ImGui::SameLine();
-  draw_action_button(frame, situation, all, "flight/play", runs ? "flight/stop" : "flight/play",
-                     runs ? "stop" : "play");
+  draw_action_button(frame, context, all, "flight/play", is_running ? "flight/stop" : "flight/play",
+                     is_running ? "stop" : "play");
   ImGui::SameLine();
-  draw_action_button(frame, situation, all, "flight/on", "flight/on", "on");
+  draw_action_button(frame, context, all, "flight/on", "flight/on", "on");
   ImGui::SameLine();
   const float speed = frame.settings.animation_speed;
   const auto change = [&](const char* name, const char* words, float factor, const char* help) {
@@ -365,23 +370,23 @@ void draw_animation_bar(const Frame& frame) {
   change("flight/slower", "slower", 0.5f, "Half as fast, down to a quarter");
   change("flight/faster", "faster", 2, "Twice as fast, up to four times");
   if (button(frame, "flight/close", "close", "Closes the animation (Esc)"))
-    frame.commands.add(set<&Presenting::flight>(std::nullopt));
+    frame.commands.add(set<&Presentation::operand_animation>(std::nullopt));
   ImGui::SameLine();
   const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
-  const std::string words = flight_words(frame) + "   speed " + fixed(speed * 100, 0) + " %";
+  const std::string words = animation_words(frame) + "   speed " + fixed(speed * 100, 0) + " %";
   draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.dim,
             shortened(frame.fonts.sans14, words, std::max(1.0f, origin.x + width - x)));
 }
 
 namespace {
 
-constexpr float card_width = 320, away = 14;  // at scale 1
+constexpr float card_width = 320, card_gap = 14;  // at scale 1
 
 /// Returns the position of a card of that size: right of its target, else left, below or above, within the
 /// window.
-ImVec2 place_beside(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size) {
+ImVec2 card_position(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
-  const float gap = frame.metrics.px(away), inset = frame.metrics.px(8);
+  const float gap = frame.metrics.px(card_gap), inset = frame.metrics.px(8);
   ImVec2 at{rect.max.x + gap, rect.min.y};
   if (at.x + size.x > window.x - inset) at.x = rect.min.x - gap - size.x;
   if (at.x < inset) at = {rect.min.x, rect.max.y + gap};
@@ -403,7 +408,7 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
   paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (button(frame, "tour/next", is_last ? "Done" : "Next", "Skips this step"))
-    frame.commands.add(GoOnInTour{});
+    frame.commands.add(AdvanceTour{});
   ImGui::SameLine();
   if (button(frame, "tour/skip", "Skip the tour", "Help → Take the tour starts it again"))
     frame.commands.add(LeaveTour{});
@@ -413,12 +418,12 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
 
 void draw_tour(const Frame& frame) {
   const auto& tour = frame.pending.selection.tour;
-  if (!tour || frame.lesson || frame.displayed.selection.presenting.on) return;
+  if (!tour || frame.lesson || frame.displayed.selection.presentation.on) return;
   const TourStep& step = tour_steps()[tour->step];
   const bool is_last = tour->step + 1 == tour_steps().size();
   if (step.done(frame.pending.selection, frame.forms.dialog, frame.pending.model)) {
     // A number that is being dragged is not interrupted.
-    if (!ImGui::IsAnyItemActive()) frame.commands.add(GoOnInTour{});
+    if (!ImGui::IsAnyItemActive()) frame.commands.add(AdvanceTour{});
     return;
   }
   if (frame.forms.dialog != Dialog::none) return;
@@ -429,11 +434,11 @@ void draw_tour(const Frame& frame) {
     outline({rect.min.x - margin, rect.min.y - margin}, {rect.max.x + margin, rect.max.y + margin},
             frame.palette.accent, 2, ImGui::GetForegroundDrawList());
   const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(150)};
-  ImGui::SetNextWindowPos(place_beside(frame, rect, guess), ImGuiCond_Always);
+  ImGui::SetNextWindowPos(card_position(frame, rect, guess), ImGuiCond_Always);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(10)});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(frame.palette.ground.raised));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(frame.palette.background.raised));
   ImGui::PushStyleColor(ImGuiCol_Border, vec(frame.palette.accent));
   ImGui::Begin("tour", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
@@ -469,8 +474,8 @@ bool presents_heads(const Frame& frame) {
 
 /// Returns the presented cell: the target of the animation, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
-  const auto leg = leg_under_way(frame.displayed);
-  return leg ? leg->to : frame.displayed.selection.pinned;
+  const auto current_step = current_animation_step(frame.displayed);
+  return current_step ? current_step->to : frame.displayed.selection.pinned;
 }
 
 /// Returns the presented stage: of the animation, the pinned cell, the lesson's step or the Heads view, else
@@ -495,7 +500,7 @@ Stage presented_stage(const Frame& frame) {
 }
 
 /// Returns the number, from 1, and the count of lesson steps, else of layers, else of stages.
-std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
+std::pair<std::size_t, std::size_t> index_and_count(const Frame& frame) {
   if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
   if (presents_heads(frame))
     return {frame.pending.whole->experiment.layer + 1,
@@ -510,29 +515,29 @@ std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
 }
 
 /// Returns position and title of the lesson's step, else of the animation, else of the stage.
-std::pair<std::string, std::string> where(const Frame& frame) {
+std::pair<std::string, std::string> position_and_title(const Frame& frame) {
   if (presents_heads(frame) && !frame.lesson)
     return {"layer " + std::to_string(frame.pending.whole->experiment.layer),
             "head " + std::to_string(frame.pending.look.head)};
-  const auto [index, count] = index_of_count(frame);
+  const auto [index, count] = index_and_count(frame);
   const std::string place = std::to_string(index) + " of " + std::to_string(count);
   if (frame.lesson)
     return {place, frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
-  if (const std::string words = flight_words(frame); !words.empty()) return {"", words};
+  if (const std::string words = animation_words(frame); !words.empty()) return {"", words};
   return {place, core::attention::info(presented_stage(frame)).title};
 }
 
 float share_done(const Frame& frame) {
-  const auto [index, count] = index_of_count(frame);
+  const auto [index, count] = index_and_count(frame);
   return count > 0 ? static_cast<float>(index) / static_cast<float>(count) : 0;
 }
 
 /// Draws the hovered, else the pinned cell, "starts attends to journey 0.3403"; returns its padded left end.
-float draw_named(const Frame& frame, float right, float middle, float room) {
+float draw_cell_caption(const Frame& frame, float right, float middle, float room) {
   const auto& cell = frame.displayed.selection.hovered ? frame.displayed.selection.hovered
                                                        : frame.displayed.selection.pinned;
   if (!cell) return right;
-  const CellWords words = cell_words(frame, *cell);
+  const CellDescription words = describe_cell(frame, *cell);
   const std::string value = fixed(cell_value(frame, *cell), 4);
   ImFont *sans = frame.fonts.sans12, *mono = frame.fonts.mono12;
   const std::string text = shortened(sans, words.subject + words.relation + words.object, room);
@@ -546,7 +551,7 @@ float draw_named(const Frame& frame, float right, float middle, float room) {
 }  // namespace
 
 float present_bar_height(const Frame& frame) {
-  return frame.displayed.selection.presenting.on ? frame.metrics.px(32) : 0;
+  return frame.displayed.selection.presentation.on ? frame.metrics.px(32) : 0;
 }
 
 void draw_present_bar(const Frame& frame) {
@@ -554,16 +559,16 @@ void draw_present_bar(const Frame& frame) {
   const float middle = at.y + size.y / 2, line = std::max(2.0f, frame.metrics.px(1.5f));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress bar extends from edge to edge
-  draw_rect(at, {at.x + size.x, at.y + size.y}, frame.palette.ground.panel);
+  draw_rect(at, {at.x + size.x, at.y + size.y}, frame.palette.background.panel);
   draw_rect(at, {at.x + size.x, at.y + line}, frame.palette.line);
   draw_rect(at, {at.x + size.x * share_done(frame), at.y + line}, frame.palette.accent);
   frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
-  float right = draw_named(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
+  float right = draw_cell_caption(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
   right = draw_cap(frame, right, middle, "F5", "back");
   if (frame.displayed.selection.pinned && !frame.settings.reduce_motion)
     right = draw_cap(frame, right, middle, "space", "plays");
   right = draw_cap(frame, right, middle, "← →", "");
-  const auto [place, words] = where(frame);
+  const auto [place, words] = position_and_title(frame);
   float x = at.x + frame.metrics.px(26);
   ImFont* font = frame.fonts.sans12;
   draw_text(font, {x, middle}, Align::left_middle, frame.palette.dim, place);
@@ -577,8 +582,8 @@ void draw_present_bar(const Frame& frame) {
 namespace {
 
 // At scale 1, at which the screen is 500 high.
-constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_cell_height = 45,
-                small_cell_width = 38, small_cell_height = 21, least_cell_width = 28, labels_room = 64,
+constexpr float edge = 40, left_share = 0.31f, max_cell_width = 60, max_cell_height = 45,
+                small_cell_width = 38, small_cell_height = 21, min_cell_width = 28, labels_room = 64,
                 title_room = 26;
 
 /// Returns the width of a title with its formula and head.
@@ -650,20 +655,20 @@ core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
 }
 
 /// Description and computation of a cell.
-struct Worked {
-  CellWords words;
+struct ExplainedCell {
+  CellDescription words;
   core::explain::Explanation steps;
 };
 
 /// Returns the height at scale 1, with long sums folded.
-float height_of(const Worked& worked) {
+float height_of(const ExplainedCell& explained) {
   constexpr float heading = 24, reason = 40;
-  return heading + worked_cell_height(worked.steps) + (worked.words.reason.empty() ? 0 : reason);
+  return heading + cell_steps_height(explained.steps) + (explained.words.reason.empty() ? 0 : reason);
 }
 
 /// Draws it and returns the y where it ends.
-float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float width) {
-  const CellWords& words = worked.words;
+float draw_explained_cell(const Frame& frame, const ExplainedCell& explained, ImVec2 at, float width) {
+  const CellDescription& words = explained.words;
   float x = at.x;
   const auto say = [&](const std::string& piece, Rgb color) {
     const std::string fitting = shortened(frame.fonts.sans13, piece, std::max(1.0f, at.x + width - x));
@@ -674,45 +679,46 @@ float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float wid
   say(words.relation, frame.palette.dim);
   say(words.object, frame.palette.text);
   Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
-  draw_worked_cell(pen, worked.steps);
+  draw_cell_steps(pen, explained.steps);
   if (!words.reason.empty()) pen.prose(words.reason, frame.palette.dim);
   return pen.y;
 }
 
 /// Draws the operands of the cell, and below them its computation.
-void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) {
+void draw_operands(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const std::vector<Stage> sources = sources_of(frame, cell);
   // Narrow maps share a row if their cells are as high as those of a single map.
   const float across = (room.x - m.px(20)) / static_cast<float>(std::max<std::size_t>(1, sources.size()));
-  const bool beside = sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
-                        const auto columns = static_cast<float>(
-                            frame.displayed.trace.at(source, frame.displayed.look.head).n_cols());
-                        return columns * m.px(least_cell_width) + m.px(16) <= across &&
-                               text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
-                      });
+  const bool is_side_by_side =
+      sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
+        const auto columns =
+            static_cast<float>(frame.displayed.trace.at(source, frame.displayed.look.head).n_cols());
+        return columns * m.px(min_cell_width) + m.px(16) <= across &&
+               text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
+      });
   float x = at.x, y = at.y, lowest = at.y;
-  const Worked worked{cell_words(frame, cell), last_steps(frame, cell)};
-  const float needed = m.px(height_of(worked));
-  const float rows = beside ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
+  const ExplainedCell explained{describe_cell(frame, cell), last_steps(frame, cell)};
+  const float needed = m.px(height_of(explained));
+  const float rows = is_side_by_side ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
   for (const Stage source : sources) {
     const float wanted = room.y * (rows > 1 ? 0.62f : 0.46f) / rows;
     const float left = (room.y - needed) / rows;
     const float share = std::max(std::min(wanted, left) - m.px(title_room + 34), m.px(30));
     if (wanted < m.px(title_room + 34 + 30)) break;
-    const float wide = beside ? across - m.px(30) : room.x - m.px(20);
+    const float wide = is_side_by_side ? across - m.px(30) : room.x - m.px(20);
     Heatmap map = map_of(frame, "present/from/", source, {wide, share},
                          {m.px(small_cell_width), m.px(small_cell_height)});
     map.row_tokens = false;
     map.columns = ColumnLabels::indices;
     map.label_width = m.px(16);
     map.show_bar = false;
-    draw_title(frame, source, frame.fonts.sans13, {x, y}, !beside);
+    draw_title(frame, source, frame.fonts.sans13, {x, y}, !is_side_by_side);
     const float labels = y + m.px(20);
     const float end = labels + column_label_height(frame, map) + static_cast<float>(map.height);
     draw_heatmap(frame, map, {x, labels});
     lowest = std::max(lowest, end + m.px(14));
-    if (beside)
+    if (is_side_by_side)
       x += across;
     else
       y = lowest;
@@ -724,8 +730,8 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
   ImGui::BeginChild("worked", {room.x + m.px(8) + scrollbar, std::max(1.0f, at.y + room.y - y)}, false,
                     ImGuiWindowFlags_NoBackground);
   const ImVec2 begin = ImGui::GetCursorScreenPos();
-  const float end = draw_worked(frame, worked, {begin.x + m.px(4), begin.y}, room.x);
-  take_room(begin, {1, end - begin.y});
+  const float end = draw_explained_cell(frame, explained, {begin.x + m.px(4), begin.y}, room.x);
+  reserve_room(begin, {1, end - begin.y});
   ImGui::EndChild();
 }
 
@@ -740,11 +746,11 @@ void draw_presented_stage(const Frame& frame) {
   const float left = cell ? size.x * left_share + m.px(edge) : m.px(edge) / 2;
   const float top = origin.y + m.px(34);
   if (cell)
-    draw_left(frame, *cell, {origin.x + m.px(edge), top + m.px(24)},
-              {size.x * left_share - m.px(edge) / 2, size.y - m.px(34 + 24 + 8)});
+    draw_operands(frame, *cell, {origin.x + m.px(edge), top + m.px(24)},
+                  {size.x * left_share - m.px(edge) / 2, size.y - m.px(34 + 24 + 8)});
   const float labels = m.px(labels_room);
   const ImVec2 room{size.x - left - labels - m.px(edge), size.y - m.px(34 + title_room + 36 + 40)};
-  Heatmap map = map_of(frame, "present/", stage, room, {m.px(largest_cell_width), m.px(largest_cell_height)});
+  Heatmap map = map_of(frame, "present/", stage, room, {m.px(max_cell_width), m.px(max_cell_height)});
   map.label_width = labels;
   map.show_bar = info.columns != Columns::single;
   const float used =

@@ -17,7 +17,7 @@ namespace app::panels {
 namespace {
 
 /// A picture on the screen, and the part of the matrix that it displays.
-struct PictureFrame {
+struct DisplayedPicture {
   ImVec2 min, max;
   CellWindow part;
 };
@@ -36,7 +36,7 @@ struct Profile {
   ImVec2 min, max;  // of its background
   bool upright;     // numbers run down, bars to the right
   double from, to;  // displayed range of the numbers, in cells
-  ValueRange extent;
+  ValueRange range;
 
   float along(double cell) const {
     const float begin = upright ? min.y : min.x, end = upright ? max.y : max.x;
@@ -44,7 +44,7 @@ struct Profile {
   }
   /// Returns how far a number is from the side where the bars begin, 0 … 1.
   float share(double v) const {
-    const double low = std::min(0.0, extent.smallest), high = std::max(0.0, extent.largest);
+    const double low = std::min(0.0, range.smallest), high = std::max(0.0, range.largest);
     return high > low ? static_cast<float>((v - low) / (high - low)) : 0;
   }
   void bar(double first, double last, double v, ImU32 color) const {
@@ -65,8 +65,8 @@ struct Profile {
 template <class NumberAt>
 void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt number) {
   const float length = p.upright ? p.max.y - p.min.y : p.max.x - p.min.x;
-  const double a_pixel = std::max(1.0, std::ceil((p.to - p.from) / static_cast<double>(length)));
-  const auto step = static_cast<std::size_t>(a_pixel);
+  const double cells_per_pixel = std::max(1.0, std::ceil((p.to - p.from) / static_cast<double>(length)));
+  const auto step = static_cast<std::size_t>(cells_per_pixel);
   const ImU32 plain = packed(p.frame.palette.faint), bright = packed(p.frame.palette.selection);
   const auto first = static_cast<std::size_t>(p.from) / step * step;
   const auto end = std::min(count, static_cast<std::size_t>(std::ceil(p.to)));
@@ -82,40 +82,40 @@ void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt
   ImGui::GetWindowDrawList()->PopClipRect();
 }
 
-void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture,
+void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, const DisplayedPicture& picture,
               float top, float room, const CellRef& cell) {
   const arma::rowvec numbers = stage.row(cell.row);
-  const ValueRange extent = value_range(numbers);
+  const ValueRange range = value_range(numbers);
   const Profile p{frame, {picture.min.x, top}, {picture.max.x, top + room},
                   false, picture.part.left,    picture.part.right,
-                  extent};
-  draw_rect(p.min, p.max, frame.palette.ground.panel);
+                  range};
+  draw_rect(p.min, p.max, frame.palette.background.panel);
   draw_bars(p, numbers.n_elem, cell.column, [&](std::size_t j) { return numbers[j]; });
   const float right = picture.min.x - frame.metrics.px(6);
   const auto text = [&](float y, Rgb color, const std::string& words) {
     draw_text(frame.fonts.mono12, {right, y}, Align::right_middle, color, words);
   };
-  text(top + frame.metrics.px(6), frame.palette.faint, end_text(std::max(0.0, extent.largest)));
+  text(top + frame.metrics.px(6), frame.palette.faint, end_text(std::max(0.0, range.largest)));
   text(top + room / 2, frame.palette.dim, "row " + std::to_string(cell.row));
-  text(top + room - frame.metrics.px(5), frame.palette.faint, end_text(std::min(0.0, extent.smallest)));
+  text(top + room - frame.metrics.px(5), frame.palette.faint, end_text(std::min(0.0, range.smallest)));
   frame.landmarks.mark("large/row", p.min, p.max);
 }
 
-void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture,
-                 float left, float room, const CellRef& cell) {
+void draw_column(const Frame& frame, const core::attention::StageMatrix& stage,
+                 const DisplayedPicture& picture, float left, float room, const CellRef& cell) {
   arma::vec numbers(stage.n_rows());
   for (std::size_t i = 0; i < numbers.n_elem; ++i) numbers[i] = stage(i, cell.column);
-  const ValueRange extent = value_range(numbers);
+  const ValueRange range = value_range(numbers);
   const Profile p{frame, {left, picture.min.y}, {left + room, picture.max.y},
                   true,  picture.part.top,      picture.part.bottom,
-                  extent};
-  draw_rect(p.min, p.max, frame.palette.ground.panel);
+                  range};
+  draw_rect(p.min, p.max, frame.palette.background.panel);
   draw_bars(p, numbers.n_elem, cell.row, [&](std::size_t i) { return numbers[i]; });
   const float y = picture.min.y - frame.metrics.px(9);
   draw_text(frame.fonts.mono12, {left, y}, Align::left_middle, frame.palette.faint,
-            end_text(std::min(0.0, extent.smallest)));
+            end_text(std::min(0.0, range.smallest)));
   draw_text(frame.fonts.mono12, {left + room, y}, Align::right_middle, frame.palette.faint,
-            end_text(std::max(0.0, extent.largest)));
+            end_text(std::max(0.0, range.largest)));
   draw_text(frame.fonts.mono12, {left, y - frame.metrics.px(15)}, Align::left_middle, frame.palette.dim,
             "column " + std::to_string(cell.column));
   frame.landmarks.mark("large/column", p.min, p.max);
@@ -146,7 +146,7 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
 /// column right of it and room.x wide, the row below and room.y high, both starting at `at`; in the corner
 /// between them, the whole map.
 void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
-                   const core::attention::StageMatrix& numbers, const PictureFrame& picture, ImVec2 at,
+                   const core::attention::StageMatrix& numbers, const DisplayedPicture& picture, ImVec2 at,
                    ImVec2 room) {
   draw_overview(frame, stage, numbers, picture.part, at, std::min(room.x, room.y));
   if (const auto cell = chosen_cell(frame, stage)) {
@@ -163,8 +163,8 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 
 // At scale 1.
-constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, bar_height = 30,
-                profile_room = 64, widest_profile = 150, profile_heading = 32;
+constexpr float max_thumbnail_size = 64, thumbnail_gap = 12, title_height = 28, bar_height = 30,
+                profile_room = 64, max_profile_width = 150, profile_heading = 32;
 
 std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   std::vector<const StageInfo*> shown;
@@ -194,7 +194,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   platform::move_to(at);
   const bool pressed = hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);
-  const bool focused = has_keyboard();
+  const bool focused = has_keyboard_focus();
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
   if (pressed) frame.commands.add(set<&Look::large>(stage.stage));
   draw_picture(frame, map, at);
@@ -211,8 +211,8 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
 float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
   const auto& m = frame.metrics;
   const auto shown = shown_stages(frame);
-  const float pitch =
-      std::min(m.px(largest_thumbnail + thumbnail_gap), (width - m.px(8)) / static_cast<float>(shown.size()));
+  const float pitch = std::min(m.px(max_thumbnail_size + thumbnail_gap),
+                               (width - m.px(8)) / static_cast<float>(shown.size()));
   const float side = std::floor(pitch - m.px(thumbnail_gap));
   float x = origin.x + 4;
   for (const StageInfo* stage : shown) {
@@ -227,17 +227,17 @@ float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
 ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                     ImVec2 room) {
   const auto& m = frame.metrics;
-  constexpr float widest = 220, highest = 140, most_across = 2.5f, least_with_numbers = 26;
+  constexpr float widest = 220, highest = 140, max_aspect_ratio = 2.5f, min_numbered_cell = 26;
   const auto columns = static_cast<float>(numbers.n_cols()), rows = static_cast<float>(numbers.n_rows());
-  constexpr float least_used = 0.85f;
+  constexpr float min_used_share = 0.85f;
   const auto whole = [](float length, float count) {
     const float pixels = count * std::floor(length / count);
-    return length < count * 2 || pixels < least_used * length ? std::floor(length) : pixels;
+    return length < count * 2 || pixels < min_used_share * length ? std::floor(length) : pixels;
   };
   float wide = std::min(room.x / columns, m.px(widest)), high = std::min(room.y / rows, m.px(highest));
   if (stage.columns == Columns::tokens) {
     high = std::min(high, wide);
-    wide = std::min(wide, wide < m.px(least_with_numbers) ? high : most_across * high);
+    wide = std::min(wide, wide < m.px(min_numbered_cell) ? high : max_aspect_ratio * high);
   }
   return {std::max(1.0f, whole(wide * columns, columns)), std::max(1.0f, whole(high * rows, rows))};
 }
@@ -258,7 +258,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
     x += text_width(f.sans14, words) + frame.metrics.px(10);
   }
   draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, frame.palette.faint,
-            core::attention::shape_words(frame.displayed.model, stage.stage));
+            core::attention::torch_shape(frame.displayed.model, stage.stage));
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
@@ -282,9 +282,9 @@ void draw_large(const Frame& frame) {
   const core::attention::StageMatrix& numbers =
       frame.displayed.trace.at(stage.stage, frame.displayed.look.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const bool turns = has_turning(frame, stage.stage);
+  const bool shows_rope_view = has_rope_view(frame, stage.stage);
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
-                    ImGui::GetContentRegionAvail().y - (turns ? turning_height(frame) : 0)};
+                    ImGui::GetContentRegionAvail().y - (shows_rope_view ? rope_view_height(frame) : 0)};
   const float thumbnails = draw_thumbnails(frame, origin, room.x);
 
   Heatmap map;
@@ -304,11 +304,11 @@ void draw_large(const Frame& frame) {
       picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
   map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
   // Room left by whole and square cells goes to the profiles.
-  const float widest = m.px(widest_profile);
+  const float widest = m.px(max_profile_width);
   const ImVec2 profiles{std::clamp(std::floor(across - size.x) + profile, profile, widest),
                         std::clamp(std::floor(down - size.y) + profile, profile, widest)};
 
-  const CellWindow part = shown_part(frame.displayed.look, {numbers.n_rows(), numbers.n_cols()});
+  const CellWindow part = displayed_window(frame.displayed.look, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
   const float lowered = std::max(0.0f, m.px(profile_heading) - column_label_height(frame, map));
@@ -320,8 +320,9 @@ void draw_large(const Frame& frame) {
   draw_profiles(frame, stage, numbers, {corner, far, part},
                 {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profiles);
   const float bottom = far.y + m.px(bar_height) + profiles.y + m.px(8);
-  if (turns) draw_turning(frame, {origin.x, bottom}, room.x);
-  take_room(origin, {room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});
+  if (shows_rope_view) draw_rope_view(frame, {origin.x, bottom}, room.x);
+  reserve_room(origin,
+               {room.x, std::max(1.0f, bottom + (shows_rope_view ? rope_view_height(frame) : 0) - origin.y)});
 }
 
 }  // namespace app::panels

@@ -26,9 +26,9 @@ namespace {
 /// Link from the title of the dropout mask to the dropout laboratory.
 constexpr const char* laboratory_link = "laboratory";
 /// Link from the titles of the strip to the RoPE view.
-constexpr const char* turning_link = "as arrows";
+constexpr const char* rope_link = "as arrows";
 
-void switch_large(const Frame& frame, Stage stage) {
+void toggle_large(const Frame& frame, Stage stage) {
   frame.commands.add(
       set<&Look::large>(frame.pending.look.large == stage ? std::nullopt : std::optional(stage)));
 }
@@ -42,13 +42,13 @@ void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, 
   const char* remark = frame.displayed.look.large ? "A click goes back to all stages."
                                                   : "Click to show it large; right-click for more.";
   if (title_item(frame, name, stage, {std::round(at.x), std::round(at.y)}, size, remark))
-    switch_large(frame, stage);
+    toggle_large(frame, stage);
   draw_stage_menu(frame, "title", stage, frame.displayed.look.head);
 }
 
 void handle_stage(const Frame& frame, Stage stage) {
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
-    switch_large(frame, stage);
+    toggle_large(frame, stage);
 }
 
 namespace {
@@ -70,7 +70,7 @@ constexpr int no_numbers = -1, hundredths = 0, tight = 1;
 struct Pill {
   const StageInfo* stage;
   const char *words, *help;
-  core::editing::Edit turn_on;
+  core::editing::Edit enable_edit;
 };
 
 /// One stage of the strip with its measures, and its position relative to the strip's corner. The measures
@@ -82,11 +82,11 @@ struct Block {
   bool is_main = false;          ///< keeps its decimals when the others of its line lose theirs
   std::array<float, 5> cell{};   ///< width of a cell, by its decimals
   float names = 0, indices = 0;  ///< room for labels with names, or with indices alone
-  float around = 0;              ///< gutters, and a bar right of the cells
+  float margin_width = 0;        ///< gutters, and a bar right of the cells
   bool own_names = false;        ///< its rows are not the tokens of the previous map
   bool starts_row = false;       ///< even if there is room in the previous row
   std::vector<Pill> pills;
-  float least_title = 0;  ///< minimum width of the title: its name, group and pills
+  float min_title_width = 0;  ///< minimum width of the title: its name, group and pills
   int decimals = no_numbers;
   float picture = 0;  ///< width of all cells
   bool named = false;
@@ -97,7 +97,7 @@ struct Block {
   float code_top = 0;
 
   bool has_numbers() const { return decimals != no_numbers; }
-  float width(float cells) const { return std::max(map.label_width + cells + around, least_title); }
+  float width(float cells) const { return std::max(map.label_width + cells + margin_width, min_title_width); }
   float width() const { return width(picture); }
 };
 
@@ -111,15 +111,15 @@ struct Row {
 };
 
 // At scale 1.
-constexpr float lowest_cell = 17, highest_cell = 40, widest_cell = 64, narrowest_cell = 26;
-constexpr float plain_cell = 13, least_plain_cell = 8, pill_height = 18, code_height = 17;
-constexpr float largest_map = 420, least_picture = 40;
+constexpr float min_cell_height = 17, max_cell_height = 40, max_cell_width = 64, min_cell_width = 26;
+constexpr float plain_cell = 13, min_plain_cell = 8, pill_height = 18, code_height = 17;
+constexpr float max_map_width = 420, min_picture_width = 40;
 
-constexpr std::size_t most_rows_with_numbers = 32, most_columns_with_numbers = 32,
-                      most_columns_beside = 16;  // of a map with its bar at the right
+constexpr std::size_t max_numbered_rows = 32, max_numbered_columns = 32,
+                      max_vertical_bar_columns = 16;  // of a map with its bar at the right
 
-float grown(const Frame& frame, float length) {
-  return std::round(frame.metrics.px(length) * text_growth(frame));
+float scaled_with_text(const Frame& frame, float length) {
+  return std::round(frame.metrics.px(length) * text_scale(frame));
 }
 
 /// Returns the pill of a stage without effect, or nothing.
@@ -145,7 +145,7 @@ std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
       return Pill{&stage, "Scale 1", "The scores are not scaled. Click to divide them by √d_head.",
                   core::editing::SetScale{{}}};
     case Stage::masked_scores:
-      if (m.mask.causal || m.mask.hides()) return {};
+      if (m.mask.causal || m.mask.masks_keys()) return {};
       return Pill{&stage, "No mask", "Every query attends to every key. Click for the causal mask.",
                   core::editing::SetCausal{true}};
     case Stage::concatenated: {
@@ -164,11 +164,11 @@ std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
 /// Returns the width in a title of the group and of the link to the RoPE view or the laboratory.
 float group_width(const Frame& frame, Stage stage) {
   const std::string words = group_words(frame, stage);
-  const char* way = has_turning(frame, stage)                                ? turning_link
-                    : stage == Stage::dropout_mask && !frame.metrics.compact ? laboratory_link
-                                                                             : "";
+  const char* link_text = has_rope_view(frame, stage)                              ? rope_link
+                          : stage == Stage::dropout_mask && !frame.metrics.compact ? laboratory_link
+                                                                                   : "";
   const float gap = frame.metrics.px(10);
-  return (*way ? text_width(frame.fonts.sans13, way) + gap : 0) +
+  return (*link_text ? text_width(frame.fonts.sans13, link_text) + gap : 0) +
          (words.empty() ? 0 : text_width(frame.fonts.sans13, words) + gap);
 }
 
@@ -180,7 +180,7 @@ float pill_width(const Frame& frame, const Pill& pill) {
   return text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
 }
 
-float least_title(const Frame& frame, const Block& b) {
+float min_title_width(const Frame& frame, const Block& b) {
   float width =
       text_width(title_font(frame), stage_title(frame, b.stage->stage)) + group_width(frame, b.stage->stage);
   for (const Pill& pill : b.pills) width += pill_width(frame, pill) + frame.metrics.px(8);
@@ -211,19 +211,19 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   b.map.place = std::string("strip/") + stage.name;
   b.map.stage = stage.stage;
   b.map.show_bar = stage.columns != Columns::single;
-  b.map.bar_beside = !b.square && b.rows <= most_rows_with_numbers && b.columns <= most_columns_beside;
-  const bool has_numbers = b.rows <= most_rows_with_numbers && b.columns <= most_columns_with_numbers;
+  b.map.has_vertical_bar = !b.square && b.rows <= max_numbered_rows && b.columns <= max_vertical_bar_columns;
+  const bool has_numbers = b.rows <= max_numbered_rows && b.columns <= max_numbered_columns;
   const std::size_t n =
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
   // Large stages are not read to measure the width of their numbers, as this is done for every head.
-  float low_room = has_numbers ? 0 : usual_bar_low_room(frame, b.map);
+  float low_room = has_numbers ? 0 : estimated_label_overhang(frame, b.map);
   for (std::size_t k = 0; has_numbers && k < n; ++k) {
     const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
     b.map.head = head;
-    low_room = std::max(low_room, bar_low_room(frame, b.map));
-    if (b.map.bar_beside) b.around = std::max(b.around, bar_room(frame, b.map));
-    const core::text::NumberNeeds needs = needs_of_stage(frame, stage.stage, head),
-                                  brief = needs_of_stage(frame, stage.stage, head, 0.01);
+    low_room = std::max(low_room, low_label_overhang(frame, b.map));
+    if (b.map.has_vertical_bar) b.margin_width = std::max(b.margin_width, bar_room(frame, b.map));
+    const core::text::NumberExtents needs = needs_of_stage(frame, stage.stage, head),
+                                    brief = needs_of_stage(frame, stage.stage, head, 0.01);
     for (int d = 0; d < 5; ++d) {
       const int characters = d == hundredths ? brief.characters(0) : needs.characters(d == tight ? 2 : d);
       const float digit = text_width(frame.fonts.mono12, "0"),
@@ -237,10 +237,10 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
     b.code = core::explain::code_line(model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
   // The low-end label of a bar may use the free part of the gap at its left.
-  b.indices = std::max(index + m.px(10), low_room - m.px(bar_end_in_gap));
+  b.indices = std::max(index + m.px(10), low_room - m.px(max_label_overhang));
   if (frame.displayed.look.gutters && b.square) {
     b.map.gutter_width = m.px(42);
-    b.around += m.px(42) * static_cast<float>(gutter_count(stage.stage));
+    b.margin_width += m.px(42) * static_cast<float>(gutter_count(stage.stage));
   }
   return b;
 }
@@ -277,36 +277,37 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   }
   if (lines[2].size() > 1 && lines[2][1].square) lines[2].front().is_main = false;
   for (auto& line : lines)
-    for (Block& b : line) b.least_title = least_title(frame, b);
+    for (Block& b : line) b.min_title_width = min_title_width(frame, b);
   return lines;
 }
 
 /// Decimals to try, the best first: of the main map and of the others.
-constexpr std::array<std::pair<int, int>, 11> ladder{{{4, 4},
-                                                      {4, 3},
-                                                      {3, 3},
-                                                      {3, 2},
-                                                      {2, 2},
-                                                      {2, tight},
-                                                      {tight, tight},
-                                                      {2, hundredths},
-                                                      {2, no_numbers},
-                                                      {tight, no_numbers},
-                                                      {no_numbers, no_numbers}}};
+constexpr std::array<std::pair<int, int>, 11> decimal_choices{{{4, 4},
+                                                               {4, 3},
+                                                               {3, 3},
+                                                               {3, 2},
+                                                               {2, 2},
+                                                               {2, tight},
+                                                               {tight, tight},
+                                                               {2, hundredths},
+                                                               {2, no_numbers},
+                                                               {tight, no_numbers},
+                                                               {no_numbers, no_numbers}}};
 
 /// Returns the preferred width of all cells of a block without numbers.
-float wish(const Frame& frame, const Block& b, bool beside_squares) {
+float preferred_width(const Frame& frame, const Block& b, bool has_squares) {
   const auto n = static_cast<float>(b.columns);
-  if (b.square) return std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(largest_map));
+  if (b.square) return std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(max_map_width));
   const float all = n * frame.metrics.px(b.columns <= 16 ? 36 : plain_cell);
-  return beside_squares ? std::min(all, frame.metrics.px(160)) : all;
+  return has_squares ? std::min(all, frame.metrics.px(160)) : all;
 }
 
-float least_width(const Frame& frame, const Block& b) {
+float min_width(const Frame& frame, const Block& b) {
   const auto n = static_cast<float>(b.columns);
-  const float cells = b.square ? std::min(n * frame.metrics.px(least_plain_cell), frame.metrics.px(150))
-                               : std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(least_picture));
-  return std::max(cells, b.least_title - b.map.label_width - b.around);
+  const float cells = b.square
+                          ? std::min(n * frame.metrics.px(min_plain_cell), frame.metrics.px(150))
+                          : std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(min_picture_width));
+  return std::max(cells, b.min_title_width - b.map.label_width - b.margin_width);
 }
 
 /// Rounds a width to whole-pixel cells, if their edges are distinguishable.
@@ -317,31 +318,32 @@ float whole_cells(float width, std::size_t n) {
 }
 
 /// Sets the decimals of a rung and the widths of the pictures; returns false if they do not fit.
-bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> rung, float width, bool named) {
-  float left = width, wished = 0;  // beyond the minimum of each picture
+bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> choice, float width, bool named) {
+  float left = width, extra_wanted = 0;  // beyond the minimum of each picture
   const bool squares = std::ranges::any_of(row, &Block::square);
   for (std::size_t k = 0; k < row.size(); ++k) {
     Block& b = row[k];
-    b.decimals = b.cell[0] > 0 ? (b.is_main ? rung.first : rung.second) : no_numbers;
+    b.decimals = b.cell[0] > 0 ? (b.is_main ? choice.first : choice.second) : no_numbers;
     b.named = k == 0 || named || b.own_names;
     b.map.label_width = b.named ? b.names : b.indices;
-    left -= b.map.label_width + b.around + (k > 0 ? gap_before(frame, row, k) : 0);
+    left -= b.map.label_width + b.margin_width + (k > 0 ? gap_before(frame, row, k) : 0);
     if (b.has_numbers()) {
-      b.picture = std::max(grown(frame, narrowest_cell), b.cell.at(static_cast<std::size_t>(b.decimals))) *
-                  static_cast<float>(b.columns);
-      left -= b.width() - b.map.label_width - b.around;
+      b.picture =
+          std::max(scaled_with_text(frame, min_cell_width), b.cell.at(static_cast<std::size_t>(b.decimals))) *
+          static_cast<float>(b.columns);
+      left -= b.width() - b.map.label_width - b.margin_width;
     } else {
-      b.picture = least_width(frame, b);
-      wished += std::max(0.0f, wish(frame, b, squares) - b.picture);
+      b.picture = min_width(frame, b);
+      extra_wanted += std::max(0.0f, preferred_width(frame, b, squares) - b.picture);
       left -= b.picture;
     }
   }
   if (left < 0) return false;
-  const float share = wished > 0 ? std::min(1.0f, left / wished) : 1;
+  const float share = extra_wanted > 0 ? std::min(1.0f, left / extra_wanted) : 1;
   for (Block& b : row)
     if (!b.has_numbers())
-      b.picture =
-          whole_cells(b.picture + std::max(0.0f, wish(frame, b, squares) - b.picture) * share, b.columns);
+      b.picture = whole_cells(
+          b.picture + std::max(0.0f, preferred_width(frame, b, squares) - b.picture) * share, b.columns);
   return true;
 }
 
@@ -361,7 +363,7 @@ float used_width(const Frame& frame, std::span<const Block> row, bool main = tru
 /// Widens cells with numbers up to the width of the row, those of the main map first.
 void widen(const Frame& frame, std::span<Block> row, float width) {
   for (const bool main : {true, false}) {
-    float cell = grown(frame, main || !frame.metrics.compact ? widest_cell : 48);
+    float cell = scaled_with_text(frame, main || !frame.metrics.compact ? max_cell_width : 48);
     while (cell > 0 && used_width(frame, row, main, cell) > width) --cell;
     for (Block& b : row) b.picture = widened(b, main, cell);
   }
@@ -376,27 +378,29 @@ bool claims_printed_digits(const Frame& frame) {
 
 /// Breaks blocks that belong together into as few rows as they need. Numbers lose decimals, and then
 /// disappear, before more rows than one for every four maps are used.
-std::vector<std::vector<Block>> rows_of(const Frame& frame, std::span<const Block> line, float width) {
-  const std::size_t fewest = (line.size() + 3) / 4;
-  for (std::size_t n_rows = fewest;; ++n_rows) {
+std::vector<std::vector<Block>> break_into_rows(const Frame& frame, std::span<const Block> line,
+                                                float width) {
+  const std::size_t min_rows = (line.size() + 3) / 4;
+  for (std::size_t n_rows = min_rows;; ++n_rows) {
     const std::size_t each = (line.size() + n_rows - 1) / n_rows;
-    for (const auto& rung : ladder) {
+    for (const auto& choice : decimal_choices) {
       const bool printed = claims_printed_digits(frame) || frame.settings.pytorch_numbers;
-      if (printed && rung.second < 4 && n_rows < line.size()) continue;
+      if (printed && choice.second < 4 && n_rows < line.size()) continue;
       // More rows than in a wider window must not mean more decimals than there.
-      if (!printed && n_rows > fewest && std::max(rung.first, rung.second) > 2) continue;
+      if (!printed && n_rows > min_rows && std::max(choice.first, choice.second) > 2) continue;
       std::vector<std::vector<Block>> rows;
       bool fits = true;
       for (std::size_t k = 0; k < line.size(); k += each) {
         rows.emplace_back(line.begin() + static_cast<std::ptrdiff_t>(k),
                           line.begin() + static_cast<std::ptrdiff_t>(std::min(line.size(), k + each)));
-        fits = fits && fit(frame, rows.back(), rung, width, false);
+        fits = fits && fit(frame, rows.back(), choice, width, false);
       }
       if (!fits && n_rows < line.size()) continue;
-      if (!fits && rung != ladder.back()) continue;
+      if (!fits && choice != decimal_choices.back()) continue;
       for (auto& row : rows) {
         std::vector<Block> with_names = row;
-        if (!frame.metrics.compact && fit(frame, with_names, rung, width, true)) row = std::move(with_names);
+        if (!frame.metrics.compact && fit(frame, with_names, choice, width, true))
+          row = std::move(with_names);
         widen(frame, row, width);
       }
       return rows;
@@ -409,11 +413,11 @@ float rows_height(const Frame& frame, const std::vector<Block>& row, float squar
   const auto n_rows = static_cast<float>(row.front().rows);
   const bool numbers = std::ranges::any_of(row, &Block::has_numbers);
   const bool main = std::ranges::any_of(row, [](const Block& b) { return b.is_main && b.square; });
-  if (row.front().rows <= most_rows_with_numbers) {
-    const float least = grown(frame, numbers ? 16 : least_plain_cell);
+  if (row.front().rows <= max_numbered_rows) {
+    const float least = scaled_with_text(frame, numbers ? 16 : min_plain_cell);
     const float each = main      ? square
                        : numbers ? square * 0.78f
-                                 : std::min(square * 0.53f, grown(frame, plain_cell));
+                                 : std::min(square * 0.53f, scaled_with_text(frame, plain_cell));
     return std::max(least, std::round(each)) * n_rows;
   }
   float widest = 0;
@@ -425,7 +429,7 @@ float rows_height(const Frame& frame, const std::vector<Block>& row, float squar
 /// Positions all rows and maps; returns the total height.
 float place(const Frame& frame, std::vector<Row>& rows, float width, float square) {
   const bool compact = frame.metrics.compact;
-  const auto px = [&](float length) { return grown(frame, length); };
+  const auto px = [&](float length) { return scaled_with_text(frame, length); };
   float y = 0;
   for (Row& row : rows) {
     row.heading = y + px(compact ? 6 : 10);
@@ -461,7 +465,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
       const float above = y + px(compact ? 20 : 21);
       b.labels = {x, above + highest - column_label_height(frame, b.map)};
       const float picture_bottom = above + highest + static_cast<float>(b.map.height);
-      const bool bar_below = b.map.show_bar && !b.map.bar_beside;
+      const bool bar_below = b.map.show_bar && !b.map.has_vertical_bar;
       b.code_top = picture_bottom + px(!bar_below ? 6 : 20);
       bottom = std::max(bottom, b.code.empty() ? picture_bottom + px(!bar_below ? 8
                                                                      : compact  ? 22
@@ -485,7 +489,7 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
     for (std::size_t k = 0; k < line.size();) {
       std::size_t end = k + 1;
       while (end < line.size() && !line[end].starts_row) ++end;
-      for (auto& blocks : rows_of(frame, std::span(line).subspan(k, end - k), width))
+      for (auto& blocks : break_into_rows(frame, std::span(line).subspan(k, end - k), width))
         rows.push_back({.line = static_cast<int>(l) + 1,
                         .first = k == 0 && (rows.empty() || rows.back().line != static_cast<int>(l) + 1),
                         .blocks = std::move(blocks)});
@@ -494,9 +498,9 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
   }
   // The highest cells with which the whole strip fits; if none fit, the default ones, and it scrolls.
   const auto fits = [&](float square) { return place(frame, rows, width, square) <= height; };
-  float low = grown(frame, lowest_cell), high = grown(frame, highest_cell) + 1;
+  float low = scaled_with_text(frame, min_cell_height), high = scaled_with_text(frame, max_cell_height) + 1;
   if (!fits(low)) {
-    place(frame, rows, width, grown(frame, frame.metrics.compact ? 19 : 24));
+    place(frame, rows, width, scaled_with_text(frame, frame.metrics.compact ? 19 : 24));
     return rows;
   }
   while (high - low > 1) {
@@ -510,8 +514,8 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
-  return core::explain::line_words(frame.displayed.model, frame.displayed.trace, frame.displayed.look.head,
-                                   line);
+  return core::explain::describe_line(frame.displayed.model, frame.displayed.trace, frame.displayed.look.head,
+                                      line);
 }
 
 void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
@@ -539,8 +543,8 @@ void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 orig
 }
 
 /// Draws a link after a title if there is room; returns whether it was pressed.
-bool draw_way(const Frame& frame, const std::string& name, const char* words, const char* help, ImVec2 at,
-              float end) {
+bool draw_title_link(const Frame& frame, const std::string& name, const char* words, const char* help,
+                     ImVec2 at, float end) {
   ImFont* font = frame.fonts.sans13;
   if (at.x + text_width(font, words) > end) return false;
   const bool pressed = link(frame, name, font, at, Align::left_middle, frame.palette.accent, words);
@@ -552,10 +556,10 @@ bool draw_way(const Frame& frame, const std::string& name, const char* words, co
 void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
   if (b.code.empty()) return;
   const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
-              top = origin.y + b.code_top, height = grown(frame, code_height);
+              top = origin.y + b.code_top, height = scaled_with_text(frame, code_height);
   const std::string words = shortened(frame.fonts.mono12, b.code, origin.x + b.title_end - left - 2 * inset);
   const float right = left + text_width(frame.fonts.mono12, words) + 2 * inset;
-  draw_rect({left, top}, {right, top + height}, frame.palette.ground.raised, frame.metrics.px(3));
+  draw_rect({left, top}, {right, top + height}, frame.palette.background.raised, frame.metrics.px(3));
   draw_text(frame.fonts.mono12, {left + inset, top + height / 2}, Align::left_middle, frame.palette.dim,
             words);
   platform::move_to({left, top});
@@ -583,7 +587,7 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
   draw_text(frame.fonts.sans12, {square.x + side + m.px(6), middle}, Align::left_middle,
             lit ? frame.palette.text : frame.palette.dim, pill.words);
   tooltip(pill.help);
-  if (pressed) frame.commands.edit(pill.turn_on);
+  if (pressed) frame.commands.edit(pill.enable_edit);
 }
 
 /// Draws the title and, if there is room, the formula and the shape.
@@ -618,7 +622,7 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
     tooltip("Click for the line of PyTorch that computes it");
     at.x += width + gap;
   }
-  const std::string shape = core::attention::shape_words(frame.displayed.model, stage.stage);
+  const std::string shape = core::attention::torch_shape(frame.displayed.model, stage.stage);
   if (const float width = text_width(f.mono12, shape); at.x + width + group <= end) {
     draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, Align::left_top, frame.palette.faint, shape);
     at.x += width + gap;
@@ -630,13 +634,14 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
                          {at.x + width, top + platform::font_size(f.sans13)});
     at.x += width + gap;
   }
-  if (has_turning(frame, stage.stage) &&
-      draw_way(frame, std::string("strip/positions/") + stage.name, turning_link,
-               "The rotary pairs of a query and a key, their angles and the score", {at.x, middle}, end))
+  if (has_rope_view(frame, stage.stage) &&
+      draw_title_link(frame, std::string("strip/positions/") + stage.name, rope_link,
+                      "The rotary pairs of a query and a key, their angles and the score", {at.x, middle},
+                      end))
     frame.commands.add(set<&Look::large>(stage.stage));
   if (stage.stage == Stage::dropout_mask &&
-      draw_way(frame, "strip/laboratory", laboratory_link, "Many masks, their mean, and its convergence",
-               {at.x, middle}, end))
+      draw_title_link(frame, "strip/laboratory", laboratory_link,
+                      "Many masks, their mean, and its convergence", {at.x, middle}, end))
     perform("tab/laboratory", situation_of(frame), frame.commands);
 }
 
@@ -645,7 +650,7 @@ void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVe
   const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
                         a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
-                     (a.map.bar_beside ? bar_room(frame, a.map) : 0) +
+                     (a.map.has_vertical_bar ? bar_room(frame, a.map) : 0) +
                      a.map.gutter_width * static_cast<float>(gutter_count(a.map.stage)) + frame.metrics.px(4);
   const float to = origin.x + b.title.x - frame.metrics.px(frame.metrics.compact ? 0 : 3);
   if (siblings || to - from < frame.metrics.px(10)) return;
@@ -662,8 +667,8 @@ bool is_folded(const Frame& frame, const StageInfo& stage) {
 /// Returns whether any stage is folded; small windows ignore those that are folded by default.
 bool has_folded(const Frame& frame) {
   const auto counts = [&](const StageInfo& stage) {
-    const bool from_the_beginning = stage.stage == Stage::mask || stage.stage == Stage::row_sums;
-    return is_folded(frame, stage) && !(frame.metrics.compact && from_the_beginning);
+    const bool is_default = stage.stage == Stage::mask || stage.stage == Stage::row_sums;
+    return is_folded(frame, stage) && !(frame.metrics.compact && is_default);
   };
   return std::ranges::any_of(core::attention::stages(), counts);
 }
@@ -692,7 +697,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
 
 /// Marks a stage for lessons, with its title, labels and bar, whose low-end label may extend to the left.
 void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
-  const bool below = s.map.show_bar && !s.map.bar_beside;
+  const bool below = s.map.show_bar && !s.map.has_vertical_bar;
   const float low_end = below ? text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
   const float left = origin.x + s.title.x, top = origin.y + s.title.y;
   const float bottom = origin.y + s.labels.y + column_label_height(frame, s.map) +
@@ -703,7 +708,7 @@ void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
 }
 
 /// Scrolls to the top after another model was opened.
-void begin_at_top(const Frame& frame) {
+void reset_scroll(const Frame& frame) {
   const ImGuiID here = ImGui::GetID("document");
   const int document =
       static_cast<int>(ImGui::GetID((frame.document.title + "/" + frame.document.preset).c_str()));
@@ -715,22 +720,22 @@ void begin_at_top(const Frame& frame) {
 }
 
 /// Scrolls the row of the requested stage into view, or its beginning if it is too high.
-void scroll_to_sought(const Frame& frame, const std::vector<Row>& rows) {
-  const auto& sought = frame.displayed.selection.sought;
-  if (!sought) return;
+void scroll_to_target(const Frame& frame, const std::vector<Row>& rows) {
+  const auto& scroll_target = frame.displayed.selection.scroll_target;
+  if (!scroll_target) return;
   for (const Row& row : rows)
     for (const Block& s : row.blocks)
-      if (s.map.stage == *sought) {
+      if (s.map.stage == *scroll_target) {
         const float height = ImGui::GetWindowHeight() - 2 * ImGui::GetStyle().WindowPadding.y;
         ImGui::SetScrollY(std::max(0.0f, std::min(s.title.y, row.bottom - height)));
       }
-  frame.commands.add(set<&Selection::sought>(std::nullopt));
+  frame.commands.add(set<&Selection::scroll_target>(std::nullopt));
 }
 
 }  // namespace
 
 void draw_stages(const Frame& frame) {
-  begin_at_top(frame);
+  reset_scroll(frame);
   if (frame.displayed.look.large &&
       core::attention::info(*frame.displayed.look.large).present(frame.displayed.model))
     return draw_large(frame);
@@ -741,7 +746,7 @@ void draw_stages(const Frame& frame) {
   const float width = std::floor(ImGui::GetWindowWidth() - 2 * padding - ImGui::GetStyle().ScrollbarSize);
   const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
   const std::vector<Row> rows = lay_out(frame, width - frame.metrics.px(6), room.y - below);
-  scroll_to_sought(frame, rows);
+  scroll_to_target(frame, rows);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     draw_heading(frame, rows[r], origin);
     if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);

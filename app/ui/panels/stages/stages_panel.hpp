@@ -25,15 +25,15 @@ void draw_stages(const Frame& frame);
 void draw_large(const Frame& frame);
 
 /// Returns whether a stage shown alone has the RoPE view below it: rotated queries or keys.
-bool has_turning(const Frame& frame, Stage stage);
+bool has_rope_view(const Frame& frame, Stage stage);
 
 /// Returns the height of the RoPE view, in pixels.
-float turning_height(const Frame& frame);
+float rope_view_height(const Frame& frame);
 
 /// Draws the RoPE view: the pairs of the pinned query and key as arrows that sliders rotate, the angles
 /// between them, their shares in the score, and the score at every distance.
 ///
 /// Dragging an arrow overrides its two numbers, in one undo step.
-void draw_turning(const Frame& frame, ImVec2 at, float width);
+void draw_rope_view(const Frame& frame, ImVec2 at, float width);
 
 }  // namespace app::panels

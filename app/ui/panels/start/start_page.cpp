@@ -22,7 +22,7 @@ struct Box {
 };
 
 /// One entry to the program: a card that is a button as a whole.
-struct Door {
+struct StartCard {
   const char *name, *title;
   std::string words, foot;
   std::vector<Command> opens;
@@ -57,15 +57,15 @@ void draw_example(const Frame& frame, const Box& box) {
 }
 
 /// Returns the interrupted lesson, or the first one, and its step.
-std::pair<const core::lessons::Lesson*, std::size_t> lesson_at_hand(const Frame& frame) {
-  const auto* left = left_lesson(frame.work.progress);
+std::pair<const core::lessons::Lesson*, std::size_t> suggested_lesson(const Frame& frame) {
+  const auto* left = unfinished_lesson(frame.work.progress);
   if (!left) return {&core::lessons::lessons().front(), 0};
   return {left, progress_of(frame.work.progress, left->name)->step};
 }
 
 void draw_lesson_picture(const Frame& frame, const Box& box) {
   const auto& m = frame.metrics;
-  const auto [lesson, step] = lesson_at_hand(frame);
+  const auto [lesson, step] = suggested_lesson(frame);
   const auto n = static_cast<float>(lesson->steps.size());
   draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(8)}, Align::left_middle, frame.palette.text,
             shortened(frame.fonts.sans16, lesson->title, box.width()));
@@ -76,14 +76,16 @@ void draw_lesson_picture(const Frame& frame, const Box& box) {
               k < step ? frame.palette.accent : frame.palette.control.active);
   }
   float y = bars + m.px(22);
+  const auto n_below = static_cast<float>(lesson->steps.size() - step - 1);
+  const float line = std::clamp((box.max.y - m.px(8) - y) / std::max(n_below, 1.0f), m.px(19), m.px(23));
   for (std::size_t k = step; k < lesson->steps.size(); ++k) {
     draw_text(frame.fonts.mono13, {box.min.x, y}, Align::left_middle, frame.palette.faint,
               std::to_string(k + 1));
     draw_text(frame.fonts.sans14, {box.min.x + m.px(28), y}, Align::left_middle,
               k == step ? frame.palette.text : frame.palette.dim,
               shortened(frame.fonts.sans14, lesson->steps[k].title, box.width() - m.px(28)));
-    y += m.px(23);
-    if (y > box.max.y - m.px(8)) break;
+    y += line;
+    if (y > box.max.y - m.px(7)) break;
   }
 }
 
@@ -97,12 +99,14 @@ void draw_model_picture(const Frame& frame, const Box& box) {
                                  static_cast<float>(side - 1) * gap) /
                                 static_cast<float>(side));
   if (each < 1) return;
+  const float left =
+      box.min.x + std::floor((box.width() - (each + gap) * static_cast<float>(side) + gap) / 2);
   const auto color = [&](double weight) {
     return packed(render::color_at(render::ColorMap::weights, frame.palette.dark, weight));
   };
   for (std::size_t layer = 0; layer < std::min(side, layers.size()); ++layer)
     for (std::size_t head = 0; head < std::min(side, layers[layer]->heads.size()); ++head) {
-      const ImVec2 a{box.min.x + (each + gap) * static_cast<float>(head),
+      const ImVec2 a{left + (each + gap) * static_cast<float>(head),
                      box.min.y + (each + gap) * static_cast<float>(layer)};
       const arma::mat& map = layers[layer]->heads[head].map;
       const auto edge = [&](float corner, std::size_t k, std::size_t n) {
@@ -119,20 +123,20 @@ void draw_model_picture(const Frame& frame, const Box& box) {
 
 /// Returns "957,184 parameters, 4 layers of 4 heads", once the model has been read.
 std::string model_words(const Frame& frame) {
-  if (frame.forms.models.empty()) return "No model lies beside the program.";
+  if (frame.forms.models.empty()) return "No example model is installed.";
   if (!frame.work.start_model) return frame.forms.models.front().filename().string();
   const auto& model = frame.work.start_model->model->description();
-  return grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
+  return count_text(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
          std::to_string(model.sizes.n_layers) + " layers of " + std::to_string(model.sizes.n_heads) +
          " heads";
 }
 
-std::vector<Door> doors(const Frame& frame) {
+std::vector<StartCard> start_cards(const Frame& frame) {
   const auto close = set<&Forms::start_page>(false);
-  const auto [lesson, step] = lesson_at_hand(frame);
+  const auto [lesson, step] = suggested_lesson(frame);
   std::vector<Command> example{close, LoadPreset{core::editing::default_preset().name},
                                set<&Look::tab>(Tab::stages)};
-  if (!frame.settings.knows_tour) example.emplace_back(StartTour{});
+  if (!frame.settings.has_seen_tour) example.emplace_back(StartTour{});
   const auto& models = frame.forms.models;
   const std::vector<Command> model = models.empty()
                                          ? std::vector<Command>{close, ShowDialog{Dialog::open}}
@@ -146,7 +150,6 @@ std::vector<Door> doors(const Frame& frame) {
                " lessons: predict a number, then see it worked out.",
            (step > 0 ? "Resume: " : "Start: ") + std::string(lesson->title) +
                (step > 0 ? ", step " + std::to_string(step + 1) : ""),
-
            {close, StartLesson{lesson->name}},
            draw_lesson_picture},
           {"start/model", "A whole model",
@@ -167,51 +170,51 @@ void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float r
   }
 }
 
-void draw_door(const Frame& frame, const Door& door, std::size_t index, const Box& card, bool is_tall) {
+void draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Box& box, bool is_tall) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float pad = m.px(20);
-  Box picture{card.min, {card.max.x, card.max.y - m.px(126)}};
-  Box text{{card.min.x, picture.max.y}, card.max};
+  Box picture{box.min, {box.max.x, box.max.y - m.px(126)}};
+  Box text{{box.min.x, picture.max.y}, box.max};
   if (!is_tall) {
-    picture = {card.min, {card.min.x + std::round(card.width() * 0.4f), card.max.y}};
-    text = {{picture.max.x, card.min.y}, card.max};
+    picture = {box.min, {box.min.x + std::round(box.width() * 0.4f), box.max.y}};
+    text = {{picture.max.x, box.min.y}, box.max};
   }
-  platform::move_to(card.min);
+  platform::move_to(box.min);
   if (index == 0) ImGui::SetItemDefaultFocus();
-  const bool pressed = hit_area(door.name, {card.width(), card.height()});
-  frame.landmarks.mark_item(door.name);
+  const bool pressed = hit_area(card.name, {box.width(), box.height()});
+  frame.landmarks.mark_item(card.name);
   const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-  draw_rect(card.min, card.max, p.ground.back, m.px(3));
-  draw_rect(text.min, text.max, lit ? p.ground.raised : p.ground.panel, m.px(3));
-  list->AddRect(card.min, card.max, packed(p.line), m.px(3));
+  draw_rect(box.min, box.max, p.background.back, m.px(3));
+  draw_rect(text.min, text.max, lit ? p.background.raised : p.background.panel, m.px(3));
+  list->AddRect(box.min, box.max, packed(p.line), m.px(3));
   if (ImGui::IsItemFocused())
-    outline({card.min.x - 3, card.min.y - 3}, {card.max.x + 3, card.max.y + 3}, p.accent, 2);
-  const bool typed = frame.forms.dialog == Dialog::none && typed_letters() == std::to_string(index + 1);
+    outline({box.min.x - 3, box.min.y - 3}, {box.max.x + 3, box.max.y + 3}, p.accent, 2);
+  const bool typed = frame.forms.dialog == Dialog::none && typed_characters() == std::to_string(index + 1);
   if (pressed || typed)
-    for (const Command& command : door.opens) frame.commands.add(command);
+    for (const Command& command : card.opens) frame.commands.add(command);
   list->PushClipRect(picture.min, picture.max, true);
-  door.picture(frame,
+  card.picture(frame,
                {{picture.min.x + pad, picture.min.y + pad}, {picture.max.x - pad, picture.max.y - pad / 2}});
   list->PopClipRect();
   const float left = text.min.x + pad, width = text.width() - 2 * pad;
-  draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, p.text, door.title);
+  draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, p.text, card.title);
   draw_caps(frame, {std::to_string(index + 1)}, text.max.x - pad, text.min.y + m.px(24));
-  draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, door.words);
+  draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, card.words);
   draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, p.faint,
-            shortened(frame.fonts.sans13, door.foot, width));
+            shortened(frame.fonts.sans13, card.foot, width));
 }
 
 /// Draws the files that were opened last as links.
 void draw_recent(const Frame& frame, ImVec2 at, float width) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t max_files = 5;
   const auto& recent = frame.document.recent;
   if (recent.empty()) return;
   const auto& m = frame.metrics;
   draw_text(frame.fonts.sans13, {at.x, at.y}, Align::left_middle, frame.palette.dim, "RECENT");
-  const float pitch = width / static_cast<float>(most);
-  for (std::size_t k = 0; k < std::min(most, recent.size()); ++k) {
+  const float pitch = width / static_cast<float>(max_files);
+  for (std::size_t k = 0; k < std::min(max_files, recent.size()); ++k) {
     const float x = at.x + pitch * static_cast<float>(k), room = pitch - m.px(16);
     const std::string name = recent[k].filename().string();
     if (link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
@@ -225,17 +228,17 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
 
 }  // namespace
 
-bool shows_start(const Frame& frame) {
+bool shows_start_page(const Frame& frame) {
   return frame.forms.start_page && !frame.lesson && !frame.pending.selection.tour &&
-         !frame.displayed.selection.presenting.on;
+         !frame.displayed.selection.presentation.on;
 }
 
-void draw_start(const Frame& frame) {
+void draw_start_page(const Frame& frame) {
   const auto& m = frame.metrics;
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  draw_rect(window, {window.x + size.x, window.y + size.y}, frame.palette.ground.back);
+  draw_rect(window, {window.x + size.x, window.y + size.y}, frame.palette.background.back);
   list->PopClipRect();
   const bool is_wide = size.x >= 1500 * m.scale, is_tall = size.x >= 1100 * m.scale;
   const float margin = m.px(is_wide ? 96 : is_tall ? 56 : 24), gap = m.px(is_wide ? 32 : 24);
@@ -246,11 +249,11 @@ void draw_start(const Frame& frame) {
   y += m.px(30);
   draw_text(frame.fonts.sans15, {left, y}, Align::left_middle, frame.palette.dim,
             shortened(frame.fonts.sans15,
-                      "Every number of the layer is on the screen. Change one, and all that "
-                      "depend on it follow at once.",
+                      "Every number of the layer is on the screen. Change one, and everything "
+                      "that depends on it updates at once.",
                       width));
   y += m.px(28);
-  const std::vector<Door> all = doors(frame);
+  const std::vector<StartCard> all = start_cards(frame);
   const auto n = static_cast<float>(all.size());
   const float foot = m.px(frame.document.recent.empty() ? 76 : 156),
               room = std::max(m.px(300), window.y + size.y - y - foot);
@@ -260,7 +263,7 @@ void draw_start(const Frame& frame) {
   for (std::size_t k = 0; k < all.size(); ++k) {
     const auto i = static_cast<float>(k);
     const ImVec2 at = is_tall ? ImVec2{left + (card.x + gap) * i, y} : ImVec2{left, y + (card.y + gap) * i};
-    draw_door(frame, all[k], k, {at, {at.x + card.x, at.y + card.y}}, is_tall);
+    draw_card(frame, all[k], k, {at, {at.x + card.x, at.y + card.y}}, is_tall);
   }
   y += is_tall ? card.y : (card.y + gap) * n - gap;
   draw_recent(frame, {left, y + m.px(30)}, width);

@@ -18,7 +18,7 @@ namespace {
 
 /// Screen layout of the rows and columns of the token view.
 struct TokenLayout {
-  float queries = 0, lines = 0, keys = 0, takes = 0;  ///< left edges; lines run from lines to keys
+  float queries = 0, lines = 0, keys = 0, weight_sums = 0;  ///< left edges; lines run from lines to keys
   float query_width = 0, key_width = 0, bar_width = 0, right = 0;
   float top = 0, pitch = 1, box = 1;  ///< of row 0, distance between rows, height of a token's box
   std::size_t first = 0, end = 0;     ///< visible rows
@@ -26,7 +26,7 @@ struct TokenLayout {
   float middle(std::size_t row) const { return top + (static_cast<float>(row) + 0.5f) * pitch; }
 };
 
-constexpr std::size_t most_chip_lines = 3;
+constexpr std::size_t max_chip_lines = 3;
 
 bool has_lines(const Frame& frame, std::size_t head) {
   return frame.displayed.look.tokens.silent_heads.count(head) == 0;
@@ -81,7 +81,7 @@ void draw_token_chips(const Frame& frame, float width) {
   const float room = std::max(chip, width - label - buttons);
   const auto per_line = std::max<std::size_t>(1, static_cast<std::size_t>((room + gap) / (chip + gap)));
   const std::size_t lines = (n + per_line - 1) / per_line;
-  const float height = static_cast<float>(std::min(lines, most_chip_lines)) * pitch;
+  const float height = static_cast<float>(std::min(lines, max_chip_lines)) * pitch;
   draw_text(frame.fonts.sans15, {origin.x, origin.y + m.frame / 2}, Align::left_middle, frame.palette.dim,
             "heads");
 
@@ -89,7 +89,7 @@ void draw_token_chips(const Frame& frame, float width) {
   platform::move_to({origin.x + label, origin.y});
   platform::begin_child(
       "chips", {chips_width + ImGui::GetStyle().ScrollbarSize, height}, false,
-      lines > most_chip_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+      lines > max_chip_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   const ImVec2 first = ImGui::GetCursorScreenPos();
   for (std::size_t h = 0; h < n; ++h)
     draw_chip(frame, h,
@@ -109,11 +109,12 @@ void draw_token_chips(const Frame& frame, float width) {
       frame.commands.add(set<&TokensLook::silent_heads>(std::move(all)));
     }
   }
-  take_room(origin, {width, height});
+  reserve_room(origin, {width, height});
 }
 
-constexpr float most_grey = 0.21f;
-constexpr int bends = 22, smooth_bends = 56;  // segments of a line; more if there are few lines
+constexpr float max_gray_alpha = 0.21f;
+constexpr int line_segments = 22,
+              smooth_line_segments = 56;  // segments of a line; more if there are few lines
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
   return frame.displayed.sequence().tokens;
@@ -124,7 +125,7 @@ const std::vector<std::string>& keys_of(const Frame& frame) {
 }
 
 /// Returns the next of 1, 2, 5, 10 … times a power of ten.
-double round_end(double largest) {
+double round_up_axis(double largest) {
   if (!(largest > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(largest)));
   for (const double step : {1.0, 2.0, 5.0})
@@ -134,7 +135,7 @@ double round_end(double largest) {
 
 struct BoxStyle {
   const std::vector<std::string>& tokens;
-  Rgb ground, ink;
+  Rgb background, ink;
   bool hatched = false;
   std::optional<Rgb> outline{};
 };
@@ -145,12 +146,13 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   const float middle = l.middle(row), top = std::round(middle - l.box / 2);
   const ImVec2 min{left, top}, max{left + width, top + l.box};
   const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
-  draw_rect(min, max, style.ground, rounding);
+  draw_rect(min, max, style.background, rounding);
   if (style.hatched) hatch(min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
-  const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbors do not touch
+  const float outline_width = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbors do not touch
   if (style.outline)
-    platform::rect(list, {min.x - around / 2, min.y - around / 2}, {max.x + around / 2, max.y + around / 2},
-                   packed(*style.outline), around, rounding);
+    platform::rect(list, {min.x - outline_width / 2, min.y - outline_width / 2},
+                   {max.x + outline_width / 2, max.y + outline_width / 2}, packed(*style.outline),
+                   outline_width, rounding);
   const float index = text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
   draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle, frame.palette.faint,
@@ -169,7 +171,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const std::string name = "tokens/query/" + std::to_string(i);
   const bool pressed = hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
-  const bool focused = has_keyboard();
+  const bool focused = has_keyboard_focus();
   if (ImGui::IsItemHovered()) {
     frame.commands.add(set<&TokensLook::hovered_query>(i));
     if (text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
@@ -183,29 +185,30 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   draw_box(frame, l, i, l.queries, l.query_width, style);
 }
 
-void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
+void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool attended) {
   const Palette& p = frame.palette;
   const auto query = frame.displayed.look.tokens.query();
-  const bool hidden = query && frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && !taken,
+  const bool is_masked = query && frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && !attended,
              hovered = frame.displayed.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
     frame.commands.add(set<&TokensLook::hovered_key>(j));
   BoxStyle style{keys_of(frame),
-                 hidden    ? p.hatch.ground
+                 is_masked ? p.hatch.background
                  : hovered ? p.control.active
                            : p.control.rest,
-                 hidden             ? p.faint
-                 : taken || hovered ? p.text
-                                    : p.dim,
-                 hidden};
-  if (taken) style.outline = p.operand;
+                 is_masked             ? p.faint
+                 : attended || hovered ? p.text
+                                       : p.dim,
+                 is_masked};
+  if (attended) style.outline = p.operand;
   draw_box(frame, l, j, l.keys, l.key_width, style);
 }
 
 /// Returns whether any head with lines gives the key enough weight for a line.
-bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
+bool is_attended(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query,
+                 std::size_t key) {
   return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
     const double weight = frame.displayed.trace.at(Stage::weights, h)(query, key);
     return weight > 0 && weight >= frame.displayed.look.tokens.hide_below;
@@ -213,17 +216,19 @@ bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::si
 }
 
 /// Returns the summed weights; empty without a hovered or pinned query.
-Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
+WeightSums sum_weights(const Frame& frame, const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return {};
-  Takes takes{std::vector<double>(frame.displayed.model.n_keys(), 0), 1};
+  WeightSums weight_sums{std::vector<double>(frame.displayed.model.n_keys(), 0), 1};
   double largest = 0;
-  for (std::size_t j = 0; j < takes.sums.size(); ++j) {
-    for (const std::size_t h : heads) takes.sums[j] += frame.displayed.trace.at(Stage::weights, h)(*query, j);
-    if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
+  for (std::size_t j = 0; j < weight_sums.sums.size(); ++j) {
+    for (const std::size_t h : heads)
+      weight_sums.sums[j] += frame.displayed.trace.at(Stage::weights, h)(*query, j);
+    if (std::isfinite(weight_sums.sums[j])) largest = std::max(largest, weight_sums.sums[j]);
   }
-  takes.top = std::min(round_end(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
-  return takes;
+  weight_sums.top =
+      std::min(round_up_axis(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
+  return weight_sums;
 }
 
 /// Draws the queries at the left, which can be hovered and pressed, and the keys at the right.
@@ -232,12 +237,12 @@ void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vecto
   for (std::size_t row = l.first; row < l.end; ++row) {
     if (row < frame.displayed.model.n_tokens()) draw_query(frame, l, row);
     if (row < frame.displayed.model.n_keys())
-      draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
+      draw_key(frame, l, row, query && is_attended(frame, heads, *query, row));
   }
 }
 
 /// Height of a line between its ends: the curve of draw_token_lines() as a function of x.
-struct Across {
+struct TokenLineCurve {
   float from, to;
 
   /// Returns the share of the way down at x, 0 … 1; the control points of the curve are half way.
@@ -254,7 +259,7 @@ struct Across {
 
 /// Draws the tooltip of a line.
 void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
-  const std::string words = cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
+  const std::string words = describe_cell(frame, {Stage::weights, line.head, line.query, line.key}).heading;
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -271,82 +276,85 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   const TokensLook& look = frame.displayed.look.tokens;
   const auto query = look.query();
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
+  const float from = l.lines, to = l.keys - frame.metrics.px(4), control_offset = (to - from) * 0.5f;
   const float spread = std::min(frame.metrics.px(3), l.box / static_cast<float>(heads.size() + 1));
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const bool among_lines = ImGui::IsWindowHovered() && mouse.x > from && mouse.x < to;
-  const float down = among_lines ? Across{from, to}.share(mouse.x) : 0;
+  const float down = among_lines ? TokenLineCurve{from, to}.share(mouse.x) : 0;
   struct {
     const TokenLine* line = nullptr;
     ImVec2 a, b;
     float distance = 5;  // pixels; lines farther from the mouse are not hovered
   } nearest;
-  const float crowd = std::min(
+  const float density_factor = std::min(
       1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many grays would add up to black
   for (const TokenLine& line : lines.lines) {
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
     const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query)
                                          : !query || query == line.query;
-    const bool grey = !bright && (query || look.hovered_key);
+    const bool gray = !bright && (query || look.hovered_key);
     const auto weight = static_cast<float>(std::min(line.weight, 1.0));
     const auto place = static_cast<float>(std::find(heads.begin(), heads.end(), line.head) - heads.begin());
-    const float aside = grey ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
-    const ImVec2 a{from, l.middle(line.query) + aside}, b{to, l.middle(line.key) + aside};
-    const float least = query || look.hovered_key ? 0.45f : 0.12f * crowd;
-    const ImU32 color = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
-                             : packed(frame.palette.head(line.head), least + (1 - least) * weight);
-    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, color, grey ? 1.0f : 1 + 3 * weight,
-                         grey || crowd < 1 ? bends : smooth_bends);
+    const float head_offset = gray ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
+    const ImVec2 a{from, l.middle(line.query) + head_offset}, b{to, l.middle(line.key) + head_offset};
+    const float least = query || look.hovered_key ? 0.45f : 0.12f * density_factor;
+    const ImU32 color =
+        gray ? packed(frame.palette.faint, max_gray_alpha * density_factor * (0.25f + 0.75f * weight))
+             : packed(frame.palette.head(line.head), least + (1 - least) * weight);
+    list->AddBezierCubic(a, {a.x + control_offset, a.y}, {b.x - control_offset, b.y}, b, color,
+                         gray ? 1.0f : 1 + 3 * weight,
+                         gray || density_factor < 1 ? line_segments : smooth_line_segments);
     const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
-    if (among_lines && !grey && away < nearest.distance) {
+    if (among_lines && !gray && away < nearest.distance) {
       nearest.line = &line;
       nearest.a = a, nearest.b = b, nearest.distance = away;
     }
   }
   if (!nearest.line) return;
   const ImVec2 a = nearest.a, b = nearest.b;
-  list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, packed(frame.palette.selection), 2,
-                       smooth_bends);
+  list->AddBezierCubic(a, {a.x + control_offset, a.y}, {b.x - control_offset, b.y}, b,
+                       packed(frame.palette.selection), 2, smooth_line_segments);
   frame.landmarks.mark("tokens/line", a, b);
   draw_line_tooltip(frame, *nearest.line);
 }
 
 /// Draws the sums as bars, one part for each head.
-void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
-                const std::vector<std::size_t>& heads) {
+void draw_weight_sums(const Frame& frame, const TokenLayout& l, const WeightSums& weight_sums,
+                      const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
-  std::string said;  // about the keys above
-  for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
-    if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && takes.sums[j] == 0) {
-      const std::string why = why_hidden(frame, *query, j);
-      if (std::exchange(said, why) != why)
-        draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
-                  frame.palette.faint, shortened(frame.fonts.sans13, why, l.right - l.takes));
+  std::string last_reason;  // about the keys above
+  for (std::size_t j = l.first; j < std::min(l.end, weight_sums.sums.size()); ++j) {
+    if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && weight_sums.sums[j] == 0) {
+      const std::string why = masked_reason(frame, *query, j);
+      if (std::exchange(last_reason, why) != why)
+        draw_text(frame.fonts.sans13, {l.weight_sums, std::round(l.middle(j))}, Align::left_middle,
+                  frame.palette.faint, shortened(frame.fonts.sans13, why, l.right - l.weight_sums));
       continue;
     }
-    said.clear();
+    last_reason.clear();
     const float middle = std::round(l.middle(j));
-    draw_rect({l.takes, middle - half}, {l.takes + l.bar_width, middle + half}, frame.palette.control.rest);
+    draw_rect({l.weight_sums, middle - half}, {l.weight_sums + l.bar_width, middle + half},
+              frame.palette.control.rest);
     double sum = 0;
     for (const std::size_t h : heads) {
       const double weight = frame.displayed.trace.at(Stage::weights, h)(*query, j), before = sum;
       if (!(weight > 0)) continue;
       sum += weight;
       const auto x = [&](double at) {
-        return l.takes + l.bar_width * static_cast<float>(std::min(at / takes.top, 1.0));
+        return l.weight_sums + l.bar_width * static_cast<float>(std::min(at / weight_sums.top, 1.0));
       };
       draw_rect({x(before), middle - half}, {x(sum), middle + half}, frame.palette.head(h));
     }
-    const bool taken = is_taken(frame, heads, *query, j);
+    const bool attended = is_attended(frame, heads, *query, j);
     draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
-              taken ? frame.palette.text : frame.palette.faint,
-              fixed(takes.sums[j], takes.sums[j] < 10 ? 4 : 3));
+              attended ? frame.palette.text : frame.palette.faint,
+              fixed(weight_sums.sums[j], weight_sums.sums[j] < 10 ? 4 : 3));
   }
 }
 
-constexpr std::size_t most_drawn_lines = 3000;
+constexpr std::size_t max_drawn_lines = 3000;
 constexpr const char *keys_title = "Keys", *keys_words = "keys attended to";
 
 /// Returns the width of a title with its explanation on the same line.
@@ -378,8 +386,8 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   l.queries = left + 2;  // room for an outline
   l.lines = l.queries + l.query_width + m.px(6);
   l.right = left + width;
-  l.takes = l.right - number - l.bar_width;
-  l.keys = std::max(l.lines + m.px(40), l.takes - m.px(22) - l.key_width);
+  l.weight_sums = l.right - number - l.bar_width;
+  l.keys = std::max(l.lines + m.px(40), l.weight_sums - m.px(22) - l.key_width);
   return l;
 }
 
@@ -396,57 +404,57 @@ std::string head_count(std::size_t n) {
   return n == 1 ? "one head" : std::to_string(n) + " heads";
 }
 
-void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const Takes& takes,
+void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const WeightSums& weight_sums,
                  std::size_t n_heads) {
   const float middle = origin.y + frame.metrics.px(8), below = origin.y + frame.metrics.px(26);
   const auto title = [&](float x, const char* words, const char* explanation, float room) {
     draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, frame.palette.text, words);
     const float all = title_width(frame, words, explanation);
-    const float beside = all - text_width(frame.fonts.sans13, explanation);
-    draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + beside, middle) : ImVec2(x, below),
+    const float title_offset = all - text_width(frame.fonts.sans13, explanation);
+    draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + title_offset, middle) : ImVec2(x, below),
               Align::left_middle, frame.palette.dim, explanation);
   };
   title(l.queries, "Queries", "attended by", l.keys - l.queries);
-  title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
+  title(l.keys, keys_title, keys_words, l.weight_sums - l.keys - frame.metrics.px(8));
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
   const std::string& token = frame.displayed.sequence().tokens[*query];
-  const float room = l.right - l.takes;
+  const float room = l.right - l.weight_sums;
   const std::string name =
       shortened(frame.fonts.sans16, visible_token(token),
                 std::max(frame.metrics.px(30), room - text_width(frame.fonts.sans16, "What  attends to")));
-  title(l.takes, ("What " + name + " attends to").c_str(),
-        shortened(frame.fonts.sans13, "sum of " + head_count(n_heads) + ", 0 to " + number_text(takes.top),
-                  room)
+  title(l.weight_sums, ("What " + name + " attends to").c_str(),
+        shortened(frame.fonts.sans13,
+                  "sum of " + head_count(n_heads) + ", 0 to " + number_text(weight_sums.top), room)
             .c_str(),
         0);
 }
 
 /// Returns how many lines are drawn and how much of the weight they carry.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
-  if (lines.visible == 0) return "No head is displayed.";
+  if (lines.n_unmasked == 0) return "No head is displayed.";
   std::string words =
-      std::to_string(lines.lines.size()) + " of " + std::to_string(lines.visible) + " lines drawn";
-  if (lines.above > lines.lines.size())
-    words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
-  words += "; they carry " + fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
+      std::to_string(lines.lines.size()) + " of " + std::to_string(lines.n_unmasked) + " lines drawn";
+  if (lines.n_above > lines.lines.size())
+    words = "The strongest " + words + ", " + std::to_string(lines.n_above) + " are not hidden";
+  words += "; they carry " + fixed(lines.total > 0 ? lines.line_weight / lines.total * 100 : 0, 1) +
            " % of the weight. ";
   words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
 }
 
 /// Scrolls the pinned query into view after the keyboard has moved it.
-void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
+void scroll_to_query(const Frame& frame, const TokenLayout& l, float height) {
   const TokensLook& look = frame.displayed.look.tokens;
-  if (!look.comes_into_view) return;
-  frame.commands.add(set<&TokensLook::comes_into_view>(false));
+  if (!look.scrolls_to_query) return;
+  frame.commands.add(set<&TokensLook::scrolls_to_query>(false));
   if (!look.pinned_query) return;
   const float top = static_cast<float>(*look.pinned_query) * l.pitch, scroll = ImGui::GetScrollY();
   if (top < scroll) ImGui::SetScrollY(top);
   if (top + l.pitch > scroll + height) ImGui::SetScrollY(top + l.pitch - height);
 }
 
-void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const Takes& takes,
+void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const WeightSums& weight_sums,
                const std::vector<std::size_t>& heads, float height) {
   const std::size_t n = n_rows(frame);
   const ImVec2 start = ImGui::GetCursorScreenPos();
@@ -456,11 +464,11 @@ void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const
     return static_cast<std::size_t>(std::clamp(std::floor(y / l.pitch), 0.0f, static_cast<float>(n)));
   };
   l.first = row_at(scroll), l.end = std::min(n, row_at(scroll + height) + 1);
-  come_into_view(frame, l, height);
+  scroll_to_query(frame, l, height);
   draw_token_lines(frame, l, lines, heads);
   draw_token_boxes(frame, l, heads);
-  draw_takes(frame, l, takes, heads);
-  take_room(start, {1, static_cast<float>(n) * l.pitch + 4});
+  draw_weight_sums(frame, l, weight_sums, heads);
+  reserve_room(start, {1, static_cast<float>(n) * l.pitch + 4});
 }
 
 }  // namespace
@@ -473,18 +481,18 @@ void draw_tokens(const Frame& frame) {
   draw_token_chips(frame, width);
   const std::vector<std::size_t> heads = heads_with_lines(frame);
   const TokensLook& look = frame.displayed.look.tokens;
-  const LineChoice choice{heads, look.hide_below, look.query(), most_drawn_lines};
+  const LineChoice choice{heads, look.hide_below, look.query(), max_drawn_lines};
   const TokenLines& lines =
       frame.work.statistics.lines(frame.displayed.trace, frame.displayed.version, choice);
-  const Takes takes = takes_of(frame, heads);
+  const WeightSums weight_sums = sum_weights(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);
   const float titles = ImGui::GetItemRectMax().y + m.px(8), top = titles + m.px(42), foot = m.px(26);
   const float height = std::max(m.px(40), origin.y + room.y - foot - top);
-  draw_titles(frame, layout, {origin.x, titles}, takes, heads.size());
+  draw_titles(frame, layout, {origin.x, titles}, weight_sums, heads.size());
   rows(frame, layout, height - 4);
   platform::move_to({origin.x, top});
   platform::begin_child("token rows", {std::max(1.0f, room.x), height});
-  draw_rows(frame, layout, lines, takes, heads, height);
+  draw_rows(frame, layout, lines, weight_sums, heads, height);
   ImGui::EndChild();
   draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
             frame.palette.dim, shortened(frame.fonts.sans14, count_words(frame, lines), width));

@@ -11,7 +11,7 @@ namespace app::panels {
 std::vector<std::size_t> heads_with_lines(const Frame& frame);
 
 /// Weights of the hovered or pinned query for every key, summed over the heads with lines.
-struct Takes {
+struct WeightSums {
   std::vector<double> sums;  ///< n_keys; NaN where a head's row is NaN
   double top = 1;            ///< value at the end of the bars
 };

@@ -31,7 +31,7 @@ MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
 }
 
 /// Returns how far an interval extends beyond a window: negative before it, positive after it.
-float outside(float from, float to, float window_from, float window_to) {
+float overflow(float from, float to, float window_from, float window_to) {
   if (from < window_from || to - from > window_to - window_from) return from - window_from;
   return std::max(0.0f, to - window_to);
 }
@@ -80,8 +80,8 @@ std::optional<std::size_t> MatrixGrid::label_at(ImVec2 pos) const {
 
 ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
   const ImVec2 min = cell_min(row, column);
-  return {outside(min.x, min.x + pitch.x, view_min.x + label_width, view_max.x),
-          outside(min.y, min.y + pitch.y, view_min.y + header_height, view_max.y)};
+  return {overflow(min.x, min.x + pitch.x, view_min.x + label_width, view_max.x),
+          overflow(min.y, min.y + pitch.y, view_min.y + header_height, view_max.y)};
 }
 
 namespace {
@@ -107,7 +107,7 @@ namespace formats = core::formats;
 const std::string place = "pasted text: ";
 
 /// Reads the numbers of a text; commas are decimal ones if they cannot be separators.
-formats::Tensor numbers_of(std::string_view text) {
+formats::Tensor parse_pasted_numbers(std::string_view text) {
   try {
     return formats::readers::parse_numbers(text, place);
   } catch (const core::Error& error) {
@@ -121,12 +121,12 @@ formats::Tensor numbers_of(std::string_view text) {
 
 }  // namespace
 
-formats::Tensor pasted_tensor(std::string_view text) {
-  return numbers_of(text);
+formats::Tensor parse_pasted_tensor(std::string_view text) {
+  return parse_pasted_numbers(text);
 }
 
-arma::mat pasted_numbers(std::string_view text) {
-  const formats::Tensor tensor = numbers_of(text);
+arma::mat parse_pasted_matrix(std::string_view text) {
+  const formats::Tensor tensor = parse_pasted_numbers(text);
   if (tensor.numbers.empty()) throw core::Error(place + "expected numbers, got nothing");
   if (tensor.shape.size() > 2)
     throw core::Error(place + "expected a matrix, got a tensor of shape " +
@@ -165,13 +165,13 @@ void draw_label(const EditorFrame& e, std::size_t row) {
   ImFont* mono = e.frame.fonts.mono12;
   const std::vector<std::string>* names = e.matrix.tokens ? e.matrix.tokens : e.matrix.names;
   if (!names) {
-    draw_text_right(mono, max.x - m.px(8), centred_y(mono, min.y, height), p.faint, index);
+    draw_text_right(mono, max.x - m.px(8), centered_y(mono, min.y, height), p.faint, index);
   } else {
     ImFont* sans = e.frame.fonts.sans15;
     if (e.matrix.tokens) draw_rect(min, max, p.control.rest, m.px(3));
-    draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
+    draw_text(mono, {min.x + m.px(7), centered_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
-    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3),
+    draw_text_within(sans, {x, centered_y(sans, min.y, height)}, max.x - x - m.px(3),
                      e.matrix.tokens ? p.text : p.dim, visible_token((*names)[row]));
   }
   const auto& marked = e.matrix.marked_rows;
@@ -196,10 +196,10 @@ void rename_field(const EditorFrame& e, std::size_t row) {
 }
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
-  e.frame.commands.add(set<&Forms::typed>(Typed{landmark(row), (*e.matrix.tokens)[row], true, true}));
+  e.frame.commands.add(set<&Forms::typed>(TypedField{landmark(row), (*e.matrix.tokens)[row], true, true}));
 }
 
-void menu(const EditorFrame& e, std::size_t row) {
+void token_menu(const EditorFrame& e, std::size_t row) {
   const std::size_t n_tokens = e.matrix.numbers.n_rows();
   const auto line = [&](const char* words, const char* key, bool enabled = true) {
     const bool chosen = ImGui::MenuItem(words, nullptr, false, enabled);
@@ -257,7 +257,7 @@ void row_labels(const EditorFrame& e) {
     else
       draw_label(e, row);
     if (e.matrix.tokens && ImGui::BeginPopup(landmark(row).c_str())) {
-      menu(e, row);
+      token_menu(e, row);
       ImGui::EndPopup();
     }
   }
@@ -268,14 +268,14 @@ void row_labels(const EditorFrame& e) {
 namespace {
 
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
-constexpr float drag_threshold = 3;   // in pixels
-constexpr double clean_digits = 1e9;  // dragged numbers are rounded to 1e-9, to avoid 0.30000000000000004
+constexpr float drag_threshold = 3;      // in pixels
+constexpr double rounding_factor = 1e9;  // dragged numbers are rounded to 1e-9, to avoid 0.30000000000000004
 
-constexpr std::size_t few_cells =
+constexpr std::size_t max_measured_cells =
     4096;  // up to here all numbers determine the decimals, not only the visible ones
 
-constexpr float least_padding = 6;  // of a cell, left plus right, at scale 1
-constexpr double strongest = 0.22;  // of the map on either side, so that the number stays prominent
+constexpr float min_padding = 6;   // of a cell, left plus right, at scale 1
+constexpr double max_tint = 0.22;  // of the map on either side, so that the number stays prominent
 
 ImFont* cell_font(const Frame& frame) {
   return frame.metrics.compact ? frame.fonts.mono13 : frame.fonts.mono14;
@@ -283,12 +283,12 @@ ImFont* cell_font(const Frame& frame) {
 
 /// Returns the width of a cell with all digits; large matrices are assumed to have four decimals.
 float digits_width(const Frame& frame, const core::attention::SharedMatrix& m) {
-  core::text::NumberNeeds needs;
-  if (m.n_rows() * m.n_cols() <= few_cells) {
-    needs = core::text::needs_of(*m, {0, m.n_rows(), 0, m.n_cols()}, 1.0);
+  core::text::NumberExtents needs;
+  if (m.n_rows() * m.n_cols() <= max_measured_cells) {
+    needs = core::text::measure_numbers(*m, {0, m.n_rows(), 0, m.n_cols()}, 1.0);
   } else {
     const double largest = m.largest_magnitude();
-    needs = core::text::needs_of(arma::mat{-largest, 0.0001}, {0, 1, 0, 2}, 1.0);
+    needs = core::text::measure_numbers(arma::mat{-largest, 0.0001}, {0, 1, 0, 2}, 1.0);
   }
   return static_cast<float>(needs.characters(4)) * text_width(cell_font(frame), "0");
 }
@@ -296,7 +296,7 @@ float digits_width(const Frame& frame, const core::attention::SharedMatrix& m) {
 MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   const float labels = frame.metrics.px(m.tokens || m.names ? (frame.metrics.compact ? 80 : 84) : 26);
   const float digits = digits_width(frame, m.numbers), gap = frame.metrics.px(2),
-              tight = digits + frame.metrics.px(least_padding) + gap;
+              tight = digits + frame.metrics.px(min_padding) + gap;
   const float airy = frame.metrics.compact ? tight : digits + frame.metrics.px(12) + gap;
   // Padding shrinks before a column is lost.
   const auto columns = [&](float cell) { return std::floor((width - labels) / cell); };
@@ -306,7 +306,7 @@ MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
 }
 
 /// Returns a copy of a range of cells.
-arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells) {
+arma::mat copy_cells(const core::attention::SharedMatrix& m, const CellRange& cells) {
   arma::mat numbers(cells.row1 - cells.row0, cells.column1 - cells.column0);
   for (std::size_t c = 0; c < numbers.n_cols; ++c)
     for (std::size_t r = 0; r < numbers.n_rows; ++r)
@@ -314,10 +314,10 @@ arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells
   return numbers;
 }
 
-Rgb ground_of(const Palette& palette, double number, double largest) {
+Rgb cell_background(const Palette& palette, double number, double largest) {
   if (!std::isfinite(number)) return palette.control.rest;
   const double share = largest > 0 ? number / largest : 0;
-  return render::color_at(render::ColorMap::values, palette.dark, 0.5 + strongest * share);
+  return render::color_at(render::ColorMap::values, palette.dark, 0.5 + max_tint * share);
 }
 
 void draw_column_labels(const EditorFrame& e) {
@@ -328,7 +328,7 @@ void draw_column_labels(const EditorFrame& e) {
   for (std::size_t c = columns.first; c < columns.end; ++c) {
     const std::string index = std::to_string(c);
     const float x = g.cell_min(0, c).x + (g.cell_size().x - text_width(font, index)) / 2;
-    draw_text(font, {std::round(x), centred_y(font, g.header_top(), g.header_height)}, e.frame.palette.faint,
+    draw_text(font, {std::round(x), centered_y(font, g.header_top(), g.header_height)}, e.frame.palette.faint,
               index);
   }
   ImGui::PopClipRect();
@@ -341,13 +341,13 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   const double number = e.matrix.numbers.at(row, column);
   const ImVec2 min = e.grid.cell_min(row, column), size = e.grid.cell_size(),
                max(min.x + size.x, min.y + size.y);
-  const Rgb ground = ground_of(p, number, largest);
-  draw_rect(min, max, ground, e.frame.metrics.px(3));
-  const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.status.bad;
+  const Rgb background = cell_background(p, number, largest);
+  draw_rect(min, max, background, e.frame.metrics.px(3));
+  const Rgb ink = std::isfinite(number) ? readable_on(background) : p.status.bad;
   const std::string text = format.fits ? cell_text(number, format, false) : "…";
   const float spare = size.x - text_width(font, text);
   draw_text_right(font, max.x - std::min(e.frame.metrics.px(6), std::max(1.0f, std::floor(spare / 2))),
-                  centred_y(font, min.y, size.y), ink, text);
+                  centered_y(font, min.y, size.y), ink, text);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark(
       "edit/cell/" + std::to_string(row) + "/" + std::to_string(column),
@@ -360,11 +360,11 @@ void draw_cells(const EditorFrame& e) {
   const auto rows = g.visible_rows(), columns = g.visible_columns();
   const core::attention::SharedMatrix& m = e.matrix.numbers;
   const double largest = m.largest_magnitude();
-  const float room = g.cell_size().x - e.frame.metrics.px(least_padding);
+  const float room = g.cell_size().x - e.frame.metrics.px(min_padding);
   const int letters = static_cast<int>(room / text_width(cell_font(e.frame), "0"));
-  const bool few = m.n_rows() * m.n_cols() <= few_cells;
-  const arma::mat counted = cut_out(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}
-                                           : CellRange{rows.first, rows.end, columns.first, columns.end});
+  const bool few = m.n_rows() * m.n_cols() <= max_measured_cells;
+  const arma::mat counted = copy_cells(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}
+                                              : CellRange{rows.first, rows.end, columns.first, columns.end});
   // Numbers are edited as they are displayed, so in no other unit.
   const NumberFormat format = choose_format(counted, {0, counted.n_rows, 0, counted.n_cols}, letters, 1.0);
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
@@ -399,7 +399,7 @@ void drag_number(const EditorFrame& e) {
   const double step = value_per_pixel * (io.KeyShift ? coarse : 1) * (io.KeyAlt ? fine : 1);
   const double old = e.matrix.numbers.at(cursor->row, cursor->column);
   const double number =
-      std::round(((std::isfinite(old) ? old : 0) + pixels * step) * clean_digits) / clean_digits;
+      std::round(((std::isfinite(old) ? old : 0) + pixels * step) * rounding_factor) / rounding_factor;
   e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, number});
 }
 
@@ -423,7 +423,7 @@ void move(const EditorFrame& e, long rows, long columns) {
 
 /// Starts typing at the cursor; if selected, the first character replaces the text.
 void start_typing(const Frame& frame, std::string text, bool selected) {
-  frame.commands.add(set<&Forms::typed>(Typed{cell_field, std::move(text), true, selected}));
+  frame.commands.add(set<&Forms::typed>(TypedField{cell_field, std::move(text), true, selected}));
 }
 
 /// Draws the context menu of the cell under the cursor; a right click moves the cursor and opens it.
@@ -465,7 +465,7 @@ void edit_by_mouse(const EditorFrame& e) {
   if (ImGui::IsItemHovered() && cell) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.forms))
-      tooltip(core::text::told_number(e.matrix.numbers.at(cell->row, cell->column)));
+      tooltip(core::text::display_number(e.matrix.numbers.at(cell->row, cell->column)));
   }
   const bool over = ImGui::IsItemHovered() && cell;
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
@@ -478,13 +478,13 @@ void edit_by_mouse(const EditorFrame& e) {
   cell_menu(e, over);
 }
 
-void follow_focus(const Frame& frame) {
+void update_cursor_focus(const Frame& frame) {
   const auto& cursor = frame.pending.selection.cursor;
   if (!cursor) return;
-  if (cursor->waiting) {
+  if (cursor->needs_focus) {
     ImGui::SetWindowFocus();
     EditCursor arrived = *cursor;
-    arrived.waiting = false;
+    arrived.needs_focus = false;
     frame.commands.add(set<&Selection::cursor>(arrived));
   } else if (!ImGui::IsWindowFocused() && !ImGui::IsPopupOpen("number")) {
     frame.commands.add(set<&Selection::cursor>(std::nullopt));
@@ -548,7 +548,7 @@ void typing_field(const EditorFrame& e) {
   if (answer.left) {
     if (!escaped) commit(e, answer.text.value_or(text));
     if (entered) move(e, 1, 0);
-  } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
+  } else if (up || down || tab || (entered && e.frame.forms.typed->needs_focus)) {
     commit(e, text);
     e.frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
@@ -559,7 +559,7 @@ void typing_field(const EditorFrame& e) {
 void paste(const EditorFrame& e) {
   const char* text = ImGui::GetClipboardText();
   try {
-    const arma::mat block = pasted_numbers(text ? text : "");
+    const arma::mat block = parse_pasted_matrix(text ? text : "");
     const auto& cursor = *e.frame.pending.selection.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
@@ -575,7 +575,7 @@ void paste(const EditorFrame& e) {
 
 /// Returns the text typed in this frame if a number can begin with it, else "".
 std::string typed_digits() {
-  const std::string text = typed_letters();
+  const std::string text = typed_characters();
   return text.find_first_of("0123456789+-.,") == 0 ? text : "";
 }
 
@@ -628,14 +628,14 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
     grid.view_max = {grid.view_min.x + size.x - (whole.y > size.y ? bar : 0),
                      grid.view_min.y + size.y - (whole.x > size.x ? bar : 0)};
     grid.origin = ImGui::GetCursorScreenPos();
-    follow_focus(frame);
+    update_cursor_focus(frame);
     draw_cells(editor);
     draw_column_labels(editor);
     typing_field(editor);
     row_labels(editor);
     edit_by_mouse(editor);
     if (frame.pending.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
-    take_room(grid.origin, whole);
+    reserve_room(grid.origin, whole);
   }
   ImGui::EndChild();
 }

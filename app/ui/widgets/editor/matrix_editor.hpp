@@ -16,7 +16,7 @@ namespace app::widgets {
 
 /// A matrix of the model in the editor.
 struct EditedMatrix {
-  core::editing::MatrixPlace place;
+  core::editing::MatrixRef place;
   const core::attention::SharedMatrix& numbers;
   const std::vector<std::string>* tokens = nullptr;  ///< names of the rows, editable
   std::vector<std::size_t> marked_rows;              ///< have a bar in the operand color
@@ -79,9 +79,9 @@ void row_labels(const EditorFrame& editor);
 ///
 /// Skips names of rows and columns. Throws core::Error that names line and column, both from 1, for an entry
 /// that is not a finite number and for rows of unequal length.
-arma::mat pasted_numbers(std::string_view text);
+arma::mat parse_pasted_matrix(std::string_view text);
 
 /// Returns such a text as a tensor of any number of dimensions; numbers need not be finite.
-core::formats::Tensor pasted_tensor(std::string_view text);
+core::formats::Tensor parse_pasted_tensor(std::string_view text);
 
 }  // namespace app::widgets

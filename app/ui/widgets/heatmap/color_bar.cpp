@@ -23,15 +23,15 @@ core::color::Shading shading_of(const ColorScale& s) {
 }  // namespace
 
 Rgb ColorScale::color(double number) const {
-  return render::color_at(map, dark, render::place_in_range(map, ends.low, ends.high, number, ends.least));
+  return render::color_at(map, dark, render::position_in_range(map, ends.low, ends.high, number, ends.least));
 }
 
 double ColorScale::share(double number) const {
-  return core::color::share_of_bar(shading_of(*this), number);
+  return core::color::bar_fraction(shading_of(*this), number);
 }
 
 double ColorScale::number_at(double share) const {
-  return core::color::number_on_bar(shading_of(*this), share);
+  return core::color::number_at_bar_fraction(shading_of(*this), share);
 }
 
 render::ColorMap chosen_map(const ColorChoice& colors, core::attention::Coloring coloring) {
@@ -60,17 +60,17 @@ struct Note {
 };
 
 /// Returns a note on the pooling, if a pixel stands for several cells.
-std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const Drawn& d,
+std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
                                  const ColorScale& scale) {
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
   if (pooled.rows * pooled.columns < 2) return std::nullopt;
   const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
   return Note{
-      std::string("1 pixel shows the ") + core::color::pooled_as(scale.map) + " of " + block + " cells",
+      std::string("1 pixel shows the ") + core::color::pooling_label(scale.map) + " of " + block + " cells",
       "1 px = " + block};
 }
 
-void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+void draw_legend(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
   const auto swatch = [&](float x, float y, double t) {
     const float side = frame.metrics.px(10);
     draw_rect({x, y - side / 2}, {x + side, y + side / 2},
@@ -78,7 +78,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
     return x + side + frame.metrics.px(5);
   };
   const bool is_mask = map.stage == Stage::mask;
-  const double factor = core::attention::top_of_range(frame.displayed.model, map.stage);
+  const double factor = core::attention::color_range_max(frame.displayed.model, map.stage);
   std::string kept = is_mask ? "unmasked" : "kept, × " + fixed(factor, 2);
   std::string dropped = is_mask ? "masked" : "dropped, × 0", pixels;
   const float gap = frame.metrics.px(12);
@@ -89,7 +89,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   };
   const auto note = pooling_note(frame, map, d, scale);
   if (note) pixels = note->words;
-  if (note && !fits()) pixels = note->brief + ", " + core::color::pooled_as(scale.map);
+  if (note && !fits()) pixels = note->brief + ", " + core::color::pooling_label(scale.map);
   if (!is_mask && !fits()) kept = "× " + fixed(factor, 2), dropped = "× 0";
   if (note && !fits()) pixels = note->brief;
   if (!fits()) pixels.clear();
@@ -112,17 +112,18 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
 }
 
 /// Returns notes on where the picture is not exact.
-std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                           const ColorScale& scale) {
   std::vector<Note> notes;
-  const Ends& e = scale.ends;
-  if (const double unit = unit_in(frame, map); unit != 1 && cell_digits(frame, map, d).font)
-    notes.push_back({"numbers × " + unit_words(unit), "× " + unit_words(unit)});
+  const ColorLimits& e = scale.ends;
+  if (const double unit = unit_in(frame, map); unit != 1 && number_style(frame, map, d).font)
+    notes.push_back({"numbers × " + unit_text(unit), "× " + unit_text(unit)});
   if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
   if (map.other) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
-  const Beyond* counted = cells_outside(frame, map.stage, map.head, {e.low, e.high, least});
+  const ClippedCounts* counted = out_of_range_counts(frame, map.stage, map.head, {e.low, e.high, least});
   if (!counted) return notes;
-  const Beyond& b = *counted;
+  const ClippedCounts& b = *counted;
   if (b.above > 0)
     notes.push_back({core::text::counted(b.above, "cell") + " above " + end_text(e.high),
                      std::to_string(b.above) + " above"});
@@ -135,7 +136,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
                      std::to_string(b.small) + " smaller", true});
   if (b.zero > 0)
     notes.push_back({core::text::counted(b.zero, "cell") + (b.zero == 1 ? " is" : " are") +
-                         (marks_hidden(map) ? " masked or 0" : " 0") + ", without a logarithm",
+                         (marks_masked(map) ? " masked or 0" : " 0") + ", without a logarithm",
                      std::to_string(b.zero) + " are 0", true});
   return notes;
 }
@@ -144,10 +145,11 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
 void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scale,
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
-  const ValueRange e = shown_extent(frame, map);
-  std::string words = "colors from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
-  if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
-  words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
+  const ValueRange e = displayed_value_range(frame, map);
+  std::string words =
+      "colors from " + inspector_text(scale.ends.low) + " to " + inspector_text(scale.ends.high);
+  if (scale.is_logarithmic()) words += ", logarithmic from " + inspector_text(scale.ends.least) + " on";
+  words += "\nsmallest " + inspector_text(e.smallest) + ", largest " + inspector_text(e.largest);
   if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);
   platform::push_font(frame.fonts.sans14);
   ImGui::SetTooltip("%s", words.c_str());
@@ -155,14 +157,14 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scal
 }
 
 /// Returns the number at the cross, which the bar marks.
-std::optional<double> chosen_number(const Drawn& d) {
+std::optional<double> chosen_number(const HeatmapLayout& d) {
   if (!d.cross || d.row_only) return std::nullopt;
   const double v = d.numbers(d.cross->row, d.cross->column);
   return std::isnan(v) ? std::nullopt : std::optional(v);
 }
 
 /// Returns the lines of a note right of a map: two if one is too long.
-std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float room) {
+std::vector<std::string> note_lines(const Frame& frame, const Note& note, float room) {
   const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
   const std::size_t equals = note.brief.find("= ");
   if (text_width(frame.fonts.sans12, note.brief) <= room || equals == note.brief.npos)
@@ -170,8 +172,8 @@ std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float 
   return {fitted(note.brief.substr(0, equals + 1)), fitted(note.brief.substr(equals + 2))};
 }
 
-void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, const ValueRange& extent,
-                 const std::vector<Note>& notes) {
+void draw_vertical_bar(const Frame& frame, const HeatmapLayout& d, const ColorScale& scale,
+                       const ValueRange& number_range, const std::vector<Note>& notes) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
@@ -181,19 +183,19 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
               scale.color(scale.number_at((k + 0.5) / steps)));
   const float text_x = x + thick + frame.metrics.px(5), half = frame.metrics.px(6);
   // For maps of one or two rows the end labels are a line apart, beyond the bar.
-  const float middle = (d.corner.y + bottom) / 2, apart = frame.metrics.px(16) / 2;
-  draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - apart)}, Align::left_middle,
-            frame.palette.dim, end_text(scale.ends.high));
-  draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + apart)}, Align::left_middle,
+  const float middle = (d.corner.y + bottom) / 2, half_gap = frame.metrics.px(16) / 2;
+  draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - half_gap)},
+            Align::left_middle, frame.palette.dim, end_text(scale.ends.high));
+  draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + half_gap)}, Align::left_middle,
             frame.palette.dim, end_text(scale.number_at(0)));
-  for (const double v : {extent.smallest, extent.largest}) {
+  for (const double v : {number_range.smallest, number_range.largest}) {
     const float y = y_of(scale.share(v));
     list->AddTriangleFilled({x - 1, y}, {x - 1 - mark, y - mark}, {x - 1 - mark, y + mark},
                             packed(frame.palette.faint));
   }
   if (const auto v = chosen_number(d)) {
     const float y = y_of(scale.share(*v));
-    draw_rect({x - 2, y - 2}, {x + thick + 2, y + 2}, frame.palette.ground.back);
+    draw_rect({x - 2, y - 2}, {x + thick + 2, y + 2}, frame.palette.background.back);
     draw_rect({x - 2, y - 1}, {x + thick + 2, y + 1}, frame.palette.selection);
   }
   // Notes are next to the end that they concern: an arrow to the next map may begin at the middle.
@@ -202,7 +204,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
   float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
     if (height < frame.metrics.px(44)) break;  // the tooltip has them
-    for (const std::string& words : beside_bar(frame, note, room)) {
+    for (const std::string& words : note_lines(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
       draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, frame.palette.dim, words);
     }
@@ -213,16 +215,17 @@ const char* scale_words(const Frame& frame) {
   return frame.displayed.look.colors.logarithmic ? "back to linear" : "use log scale";
 }
 
-void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
-                const ValueRange& extent, const std::vector<Note>& notes) {
+void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                         const ColorScale& scale, const ValueRange& number_range,
+                         const std::vector<Note>& notes) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
   // The low-end label extends left of the picture where there is room; the rest shortens the bar.
   const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
-              left =
-                  d.corner.x + std::max(0.0f, low_room - map.label_width - frame.metrics.px(bar_end_in_gap));
+              left = d.corner.x +
+                     std::max(0.0f, low_room - map.label_width - frame.metrics.px(max_label_overhang));
   const float y = d.far.y + frame.metrics.px(8),
               link = map.other ? 0 : scale_link_width(frame, map.stage, map.head),
               all = d.far.x - 1 - left - high_room - link;
@@ -244,14 +247,14 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
             frame.palette.dim, low);
   draw_text(frame.fonts.mono12, {left + width + frame.metrics.px(5), y + thick / 2}, Align::left_middle,
             frame.palette.dim, high);
-  for (const double v : {extent.smallest, extent.largest}) {
+  for (const double v : {number_range.smallest, number_range.largest}) {
     const float x = x_of(scale.share(v));
     list->AddTriangleFilled({x, y + thick + 1}, {x - mark, y + thick + 1 + mark},
                             {x + mark, y + thick + 1 + mark}, packed(frame.palette.faint));
   }
   if (const auto v = chosen_number(d)) {
     const float x = x_of(scale.share(*v));
-    draw_rect({x - 2, y - 2}, {x + 2, y + thick + 2}, frame.palette.ground.back);
+    draw_rect({x - 2, y - 2}, {x + 2, y + thick + 2}, frame.palette.background.back);
     draw_rect({x - 1, y - 2}, {x + 1, y + thick + 2}, frame.palette.selection);
   }
   if (words_room > gap)
@@ -262,18 +265,18 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
 /// Returns whether linear colors hide nearly all weights: at least 95 % of the nonzero ones are below 0.02,
 /// sampled on a grid of 64 × 64 cells.
 bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
-  constexpr std::size_t fewest = 40, most = 64;
+  constexpr std::size_t min_columns = 40, n_samples = 64;
   constexpr double small = 0.02, share = 0.95;
   if (core::attention::info(stage).coloring != Coloring::weights || !is_ready(frame, stage, head))
     return false;
   const auto& weights = frame.displayed.trace.at(stage, head);
   const std::size_t n_rows = weights.n_rows(), n_columns = weights.n_cols();
-  if (n_columns < fewest) return false;
+  if (n_columns < min_columns) return false;
   std::size_t n_visible = 0, n_small = 0;
-  for (std::size_t j = 0; j < most; ++j)
-    for (std::size_t i = 0; i < most; ++i) {
-      const std::size_t row = (2 * i + 1) * n_rows / (2 * most),
-                        column = (2 * j + 1) * n_columns / (2 * most);
+  for (std::size_t j = 0; j < n_samples; ++j)
+    for (std::size_t i = 0; i < n_samples; ++i) {
+      const std::size_t row = (2 * i + 1) * n_rows / (2 * n_samples),
+                        column = (2 * j + 1) * n_columns / (2 * n_samples);
       const double weight = weights(row, column);
       if (weight == 0) continue;
       ++n_visible;
@@ -308,7 +311,7 @@ std::string end_text(double value) {
 
 float bar_room(const Frame& frame, const Heatmap& map) {
   if (!map.show_bar) return 0;
-  if (!map.bar_beside) return frame.metrics.px(26);
+  if (!map.has_vertical_bar) return frame.metrics.px(26);
   const ColorScale scale = scale_of(frame, map);
   float ends = 0;
   for (const double end : {scale.number_at(0), scale.ends.high})
@@ -318,20 +321,20 @@ float bar_room(const Frame& frame, const Heatmap& map) {
 
 namespace {
 
-float low_room_of(const Frame& frame, const Heatmap& map, const std::string& end) {
-  if (!map.show_bar || map.bar_beside || coloring_of(map) == Coloring::mask) return 0;
+float end_label_width(const Frame& frame, const Heatmap& map, const std::string& end) {
+  if (!map.show_bar || map.has_vertical_bar || coloring_of(map) == Coloring::mask) return 0;
   return text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
 }
 
 }  // namespace
 
-float bar_low_room(const Frame& frame, const Heatmap& map) {
-  return low_room_of(frame, map, end_text(scale_of(frame, map).number_at(0)));
+float low_label_overhang(const Frame& frame, const Heatmap& map) {
+  return end_label_width(frame, map, end_text(scale_of(frame, map).number_at(0)));
 }
 
-float usual_bar_low_room(const Frame& frame, const Heatmap& map) {
+float estimated_label_overhang(const Frame& frame, const Heatmap& map) {
   const bool begins_at_0 = coloring_of(map) == Coloring::weights && !frame.displayed.look.colors.logarithmic;
-  return low_room_of(frame, map, end_text(begins_at_0 ? 0 : -12.34));
+  return end_label_width(frame, map, end_text(begins_at_0 ? 0 : -12.34));
 }
 
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {
@@ -348,16 +351,16 @@ float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_mi
   return from + width + gap + text_width(frame.fonts.mono12, high) - left_middle.x;
 }
 
-void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+void draw_color_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
   if (coloring_of(map) == Coloring::mask) return draw_legend(frame, map, d, scale);
-  const ValueRange extent = shown_extent(frame, map);
+  const ValueRange number_range = displayed_value_range(frame, map);
   const std::vector<Note> notes = notes_of(frame, map, d, scale);
   const float room = bar_room(frame, map);
-  if (map.bar_beside) {
-    draw_beside(frame, d, scale, extent, notes);
+  if (map.has_vertical_bar) {
+    draw_vertical_bar(frame, d, scale, number_range, notes);
     draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
   } else {
-    draw_below(frame, map, d, scale, extent, notes);
+    draw_horizontal_bar(frame, map, d, scale, number_range, notes);
     draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
   }
 }

@@ -11,7 +11,7 @@
 namespace app::widgets {
 
 /// One heatmap at its position on the screen.
-struct Drawn {
+struct HeatmapLayout {
   const core::attention::StageInfo& stage;
   Numbers numbers;
   ImVec2 corner, far;                  ///< of the picture
@@ -45,73 +45,75 @@ struct Drawn {
 bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head);
 
 /// Returns the displayed cells that are on the screen, as half-open ranges.
-CellRange cells_on_screen(const Drawn& d);
+CellRange cells_on_screen(const HeatmapLayout& d);
 
 /// Returns whether all numbers of a stage can be read; if not, they are computed in the background.
 bool is_ready(const Frame& frame, Stage stage, std::size_t head);
 
 /// Returns the value range of a stage, or the last known one.
-const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
+const ValueRange& stage_value_range(const Frame& frame, Stage stage, std::size_t head);
 
 /// Returns whether the cells are those of a stage, of the live model or of another state.
 bool has_cells_of_stage(const Heatmap& map);
 
 /// Returns the counts of cells outside a color range, or nullptr while they are being counted.
-const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Ends& range);
+const ClippedCounts* out_of_range_counts(const Frame& frame, Stage stage, std::size_t head,
+                                         const ColorLimits& range);
 
 /// Return whether masked cells are marked, and the mask (0 = masked), or nullptr until it is computed.
-bool marks_hidden(const Heatmap& map);
+bool marks_masked(const Heatmap& map);
 
-const arma::mat* visible_cells(const Frame& frame, const Heatmap& map);
+const arma::mat* displayed_mask(const Frame& frame, const Heatmap& map);
 
 /// Return whether one cell is marked as masked, or as dropped.
-bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
+bool is_masked(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 
 /// Returns the picture to request from the painter, without its position on the screen.
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                           const ColorScale& scale);
 
 /// Returns the color scale of a map.
 ColorScale scale_of(const Frame& frame, const Heatmap& map);
 
 /// Returns the value range of all numbers of a map.
-ValueRange shown_extent(const Frame& frame, const Heatmap& map);
+ValueRange displayed_value_range(const Frame& frame, const Heatmap& map);
 
 /// Returns the unit in which its numbers are written: 1, or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
 
 /// Font and format of the numbers in cells; the font is nullptr if they do not fit.
-struct CellDigits {
+struct NumberStyle {
   ImFont* font = nullptr;
   NumberFormat format = {};
 };
 
-CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
+NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
-void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_row_labels(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
-void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_column_labels(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
 /// Draws a faint × in each masked cell that is large enough, as it has no number.
-void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+void draw_masked(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale);
 
-void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+void draw_numbers(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale);
 
 /// Draws the color bar below or right of a picture, with its ends, the extremes as triangles, and the chosen
 /// cell's value; for 0/1 stages a legend. Notes next to it say where the picture is not exact.
-void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+void draw_color_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale);
 
 /// Draws row sums and entropies right of the picture.
-void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_gutters(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
 /// Draws the cross, the pinned and the hovered cell, operands and results, and overridden cells.
-void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_marks(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
 /// Marks the cells that the last edit changed: they flash briefly and keep a thin line.
-void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d);
+void draw_changes(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
 /// Handles hovering, pinning, zooming and panning with the mouse.
-void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d);
+void handle_mouse(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
 }  // namespace app::widgets

@@ -13,12 +13,12 @@ namespace {
 
 using core::attention::Columns;
 
-constexpr float longest_turned = 64, longest_level = 72;  // at scale 1
-constexpr std::size_t most_turned = 64;
+constexpr float max_rotated_length = 64, max_horizontal_length = 72;  // at scale 1
+constexpr std::size_t max_rotated_labels = 64;
 
 /// Returns a length around the cells in pixels, scaled with the text.
-float grown(const Frame& frame, float length) {
-  return std::round(frame.metrics.px(length) * text_growth(frame));
+float scaled_with_text(const Frame& frame, float length) {
+  return std::round(frame.metrics.px(length) * text_scale(frame));
 }
 
 /// Returns whether index k has a label: every step-th, and the chosen one, which displaces its neighbors.
@@ -35,7 +35,7 @@ bool has_name(const std::vector<std::string>& tokens, std::size_t k) {
 }
 
 /// Draws names above the columns instead of indices.
-void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_column_names(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const std::size_t step = label_step(d.cell_width, frame.metrics.px(34));
   for (std::size_t j = 0; j < d.numbers.n_cols; j += step) {
     if (!d.shows_column(j)) continue;
@@ -48,8 +48,8 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 /// Returns the tokens that name the columns.
 const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap& map) {
-  return map.other && map.other->of_stage && map.other->keys ? *map.other->keys
-                                                             : frame.displayed.sequence().keys();
+  return map.other && map.other->shows_stage && map.other->keys ? *map.other->keys
+                                                                : frame.displayed.sequence().keys();
 }
 
 bool has_column_tokens(const Heatmap& map) {
@@ -59,7 +59,8 @@ bool has_column_tokens(const Heatmap& map) {
 /// Returns the width of a name above its column, at most that of a label.
 float name_width(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j) {
   if (j >= tokens.size()) return 0;
-  return std::min(text_width(frame.fonts.sans12, visible_token(tokens[j])), grown(frame, longest_level));
+  return std::min(text_width(frame.fonts.sans12, visible_token(tokens[j])),
+                  scaled_with_text(frame, max_horizontal_length));
 }
 
 /// Returns whether the names of every step-th column fit without touching.
@@ -75,26 +76,26 @@ bool names_fit(const Frame& frame, const std::vector<std::string>& tokens, std::
 
 /// Layout of the column names: horizontal or rotated, at every step-th column.
 struct ColumnNames {
-  bool turned = false;
+  bool rotated = false;
   std::size_t step = 1;
 };
 
 /// Returns horizontal names if all fit; else rotated ones, if every fourth column can have one; else
 /// horizontal ones for some columns.
 ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tokens, float pitch) {
-  if (tokens.size() <= most_turned) {
+  if (tokens.size() <= max_rotated_labels) {
     if (names_fit(frame, tokens, 1, pitch)) return {};
     if (pitch >= platform::font_size(frame.fonts.sans12)) return {true, 1};
     for (const std::size_t step : {2u, 4u})
       if (static_cast<float>(step) * pitch >= platform::font_size(frame.fonts.sans12)) return {true, step};
   }
   const float index = text_width(frame.fonts.mono12, std::to_string(tokens.size())) + frame.metrics.px(6);
-  return {false, label_step(pitch, std::max(index, grown(frame, 34)))};
+  return {false, label_step(pitch, std::max(index, scaled_with_text(frame, 34)))};
 }
 
 }  // namespace
 
-void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_row_labels(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.label_width <= 0) return;
   const auto& tokens =
       map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.displayed.sequence());
@@ -119,16 +120,17 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
-void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_column_labels(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.columns == ColumnLabels::none) return;
   if (map.other && map.other->columns) return draw_column_names(frame, map, d);
   const bool named = has_column_tokens(map);
   const auto& tokens = column_tokens(frame, map);
   const float index = text_width(frame.fonts.mono12, std::to_string(d.numbers.n_cols)) + frame.metrics.px(6);
   const ColumnNames names = named ? column_names(frame, tokens, d.cell_width) : ColumnNames{};
-  const std::size_t index_step = std::max(names.turned ? 1 : names.step, label_step(d.cell_width, index));
+  const std::size_t index_step = std::max(names.rotated ? 1 : names.step, label_step(d.cell_width, index));
   const auto chosen = d.cross && !d.row_only ? std::optional(d.cross->column) : std::nullopt;
-  const float index_middle = d.corner.y - grown(frame, 9), height = column_label_height(frame, map);
+  const float index_middle = d.corner.y - scaled_with_text(frame, 9),
+              height = column_label_height(frame, map);
   for (std::size_t j = 0; j < d.numbers.n_cols; ++j) {
     if (!d.shows_column(j)) continue;
     const bool bright = chosen == j;
@@ -138,51 +140,52 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
                 bright ? frame.palette.text : frame.palette.faint, std::to_string(j));
     if (!named || !has_name(tokens, j) || !has_label(j, names.step, chosen)) continue;
     const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
-    if (names.turned) {
-      draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - grown(frame, 18)}, ink,
-                       shortened(frame.fonts.sans12, visible_token(tokens[j]), height - grown(frame, 20)));
+    if (names.rotated) {
+      draw_text_rotated(
+          frame.fonts.sans12, {middle, d.corner.y - scaled_with_text(frame, 18)}, ink,
+          shortened(frame.fonts.sans12, visible_token(tokens[j]), height - scaled_with_text(frame, 20)));
       continue;
     }
-    const float room = names.step == 1 ? grown(frame, longest_level)
+    const float room = names.step == 1 ? scaled_with_text(frame, max_horizontal_length)
                                        : d.cell_width * static_cast<float>(names.step) - frame.metrics.px(4);
-    draw_text(frame.fonts.sans12, {middle, index_middle - grown(frame, 15)}, Align::middle, ink,
+    draw_text(frame.fonts.sans12, {middle, index_middle - scaled_with_text(frame, 15)}, Align::middle, ink,
               shortened(frame.fonts.sans12, visible_token(tokens[j]), room));
   }
 }
 
 float column_label_height(const Frame& frame, const Heatmap& map) {
   if (map.columns == ColumnLabels::none) return 0;
-  if (!has_column_tokens(map) || (map.other && map.other->columns)) return grown(frame, 18);
+  if (!has_column_tokens(map) || (map.other && map.other->columns)) return scaled_with_text(frame, 18);
   const auto& tokens = column_tokens(frame, map);
   const float pitch = static_cast<float>(map.width) /
                       static_cast<float>(std::max<std::size_t>(1, frame.displayed.model.n_keys()));
-  if (!column_names(frame, tokens, pitch).turned) return grown(frame, 32);
+  if (!column_names(frame, tokens, pitch).rotated) return scaled_with_text(frame, 32);
   float longest = 0;
   for (const std::string& token : tokens) longest = std::max(longest, text_width(frame.fonts.sans12, token));
-  return grown(frame, 20) + std::min(longest, grown(frame, longest_turned));
+  return scaled_with_text(frame, 20) + std::min(longest, scaled_with_text(frame, max_rotated_length));
 }
 
 namespace {
 
 using core::attention::Coloring;
-using core::attention::RowFacts;
+using core::attention::RowStatistics;
 
-constexpr float smallest_line = 14;
+constexpr float min_line_height = 14;
 
 /// One column of row statistics, and the maximum of its bars.
 struct Gutter {
   const char* title;
   const char* about;
-  double RowFacts::*figure;
+  double RowStatistics::*figure;
   double top;
 };
 
 /// Draws a number, or a bar where rows are too low for a number.
-void draw_figure(const Frame& frame, const Drawn& d, const Gutter& gutter, double v, float left, float right,
-                 std::size_t row) {
+void draw_row_statistic(const Frame& frame, const HeatmapLayout& d, const Gutter& gutter, double v,
+                        float left, float right, std::size_t row) {
   const float middle = d.y(static_cast<double>(row) + 0.5);
   const bool chosen = d.cross && d.cross->row == row;
-  if (d.cell_height >= frame.metrics.px(smallest_line)) {
+  if (d.cell_height >= frame.metrics.px(min_line_height)) {
     draw_text(frame.fonts.mono12, {right, middle}, Align::right_middle,
               chosen ? frame.palette.text : frame.palette.dim,
               std::abs(v) < 1000 ? fixed(v, 3) : scientific(v));
@@ -203,15 +206,15 @@ int gutter_count(Stage stage) {
   return info.coloring == Coloring::weights ? 2 : 1;
 }
 
-void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const std::vector<RowFacts>& facts =
+void draw_gutters(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  const std::vector<RowStatistics>& facts =
       frame.work.statistics.rows(frame.displayed.trace, frame.displayed.version, map.stage, map.head);
   double largest = 0;
-  for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
+  for (const RowStatistics& row : facts) largest = std::max(largest, std::abs(row.sum));
   const std::array<Gutter, 2> gutters{
-      Gutter{"sum", "The sum of the row's finite numbers", &RowFacts::sum, largest},
+      Gutter{"sum", "The sum of the row's finite numbers", &RowStatistics::sum, largest},
       Gutter{"bits", "The entropy of the row in bits: 0 when one key has all of the weight",
-             &RowFacts::entropy_bits,
+             &RowStatistics::entropy_bits,
              std::log2(static_cast<double>(std::max<std::size_t>(2, d.numbers.n_cols)))}};
   for (int k = 0; k < gutter_count(map.stage); ++k) {
     const Gutter& gutter = gutters.at(static_cast<std::size_t>(k));
@@ -219,10 +222,10 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float right = left + map.gutter_width - frame.metrics.px(6);
     draw_text(frame.fonts.mono12, {right, d.corner.y - frame.metrics.px(9)}, Align::right_middle,
               frame.palette.faint, gutter.title);
-    if (d.cell_height < frame.metrics.px(smallest_line))
-      draw_rect({left, d.corner.y}, {right, d.far.y}, frame.palette.ground.panel);
+    if (d.cell_height < frame.metrics.px(min_line_height))
+      draw_rect({left, d.corner.y}, {right, d.far.y}, frame.palette.background.panel);
     for (std::size_t i = 0; i < facts.size(); ++i)
-      if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
+      if (d.shows_row(i)) draw_row_statistic(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
     if (facts.empty()) continue;  // still being computed
     if (!ImGui::IsWindowHovered() ||
@@ -232,7 +235,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
         d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
     const std::string words = std::string(gutter.about) + "\nrow " + std::to_string(row) + ": " +
-                              inspected(facts[row].*gutter.figure);
+                              inspector_text(facts[row].*gutter.figure);
     ImGui::SetTooltip("%s", words.c_str());
   }
 }
@@ -240,43 +243,45 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
 namespace {
 
 /// Returns the factor of line widths: a presentation must be legible from the last row.
-float thicker(const Frame& frame) {
-  return frame.displayed.selection.presenting.on ? 2.0f : 1.0f;
+float line_width_factor(const Frame& frame) {
+  return frame.displayed.selection.presentation.on ? 2.0f : 1.0f;
 }
 
 /// Draws a frame around a rectangle of cells, at least a few pixels in size.
-void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 color, float thickness) {
+void outline_cells(const HeatmapLayout& d, const core::explain::SourceRect& cells, ImU32 color,
+                   float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
   const float least = 2 * thickness + 1;
   outline({a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
 }
 
 /// Outlines the operands of the pinned cell, and more faintly the cells computed from it.
-void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void outline_operands(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (!frame.displayed.selection.pinned) return;
-  const auto is_here = [&](const core::explain::Cells& cells) {
+  const auto is_here = [&](const core::explain::SourceRect& cells) {
     return cells.source == core::explain::Source(map.stage) && shows_head(frame, map, cells.head);
   };
-  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background.back, 0.5f));
   for (const auto& cells : core::explain::results(frame.displayed.model, frame.displayed.trace,
                                                   *frame.displayed.selection.pinned))
-    if (is_here(cells)) outline_cells(d, cells, quiet, 2 * thicker(frame));
-  for (const CellRef& worked : core::explain::worked_out(frame.displayed.model, frame.displayed.trace,
-                                                         *frame.displayed.selection.pinned))
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2 * line_width_factor(frame));
+  for (const CellRef& worked : core::explain::derived_cells(frame.displayed.model, frame.displayed.trace,
+                                                            *frame.displayed.selection.pinned))
     for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, worked))
-      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2 * thicker(frame));
+      if (is_here(cells))
+        outline_cells(d, cells, packed(frame.palette.operand), 2 * line_width_factor(frame));
 }
 
-void draw_cross(const Frame& frame, const Drawn& d) {
+void draw_cross(const Frame& frame, const HeatmapLayout& d) {
   if (!d.cross) return;
   const ImU32 line = packed(frame.palette.selection, 0.65f);
-  const float thick = thicker(frame);
+  const float thick = line_width_factor(frame);
   outline(d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, thick);
   if (!d.row_only)
     outline(d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line, thick);
 }
 
-void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_chosen(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const auto& p = frame.palette;
   const auto is_here = [&](const std::optional<CellRef>& cell) {
     return cell && has_cells_of_stage(map) && cell->stage == map.stage && shows_head(frame, map, cell->head);
@@ -286,10 +291,11 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
         d.cell_min(frame.displayed.selection.pinned->row, frame.displayed.selection.pinned->column);
     const ImVec2 b =
         d.cell_max(frame.displayed.selection.pinned->row, frame.displayed.selection.pinned->column);
-    const float out = 2 * thicker(frame);
+    const float out = 2 * line_width_factor(frame);
     outline({a.x - out, a.y - out}, {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)},
             p.selection, out);
-    if (b.x - a.x > 6 && b.y - a.y > 6) outline(a, {b.x - 1, b.y - 1}, p.selection_inner, thicker(frame));
+    if (b.x - a.x > 6 && b.y - a.y > 6)
+      outline(a, {b.x - 1, b.y - 1}, p.selection_inner, line_width_factor(frame));
   }
   if (is_here(frame.displayed.selection.hovered)) {
     const ImVec2 a =
@@ -301,7 +307,7 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }
 
 /// Marks mask cells that were switched by hand.
-void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void mark_mask_edits(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
       !core::attention::info(Stage::mask).present(frame.displayed.model))
     return;
@@ -313,7 +319,7 @@ void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }
 
 /// Draws a colored corner on every overridden cell.
-void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void mark_overridden_cells(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.other) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (const auto& [place, value] : frame.displayed.model.given.cells) {
@@ -324,39 +330,42 @@ void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
     list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side},
                             packed(frame.palette.selection));
-    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.ground.back), 1);
+    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.background.back),
+                      1);
   }
 }
 
 }  // namespace
 
-void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_marks(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect({d.corner.x - 5, d.corner.y - 5}, {d.far.x + 5, d.far.y + 5}, true);
   draw_changes(frame, map, d);
   draw_cross(frame, d);
-  if (!map.other || !map.other->of_stage) draw_links(frame, map, d);
+  if (!map.other || !map.other->shows_stage) outline_operands(frame, map, d);
   draw_chosen(frame, map, d);
-  draw_switched(frame, map, d);
-  draw_typed_cells(frame, map, d);
+  mark_mask_edits(frame, map, d);
+  mark_overridden_cells(frame, map, d);
   list->PopClipRect();
 }
 
 namespace {
 
-using core::text::NumberNeeds;
+using core::text::NumberExtents;
 
-constexpr float least_height = 15;       // of a cell with a number, at scale 1
-constexpr float room_for_line = 1.2f;    // of a cell, in heights of its font
-constexpr float room_for_large = 2;      // the same, for the fonts of large cells
-constexpr std::size_t few_cells = 4096;  // up to here all numbers count, not only those on the screen
+constexpr float min_cell_height = 15;      // of a cell with a number, at scale 1
+constexpr float line_height_ratio = 1.2f;  // of a cell, in heights of its font
+constexpr float large_height_ratio = 2;    // the same, for the fonts of large cells
+constexpr std::size_t max_measured_cells =
+    4096;  // up to here all numbers count, not only those on the screen
 
 /// Returns the color behind a number, after dimming.
-Rgb ground_of(const Frame& frame, const Drawn& d, const ColorScale& scale, std::size_t i, std::size_t j) {
+Rgb cell_background(const Frame& frame, const HeatmapLayout& d, const ColorScale& scale, std::size_t i,
+                    std::size_t j) {
   const double v = d.numbers(i, j);
-  const Rgb color = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
+  const Rgb color = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.background;
   const bool off = d.cross && d.cross->row != i && (d.row_only || d.cross->column != j);
-  return off ? mix(color, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : color;
+  return off ? mix(color, frame.palette.background.back, frame.palette.dark ? 0.54f : 0.45f) : color;
 }
 
 /// Returns how many characters fit in a cell with a digit's width between neighbors.
@@ -368,28 +377,28 @@ int tight_characters_in(float cell, ImFont* font) {
   return static_cast<int>((cell - 1 + 0.01f) / text_width(font, "0"));
 }
 
-NumberNeeds needs_in(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const bool few = d.numbers.n_rows * d.numbers.n_cols <= few_cells;
+NumberExtents needs_in(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  const bool few = d.numbers.n_rows * d.numbers.n_cols <= max_measured_cells;
   const CellRange all{0, d.numbers.n_rows, 0, d.numbers.n_cols};
-  const NumberNeeds needs =
-      core::text::needs_of(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
-  return frame.settings.pytorch_numbers && !map.hundredths ? needs.printed_by_pytorch() : needs;
+  const NumberExtents needs =
+      core::text::measure_numbers(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
+  return frame.settings.pytorch_numbers && !map.hundredths ? needs.in_pytorch_style() : needs;
 }
 
-NumberNeeds needs_of(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
+NumberExtents measure_numbers(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
   // While a number is dragged cells keep their width.
   const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
-  const auto* before = is_dragged ? numbers_before(frame, stage, head) : nullptr;
+  const auto* before = is_dragged ? previous_numbers(frame, stage, head) : nullptr;
   const auto& numbers = before ? *before : frame.displayed.trace.at(stage, head);
-  if (numbers.n_rows() * numbers.n_cols() <= few_cells)
-    return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
-  const ValueRange& e = extent_of_stage(frame, stage, head);
-  return core::text::needs_of(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2}, unit);
+  if (numbers.n_rows() * numbers.n_cols() <= max_measured_cells)
+    return core::text::measure_numbers(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
+  const ValueRange& e = stage_value_range(frame, stage, head);
+  return core::text::measure_numbers(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2}, unit);
 }
 
 }  // namespace
 
-float text_growth(const Frame& frame) {
+float text_scale(const Frame& frame) {
   return platform::font_size(frame.fonts.mono13) / std::max(1.0f, std::round(13 * frame.metrics.scale));
 }
 
@@ -397,71 +406,72 @@ float cell_width_for(const Frame& frame, int characters) {
   return std::ceil(static_cast<float>(characters + 1) * text_width(frame.fonts.mono12, "0") - 0.01f);
 }
 
-NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
-  if (frame.settings.pytorch_numbers && !unit) return needs_of(frame, stage, head, 1.0).printed_by_pytorch();
-  return needs_of(frame, stage, head, unit);
+NumberExtents needs_of_stage(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
+  if (frame.settings.pytorch_numbers && !unit)
+    return measure_numbers(frame, stage, head, 1.0).in_pytorch_style();
+  return measure_numbers(frame, stage, head, unit);
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
   if (map.hundredths) return 0.01;
   if (frame.settings.pytorch_numbers) return 1;
-  const ValueRange e = shown_extent(frame, map);
+  const ValueRange e = displayed_value_range(frame, map);
   return unit_for(std::max(-e.smallest, e.largest));
 }
 
-CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
+NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const Metrics& m = frame.metrics;
   const Fonts& f = frame.fonts;
   // Most cells are too small for any number, so their numbers need not be read.
-  if (!map.show_numbers || d.cell_height < m.px(least_height) ||
-      d.cell_height < room_for_line * platform::font_size(f.mono12) ||
+  if (!map.show_numbers || d.cell_height < m.px(min_cell_height) ||
+      d.cell_height < line_height_ratio * platform::font_size(f.mono12) ||
       characters_in(d.cell_width, f.mono12) < 1)
     return {};
-  const NumberNeeds needs = needs_in(frame, map, d);
+  const NumberExtents needs = needs_in(frame, map, d);
   if (map.hundredths)
     return characters_in(d.cell_width, f.mono12) < needs.characters(0)
-               ? CellDigits{}
-               : CellDigits{f.mono12, {0, needs.unit, true}};
+               ? NumberStyle{}
+               : NumberStyle{f.mono12, {0, needs.unit, true}};
   NumberFormat format = needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
   if (!format.fits)  // with one pixel between neighbors, as cells have their own backgrounds
-    format = needs.format(tight_characters_in(d.cell_width, f.mono12), core::text::least_decimals);
+    format = needs.format(tight_characters_in(d.cell_width, f.mono12), core::text::min_decimals);
   if (!format.fits) return {};
   // The largest font that costs no decimals.
   const auto fits = [&](ImFont* font, float room) {
     return d.cell_height >= room * platform::font_size(font) &&
            characters_in(d.cell_width, font) >= needs.characters(format.decimals);
   };
-  if (fits(f.mono32, room_for_large)) return {f.mono32, format};
-  if (fits(f.mono24, room_for_large)) return {f.mono24, format};
-  if (fits(f.mono18, room_for_large)) return {f.mono18, format};
-  if (fits(f.mono14, room_for_large)) return {f.mono14, format};
-  return {!m.compact && fits(f.mono13, room_for_line) ? f.mono13 : f.mono12, format};
+  if (fits(f.mono32, large_height_ratio)) return {f.mono32, format};
+  if (fits(f.mono24, large_height_ratio)) return {f.mono24, format};
+  if (fits(f.mono18, large_height_ratio)) return {f.mono18, format};
+  if (fits(f.mono14, large_height_ratio)) return {f.mono14, format};
+  return {!m.compact && fits(f.mono13, line_height_ratio) ? f.mono13 : f.mono12, format};
 }
 
-void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
-  if (!marks_hidden(map) || std::min(d.cell_width, d.cell_height) < frame.metrics.px(12)) return;
+void draw_masked(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
+  if (!marks_masked(map) || std::min(d.cell_width, d.cell_height) < frame.metrics.px(12)) return;
   const CellRange shown = cells_on_screen(d);
   const ImU32 ink = packed(readable_on(scale.color(0)), 0.2f);
   const float arm = frame.metrics.px(3);
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
-      if (!is_hidden(frame, map, i, j)) continue;
+      if (!is_masked(frame, map, i, j)) continue;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 m{std::floor((a.x + b.x) / 2), d.middle_of_row(i)};
       draw_cross(m, arm, ink, 1);
     }
 }
 
-void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
-  const auto [font, format] = cell_digits(frame, map, d);
+void draw_numbers(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
+  const auto [font, format] = number_style(frame, map, d);
   if (!font) return;
   const CellRange shown = cells_on_screen(d);
   const bool plain_one = d.stage.coloring != Coloring::signed_values && coloring_of(map) == d.stage.coloring;
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);
-      if (is_hidden(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // has a mark
-      Rgb ink = readable_on(ground_of(frame, d, scale, i, j));
+      if (is_masked(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // has a mark
+      Rgb ink = readable_on(cell_background(frame, d, scale, i, j));
       if (std::isnan(v)) ink = frame.palette.status.bad;
       if (std::isinf(v)) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
@@ -474,7 +484,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
         continue;
       if (std::isnan(v)) {  // the text replaces the cross
         draw_rect({middle.x - half_width - 2, middle.y - 7}, {middle.x + half_width + 2, middle.y + 7},
-                  frame.palette.hatch.ground);
+                  frame.palette.hatch.background);
       }
       draw_text(font, middle, Align::middle, ink, text);
     }

@@ -26,18 +26,19 @@ bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
   return !frame.work.source || frame.work.source->is_ready(stage, head);
 }
 
-const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
-  if (!is_ready(frame, stage, head)) return frame.work.extents.last(stage, head);
-  const ValueRange* known = frame.work.source ? frame.work.source->extent(stage, head) : nullptr;
-  return known ? frame.work.extents.remember(frame.displayed.version, stage, head, *known)
-               : frame.work.extents.of(frame.displayed.trace, frame.displayed.version, stage, head);
+const ValueRange& stage_value_range(const Frame& frame, Stage stage, std::size_t head) {
+  if (!is_ready(frame, stage, head)) return frame.work.value_ranges.last(stage, head);
+  const ValueRange* known = frame.work.source ? frame.work.source->number_range(stage, head) : nullptr;
+  return known ? frame.work.value_ranges.remember(frame.displayed.version, stage, head, *known)
+               : frame.work.value_ranges.of(frame.displayed.trace, frame.displayed.version, stage, head);
 }
 
-const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Ends& range) {
+const ClippedCounts* out_of_range_counts(const Frame& frame, Stage stage, std::size_t head,
+                                         const ColorLimits& range) {
   return !frame.work.source || frame.work.source->is_small(stage, head)
-             ? &frame.work.extents.out_of_range(frame.displayed.trace, frame.displayed.version, stage, head,
-                                                range)
-             : frame.work.source->out_of_range(stage, head, range);
+             ? &frame.work.value_ranges.clipped_counts(frame.displayed.trace, frame.displayed.version, stage,
+                                                       head, range)
+             : frame.work.source->clipped_counts(stage, head, range);
 }
 
 namespace {
@@ -49,15 +50,15 @@ bool is_weight(Stage stage) {
 }  // namespace
 
 bool has_cells_of_stage(const Heatmap& map) {
-  return !map.other || map.other->of_stage;
+  return !map.other || map.other->shows_stage;
 }
 
-bool marks_hidden(const Heatmap& map) {
-  return map.other ? map.other->of_tokens || map.other->visible : is_weight(map.stage);
+bool marks_masked(const Heatmap& map) {
+  return map.other ? map.other->has_token_axes || map.other->visible : is_weight(map.stage);
 }
 
-const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
-  if (!marks_hidden(map)) return nullptr;
+const arma::mat* displayed_mask(const Frame& frame, const Heatmap& map) {
+  if (!marks_masked(map)) return nullptr;
   if (map.other && map.other->visible) return map.other->visible;
   return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.at(Stage::mask);
 }
@@ -72,8 +73,8 @@ Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
 
 }  // namespace
 
-bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
-  if (!marks_hidden(map) || shown_numbers(frame, map)(row, column) != 0) return false;
+bool is_masked(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
+  if (!marks_masked(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
                                          : frame.displayed.trace.at(Stage::mask)(row, column) == 0;
 }
@@ -105,52 +106,53 @@ Coloring coloring_of(const Heatmap& map) {
   return map.other && map.other->coloring ? *map.other->coloring : core::attention::info(map.stage).coloring;
 }
 
-Ends color_ends(const Frame& frame, Stage stage, std::size_t head) {
-  const auto extent = [&](Stage of, std::size_t h) {
+ColorLimits color_limits(const Frame& frame, Stage stage, std::size_t head) {
+  const auto number_range = [&](Stage of, std::size_t h) {
     // While a number is dragged the color range is fixed, so that changes are visible.
     if (frame.work.changes && frame.work.changes->is_under_way())
-      if (const auto* before = numbers_before(frame, of, h)) return value_range(*before);
-    return extent_of_stage(frame, of, h);
+      if (const auto* before = previous_numbers(frame, of, h)) return value_range(*before);
+    return stage_value_range(frame, of, h);
   };
-  return app::color_ends(frame.displayed.look.colors, frame.displayed.model, extent, stage, head);
+  return app::color_limits(frame.displayed.look.colors, frame.displayed.model, number_range, stage, head);
 }
 
-std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame) {
-  std::map<std::pair<Stage, std::size_t>, Ends> ends;
+std::map<std::pair<Stage, std::size_t>, ColorLimits> all_color_ends(const Frame& frame) {
+  std::map<std::pair<Stage, std::size_t>, ColorLimits> ends;
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.displayed.model)) continue;
     for (std::size_t h = 0; h < stage.count(frame.displayed.trace.n_heads()); ++h)
-      ends[{stage.stage, h}] = color_ends(frame, stage.stage, h);
+      ends[{stage.stage, h}] = color_limits(frame, stage.stage, h);
   }
   return ends;
 }
 
 ColorScale scale_of(const Frame& frame, const Heatmap& map) {
-  const Ends ends = map.other ? map.other->ends : color_ends(frame, map.stage, map.head);
+  const ColorLimits ends = map.other ? map.other->ends : color_limits(frame, map.stage, map.head);
   return {chosen_map(frame.displayed.look.colors, coloring_of(map)), frame.palette.dark, ends};
 }
 
-ValueRange shown_extent(const Frame& frame, const Heatmap& map) {
-  if (!map.other) return extent_of_stage(frame, map.stage, map.head);
-  return map.other->extent ? *map.other->extent : value_range(*map.other->numbers);
+ValueRange displayed_value_range(const Frame& frame, const Heatmap& map) {
+  if (!map.other) return stage_value_range(frame, map.stage, map.head);
+  return map.other->number_range ? *map.other->number_range : value_range(*map.other->numbers);
 }
 
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+render::Picture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                           const ColorScale& scale) {
   render::Picture picture;
   picture.place = map.place;
   if (frame.work.source && !map.other) picture.cells.rows = frame.work.source->rows(map.stage, map.head);
-  picture.cells.visible = visible_cells(frame, map);
+  picture.cells.visible = displayed_mask(frame, map);
   picture.cells.version = map.other ? map.other->version : frame.displayed.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
   picture.low = scale.ends.low, picture.high = scale.ends.high;
   picture.least = scale.is_logarithmic() ? scale.ends.least : 0;
-  picture.dots = !cell_digits(frame, map, d).font;
+  picture.dots = !number_style(frame, map, d).font;
   picture.width = map.width, picture.height = map.height;
   picture.part = {d.part.left, d.part.top, d.part.right, d.part.bottom};
   picture.cross = d.cross;
   picture.phase = static_cast<int>(d.corner.x + d.corner.y) % 6;
-  picture.pending = (marks_hidden(map) && !picture.cells.visible) ||
+  picture.pending = (marks_masked(map) && !picture.cells.visible) ||
                     (!map.other && ((!render::has_rows(picture) && !is_ready(frame, map.stage, map.head)) ||
                                     (marks_dropped(map) && !is_ready(frame, Stage::dropout_mask, map.head))));
   if (picture.pending) {
@@ -179,13 +181,13 @@ float flash(const Frame& frame) {
 
 }  // namespace
 
-const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head) {
+const core::attention::StageMatrix* previous_numbers(const Frame& frame, Stage stage, std::size_t head) {
   if (!frame.work.changes || !frame.work.changes->trace()) return nullptr;
   return frame.work.changes->before(stage, head, frame.displayed.trace.at(stage, head));
 }
 
-void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  const auto* before = map.other ? nullptr : numbers_before(frame, map.stage, map.head);
+void draw_changes(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  const auto* before = map.other ? nullptr : previous_numbers(frame, map.stage, map.head);
   const float least = frame.metrics.px(8);
   if (!before || d.cell_width < least || d.cell_height < least) return;
   const float strength = flash(frame) * flash_strength, thick = std::max(1.0f, frame.metrics.px(1));
@@ -197,10 +199,10 @@ void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       if (strength > 0) draw_rect(a, {b.x - 1, b.y - 1}, packed(frame.palette.selection, strength));
       const double v = d.numbers(i, j);
-      const Rgb ground = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
+      const Rgb background = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.background;
       const float inset = std::round((b.x - a.x) * 0.15f);
       draw_rect({a.x + inset, b.y - 1 - thick}, {b.x - inset - 1, b.y - 1},
-                packed(readable_on(ground), 0.9f));
+                packed(readable_on(background), 0.9f));
     }
 }
 
@@ -209,7 +211,7 @@ namespace {
 constexpr double wheel_step = 1.25;
 
 /// Returns the position under the mouse, in cells.
-ImVec2 place_under(const Drawn& d, ImVec2 mouse) {
+ImVec2 place_under(const HeatmapLayout& d, ImVec2 mouse) {
   return {static_cast<float>(d.part.left) + (mouse.x - d.corner.x) / d.cell_width,
           static_cast<float>(d.part.top) + (mouse.y - d.corner.y) / d.cell_height};
 }
@@ -225,7 +227,7 @@ struct Block {
   std::size_t count() const { return (row1 - row0) * (column1 - column0); }
 };
 
-Block block_at(const Drawn& d, render::ColorMap map, const render::Pooling& pooled, std::size_t row,
+Block block_at(const HeatmapLayout& d, render::ColorMap map, const render::Pooling& pooled, std::size_t row,
                std::size_t column) {
   Block b;
   b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
@@ -255,13 +257,13 @@ std::string pooled_words(const Block& b, render::ColorMap map) {
     return from + 1 == to ? " " + std::to_string(from)
                           : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
   };
-  return std::string("this pixel shows the ") + core::color::pooled_as(map) + " of " +
+  return std::string("this pixel shows the ") + core::color::pooling_label(map) + " of " +
          std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
          span(b.column0, b.column1);
 }
 
 /// Zooms around the mouse with the wheel, unless the wheel scrolls, as it does with Shift.
-void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 place) {
+void zoom_by_wheel(const Frame& frame, const HeatmapLayout& d, const CellRef& cell, ImVec2 place) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.MouseWheel == 0 || io.KeyShift ||
       wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
@@ -273,12 +275,11 @@ void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 
 }
 
 /// Pans while the map is dragged; returns whether it is, farther than a click may move.
-bool drags(const Frame& frame, const Drawn& d) {
+bool pan_by_drag(const Frame& frame, const HeatmapLayout& d) {
   if (!ImGui::IsItemActive() || !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) return false;
   const ImVec2 by = ImGui::GetIO().MouseDelta;
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
-  if (by.x != 0 || by.y != 0)
-    frame.commands.add(MovePart{shape, -by.y / d.cell_height, -by.x / d.cell_width});
+  if (by.x != 0 || by.y != 0) frame.commands.add(Pan{shape, -by.y / d.cell_height, -by.x / d.cell_width});
   return true;
 }
 
@@ -292,7 +293,7 @@ bool clicked() {
 }
 
 /// Draws the button that resets the zoom, in the corner of a map that shows a part of its cells.
-void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
+void draw_fit_button(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (map.whole || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
   const char* words = "zoomed · fit (F)";
@@ -304,21 +305,21 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
   platform::move_to(min);
   const bool pressed = hit_area((map.place + "/fit").c_str(), {width, height});
   frame.landmarks.mark_item(map.place + "/fit");
-  draw_rect(min, max, frame.palette.ground.raised);
+  draw_rect(min, max, frame.palette.background.raised);
   draw_text(font, {min.x + pad, (min.y + max.y) / 2}, Align::left_middle,
             ImGui::IsItemHovered() ? frame.palette.text : frame.palette.dim, words);
   draw_focus(frame, min, max);
-  if (pressed) frame.commands.add(ShowWhole{shape});
+  if (pressed) frame.commands.add(ResetZoom{shape});
 }
 
 }  // namespace
 
-void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  draw_way_back(frame, map, d);  // added before the map, which would capture the mouse
+void handle_mouse(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  draw_fit_button(frame, map, d);  // added before the map, which would capture the mouse
   platform::move_to(d.corner);
   hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
   frame.landmarks.mark_item(map.place);
-  if (drags(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  if (pan_by_drag(frame, d)) return ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 place = place_under(d, ImGui::GetIO().MousePos);
   const ColorScale scale = scale_of(frame, map);
@@ -327,10 +328,10 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
   if (!has_cells_of_stage(map)) {
     const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
-    ImGui::SetTooltip("%s: %s", where.c_str(), told_number(d.numbers(cell.row, cell.column)).c_str());
+    ImGui::SetTooltip("%s: %s", where.c_str(), display_number(d.numbers(cell.row, cell.column)).c_str());
     return;
   }
-  turn_wheel(frame, d, cell, place);
+  zoom_by_wheel(frame, d, cell, place);
   frame.commands.add(set<&Selection::hovered>(cell));
   if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
   if (clicked()) frame.commands.add(PinCell{cell});
@@ -339,9 +340,9 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
 namespace {
 
 /// Sets the cross of the pinned cell; other stages share its token rows and columns, not its features.
-void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
+void set_cross(const Frame& frame, const Heatmap& map, HeatmapLayout& d) {
   const std::optional<CellRef>& pinned = frame.displayed.selection.pinned;
-  if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
+  if (!pinned || (!has_cells_of_stage(map) && !map.other->has_token_axes)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && shows_head(frame, map, pinned->head);
   const bool other_keys = !frame.displayed.sequence().key_tokens.empty();
@@ -358,24 +359,24 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 }
 
 /// Returns the displayed part; numbers other than a stage's are displayed whole.
-CellWindow part_of(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
+CellWindow displayed_part(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.displayed.look, shape) : whole(shape);
+  return has_cells_of_stage(map) && !map.whole ? displayed_window(frame.displayed.look, shape) : whole(shape);
 }
 
-Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {
+HeatmapLayout lay_out_heatmap(const Frame& frame, const Heatmap& map, ImVec2 corner) {
   const Numbers numbers = shown_numbers(frame, map);
   const ImVec2 size(static_cast<float>(map.width), static_cast<float>(map.height));
-  const CellWindow part = part_of(frame, map, numbers);
-  Drawn d{core::attention::info(map.stage),
-          numbers,
-          corner,
-          {corner.x + size.x, corner.y + size.y},
-          part,
-          size.x / static_cast<float>(part.right - part.left),
-          size.y / static_cast<float>(part.bottom - part.top),
-          {}};
-  link_selection(frame, map, d);
+  const CellWindow part = displayed_part(frame, map, numbers);
+  HeatmapLayout d{core::attention::info(map.stage),
+                  numbers,
+                  corner,
+                  {corner.x + size.x, corner.y + size.y},
+                  part,
+                  size.x / static_cast<float>(part.right - part.left),
+                  size.y / static_cast<float>(part.bottom - part.top),
+                  {}};
+  set_cross(frame, map, d);
   return d;
 }
 
@@ -386,7 +387,7 @@ bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head) {
   return matrix_of_head(model, map.stage, head) == matrix_of_head(model, map.stage, map.head);
 }
 
-CellRange cells_on_screen(const Drawn& d) {
+CellRange cells_on_screen(const HeatmapLayout& d) {
   const ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 low = list->GetClipRectMin(), high = list->GetClipRectMax();
   const auto index = [](double place, double most) {
@@ -407,13 +408,13 @@ CellRange cells_on_screen(const Drawn& d) {
 }
 
 void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {
-  const Drawn d = drawn_at(frame, map, {std::round(corner.x), std::round(corner.y)});
+  const HeatmapLayout d = lay_out_heatmap(frame, map, {std::round(corner.x), std::round(corner.y)});
   const ImTextureID pixels = frame.painter.paint(picture_of(frame, map, d, scale_of(frame, map)));
   ImGui::GetWindowDrawList()->AddImage(pixels, d.corner, d.far);
 }
 
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
-  const Drawn d = drawn_at(
+  const HeatmapLayout d = lay_out_heatmap(
       frame, map,
       {std::round(top_left.x + map.label_width), std::round(top_left.y + column_label_height(frame, map))});
   if (ImGui::IsRectVisible(top_left, {d.far.x, d.far.y + frame.metrics.px(30)})) {
@@ -428,7 +429,7 @@ void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
     list->PopClipRect();
     draw_marks(frame, map, d);
     if (map.gutter_width > 0) draw_gutters(frame, map, d);
-    if (map.show_bar) draw_bar(frame, map, d, scale);
+    if (map.show_bar) draw_color_bar(frame, map, d, scale);
   }
   handle_mouse(frame, map, d);
 }

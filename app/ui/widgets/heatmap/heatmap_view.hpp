@@ -17,7 +17,7 @@ namespace app::widgets {
 struct ColorScale {
   render::ColorMap map = render::ColorMap::values;
   bool dark = true;
-  Ends ends;
+  ColorLimits ends;
 
   bool is_logarithmic() const { return ends.least > 0 && map != render::ColorMap::mask; }
   Rgb color(double number) const;
@@ -31,7 +31,7 @@ struct ColorScale {
 render::ColorMap chosen_map(const ColorChoice& colors, core::attention::Coloring coloring);
 
 /// How far the low-end label of a bar may extend into the gap left of the picture, at scale 1.
-constexpr float bar_end_in_gap = 2;
+constexpr float max_label_overhang = 2;
 
 /// Draws a color bar with an end value at either side, starting at left_middle; returns its width.
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width);
@@ -70,20 +70,20 @@ class Numbers {
 struct OtherNumbers {
   const arma::mat* numbers = nullptr;
   std::uint64_t version = 0;                       ///< changes whenever the numbers do
-  Ends ends;                                       ///< of the colors
+  ColorLimits ends;                                ///< of the colors
   const std::vector<std::string>* rows = nullptr;  ///< names next to the row indices
   const std::vector<std::string>* keys = nullptr;  ///< names above token columns, if not the displayed tokens
   const std::vector<std::string>* columns =
       nullptr;  ///< names above the columns instead of indices, or nullptr
-  bool of_tokens =
+  bool has_token_axes =
       false;  ///< rows and columns are the displayed tokens: masked cells and the pinned cross are marked
   /// The stage's numbers in another state, cell by cell: hovering and clicking refer to the live stage's
   /// cell, and the caller shows the tooltip.
-  bool of_stage = false;
+  bool shows_stage = false;
   std::optional<core::attention::Coloring> coloring = {};  ///< instead of the stage's
   const arma::mat* visible = nullptr;                      ///< 0 = masked, instead of the live mask
   const arma::mat* kept = nullptr;                         ///< 0 = dropped, or nullptr
-  const ValueRange* extent = nullptr;                      ///< value range of the numbers, if known
+  const ValueRange* number_range = nullptr;                ///< value range of the numbers, if known
 };
 
 /// Labels above the columns of a heatmap; tokens only for stages with one column per token.
@@ -98,7 +98,7 @@ struct Heatmap {
   float label_width = 0;      ///< room left of the picture for the rows' names; 0 = none
   bool row_tokens = true;     ///< else indices only
   ColumnLabels columns = ColumnLabels::tokens;
-  bool bar_beside = false;  ///< the color bar is right of the picture instead of below
+  bool has_vertical_bar = false;  ///< the color bar is right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
   int max_decimals = 4;      ///< of the numbers, even if more would fit
@@ -115,20 +115,20 @@ float column_label_height(const Frame& frame, const Heatmap& map);
 float bar_room(const Frame& frame, const Heatmap& map);
 
 /// Returns how far the low-end label of a bar below the picture extends to its left, in pixels.
-float bar_low_room(const Frame& frame, const Heatmap& map);
+float low_label_overhang(const Frame& frame, const Heatmap& map);
 
-/// Returns an estimate of bar_low_room() without reading the numbers.
-float usual_bar_low_room(const Frame& frame, const Heatmap& map);
+/// Returns an estimate of low_label_overhang() without reading the numbers.
+float estimated_label_overhang(const Frame& frame, const Heatmap& map);
 
 /// Returns the factor by which text is larger than the display scale alone; cells grow with it.
-float text_growth(const Frame& frame);
+float text_scale(const Frame& frame);
 
 /// Returns the width of cells for numbers of that many characters, with a digit's width between neighbors.
 float cell_width_for(const Frame& frame, int characters);
 
 /// Returns the space that the numbers of a stage need; for very large stages, from the value range alone.
-core::text::NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head,
-                                       std::optional<double> unit = std::nullopt);
+core::text::NumberExtents needs_of_stage(const Frame& frame, Stage stage, std::size_t head,
+                                         std::optional<double> unit = std::nullopt);
 
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
@@ -142,15 +142,15 @@ void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner);
 int gutter_count(Stage stage);
 
 /// Returns a stage as it was before the last edit, of the same shape, or nullptr.
-const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head);
+const core::attention::StageMatrix* previous_numbers(const Frame& frame, Stage stage, std::size_t head);
 
 /// Returns how a heatmap's numbers are colored.
 core::attention::Coloring coloring_of(const Heatmap& map);
 
 /// Returns the ends of a stage's colors as the user chose them.
-Ends color_ends(const Frame& frame, Stage stage, std::size_t head);
+ColorLimits color_limits(const Frame& frame, Stage stage, std::size_t head);
 
 /// Returns those of all stages and heads, to lock them.
-std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame);
+std::map<std::pair<Stage, std::size_t>, ColorLimits> all_color_ends(const Frame& frame);
 
 }  // namespace app::widgets
