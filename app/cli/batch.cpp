@@ -180,7 +180,7 @@ std::string tokens_json(const std::vector<TextToken>& tokens, const transformer:
 }
 
 struct Prediction {
-  transformer::Place place;
+  transformer::PredictedPosition place;
   std::vector<transformer::TokenScore> tokens;
 };
 
@@ -437,7 +437,7 @@ void predict(const Predict& command, std::ostream& out) {
     throw core::Error(model.path.string() + ": " + places.no_prediction_reason);
   const transformer::PassRef pass = session.run();
   std::vector<Prediction> predictions;
-  for (const transformer::Place& place : places.all)
+  for (const transformer::PredictedPosition& place : places.all)
     predictions.push_back(
         {place, transformer::top_tokens(session.model->next(*pass, place.row, session.context), command.top,
                                         model.n_tokens)});

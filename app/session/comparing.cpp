@@ -210,8 +210,8 @@ void LiveComparison::follow(const Reference& reference, const LiveTrace& live, s
 void LiveComparison::stop() {
   if (!reference_) return;
   reference_.reset();
-  kept_.clear();
-  kept_model_ = {};
+  snapshot_.clear();
+  snapshot_model_ = {};
   checks_.clear();
   stop_search();
   searches_.clear();
@@ -227,22 +227,22 @@ void LiveComparison::stop_search() {
 
 void LiveComparison::follow_kept(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
                                  bool compares) {
-  kept_model_ = reference.model;
-  const std::size_t sequence = std::min(live.sequence(), kept_model_.sequences.size() - 1);
-  kept_.follow(kept_model_, sequence);
+  snapshot_model_ = reference.model;
+  const std::size_t sequence = std::min(live.sequence(), snapshot_model_.sequences.size() - 1);
+  snapshot_.follow(snapshot_model_, sequence);
   wanted_.reset();
   if (!compares) return comparisons_.clear();
   wanted_ = key;
-  if (kept_.sequence() != sequence || !(kept_.model() == kept_model_)) return;
-  wanted_->trace = kept_.version();
+  if (snapshot_.sequence() != sequence || !(snapshot_.model() == snapshot_model_)) return;
+  wanted_->trace = snapshot_.version();
   const Schedule when =
-      is_quick(kept_.model()) && is_quick(live.model()) ? Schedule::immediate : Schedule::background;
+      is_quick(snapshot_.model()) && is_quick(live.model()) ? Schedule::immediate : Schedule::background;
   if (!comparisons_.needs(*wanted_, when)) return;
   const auto* last = comparisons_.value();
   comparisons_.begin(
       *wanted_, when,
-      [&jobs = jobs_, key = *wanted_, revision = ++revision_, kept = state_of(kept_), now = state_of(live),
-       older = last ? *last : nullptr](const core::StopToken& token) {
+      [&jobs = jobs_, key = *wanted_, revision = ++revision_, kept = state_of(snapshot_),
+       now = state_of(live), older = last ? *last : nullptr](const core::StopToken& token) {
         return share_with_deleter(jobs, compare_states(key, revision, kept, now, older.get(), token));
       },
       live.read_lock().preempted);
@@ -295,17 +295,17 @@ const Comparison* LiveComparison::comparison() const {
   return last && wanted_ && (*last)->key.reference == wanted_->reference ? last->get() : nullptr;
 }
 
-const LiveTrace* LiveComparison::kept() const {
-  const bool is_there = reference_ && !is_of_tensors_ && kept_.model() == kept_model_;
-  return is_there ? &kept_ : nullptr;
+const LiveTrace* LiveComparison::snapshot() const {
+  const bool is_there = reference_ && !is_of_tensors_ && snapshot_.model() == snapshot_model_;
+  return is_there ? &snapshot_ : nullptr;
 }
 
 ComparisonProgress LiveComparison::work() const {
   ComparisonProgress work;
-  const bool lacks_trace = reference_ && !is_of_tensors_ && !kept();
+  const bool lacks_trace = reference_ && !is_of_tensors_ && !snapshot();
   work.is_updating = lacks_trace || (wanted_ && !comparisons_.matches(*wanted_));
-  work.seconds =
-      std::max({kept_.is_behind() ? kept_.seconds_behind() : 0, checks_.seconds(), comparisons_.seconds()});
+  work.seconds = std::max(
+      {snapshot_.is_behind() ? snapshot_.seconds_behind() : 0, checks_.seconds(), comparisons_.seconds()});
   work.is_searching = searches_.is_busy();
   work.seconds_searched = searches_.seconds();
   work.n_tried = searches_.done();
@@ -313,7 +313,7 @@ ComparisonProgress LiveComparison::work() const {
 }
 
 bool LiveComparison::is_busy() const {
-  return kept_.is_behind() || checks_.is_busy() || searches_.is_busy() || comparisons_.is_busy();
+  return snapshot_.is_behind() || checks_.is_busy() || searches_.is_busy() || comparisons_.is_busy();
 }
 
 }  // namespace app

@@ -151,7 +151,7 @@ std::shared_ptr<const TensorCheck> check_tensors(const CheckKey& key, const Refe
 class LiveComparison {
  public:
   explicit LiveComparison(Jobs& jobs)
-      : jobs_(jobs), kept_(jobs), checks_(jobs), searches_(jobs), comparisons_(jobs) {}
+      : jobs_(jobs), snapshot_(jobs), checks_(jobs), searches_(jobs), comparisons_(jobs) {}
 
   /// Updates the reference's trace and, if `compares`, the comparison; must be called before every frame that
   /// shows a reference. Meanwhile comparison() is of the last complete state. Throws core::Error.
@@ -167,7 +167,7 @@ class LiveComparison {
   /// Returns the last complete comparison with the followed reference, or nullptr.
   const Comparison* comparison() const;
   /// Returns the trace of the followed reference, or nullptr while it is pending and for tensors.
-  const LiveTrace* kept() const;
+  const LiveTrace* snapshot() const;
   ComparisonProgress work() const;
 
   /// Whether anything runs in the background.
@@ -186,8 +186,8 @@ class LiveComparison {
   Jobs& jobs_;
   std::optional<std::uint64_t> reference_;  // the followed one
   bool is_of_tensors_ = false;
-  core::attention::Model kept_model_;  // whose trace is wanted
-  LiveTrace kept_;
+  core::attention::Model snapshot_model_;  // whose trace is wanted
+  LiveTrace snapshot_;
   AsyncValue<CheckKey, Check> checks_,
       searches_;  // without and with a search, so that the first difference is known early
   bool wants_search_ = false;

@@ -85,7 +85,7 @@ struct Opened {
   std::optional<OpenedTensors> tensors = {};  ///< set if there is no model yet
   std::string problem = {};                   ///< why there is none, or ""
   std::string stamp = {};                     ///< of a session's file before it was read
-  std::optional<Leftover> left = {};
+  std::optional<Leftover> leftover = {};
 
   const core::attention::Model& model() const { return whole ? whole->layer : imported->model; }
 };

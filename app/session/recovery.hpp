@@ -127,7 +127,7 @@ class Recorder {
   /// Clears the journal, as the user has agreed to discard unsaved work.
   void forget();
 
-  const std::vector<std::shared_ptr<Journal>>& left() const { return leftovers_; }
+  const std::vector<std::shared_ptr<Journal>>& leftovers() const { return leftovers_; }
   /// Continues a journal that was left, whose work has become the document.
   void restore(std::shared_ptr<Journal> journal);
   void drop(std::size_t index);

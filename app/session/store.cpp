@@ -358,13 +358,13 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
                   const LessonWork& lesson_work) {
   leave_lesson();
   lessons_.start(lesson, lesson_work.step, model, document_, view_,
-                 document_.whole ? whole_.kept() : std::nullopt);
+                 document_.whole ? whole_.saved_readings() : std::nullopt);
   if (model) whole_.set_readings(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   cancel_deferred();
   view_.forms.dialog = Dialog::none;
   message_ = {};
   restore_lesson_work(lesson_work);
-  if (std::ranges::count(recorder_.left(), lesson_work.journal)) recorder_.restore(lesson_work.journal);
+  if (std::ranges::count(recorder_.leftovers(), lesson_work.journal)) recorder_.restore(lesson_work.journal);
   say(lesson_work.words);
 }
 
@@ -455,7 +455,7 @@ void Store::close(Dialog dialog) {
 void Store::tidy() {
   clamp_view_to_model();
   // After any other question, work left by an earlier window still needs an answer.
-  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_leftovers();
+  if (view_.forms.dialog == Dialog::none && !recorder_.leftovers().empty() && !is_reading()) show_leftovers();
   const Dialog open = view_.forms.dialog;
   if (deferred_.next && !deferred_.is_for_writing && !is_question_dialog(open)) cancel_deferred();
   if (choosing_ && open != Dialog::import_tensors)

@@ -72,7 +72,7 @@ class Store {
   bool wants_to_quit() const { return quit_; }
   /// Returns, once, the text that a command has copied.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
-  PersistentState kept() const { return {recent_, lessons_.progress, {}, {}}; }
+  PersistentState persistent_state() const { return {recent_, lessons_.progress, {}, {}}; }
   /// Applies kept settings, and those of the view.
   void apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings = {});
 

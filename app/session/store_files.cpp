@@ -249,7 +249,7 @@ void Store::handle(const FinishOpening& command) {
   leave_lesson();
   if (!may_discard_work(command)) return;
   Opened ready = *std::exchange(opened_, std::nullopt);
-  if (ready.left) return restore(ready);
+  if (ready.leftover) return restore(ready);
   if (ready.whole) return start_whole_model(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)
@@ -464,9 +464,9 @@ void Store::record_in(const std::filesystem::path& folder) {
 
 /// Asks about work that was left, or closes the question when there is none.
 void Store::show_leftovers() {
-  auto& lines = view_.forms.left;
+  auto& lines = view_.forms.leftovers;
   lines.clear();
-  for (const auto& journal : recorder_.left()) {
+  for (const auto& journal : recorder_.leftovers()) {
     try {
       lines.push_back(journal_summary(journal->header()));
     } catch (const std::exception& error) {
@@ -477,8 +477,8 @@ void Store::show_leftovers() {
 }
 
 void Store::handle(const RestoreLeftover& command) {
-  if (command.index >= recorder_.left().size()) return;
-  const auto journal = recorder_.left()[command.index];
+  if (command.index >= recorder_.leftovers().size()) return;
+  const auto journal = recorder_.leftovers()[command.index];
   const JournalHeader header = journal->header();
   const std::filesystem::path path = header.path.value_or(header.title);
   message_ = {};
@@ -488,7 +488,7 @@ void Store::handle(const RestoreLeftover& command) {
        free = free_memory_()](const core::StopToken& progress) -> Jobs::Delivery {
         JournalSessions texts = journal->texts();
         const auto ready = std::make_shared<Opened>(Opened{path});
-        ready->left = Opened::Leftover{journal, header, std::move(texts.in_lesson)};
+        ready->leftover = Opened::Leftover{journal, header, std::move(texts.in_lesson)};
         if (core::experiment::is_saved_experiment_text(texts.own)) {
           // Its paths are absolute.
           ready->whole = std::make_shared<const OpenedModel>(open_saved_whole(
@@ -501,16 +501,16 @@ void Store::handle(const RestoreLeftover& command) {
           ready->imported->import_report.assumed = std::move(session.assumed);
         }
         return [this, ready, journal] {
-          if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted anymore
+          if (!std::ranges::count(recorder_.leftovers(), journal)) return;  // not wanted anymore
           take(std::move(*ready));
         };
       });
 }
 
 void Store::restore(const Opened& ready) {
-  if (!std::ranges::count(recorder_.left(), ready.left->journal))
+  if (!std::ranges::count(recorder_.leftovers(), ready.leftover->journal))
     throw core::Error("What an earlier window has left is no longer there.");
-  const JournalHeader& header = ready.left->header;
+  const JournalHeader& header = ready.leftover->header;
   Origin origin = origin_of(header);
   if (ready.imported) origin.import_report = ready.imported->import_report;
   replace_document(ready.whole ? document_of(*ready.whole, std::move(origin))
@@ -529,8 +529,9 @@ void Store::restore(const Opened& ready) {
   const std::string words =
       "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);
-  if (header.lesson.empty()) return recorder_.restore(ready.left->journal);
-  start_lesson(header.lesson, {ready.left->in_lesson, words, header.lesson_step, ready.left->journal});
+  if (header.lesson.empty()) return recorder_.restore(ready.leftover->journal);
+  start_lesson(header.lesson,
+               {ready.leftover->in_lesson, words, header.lesson_step, ready.leftover->journal});
 }
 
 /// Restores edits made in a lesson before a crash to the document of its step, as an undo step.
@@ -550,10 +551,10 @@ void Store::restore_lesson_work(const LessonWork& lesson_work) {
 }
 
 void Store::handle(const DiscardLeftover& command) {
-  if (command.index >= recorder_.left().size()) return;
+  if (command.index >= recorder_.leftovers().size()) return;
   if (!command.is_agreed)
-    return ask("This work is not saved anywhere else: " + view_.forms.left.at(command.index) + ".", "Discard",
-               DiscardLeftover{command.index, true});
+    return ask("This work is not saved anywhere else: " + view_.forms.leftovers.at(command.index) + ".",
+               "Discard", DiscardLeftover{command.index, true});
   recorder_.drop(command.index);
 }
 

@@ -168,7 +168,7 @@ void Store::handle(const ShowLayer& command) {
 void Store::handle(const ToggleHead& command) {
   if (!document_.whole) return;
   experiment::Experiment next = document_.whole->experiment;
-  const experiment::Place head{command.layer, command.head};
+  const experiment::IndexPair head{command.layer, command.head};
   const bool was_off = next.heads_off.erase(head) > 0;
   if (!was_off) next.heads_off.insert(head);
   set_experiment(std::move(next), "",

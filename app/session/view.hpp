@@ -339,10 +339,10 @@ struct Forms {
   std::vector<std::string> used_actions;  ///< of the palette, the latest first
   std::optional<TypedField> typed;        ///< in any field of the window
   std::optional<SubmittedField> submitted;
-  ActionSearch search;            ///< of the palette
-  std::string question;           ///< asked before an action, such as one that needs much memory
-  std::string answer;             ///< label of the button that confirms the action
-  std::vector<std::string> left;  ///< work left by earlier windows, in words
+  ActionSearch search;                 ///< of the palette
+  std::string question;                ///< asked before an action, such as one that needs much memory
+  std::string answer;                  ///< label of the button that confirms the action
+  std::vector<std::string> leftovers;  ///< work left by earlier windows, in words
   Browser browser;
   ImportForm import;
   ExportChoice exporting;

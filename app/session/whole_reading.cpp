@@ -156,7 +156,7 @@ void WholeReading::set_readings(const WholeModel& whole, BothReadings readings) 
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::optional<WholeReading::SavedReadings> WholeReading::kept() const {
+std::optional<WholeReading::SavedReadings> WholeReading::saved_readings() const {
   if (!readings_.value()) return std::nullopt;
   return SavedReadings{*readings_.key(), *readings_.value()};
 }

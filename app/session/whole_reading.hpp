@@ -119,7 +119,7 @@ class WholeReading {
   /// Drops everything.
   void clear();
   /// Returns the last readings, for restore_readings() together with their model; nothing before the first.
-  std::optional<SavedReadings> kept() const;
+  std::optional<SavedReadings> saved_readings() const;
   void restore_readings(SavedReadings kept);
   /// Begins to ablate every head in turn.
   void sweep() { effects_.sweep(); }

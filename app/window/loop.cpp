@@ -28,7 +28,7 @@ void show_reference_while_held(Store& store) {
 }
 
 DisplayedState displayed_state(const Store& store) {
-  const LiveTrace* kept = store.live_comparison().kept();
+  const LiveTrace* kept = store.live_comparison().snapshot();
   const ModelView view = store.shown_view();
   if (!view.selection.shows_reference || !kept || view.look.tab == Tab::compare)
     return {store.live(), store.live().version(), view};
@@ -240,7 +240,7 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
   if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
     const DocumentState document = store_.document();
     const DisplayedState shown = displayed_state(store_);
-    const PersistentState kept = store_.kept();
+    const PersistentState kept = store_.persistent_state();
     for (const KeyPress& key : keys)
       if (!is_menu_key(key))
         handle_key(
@@ -257,7 +257,7 @@ void Loop::draw(Commands& commands) {
   const Displayed shown = state.displayed();
   const DocumentState document = store_.document();
   const Opening opening = store_.opening();
-  const PersistentState kept = store_.kept();
+  const PersistentState kept = store_.persistent_state();
   const View& view = store_.view();
   statistics_.follow_trace(state.live);
   source_.follow(store_.live());

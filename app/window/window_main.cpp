@@ -82,7 +82,7 @@ void restore_settings(const platform::UserState& memory, Store& store) {
 }
 
 platform::UserState memory_of(const Store& store, ImVec2 size) {
-  const PersistentState kept = store.kept();
+  const PersistentState kept = store.persistent_state();
   platform::UserState memory;
   memory.recent = kept.recent;
   for (const auto& [name, progress] : kept.progress)

@@ -458,7 +458,7 @@ MaskUse apply_mask(const Tensor& tensor, ImportResult& result, arma::mat& visibl
 }
 
 /// Sets the causal rule if it masks the same cells, with queries aligned to the last keys or the first.
-bool is_causal(attention::Model& model, const arma::mat& visible) {
+bool set_causal_if_so(attention::Model& model, const arma::mat& visible) {
   attention::Mask& mask = model.mask;
   mask.causal = true;
   for (const auto align : {attention::MaskAlignment::last, attention::MaskAlignment::first}) {
@@ -475,7 +475,7 @@ bool is_causal(attention::Model& model, const arma::mat& visible) {
 }
 
 void put_mask(attention::Model& model, const arma::mat& visible, const std::string& place) {
-  if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
+  if (arma::all(arma::vectorise(visible) == 1) || set_causal_if_so(model, visible)) return;
   const arma::uvec masked = arma::find(visible.t() == 0);  // row by row
   if (masked.n_elem > max_cells)
     throw Error(place + "expected at most " + std::to_string(max_cells) + " masked cells, got " +

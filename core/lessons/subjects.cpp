@@ -19,7 +19,7 @@ namespace {
 using core::attention::Stage;
 
 using attention::Model;
-using experiment::Place;
+using experiment::IndexPair;
 using experiment::Reading;
 
 double count(std::size_t n) {
@@ -197,45 +197,46 @@ std::optional<Value> resolve_name(const StepState& m, const NameReference& query
 }
 
 /// Returns nullptr where the reading has no such head.
-const transformer::HeadRoles* roles(const Reading& reading, const Place& head) {
+const transformer::HeadRoles* roles(const Reading& reading, const IndexPair& head) {
   const auto& layers = reading.layers;
   if (head.first >= layers.size() || head.second >= layers[head.first]->heads.size()) return nullptr;
   return &layers[head.first]->heads[head.second].roles;
 }
 
-double induction(const Reading& reading, const Place& head) {
+double induction(const Reading& reading, const IndexPair& head) {
   const auto* head_roles = roles(reading, head);
   return head_roles ? head_roles->induction.value_or(0) : 0;
 }
-bool is_induction_head(const Reading& reading, const Place& head) {
+bool is_induction_head(const Reading& reading, const IndexPair& head) {
   return induction(reading, head) > 0.3;
 }
-bool is_previous_token_head(const Reading& reading, const Place& head) {
+bool is_previous_token_head(const Reading& reading, const IndexPair& head) {
   const auto* head_roles = roles(reading, head);
   return head_roles && head_roles->previous > 0.8;
 }
 
 /// Returns the ablated heads that were of a kind on the text of the step's start.
-std::vector<Place> ablated_heads(const WholeStepState& m, bool (*is_kind)(const Reading&, const Place&)) {
-  std::vector<Place> heads;
-  for (const Place& head : m.now.experiment.heads_off)
+std::vector<IndexPair> ablated_heads(const WholeStepState& m,
+                                     bool (*is_kind)(const Reading&, const IndexPair&)) {
+  std::vector<IndexPair> heads;
+  for (const IndexPair& head : m.now.experiment.heads_off)
     if (is_kind(m.before, head)) heads.push_back(head);
   return heads;
 }
 
 /// Returns the head with the most induction on the text of the step's start.
-Place strongest_induction_head(const WholeStepState& m) {
-  Place best{0, 0};
+IndexPair strongest_induction_head(const WholeStepState& m) {
+  IndexPair best{0, 0};
   for (std::size_t l = 0; l < m.before.layers.size(); ++l)
     for (std::size_t h = 0; h < m.before.layers[l]->heads.size(); ++h)
       if (induction(m.before, {l, h}) > induction(m.before, best)) best = {l, h};
   return best;
 }
 
-std::string head_name(const Place& head) {
+std::string head_name(const IndexPair& head) {
   return std::to_string(head.first) + "." + std::to_string(head.second);
 }
-std::string first_head_name(const std::vector<Place>& heads) {
+std::string first_head_name(const std::vector<IndexPair>& heads) {
   return heads.empty() ? "" : head_name(heads.front());
 }
 

@@ -33,8 +33,8 @@ Model without_text(Model model) {
 }
 
 /// Returns the numbers that differ between two matrices of one shape, as they are in the second.
-std::map<Place, double> changed_numbers(const arma::mat& before, const arma::mat& after) {
-  std::map<Place, double> changed;
+std::map<IndexPair, double> changed_numbers(const arma::mat& before, const arma::mat& after) {
+  std::map<IndexPair, double> changed;
   for (std::size_t j = 0; j < before.n_cols; ++j)
     for (std::size_t i = 0; i < before.n_rows; ++i)
       if (!attention::same_bits(before.at(i, j), after.at(i, j))) changed[{i, j}] = after.at(i, j);
@@ -134,13 +134,13 @@ std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const tr
 void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads) {
   experiment.layers.erase(layer);
   std::erase_if(experiment.heads_off,
-                [&](const Place& off) { return off.first == layer && off.second >= n_heads; });
+                [&](const IndexPair& off) { return off.first == layer && off.second >= n_heads; });
 }
 
 Experiment with_layer(Experiment before, std::size_t layer, const Model& unedited, const Model& after,
                       const std::string& words) {
   require_compatible_layer(layer, unedited, after, "");
-  std::erase_if(before.heads_off, [layer](const Place& off) { return off.first == layer; });
+  std::erase_if(before.heads_off, [layer](const IndexPair& off) { return off.first == layer; });
   for (const std::size_t head : after.heads_off) before.heads_off.insert({layer, head});
   LayerEdit edit{without_text(after),
                  changed_numbers(unedited.sequences.front().embeddings, after.sequences.front().embeddings),
@@ -173,11 +173,11 @@ constexpr std::size_t sniffed_bytes = 512;  // bytes in which to recognize such 
 constexpr std::size_t hashed_bytes = std::size_t{1} << 20;
 constexpr const char* unchanged = "unchanged";
 
-std::string pair_json(const Place& place) {
+std::string pair_json(const IndexPair& place) {
   return std::to_string(place.first) + ", " + std::to_string(place.second);
 }
 
-std::string cells_json(const std::map<Place, double>& cells) {
+std::string cells_json(const std::map<IndexPair, double>& cells) {
   return formats::list_text(cells, [](const auto& cell) {
     return "[" + pair_json(cell.first) + ", " + text::number_text(cell.second) + "]";
   });
@@ -237,8 +237,8 @@ Model rules_alone(const Model& unedited, const LayerEdit& edit, std::size_t n_to
   return model;
 }
 
-std::map<Place, double> read_cells(const Json& list) {
-  std::map<Place, double> cells;
+std::map<IndexPair, double> read_cells(const Json& list) {
+  std::map<IndexPair, double> cells;
   for (const Json& cell : list.items_or_empty("a list of cells")) {
     const auto parts = cell.items("[row, column, number]", 3);
     cells[{parts[0].whole(0), parts[1].whole(0)}] = parts[2].number();
@@ -334,7 +334,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
   const FileFingerprint fingerprint = fingerprint_of(model.description().file);
   const std::string made =
       formats::list_text(experiment.made, [](std::size_t id) { return std::to_string(id); });
-  const auto head_json = [](const Place& head) { return "[" + pair_json(head) + "]"; };
+  const auto head_json = [](const IndexPair& head) { return "[" + pair_json(head) + "]"; };
   const std::string off = formats::list_text(experiment.heads_off, head_json);
   std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
                      json_quoted((is_sibling ? relative : whole).string()) +

@@ -17,13 +17,13 @@
 namespace core::experiment {
 
 /// A row and a column, or a layer and a head.
-using Place = std::pair<std::size_t, std::size_t>;
+using IndexPair = std::pair<std::size_t, std::size_t>;
 
 /// The edit of a layer's attention, without ablated heads.
 struct LayerEdit {
-  attention::Model model;          ///< as edited, without tokens and inputs
-  std::map<Place, double> inputs;  ///< overridden numbers of its inputs, by row and column
-  std::vector<std::string> words;  ///< descriptions of the changes, each once
+  attention::Model model;              ///< as edited, without tokens and inputs
+  std::map<IndexPair, double> inputs;  ///< overridden numbers of its inputs, by row and column
+  std::vector<std::string> words;      ///< descriptions of the changes, each once
   friend bool operator==(const LayerEdit&, const LayerEdit&) = default;
 };
 
@@ -32,7 +32,7 @@ struct Experiment {
   std::string text = {};
   std::vector<std::size_t> made = {};            ///< tokens that the model generated after the text
   std::size_t layer = 0;                         ///< displayed
-  std::set<Place> heads_off = {};                ///< layer and head
+  std::set<IndexPair> heads_off = {};            ///< layer and head
   std::map<std::size_t, LayerEdit> layers = {};  ///< the edited ones
 
   bool is_edited() const { return !heads_off.empty() || !layers.empty(); }

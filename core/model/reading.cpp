@@ -221,7 +221,7 @@ attention::Model unedited_layer(const WholeModel& model, const Reading& reading,
                                   progress);
 }
 
-AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const Place& head,
+AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const IndexPair& head,
                                std::size_t token, double temperature, const CallContext& context) {
   Experiment without = reading.experiment;
   without.heads_off.insert(head);

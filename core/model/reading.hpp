@@ -19,10 +19,10 @@ struct Reading {
   transformer::PassRef pass;
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited layers
   std::vector<std::shared_ptr<const transformer::LayerHeads>>
-      layers;                               ///< without heads until fill() computes them
-  std::size_t block = 1;                    ///< rows and columns of weights for each number of a map
-  std::optional<transformer::Place> place;  ///< of the predicted token
-  std::string no_prediction_reason;         ///< set where nothing is predicted, else ""
+      layers;             ///< without heads until fill() computes them
+  std::size_t block = 1;  ///< rows and columns of weights for each number of a map
+  std::optional<transformer::PredictedPosition> place;  ///< of the predicted token
+  std::string no_prediction_reason;                     ///< set where nothing is predicted, else ""
   arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty if nothing is predicted
 
   double maps_ms = 0;  ///< time for the heads of the layer computed last
@@ -56,7 +56,7 @@ struct AblationEffect {
 
 /// Computes the effect of ablating one more head. Temperature above 0.
 AblationEffect ablation_effect(const transformer::WholeModel& model, const Reading& reading,
-                               const Place& head, std::size_t token, double temperature,
+                               const IndexPair& head, std::size_t token, double temperature,
                                const transformer::CallContext& context);
 
 /// A candidate for the next token, with its probability now and before the edits.

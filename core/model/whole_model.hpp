@@ -219,12 +219,12 @@ attention::Model layer_model(const WholeModel& model, const Pass& pass, std::siz
                              const std::vector<std::size_t>& heads_off, const StopToken& progress = {});
 
 /// A position whose token is predicted, and the row that predicts it.
-struct Place {
+struct PredictedPosition {
   std::size_t position, row;
 };
 /// The position after the last token, or, in a bidirectional model, those of the mask tokens.
 struct PredictedPositions {
-  std::vector<Place> all = {};
+  std::vector<PredictedPosition> all = {};
   std::string no_prediction_reason = {};
 };
 PredictedPositions find_predicted_positions(const WholeModel& model, const std::vector<std::size_t>& ids);

@@ -122,7 +122,7 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   app::Store next;
   const bool before = next.model().mask.causal;
   next.apply_settings({{}, {}, state, {}});
-  ASSERT_EQ(next.view().forms.left.size(), 1u);
+  ASSERT_EQ(next.view().forms.leftovers.size(), 1u);
   next.dispatch(app::RestoreLeftover{0});
   support::finish_reading(next);
   EXPECT_THAT(next.message().text, testing::StartsWith("Recovered: "));

@@ -45,8 +45,8 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
   rest();
   put_space(true);
-  while (!ui.store.live_comparison().kept()) ui.store.update();
-  const auto trace = ui.store.live_comparison().kept()->read_lock().trace;
+  while (!ui.store.live_comparison().snapshot()) ui.store.update();
+  const auto trace = ui.store.live_comparison().snapshot()->read_lock().trace;
   EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_materialized());
   ui.loop.frame();  // the first frame that may show it
   EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_materialized());
@@ -54,7 +54,7 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   rest();
   EXPECT_TRUE(trace->at(core::attention::Stage::scores, 0).is_materialized());
   put_space(false);
-  EXPECT_EQ(ui.store.live_comparison().kept(), nullptr);
+  EXPECT_EQ(ui.store.live_comparison().snapshot(), nullptr);
   rest();
 }
 

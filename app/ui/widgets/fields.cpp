@@ -334,18 +334,18 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
 
   const std::string after(buffer.data());
   FieldAnswer answer;
-  answer.left = ImGui::IsItemDeactivated();
+  answer.lost_focus = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
     outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
     if (after != before || needs_focus) frame.commands.add(set<&Forms::typed>(TypedField{name, after}));
-  } else if (needs_focus && !answer.left && !callback_state.early_text.empty()) {
+  } else if (needs_focus && !answer.lost_focus && !callback_state.early_text.empty()) {
     const std::string so_far = (caret_at_end ? before : "") + callback_state.early_text;
     frame.commands.add(set<&Forms::typed>(TypedField{name, so_far, true, false}));
-  } else if (mine && (answer.left || !needs_focus)) {
-    answer.left = true;
+  } else if (mine && (answer.lost_focus || !needs_focus)) {
+    answer.lost_focus = true;
     frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
-  if ((answer.left || callback_state.stepped) && after != shown) answer.text = after;
+  if ((answer.lost_focus || callback_state.stepped) && after != shown) answer.text = after;
   if (answer.text)
     frame.commands.add(set<&Forms::submitted>(SubmittedField{name, "", *answer.text}));
   else

@@ -82,7 +82,7 @@ struct FieldStyle {
 /// Result of a text field in this frame.
 struct FieldAnswer {
   std::optional<std::string> text;  ///< submitted by Enter, Tab, the arrow keys or a click elsewhere
-  bool left = false;                ///< the field lost the keyboard focus, with or without a new text
+  bool lost_focus = false;          ///< the field lost the keyboard focus, with or without a new text
 };
 
 /// Returns the characters typed in this frame, in UTF-8.

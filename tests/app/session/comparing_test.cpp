@@ -96,7 +96,7 @@ TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   support::look(store, [](View& v) { v.look.tab = Tab::stages; });
   store.update();
   EXPECT_EQ(store.live_comparison().comparison(), nullptr);
-  EXPECT_EQ(store.live_comparison().kept(), nullptr);
+  EXPECT_EQ(store.live_comparison().snapshot(), nullptr);
 }
 
 /// Check of tensors with a deviation, or, for "", with an error that no known deviation explains.

@@ -91,8 +91,8 @@ double recovered(const Places& places, const Shared& shared) {
     number = number_of(core::formats::load_session(places.session()).model);
   Store store;
   store.apply_settings({{}, {}, places.state.path()});
-  EXPECT_LE(store.view().forms.left.size(), 1u);
-  if (!store.view().forms.left.empty()) {
+  EXPECT_LE(store.view().forms.leftovers.size(), 1u);
+  if (!store.view().forms.leftovers.empty()) {
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
     support::carry_out(store, RestoreLeftover{0});
     EXPECT_THAT(store.message().text, testing::StartsWith("Recovered: "));

@@ -97,9 +97,9 @@ TEST(Lesson, KeepsItsProgress) {
   store.dispatch(StepLesson{1});
   store.dispatch(StepLesson{1});
   store.dispatch(LeaveLesson{});
-  EXPECT_EQ(store.kept().progress.at("dropout"), (LessonProgress{2, {0}}));
+  EXPECT_EQ(store.persistent_state().progress.at("dropout"), (LessonProgress{2, {0}}));
   Store later;
-  later.apply_settings(store.kept());
+  later.apply_settings(store.persistent_state());
   start(later, "dropout");
   EXPECT_EQ(later.lesson()->step, 2u);
   EXPECT_TRUE(later.lesson()->done.contains(0));

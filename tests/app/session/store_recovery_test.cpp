@@ -180,12 +180,12 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
       store.update();
       store.jobs().finish();
       EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-      EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson ")));
+      EXPECT_THAT(store.view().forms.leftovers, ElementsAre(HasSubstr(", in the lesson ")));
       store.dispatch(KeepLeftovers{});
     }
     Store store;
     store.apply_settings({{}, {}, state.path(), models});
-    const auto& left = store.view().forms.left;
+    const auto& left = store.view().forms.leftovers;
     ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // the second window's document is left too
     const auto lesson =
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
@@ -273,7 +273,7 @@ TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   leave(state, {edited(3)});
   Store store;
   record(store, state);
-  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
+  ASSERT_THAT(store.view().forms.leftovers, ElementsAre(HasSubstr(", 1 edit, at ")));
   restore(store);
   EXPECT_EQ(edited_number(store), 3);
 }
@@ -327,7 +327,7 @@ TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpensAfterWhatIsAskedAbout
     store.open(state / "s.json");
     EXPECT_EQ(store.document().title, "s.json");
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-    EXPECT_EQ(store.view().forms.left.size(), 1u);
+    EXPECT_EQ(store.view().forms.leftovers.size(), 1u);
     store.dispatch(KeepLeftovers{});
   }
   Store store;
@@ -413,7 +413,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
   {
     Store store;
     record(store, state);
-    EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 3 edits, at ")));
+    EXPECT_THAT(store.view().forms.leftovers, ElementsAre(StartsWith("lesson2.json, 3 edits, at ")));
     restore(store);
     EXPECT_THAT(store.message().text, StartsWith("Recovered: lesson2.json, 3 edits, at "));
     edit(store, 7);
@@ -421,7 +421,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
   }
   Store store;
   record(store, state);
-  EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 4 edits, ")));
+  EXPECT_THAT(store.view().forms.leftovers, ElementsAre(StartsWith("lesson2.json, 4 edits, ")));
 }
 
 TEST(Recovery, NamesTheDayOfWhatIsOlder) {
@@ -443,8 +443,8 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
                   name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : ToggleHead{1, 2}});
     Store store;
     store.apply_settings({{}, {}, state.path(), models});
-    ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
-    EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
+    ASSERT_THAT(store.view().forms.leftovers, ElementsAre(HasSubstr(", in the lesson "))) << name;
+    EXPECT_THAT(store.view().forms.leftovers, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
     restore(store);
     ASSERT_TRUE(store.lesson()) << name << ": " << store.message().text;
     EXPECT_THAT(store.message().text, StartsWith("Recovered: "));
@@ -476,7 +476,8 @@ TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
   change_journal(state, "\"path\": \"", "\"path\": \"zz");
   Store store;
   record(store, state);
-  ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr("path: expected two digits for each byte")));
+  ASSERT_THAT(store.view().forms.leftovers,
+              ElementsAre(HasSubstr("path: expected two digits for each byte")));
   restore(store);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
@@ -495,7 +496,7 @@ TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   {
     Store store;
     record(store, state);
-    ASSERT_EQ(store.view().forms.left.size(), 1u);
+    ASSERT_EQ(store.view().forms.leftovers.size(), 1u);
     store.dispatch(DiscardLeftover{0});
     ASSERT_EQ(store.view().forms.dialog, Dialog::question) << "it is nowhere else";
     EXPECT_THAT(store.view().forms.question, HasSubstr(", 1 edit, at "));
@@ -623,7 +624,7 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
     }
     Store next;
     next.apply_settings({{}, {}, state});
-    ASSERT_EQ(next.view().forms.left.size(), 1u);
+    ASSERT_EQ(next.view().forms.leftovers.size(), 1u);
     restore(next);
     EXPECT_EQ(edited_number(next), 2);
     next.dispatch(Quit{});

@@ -139,7 +139,7 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   EXPECT_EQ(other.view().look.head, 1u);
   EXPECT_EQ(other.view().look.tab, Tab::heads);
   EXPECT_EQ(other.view().selection.pinned, (CellRef{Stage::scores, 1, 2, 3}));
-  EXPECT_EQ(other.kept().recent.front(), std::filesystem::absolute(path));
+  EXPECT_EQ(other.persistent_state().recent.front(), std::filesystem::absolute(path));
 }
 
 TEST(Store, SavesFirstWhenAskedToOrWhileItIsSavingAndThenQuits) {
@@ -177,7 +177,8 @@ TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
   support::finish_reading(store);
   EXPECT_EQ(store.document().preset, "004-causal");
   EXPECT_FALSE(store.document().path.has_value());
-  EXPECT_EQ(store.kept().recent.front(), std::filesystem::absolute(directory.path() / "mine.json"));
+  EXPECT_EQ(store.persistent_state().recent.front(),
+            std::filesystem::absolute(directory.path() / "mine.json"));
 }
 
 TEST(Store, AsksTheSystemForNothingWhenANumberIsEdited) {
@@ -194,9 +195,9 @@ TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
   for (int k = 0; k < 13; ++k) {
     support::carry_out(store, SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
   }
-  platform::write_user_state(directory.path() / "config", {{}, store.kept().recent});
-  EXPECT_EQ(platform::read_user_state(directory.path() / "config").recent, store.kept().recent);
-  EXPECT_EQ(store.kept().recent.front().filename(), "12.json");
+  platform::write_user_state(directory.path() / "config", {{}, store.persistent_state().recent});
+  EXPECT_EQ(platform::read_user_state(directory.path() / "config").recent, store.persistent_state().recent);
+  EXPECT_EQ(store.persistent_state().recent.front().filename(), "12.json");
 }
 
 TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {

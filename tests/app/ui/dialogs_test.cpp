@@ -211,7 +211,7 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
 
 TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
   const auto leave = [](app::View& v, const std::any&) {
-    v.forms.left = {"a.json, 14 edits, from 10:32 to 10:46", "b.json, 1 edit, at 9:00"};
+    v.forms.leftovers = {"a.json, 14 edits, from 10:32 to 10:46", "b.json, 1 edit, at 9:00"};
   };
   ui.store.dispatch(app::SetField{leave, {}});
   show(Dialog::recovery);

@@ -80,8 +80,8 @@ TEST_F(OnTinyGpt, ALayerThatIsAsItWasIsNotEdited) {
   after.sequences.front().embeddings.set(3, 7, 5);
   after.heads_off = {2};
   Experiment experiment = with_layer(plain, 1, unedited, after, "X");
-  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
-  EXPECT_EQ(experiment.layers.at(1).inputs, (std::map<Place, double>{{{3, 7}, 5.0}}));
+  EXPECT_EQ(experiment.heads_off, (std::set<IndexPair>{{1, 2}}));
+  EXPECT_EQ(experiment.layers.at(1).inputs, (std::map<IndexPair, double>{{{3, 7}, 5.0}}));
   attention::Model with_head_off = unedited;
   with_head_off.heads_off = {2};
   EXPECT_EQ(edited(with_head_off, experiment.layers.at(1)), after);
@@ -132,7 +132,7 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   EXPECT_EQ(error_of([&] { opened(other); }),
             "whole_model.heads_off: expected layers below 4 and heads that they have, got 1.8");
   drop_edit(experiment, 1, 4);
-  EXPECT_EQ(experiment.heads_off, (std::set<Place>{{1, 2}}));
+  EXPECT_EQ(experiment.heads_off, (std::set<IndexPair>{{1, 2}}));
   EXPECT_TRUE(experiment.layers.empty());
 }
 
@@ -194,7 +194,7 @@ TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
 TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
   const Reading reading = read_all(plain);
   for (std::size_t layer = 0; layer < 4; ++layer)
-    for (const auto& [row, column] : {Place{0, 0}, Place{13, 127}, Place{7, 64}}) {
+    for (const auto& [row, column] : {IndexPair{0, 0}, IndexPair{13, 127}, IndexPair{7, 64}}) {
       const transformer::ResidualElement here =
           model->stream(*reading.pass, layer, row, column, tools.context);
       ASSERT_TRUE(here.norm && here.no_sum_reason.empty());

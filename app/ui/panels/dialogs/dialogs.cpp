@@ -57,9 +57,9 @@ void recovery(const Frame& frame) {
   const float width = frame.metrics.px(520);
   paragraph(frame.fonts.sans15, frame.palette.text, width,
             "attnscope ended without saving. This work can be restored:");
-  for (std::size_t k = 0; k < frame.forms.left.size(); ++k) {
+  for (std::size_t k = 0; k < frame.forms.leftovers.size(); ++k) {
     ImGui::PushID(static_cast<int>(k));
-    paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
+    paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.leftovers[k]);
     const std::string place = std::to_string(k);
     if (button(frame, ("dialog/look" + place).c_str(), "Restore")) frame.commands.add(RestoreLeftover{k});
     ImGui::SameLine();

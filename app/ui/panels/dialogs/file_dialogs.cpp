@@ -172,7 +172,7 @@ std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, I
   const auto answer = text_field(frame, "browser/name", shown, style);
   if (answer.text) set_name(frame, *answer.text);
   const std::string name = answer.text.value_or(shown);
-  if (answer.left && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {
+  if (answer.lost_focus && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {
     Browser typed = browser;
     typed.name = name;
     chosen = chosen_path(typed);

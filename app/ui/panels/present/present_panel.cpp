@@ -244,7 +244,7 @@ app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& te
           {std::round(at.x + half), std::round(at.y + high)}};
 }
 
-bool meet(const app::Landmarks::Rect& a, const app::Landmarks::Rect& b) {
+bool overlap(const app::Landmarks::Rect& a, const app::Landmarks::Rect& b) {
   return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
 }
 
@@ -301,7 +301,7 @@ void draw_animation(const Frame& frame) {
     const std::string text = fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
       const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
-      if (std::ranges::any_of(occupied, [&](const auto& other) { return meet(box, other); })) continue;
+      if (std::ranges::any_of(occupied, [&](const auto& other) { return overlap(box, other); })) continue;
       draw_number(frame, list, box, text, k);
       occupied.push_back(box);
       break;

@@ -192,7 +192,8 @@ void rename_field(const EditorFrame& e, std::size_t row) {
   style.width = max.x - min.x, style.font = e.frame.fonts.sans15, style.alignment = Alignment::left;
   platform::move_to(min);
   const FieldAnswer answer = text_field(e.frame, landmark(row), (*e.matrix.tokens)[row], style);
-  if (answer.left && answer.text) e.frame.commands.edit(RenameToken{e.matrix.place.nth, row, *answer.text});
+  if (answer.lost_focus && answer.text)
+    e.frame.commands.edit(RenameToken{e.matrix.place.nth, row, *answer.text});
 }
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
@@ -545,7 +546,7 @@ void typing_field(const EditorFrame& e) {
   const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
   const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
              tab = key_pressed(ImGuiKey_Tab);
-  if (answer.left) {
+  if (answer.lost_focus) {
     if (!escaped) commit(e, answer.text.value_or(text));
     if (entered) move(e, 1, 0);
   } else if (up || down || tab || (entered && e.frame.forms.typed->needs_focus)) {
@@ -553,7 +554,7 @@ void typing_field(const EditorFrame& e) {
     e.frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
   if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
-  if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);
+  if (up || down || (entered && !answer.lost_focus)) move(e, up ? -1 : 1, 0);
 }
 
 void paste(const EditorFrame& e) {
