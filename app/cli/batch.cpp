@@ -534,9 +534,7 @@ struct Runner {
     else
       layers.push_back(load_edited_model(command, err).model);
     for (const auto& layer : layers) require_memory(layer);
-    std::error_code ignored;
-    const bool is_folder = std::filesystem::is_directory(command.out, ignored);
-    const auto file = is_folder ? command.out / "attention.html" : command.out;
+    const auto file = core::system::is_folder(command.out) ? command.out / "attention.html" : command.out;
     core::system::write_atomically(file, core::formats::page_text(layers, {title_of(command.source)}));
     return done;
   }

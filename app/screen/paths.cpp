@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_file_bytes = std::size_t{1} << 20;  // of a file, in bytes
+constexpr std::size_t max_file_bytes = std::size_t{1} << 20;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -43,7 +43,6 @@ fs::path home_directory() {
 }
 
 std::vector<fs::path> example_directories() {
-  std::error_code ignored;
   const fs::path program = core::system::executable_path();
   std::vector<fs::path> all{program.parent_path().parent_path() / "share/attnscope/examples"};
   fs::path folder = program.parent_path();
@@ -51,9 +50,9 @@ std::vector<fs::path> example_directories() {
   all.push_back(folder / "assets/examples");  // for build/PRESET/bin
   std::vector<fs::path> found;
   for (const fs::path& each : all) {
-    if (!fs::is_directory(each, ignored)) continue;
+    if (!core::system::is_folder(each)) continue;
     for (const fs::path& path : core::system::list_folder(each).paths)
-      if (fs::is_directory(path, ignored)) found.push_back(path);
+      if (core::system::is_folder(path)) found.push_back(path);
     break;
   }
   std::ranges::sort(found);

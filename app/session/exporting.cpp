@@ -138,8 +138,7 @@ std::vector<fs::path> output_paths(const core::attention::Model& model, const Ex
     for (fs::path& file : files) file = e.path / file;
     return files;
   }
-  std::error_code ignored;
-  fs::path file = fs::is_directory(e.path, ignored) ? e.path / proposed_name(e) : e.path;
+  fs::path file = core::system::is_folder(e.path) ? e.path / proposed_name(e) : e.path;
   const char* ending = export_format_info(e.form).ending;
   if (file.extension() != ending && has_known_extension(file)) file.replace_extension();
   if (!file.has_extension()) file += ending;

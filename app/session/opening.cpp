@@ -301,8 +301,8 @@ Browser browse(const fs::path& directory, std::string name) {
   if (browser.directory.empty()) browser.directory = "/";
   const core::system::Listing listing = core::system::list_folder(browser.directory);
   for (const fs::path& path : listing.paths) {
-    std::error_code ignored, sizeless;
-    BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};
+    std::error_code sizeless;
+    BrowserEntry entry{path.filename().string(), core::system::is_folder(path), 0};
     if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
     if (const auto time = fs::last_write_time(path, sizeless); !sizeless)
       entry.modified_at = std::chrono::duration_cast<std::chrono::seconds>(
@@ -388,8 +388,7 @@ Command command_for_dropped_file(const std::filesystem::path& path, const View& 
     return OverrideStageFromFile{view.forms.overridden_stage, path};
   if (view.forms.dialog == Dialog::open_reference) return LoadReference{path};
   if (view.forms.dialog == Dialog::open_tensors) return CheckTensors{path};
-  std::error_code ignored;
-  const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
+  const bool tensors = core::formats::has_tensor_ending(path) || core::system::is_folder(path);
   if (over_editor && tensors && view.forms.dialog == Dialog::none)
     return FillFromFile{edited_place(view.look, model), path};
   if (view.look.tab == Tab::compare && tensors) return CheckTensors{path};

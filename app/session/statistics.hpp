@@ -28,7 +28,7 @@ struct LineChoice {
   std::vector<std::size_t> heads;
   double hide_below = 0;             ///< weights below it get no line, nor does 0
   std::optional<std::size_t> query;  ///< its lines come before all others
-  std::size_t max_lines = 0;         ///< maximum number of lines
+  std::size_t max_lines = 0;
   friend bool operator==(const LineChoice&, const LineChoice&) = default;
 };
 

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/check/check.hpp"
 #include "core/check/scene.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/rounding.hpp"
 
@@ -542,8 +543,8 @@ std::vector<Hits> Search::choose_likeliest(std::vector<Hits> found) const {
 
 // Description.
 
-std::string shape_words(const Shape& shape) {
-  return "[" + text::joined(shape, ", ", [](std::size_t n) { return std::to_string(n); }) + "]";
+std::string shape_text(const Shape& shape) {
+  return formats::shape_text({shape.begin(), shape.end()});
 }
 
 /// Describes the pattern of a difference that nothing explains.
@@ -551,7 +552,7 @@ std::string described(const Scene& scene) {
   const Block ours = canonical(scene.target, *scene.value), &observed = scene.of.given(scene.target);
   const std::string name = name_of(scene.target);
   if (ours.n != observed.n)
-    return name + " have the shape " + shape_words(observed.n) + ", ours " + shape_words(ours.n);
+    return name + " have the shape " + shape_text(observed.n) + ", ours " + shape_text(ours.n);
   std::size_t n_differing = 0, n_more = 0, n_less = 0;
   double maximum = 0;
   for (std::size_t k = 0; k < ours.v.size(); ++k) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
-#include <system_error>
 
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
@@ -537,9 +536,7 @@ Config whole_config(const Json& top) {
 }
 
 Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
-  const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
+  const auto path = (system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path()) / "config.json";
   if (!system::is_file(path)) return {};
   return parse_config(system::read_file(path, max_config_bytes), path.string(), type_override);
 }

@@ -34,11 +34,6 @@ bool resolves_inside(const fs::path& path, const fs::path& root) {
   return !error && std::ranges::mismatch(root, end).in1 == root.end();
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
 /// Returns a link that leads out of home, in a folder or its sequence folders; the folder itself if it cannot
 /// be listed; "" if there is none.
 ///
@@ -49,7 +44,8 @@ fs::path find_outside_link(const fs::path& folder, const fs::path& root, bool ha
   for (const fs::path& entry : listing.paths) {
     std::error_code ignored;
     if (fs::is_symlink(entry, ignored) && !resolves_inside(entry, root)) return entry;
-    if (!has_folders || !entry.filename().native().starts_with("sequence") || !is_folder(entry)) continue;
+    if (!has_folders || !entry.filename().native().starts_with("sequence") || !system::is_folder(entry))
+      continue;
     if (const fs::path out = find_outside_link(entry, root, false); !out.empty() && out != entry) return out;
   }
   return listing.error != 0 ? folder : fs::path();
@@ -66,7 +62,7 @@ bool is_within(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path root = home_of(folder, error);
   if (error || !resolves_inside(folder / path, root)) return false;
-  return !is_folder(folder / path) || find_outside_link(folder / path, root).empty();
+  return !system::is_folder(folder / path) || find_outside_link(folder / path, root).empty();
 }
 
 std::string link_target_text(const fs::path& path, const fs::path& folder) {
@@ -81,7 +77,7 @@ std::string link_target_text(const fs::path& path, const fs::path& folder) {
   if (!resolves_inside(folder / path, root)) {
     if (const std::string end = link_target(folder / path); !end.empty())
       words = ", which leads to " + end + ",";
-  } else if (is_folder(folder / path)) {
+  } else if (system::is_folder(folder / path)) {
     const fs::path out = find_outside_link(folder / path, root),
                    within = out.lexically_relative(folder / path);
     if (within == ".")

@@ -334,10 +334,7 @@ bool has_any_ending(const Path& path, std::string_view endings) {
 
 constexpr std::array tensor_format_table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
-                 [](const Path& path, std::string_view) {
-                   std::error_code ignored;
-                   return std::filesystem::is_directory(path, ignored);
-                 },
+                 [](const Path& path, std::string_view) { return system::is_folder(path); },
                  readers::open_folder},
     TensorFormat{"npy", ".npy", "NumPy's file of one array",
                  [](const Path& path, std::string_view begin) {

@@ -8,12 +8,10 @@
 
 namespace core::explain {
 
+using attention::MatrixName;
 using attention::Model;
 using attention::Stage;
 using attention::Trace;
-
-/// Learned numbers that enter cells in addition to earlier stages.
-using MatrixName = attention::MatrixName;
 
 /// Where a number is: in a stage or in a learned matrix.
 using Source = std::variant<Stage, MatrixName>;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/files/gguf.hpp"
@@ -241,8 +240,7 @@ std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::u
         std::move(architecture), [&] { return std::move(file); },
         Tokenizer(tokenizers::definition_from_gguf(metadata)));
   }
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored))
+  if (!system::is_folder(path))
     throw Error(path.string() +
                 ": expected a .gguf file, or a folder with config.json, tensors and a tokenizer");
   const fs::path config = path / "config.json";

@@ -103,8 +103,7 @@ std::vector<std::filesystem::path> export_paths(const Model& model, const Export
 
 std::vector<std::filesystem::path> export_to(const Model& model, const std::filesystem::path& path,
                                              const ExportOptions& options) {
-  std::error_code ignored;
-  const bool is_directory = std::filesystem::is_directory(path, ignored);
+  const bool is_directory = system::is_folder(path);
   const auto write = [](std::filesystem::path file, const std::string& content) {
     std::vector files{std::move(file)};  // first: nothing may throw after the file is written
     system::write_atomically(files.front(), content);

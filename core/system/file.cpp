@@ -168,6 +168,11 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
 std::string read_file(const fs::path& path, std::size_t limit) {
   const Descriptor file = open_for_reading(path);
   struct stat status;

@@ -45,6 +45,9 @@ void buffer_pipe_to_file(const std::filesystem::path& path, std::size_t limit = 
 /// Returns whether there is a regular file, or a link to one; false also if that is unknown. Throws nothing.
 bool is_file(const std::filesystem::path& path);
 
+/// Returns whether there is a folder, or a link to one; false also if that is unknown. Throws nothing.
+bool is_folder(const std::filesystem::path& path);
+
 /// Returns the content of a regular file of at most limit bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
 

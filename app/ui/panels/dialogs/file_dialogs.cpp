@@ -15,6 +15,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/system/file.hpp"
 
 namespace app::panels {
 
@@ -219,11 +220,6 @@ bool file_exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 fs::path with_json(fs::path path) {
   if (path.extension() != ".json") path += ".json";
   return path;
@@ -258,7 +254,7 @@ std::optional<fs::path> file_to_open(const Frame& frame, BrowserFilter filter,
       confirm_buttons(frame, browser_width(frame), "Open", !frame.forms.browser.name.empty(), another);
   if (pressed == "dialog/confirm") path = chosen_path(frame.forms.browser);
   if (another.name && pressed == another.name) on_another();
-  if (!path || !is_folder(*path)) return path;
+  if (!path || !core::system::is_folder(*path)) return path;
   if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // about the file tried before
   frame.commands.add(BrowseTo{*path});
   if (platform::key_pressed(ImGuiKey_Enter, false))  // a typed folder: its entry may be typed next
@@ -319,7 +315,7 @@ void draw_save_dialog(const Frame& frame) {
   if (confirm_buttons(frame, browser_width(frame), "Save", !browser.name.empty()) == "dialog/confirm")
     path = chosen_path(browser);
   if (!path) return;
-  if (is_folder(*path)) {
+  if (core::system::is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
   } else if (path = with_json(*path); file_exists(*path)) {
     frame.commands.add(set<&Browser::confirms_overwrite>(true));

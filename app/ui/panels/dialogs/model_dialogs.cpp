@@ -177,7 +177,7 @@ void draw_initialize_dialog(const Frame& frame) {
 
 namespace {
 
-constexpr std::size_t max_preview_rows = 4, max_preview_columns = 6;  // of the preview
+constexpr std::size_t max_preview_rows = 4, max_preview_columns = 6;
 
 /// Indexed by FillRule.
 const std::array<std::string, 7> rule_words{"zeros", "ones",   "identity", "rand",
@@ -476,16 +476,12 @@ TokenizedDraft tokenize_draft(const SentenceDraft& draft) {
   }
 }
 
-std::string counted(std::size_t n, const char* thing) {
-  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
-}
-
 /// Replaces the tokens of the model by the sentence, or shows an error message.
 void apply_sentence(const Frame& frame, const std::vector<std::string>& tokens) {
   try {
     auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
-    frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
+    frame.commands.add(ShowMessage{core::text::counted(tokens.size(), "token") + ", " +
                                    std::to_string(core::text::vocabulary(tokens).size()) +
                                    " of them distinct"});
     close_dialog(frame);
@@ -506,12 +502,12 @@ void draw_sentence_dialog(const Frame& frame) {
   const bool too_long = limit && tokenized.tokens.size() > *limit;
   std::string words = tokenized.problem;
   if (too_long)
-    words = counted(tokenized.tokens.size(), "token") + ", but the model takes at most " +
+    words = core::text::counted(tokenized.tokens.size(), "token") + ", but the model takes at most " +
             std::to_string(*limit) + " (its context)";
   else if (words.empty())
     words = tokenized.tokens.empty()
                 ? "1 to 512 tokens"
-                : counted(tokenized.tokens.size(), "token") + ", " +
+                : core::text::counted(tokenized.tokens.size(), "token") + ", " +
                       std::to_string(core::text::vocabulary(tokenized.tokens).size()) + " distinct";
   const bool bad = too_long || !tokenized.problem.empty();
   paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.dim, width, words);

@@ -88,7 +88,7 @@ using core::attention::StageInfo;
 constexpr float smallest_picture = 64, foot_height = 34, max_extra_row_gap = 24, widest_cell = 110,
                 highest_cell = 76;
 
-constexpr std::size_t max_named_tokens = 64;  // tokens
+constexpr std::size_t max_named_tokens = 64;
 
 /// Returns the length of equal whole cells up to a largest size; all of the room when they are smaller than a
 /// pixel.

@@ -118,10 +118,6 @@ constexpr float max_map_width = 420, min_picture_width = 40;
 constexpr std::size_t max_numbered_rows = 32, max_numbered_columns = 32,
                       max_vertical_bar_columns = 16;  // of a map with its bar at the right
 
-float scaled_with_text(const Frame& frame, float length) {
-  return std::round(frame.metrics.px(length) * text_scale(frame));
-}
-
 /// Returns the pill of a stage without effect, or nothing.
 std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
   const auto& m = frame.displayed.model;

@@ -16,11 +16,6 @@ using core::attention::Columns;
 constexpr float max_rotated_length = 64, max_horizontal_length = 72;  // at scale 1
 constexpr std::size_t max_rotated_labels = 64;
 
-/// Returns a length around the cells in pixels, scaled with the text.
-float scaled_with_text(const Frame& frame, float length) {
-  return std::round(frame.metrics.px(length) * text_scale(frame));
-}
-
 /// Returns whether index k has a label: every step-th, and the chosen one, which displaces its neighbors.
 bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chosen) {
   if (chosen == k) return true;
@@ -400,6 +395,10 @@ NumberExtents measure_numbers(const Frame& frame, Stage stage, std::size_t head,
 
 float text_scale(const Frame& frame) {
   return platform::font_size(frame.fonts.mono13) / std::max(1.0f, std::round(13 * frame.metrics.scale));
+}
+
+float scaled_with_text(const Frame& frame, float length) {
+  return std::round(frame.metrics.px(length) * text_scale(frame));
 }
 
 float cell_width_for(const Frame& frame, int characters) {

@@ -123,6 +123,9 @@ float estimated_label_overhang(const Frame& frame, const Heatmap& map);
 /// Returns the factor by which text is larger than the display scale alone; cells grow with it.
 float text_scale(const Frame& frame);
 
+/// Returns a length around the cells in whole pixels, scaled with the text.
+float scaled_with_text(const Frame& frame, float length);
+
 /// Returns the width of cells for numbers of that many characters, with a digit's width between neighbors.
 float cell_width_for(const Frame& frame, int characters);
 
