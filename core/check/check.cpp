@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/check/infer.hpp"
 #include "core/files/json.hpp"
+#include "core/files/stage_names.hpp"
 
 namespace core::check {
 namespace {
@@ -382,9 +383,9 @@ StageResult result_of(const ObservedTensor& observed, const Reading* reading, co
 
 /// Adds a result; single-head tensors of one stage share one.
 void add(StageResult result, std::vector<StageResult>& all) {
-  const std::string base = split_name(result.tensor).base;
+  const std::string base = formats::split_name(result.tensor).base;
   const auto same = std::find_if(all.begin(), all.end(), [&](const StageResult& r) {
-    return r.stage == result.stage && split_name(r.tensor).base == base && r.tensor != result.tensor;
+    return r.stage == result.stage && formats::split_name(r.tensor).base == base && r.tensor != result.tensor;
   });
   if (same == all.end()) return all.push_back(std::move(result));
   const bool within = same->agreement.within && result.agreement.within;

@@ -13,245 +13,20 @@
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
 #include "core/check/causes.hpp"
-#include "core/check/score_steps.hpp"
+#include "core/files/stage_names.hpp"
 
 namespace core::check {
 namespace {
 
 using attention::Columns;
 using attention::StageInfo;
+using formats::ModelTensor;
+using formats::NameParts;
+using formats::ParsedName;
 using formats::Shape;
 using formats::TensorFile;
 using formats::TensorInfo;
 using enum Stage;
-
-// Names of tensors.
-
-/// Common names of a stage, or of one of several, the likeliest first.
-struct Known {
-  const char* names;  ///< separated by spaces
-  std::vector<Stage> stages;
-  ModelTensor model_tensor = ModelTensor::nothing;
-};
-/// Returns the scores after any of the steps, which share names; the given ones come first.
-std::vector<Stage> any_scores(std::vector<Stage> likeliest) {
-  for (const ScoreStepInfo& step : score_steps)
-    if (std::ranges::find(likeliest, step.stage) == likeliest.end()) likeliest.push_back(step.stage);
-  return likeliest;
-}
-
-/// Appends rows for the score steps.
-std::vector<Known> with_steps(std::vector<Known> rows) {
-  for (const ScoreStepInfo& step : score_steps) rows.push_back({step.names, {step.stage}});
-  return rows;
-}
-
-const std::vector<Known> table = with_steps({
-    Known{"x input inputs embedding emb input_embeddings", {embeddings}},
-    Known{"hidden_states", {embeddings}, ModelTensor::entering},
-    Known{"hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input",
-          {},
-          ModelTensor::entering},
-    Known{"resid_post hook_resid_post layer_output block_output", {}, ModelTensor::leaving},
-    Known{"last_hidden_state last_hidden_states ln_final.hook_normalized", {}, ModelTensor::normed},
-    Known{"lm_logits prediction_logits", {}, ModelTensor::logits},
-    Known{"memory encoder_hidden_states encoder_output encoder_outputs key_input", {key_embeddings}},
-    Known{"q qs query query_states hook_q xq", {queries, rotated_queries, normed_queries}},
-    Known{"k ks key key_states hook_k xk", {keys, rotated_keys, normed_keys}},
-    Known{"v vs value value_states hook_v xv", {values}},
-    Known{"q_norm q_normed query_norm query_normed normed_q normed_query norm_q q_normalized q_normalised",
-          {normed_queries}},
-    Known{"k_norm k_normed key_norm key_normed normed_k normed_key norm_k k_normalized k_normalised",
-          {normed_keys}},
-    Known{
-        "q_rot q_rotated q_rope q_roped q_rotary q_embed q_pe query_rot query_rotated query_rope query_rotary "
-        "queries_rot queries_rotated queries_rope rot_q rotated_q rotated_query rope_q hook_rot_q xq_rot",
-        {rotated_queries}},
-    Known{
-        "k_rot k_rotated k_rope k_roped k_rotary k_embed k_pe key_rot key_rotated key_rope key_rotary keys_rot "
-        "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot",
-        {rotated_keys}},
-    Known{"score raw_scores qk qkt qk_t dots dot_products", {scores}},
-    Known{"logits", any_scores({scores, scaled_scores, masked_scores}), ModelTensor::logits},
-    Known{"attn_scores attention_scores attn_logits attention_logits",
-          any_scores({scores, scaled_scores, masked_scores})},
-    Known{"bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
-          "relative_bias relative_position_bias relative_attention_bias",
-          {position_bias}},
-    Known{"causal_mask attn_mask attention_mask", {mask}},
-    Known{"hook_attn_scores", any_scores({masked_scores})},
-    Known{"weights_unmasked", {unmasked_weights}},
-    Known{"weights_zeroed", {zeroed_weights}},
-    Known{"row_sum", {row_sums}},
-    Known{
-        "attn att attention attentions attn_weights attn_weight attention_weights attn_probs attention_probs probs weight",
-        {weights, dropped_weights}},
-    Known{"softmax a p alpha hook_pattern", {weights}},
-    Known{"drop_mask keep_mask dropout", {dropout_mask}},
-    Known{
-        "dropped weights_dropped dropped_attn_weights attn_weights_dropped attn_dropped weights_after_dropout",
-        {dropped_weights}},
-    Known{"context ctx context_heads contexts_per_head head_outputs heads z context_layer hook_z",
-          {contexts, concatenated, output}},
-    Known{"context_vec context_vecs context_vector context_vectors", {output, concatenated, contexts}},
-    Known{"concat merged joined concatenated_heads context_concat merged_heads", {concatenated}},
-    Known{"out outputs y o result attn_output attention_output attn_out hook_attn_out",
-          {output, concatenated, contexts}},
-});
-
-const Known* row_named(std::string_view name) {
-  const auto known =
-      std::ranges::find_if(table, [&](const Known& k) { return text::has_word(k.names, name); });
-  return known == table.end() ? nullptr : &*known;
-}
-
-Meaning find(std::string_view name) {
-  if (const auto* stage = attention::find_stage(name)) {
-    // Contexts that are already concatenated are the next stage.
-    if (stage->stage == contexts) return {{contexts, concatenated}, true};
-    // Queries and keys may keep their name after norm and rotation.
-    if (stage->stage == queries) return {{queries, rotated_queries, normed_queries}, true};
-    if (stage->stage == keys) return {{keys, rotated_keys, normed_keys}, true};
-    return {{stage->stage}, true};
-  }
-  const Known* known = row_named(name);
-  return known ? Meaning{known->stages, false} : Meaning();
-}
-
-/// Normalizes a name to the spelling of the table.
-std::string normalize_name(std::string_view base) {
-  std::string name = text::lower(base);
-  std::ranges::replace_if(
-      name, [](char c) { return c == '-' || c == ' '; }, '_');
-  return name;
-}
-
-bool is_separator(char c) {
-  return std::string_view("./_-").find(c) != std::string_view::npos;
-}
-
-/// Removes a word for layers before a number: "attn_layer" of "attn_layer3" becomes "attn".
-bool strip_layer_word(std::string& name) {
-  const std::size_t before = name.size();
-  while (!name.empty() && is_separator(name.back())) name.pop_back();
-  for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
-    if (!name.ends_with(word)) continue;
-    name.erase(name.rfind(word));
-    break;
-  }
-  while (!name.empty() && is_separator(name.back())) name.pop_back();
-  return name.size() < before;
-}
-
-/// Returns a name up to its first number that is separate or follows a word for layers, else all of it:
-/// "model.layers.3" of "model.layers.3.self_attn".
-std::string layer_prefix(const std::string& name) {
-  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
-    end = begin;
-    while (end < name.size() && !is_separator(name[end])) ++end;
-    std::string part = text::lower(name.substr(begin, end - begin));
-    const std::size_t digits = part.find_first_of("0123456789");
-    if (digits == part.npos || part.find_first_not_of("0123456789", digits) != part.npos) continue;
-    part.resize(digits);
-    if (part.empty() || strip_layer_word(part)) return name.substr(0, end);
-  }
-  return name;
-}
-
-/// Whether a name is that of a parameter: "c_attn.weight", or "projections.…" in attnscope's exports.
-bool is_parameter(std::string_view name) {
-  const std::string_view end = name.substr(name.find_last_of("./") + 1);
-  return end == "weight" || end == "bias" || name.starts_with("projections.");
-}
-
-/// Removes "head12" and the separators before it from the end of a name; returns the number.
-std::optional<std::size_t> strip_number(std::string& name, std::string_view word) {
-  const std::size_t at = name.rfind(word);
-  if (at == std::string::npos || at == 0) return std::nullopt;
-  const auto number = text::parse_unsigned(std::string_view(name).substr(at + word.size()));
-  if (!number) return std::nullopt;
-  name.resize(at);
-  while (!name.empty() && (is_separator(name.back()) || name.back() == ' ')) name.pop_back();
-  return number;
-}
-
-}  // namespace
-
-NameParts split_name(std::string_view name) {
-  NameParts result{std::string(name), {}, {}};
-  constexpr std::string_view sequence = "sequence";
-  if (name.starts_with(sequence)) {
-    std::string_view rest = name.substr(sequence.size());
-    const auto number = text::consume_unsigned(rest);
-    if (number && rest.starts_with('/')) {
-      result.sequence = *number;
-      result.base = rest.substr(1);
-    }
-  }
-  result.head = strip_number(result.base, "head");
-  return result;
-}
-
-Meaning meaning_of(std::string_view base) {
-  const std::string name = normalize_name(base);
-  if (Meaning whole = find(name); !whole.stages.empty()) return whole;
-  const std::size_t last = name.find_last_of("./");
-  return last == name.npos || is_parameter(name) ? Meaning() : find(std::string_view(name).substr(last + 1));
-}
-
-ModelTensor model_tensor_of(std::string_view base) {
-  const std::string name = normalize_name(base);
-  if (const Known* known = row_named(name)) return known->model_tensor;
-  std::string_view word = std::string_view(name).substr(name.find_last_of("./") + 1);
-  if (const Known* known = row_named(word)) return known->model_tensor;
-  // "my_hidden_states"; a single word, as in "my_hidden", is too vague
-  for (std::size_t joint = word.find('_'); joint != word.npos; joint = word.find('_')) {
-    word.remove_prefix(joint + 1);
-    if (word.find('_') == word.npos) break;
-    if (const Known* known = row_named(word)) return known->model_tensor;
-  }
-  return ModelTensor::nothing;
-}
-
-std::vector<NumberedName> split_numbers(const std::string& name) {
-  std::vector<NumberedName> all;
-  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = std::max(begin + 1, end)) {
-    if (!text::is_digit(name[begin])) continue;
-    end = begin;
-    while (end < name.size() && text::is_digit(name[end])) ++end;
-    std::string before = name.substr(0, begin);
-    const bool parted_before = strip_layer_word(before);
-    std::size_t next = end;
-    while (next < name.size() && is_separator(name[next])) ++next;
-    const std::string rest = name.substr(next);
-    all.push_back({before.empty() || rest.empty() ? before + rest : before + "_" + rest,
-                   name.substr(begin, end - begin), parted_before || (before.empty() && next > end), rest});
-  }
-  return all;
-}
-
-ParsedName parse_name(std::string_view name) {
-  constexpr std::size_t shortest = 3;  // "x2" is another x, not that of layer 2
-  const NameParts parts = split_name(name);
-  ParsedName parsed{parts, meaning_of(parts.base), "", parts.base};
-  const std::size_t last = parts.base.find_last_of("./");
-  if (!parsed.meaning.stages.empty()) {
-    if (last != std::string::npos)
-      parsed.layer = layer_prefix(parts.base.substr(0, last)), parsed.own = parts.base.substr(last + 1);
-    return parsed;
-  }
-  if (is_parameter(text::lower(parts.base))) return parsed;
-  for (const auto& [base, number, is_separate, suffix] : split_numbers(parts.base)) {
-    if (!is_separate && base.size() < shortest) continue;
-    parsed.meaning = meaning_of(base);
-    if (parsed.meaning.stages.empty()) continue;
-    parsed.layer = number, parsed.own = base;
-    break;
-  }
-  return parsed;
-}
-
-namespace {
 
 // Layouts of a stage in a tensor.
 
@@ -506,8 +281,8 @@ std::vector<Reading> possible_readings(const Model& model, Stage stage, const fo
 
 std::vector<Reading> readings_by_name(const Model& other, std::string_view name, Stage stage,
                                       const Shape& shape) {
-  const NameParts parts = split_name(name);
-  std::vector<Stage> stages = meaning_of(parts.base).stages;
+  const NameParts parts = formats::split_name(name);
+  std::vector<Stage> stages = formats::meaning_of(parts.base).stages;
   if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // set by hand
   std::vector<Reading> all;
   for (const Stage each : stages)
@@ -774,7 +549,7 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
   std::vector<std::string> nameless;
   for (const TensorInfo& info : file.tensors()) {
     progress.add(0);
-    Candidate c{&info, parse_name(info.name)};
+    Candidate c{&info, formats::parse_name(info.name)};
     const auto hand = by_hand.find(info.name);
     if (hand != by_hand.end()) {
       c.by_hand = true;
@@ -859,7 +634,7 @@ void ignore_residuals(const Model& model, const std::vector<Candidate>& all, Mat
   const auto is_residual = [&](std::size_t k) {
     const Candidate& c = all[k];
     const ObservedTensor& observed = matched.observed[k];
-    if (c.by_hand || model_tensor_of(c.parsed.own) != ModelTensor::entering) return false;
+    if (c.by_hand || formats::model_tensor_of(c.parsed.own) != ModelTensor::entering) return false;
     const formats::Shape& shape = observed.tensor.shape;
     // One more than the layers: includes the output of the last one.
     if (observed.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;

@@ -11,24 +11,17 @@ namespace core::check {
 /// Steps from the scores to the softmax input, in the usual order.
 enum class ScoreStep : std::size_t { scale, softcap, bias, mask };
 
-/// Output stage and names of a step.
+/// Output stage of a step.
 struct ScoreStepInfo {
   attention::Stage stage;
-  const char* word;   ///< "bias": of the step itself
-  const char* names;  ///< common names of its stage, separated by spaces
+  const char* word;  ///< "bias": of the step itself
 };
 
 inline constexpr std::array score_steps{
-    ScoreStepInfo{attention::Stage::scaled_scores, "scale",
-                  "scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled"},
-    ScoreStepInfo{attention::Stage::capped_scores, "softcap",
-                  "capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
-                  "capped_attn_logits"},
-    ScoreStepInfo{attention::Stage::biased_scores, "bias",
-                  "biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias "
-                  "attn_scores_with_bias"},
-    ScoreStepInfo{attention::Stage::masked_scores, "mask",
-                  "masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores"},
+    ScoreStepInfo{attention::Stage::scaled_scores, "scale"},
+    ScoreStepInfo{attention::Stage::capped_scores, "softcap"},
+    ScoreStepInfo{attention::Stage::biased_scores, "bias"},
+    ScoreStepInfo{attention::Stage::masked_scores, "mask"},
 };
 
 constexpr const ScoreStepInfo& info_of(ScoreStep step) {

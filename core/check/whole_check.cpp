@@ -13,11 +13,15 @@
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
 #include "core/files/json.hpp"
+#include "core/files/stage_names.hpp"
 
 namespace core::check {
 
 namespace {
 
+using formats::ModelTensor;
+using formats::NumberedName;
+using formats::ParsedName;
 using formats::TensorInfo;
 
 std::optional<std::size_t> last_number(const std::string& text) {
@@ -28,7 +32,7 @@ std::optional<std::size_t> last_number(const std::string& text) {
 
 /// Returns the layer number in a name without a known stage: 3 of "my.3.thing".
 std::optional<std::size_t> first_number(const std::string& name) {
-  const auto numbers = split_numbers(name);
+  const auto numbers = formats::split_numbers(name);
   return numbers.empty() ? std::nullopt : last_number(numbers.front().number);
 }
 
@@ -44,7 +48,7 @@ class Sorter {
     if (hand != by_hand_.end() && hand->second.empty()) return ignore(info, "ignored by --map");
     if (hand != by_hand_.end()) return take_stage(info, first_number(info.name));
     if (take_hidden(info)) return;
-    const ParsedName parsed = parse_name(info.name);
+    const ParsedName parsed = formats::parse_name(info.name);
     if (parsed.meaning.stages.empty()) return unknown_names_.push_back(info.name);
     take_stage(info, last_number(parsed.layer));
   }
@@ -102,12 +106,12 @@ class Sorter {
 
   /// Adds a tensor whose name has its layer, set apart (`parted`) or as in "hidden3".
   bool take_of_layer(const TensorInfo& info, bool parted) {
-    for (const NumberedName& each : split_numbers(text::lower(info.name))) {
+    for (const NumberedName& each : formats::split_numbers(text::lower(info.name))) {
       const bool is_end = each.suffix.empty();
       // "layers.1.mlp.hidden" is inside the layer.
       if (each.is_separate != parted || (!is_end && each.suffix.find_first_of("./") != std::string::npos))
         continue;
-      const ModelTensor model_tensor = model_tensor_of(is_end ? each.base : each.suffix);
+      const ModelTensor model_tensor = formats::model_tensor_of(is_end ? each.base : each.suffix);
       const auto layer = last_number(each.number);
       if (!layer || (model_tensor != ModelTensor::entering && model_tensor != ModelTensor::leaving)) continue;
       put(*layer + (model_tensor == ModelTensor::leaving ? 1 : 0), {info.name});
@@ -118,9 +122,9 @@ class Sorter {
 
   bool take_hidden(const TensorInfo& info) {
     if (take_of_layer(info, true)) return true;
-    const auto numbers = split_numbers(info.name);
+    const auto numbers = formats::split_numbers(info.name);
     const bool is_of_layer = std::ranges::any_of(numbers, &NumberedName::is_separate);
-    const ModelTensor model_tensor = is_of_layer ? ModelTensor::nothing : model_tensor_of(info.name);
+    const ModelTensor model_tensor = is_of_layer ? ModelTensor::nothing : formats::model_tensor_of(info.name);
     if (model_tensor == ModelTensor::nothing) return take_of_layer(info, false);
     if (model_tensor == ModelTensor::normed || model_tensor == ModelTensor::logits)
       take_end(info, model_tensor == ModelTensor::normed ? dump_.normed : dump_.logits);
@@ -264,7 +268,7 @@ class WholeComparison {
       const auto hand = result.find(info.name);
       const bool is_stage =
           is_own && (hand != result.end() ||
-                     std::ranges::any_of(parse_name(info.name).meaning.stages, [&](Stage stage) {
+                     std::ranges::any_of(formats::parse_name(info.name).meaning.stages, [&](Stage stage) {
                        return attention::info(stage).present(of_layer);
                      }));
       has_any = has_any || is_stage;

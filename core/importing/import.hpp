@@ -140,7 +140,7 @@ struct StageLayer {
   std::vector<StageSource> stages;  ///< in the order of the computation, each once
 };
 
-/// Finds the stages in a file, by the names that core::check knows; several layers if names tell them apart.
+/// Finds the stages in a file, by the names that formats::meaning_of() knows; several layers if names tell them apart.
 ///
 /// A file of one tensor, or of several of one shape, under meaningless names holds weights if its first
 /// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.

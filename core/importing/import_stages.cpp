@@ -11,8 +11,8 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
-#include "core/check/match.hpp"
 #include "core/files/families.hpp"
+#include "core/files/stage_names.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/limits.hpp"
@@ -40,28 +40,28 @@ struct LayerIndex {
   std::size_t index = 0, n = 0;
 };
 
-/// The meaning of a name: a stage that can be given, its layer and its head.
-struct ParsedName {
+/// A stage that can be given, by its name, and its layer and head.
+struct GivableStage {
   Stage stage = Stage::weights;
   std::string layer;
   std::optional<std::size_t> head;
 };
 
 std::optional<Stage> givable(const std::string& base) {
-  for (const Stage stage : check::meaning_of(base).stages)
+  for (const Stage stage : formats::meaning_of(base).stages)
     if (attention::can_be_given(stage)) return stage;
   return std::nullopt;
 }
 
-std::optional<ParsedName> stage_by_name(const std::string& name) {
-  const check::NameParts parts = check::split_name(name);
+std::optional<GivableStage> stage_by_name(const std::string& name) {
+  const formats::NameParts parts = formats::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
     const auto [owner, last] = owner_and_last(parts.base);
-    return ParsedName{*stage, owner, parts.head};
+    return GivableStage{*stage, owner, parts.head};
   }
-  for (const auto& [base, number, is_separate, suffix] : check::split_numbers(name))
-    if (const auto stage = givable(base)) return ParsedName{*stage, number, {}};
+  for (const auto& [base, number, is_separate, suffix] : formats::split_numbers(name))
+    if (const auto stage = givable(base)) return GivableStage{*stage, number, {}};
   return std::nullopt;
 }
 

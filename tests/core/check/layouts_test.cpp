@@ -7,6 +7,7 @@
 
 #include "core/check/check.hpp"
 #include "core/check/match.hpp"
+#include "core/files/stage_names.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
@@ -14,6 +15,7 @@
 namespace core::check {
 namespace {
 
+using formats::parse_name;
 using formats::Tensor;
 using support::checked;
 using support::CheckFixture;
