@@ -234,7 +234,7 @@ CLI::Option* add_preset_option(Options options, const char* about, Source& sourc
 }
 
 /// Adds the options of attention itself that a file may leave open.
-void add_attention_options(Options options, core::importing::Settings& settings, const char* scale) {
+void add_attention_options(Options options, core::importing::AttentionSettings& settings, const char* scale) {
   std::vector<CLI::Option*> all;
   all.push_back(
       options.flag("--causal", "Each query attends to keys up to its own position", settings.causal, true));

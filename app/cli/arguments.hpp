@@ -16,7 +16,7 @@
 #include "core/check/match.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/importing/import.hpp"
-#include "core/model/whole_model.hpp"
+#include "core/model/full_model.hpp"
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
 

@@ -145,7 +145,7 @@ struct TextRun {
   transformer::ModelRef model;
   std::vector<TextToken> tokens;
   std::vector<std::size_t> ids = {};
-  std::vector<transformer::Edit> edits = {};
+  std::vector<transformer::PassEdit> edits = {};
   core::ThreadPool pool;
   core::StopToken progress = {};
   transformer::CallContext context{pool, progress};
@@ -166,7 +166,7 @@ struct TextRun {
 };
 
 /// Returns tokens as JSON; with `more`, their pieces and bytes in that model.
-std::string tokens_json(const std::vector<TextToken>& tokens, const transformer::WholeModel* more) {
+std::string tokens_json(const std::vector<TextToken>& tokens, const transformer::FullModel* more) {
   return core::text::joined(tokens, ",\n    ", [&](const TextToken& token) {
     std::string json = "{\"id\": " + std::to_string(token.id) + ", \"text\": " + json_quoted(token.text);
     if (more) {
@@ -179,15 +179,15 @@ std::string tokens_json(const std::vector<TextToken>& tokens, const transformer:
   });
 }
 
-struct Prediction {
+struct PositionPrediction {
   transformer::PredictedPosition place;
   std::vector<transformer::TokenScore> tokens;
 };
 
-std::string predictions_json(const std::vector<Prediction>& predictions,
-                             const transformer::WholeModel& model) {
+std::string predictions_json(const std::vector<PositionPrediction>& predictions,
+                             const transformer::FullModel& model) {
   std::string json;
-  for (const Prediction& prediction : predictions)
+  for (const PositionPrediction& prediction : predictions)
     for (const auto& [id, logit, probability] : prediction.tokens) {
       json += (json.empty() ? "" : ",\n    ") + std::string("{\"id\": ") + std::to_string(id) +
               ", \"text\": " + json_quoted(model.token(id).bytes) + ", \"logit\": " + float_text(logit) +
@@ -247,7 +247,7 @@ void read_pipes_whole(const ModelOptions& command) {
 
 /// Throws core::Error for options that a session answers itself, such as the number of heads.
 void refuse_unused_options(const core::importing::Choices& choices, const std::filesystem::path& path) {
-  const core::importing::Settings& said = choices.settings;
+  const core::importing::AttentionSettings& said = choices.settings;
   const char* option = choices.n_heads                      ? "--heads"
                        : said.causal                        ? "--causal"
                        : said.scale                         ? "--scale"
@@ -319,7 +319,7 @@ core::importing::ImportResult load_edited_model(const ModelOptions& command, std
     result.model =
         core::formats::with_overrides_from_files(std::nullopt, given, command.choices.n_heads.value_or(1));
     result.import_report = core::importing::given_stages_report(result.model, given);
-    if (command.choices.settings != core::importing::Settings())
+    if (command.choices.settings != core::importing::AttentionSettings())
       core::importing::apply(command.choices.settings, result, "");
     if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
       result.notes.push_back(wrong);
@@ -388,12 +388,12 @@ core::attention::Model fit_to_later_tensors(const Check& command, core::attentio
     return other;
   }
   const check::Report report =
-      report_of(model, command.choices.settings == core::importing::Settings() ? search : stopped);
+      report_of(model, command.choices.settings == core::importing::AttentionSettings() ? search : stopped);
   const std::string differs =
       "note: " + name + ": its " +
       (report.first_difference() ? core::attention::info(report.first_difference()->stage).name : "tensors") +
       " do not follow from its queries, keys and values";
-  if (report.explanations.empty() || command.choices.settings != core::importing::Settings()) {
+  if (report.explanations.empty() || command.choices.settings != core::importing::AttentionSettings()) {
     print_error(err, differs + "; what follows is compared");
     return model;
   }
@@ -436,7 +436,7 @@ void predict(const Predict& command, std::ostream& out) {
   if (!places.no_prediction_reason.empty())
     throw core::Error(model.path.string() + ": " + places.no_prediction_reason);
   const transformer::PassRef pass = session.run();
-  std::vector<Prediction> predictions;
+  std::vector<PositionPrediction> predictions;
   for (const transformer::PredictedPosition& place : places.all)
     predictions.push_back(
         {place, transformer::top_tokens(session.model->next(*pass, place.row, session.context), command.top,
@@ -447,7 +447,7 @@ void predict(const Predict& command, std::ostream& out) {
     return;
   }
   out << "position\ttoken\tprobability\tlogit\n";
-  for (const Prediction& prediction : predictions)
+  for (const PositionPrediction& prediction : predictions)
     for (const auto& [id, logit, probability] : prediction.tokens)
       out << prediction.place.position << '\t' << json_quoted(session.model->token(id).bytes) << '\t'
           << float_text(probability) << '\t' << float_text(logit) << '\n';

@@ -19,7 +19,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/trace.hpp"
 #include "core/importing/import.hpp"
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 
 namespace app {
 

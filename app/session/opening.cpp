@@ -178,7 +178,7 @@ namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
 /// Returns a text with repeated tokens, so that induction heads have something to attend to.
-std::string first_text(const transformer::WholeModel& model) {
+std::string first_text(const transformer::FullModel& model) {
   if (const auto& mask = model.description().mask_token; mask && !model.description().causal)
     return "The cat sat on the mat, and the " + model.token(*mask).piece + " sat on the cat.";
   if (!model.description().reads_text) {
@@ -203,15 +203,15 @@ auto named_errors(const std::filesystem::path& path, Function function) {
   }
 }
 
-std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& path,
-                                                   const transformer::WholeModel& model,
-                                                   const experiment::Experiment& wanted,
-                                                   const experiment::Reading* before,
-                                                   const transformer::CallContext& context) {
+std::shared_ptr<const experiment::TextReading> read_at(const std::filesystem::path& path,
+                                                       const transformer::FullModel& model,
+                                                       const experiment::Experiment& wanted,
+                                                       const experiment::TextReading* before,
+                                                       const transformer::CallContext& context) {
   return named_errors(path, [&] {
     const auto only_layer =
         model.description().is_attached ? std::optional(wanted.layer) : std::optional<std::size_t>();
-    return std::make_shared<const experiment::Reading>(
+    return std::make_shared<const experiment::TextReading>(
         experiment::read(model, wanted, before, context, only_layer));
   });
 }
@@ -273,7 +273,7 @@ OpenedModel open_saved_whole(const std::string& text, const std::filesystem::pat
     core::formats::rethrow_redacted(session.string() + ": whole_model.model: the model ", saved.written_path,
                                     session.parent_path());
   }
-  const transformer::WholeModel& model = *opened.model;
+  const transformer::FullModel& model = *opened.model;
   experiment::require_same_model(saved, model, session);
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
   const transformer::CallContext context{pool, progress};

@@ -18,7 +18,7 @@
 #include "core/files/layers.hpp"
 #include "core/files/tensor.hpp"
 #include "core/importing/import.hpp"
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 
 namespace app {
 
@@ -63,7 +63,7 @@ struct TensorSource {
 /// A whole model that was opened, and its readings of the first text, with and without edits.
 struct OpenedModel {
   core::transformer::ModelRef model;
-  std::shared_ptr<const core::experiment::Reading> reading, before;
+  std::shared_ptr<const core::experiment::TextReading> reading, before;
   core::attention::Model unedited,
       layer;               ///< the displayed one, as computed by the pass and as edited
   std::string view = {};   ///< of a session, or ""

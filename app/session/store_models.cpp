@@ -203,7 +203,7 @@ void Store::handle(const StepGeneration& command) {
     }
     set_experiment(std::move(next), "", "remove last token");
   } else {
-    const experiment::Reading& now = *readings().now;
+    const experiment::TextReading& now = *readings().now;
     if (now.logits.empty()) throw core::Error(now.no_prediction_reason);
     if (!whole.model->description().causal)
       throw core::Error("This model is bidirectional, so it cannot continue a text.");

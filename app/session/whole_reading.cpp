@@ -16,7 +16,7 @@ constexpr std::size_t quick_logits = 100'000;   // computed within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, within a frame
 
 /// Whether a layer was made from this input and the tokens of this reading.
-bool has_input(const core::attention::Model& unedited, const experiment::Reading& reading,
+bool has_input(const core::attention::Model& unedited, const experiment::TextReading& reading,
                const arma::fmat& input) {
   const core::attention::Sequence& sequence = unedited.sequences.front();
   const arma::mat& made_of = sequence.embeddings;
@@ -27,13 +27,14 @@ bool has_input(const core::attention::Model& unedited, const experiment::Reading
 }
 
 /// Reads the text with and without edits; last_now and last_before are the previous readings, or nullptr.
-BothReadings read_both(const transformer::WholeModel& model, const experiment::Experiment& wanted,
-                       const std::shared_ptr<const experiment::Reading>& last_now,
-                       const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
+BothReadings read_both(const transformer::FullModel& model, const experiment::Experiment& wanted,
+                       const std::shared_ptr<const experiment::TextReading>& last_now,
+                       const std::shared_ptr<const experiment::TextReading>& last_before, const Jobs& jobs,
                        const transformer::CallContext& context, std::optional<std::size_t> only_layer) {
-  const auto read = [&](const experiment::Experiment& what, const experiment::Reading* nearest) {
-    return std::shared_ptr<const experiment::Reading>(jobs.with_async_deleter(
-        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, context, only_layer))));
+  const auto read = [&](const experiment::Experiment& what, const experiment::TextReading* nearest) {
+    return std::shared_ptr<const experiment::TextReading>(
+        jobs.with_async_deleter(std::make_unique<experiment::TextReading>(
+            experiment::read(model, what, nearest, context, only_layer))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
@@ -53,10 +54,10 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
 }
 
 /// Returns readings with the heads of more layers, of this one first, after about unnoticed_ms.
-BothReadings with_more_heads(const transformer::WholeModel& model, const BothReadings& last,
-                             std::size_t layer, const Jobs& jobs, const transformer::CallContext& context) {
-  auto now = std::make_unique<experiment::Reading>(*last.now),
-       before = std::make_unique<experiment::Reading>(*last.before);
+BothReadings with_more_heads(const transformer::FullModel& model, const BothReadings& last, std::size_t layer,
+                             const Jobs& jobs, const transformer::CallContext& context) {
+  auto now = std::make_unique<experiment::TextReading>(*last.now),
+       before = std::make_unique<experiment::TextReading>(*last.before);
   const auto begin = Jobs::Clock::now();
   do {
     experiment::fill(model, now->is_filled() ? *before : *now, layer, context);
@@ -73,7 +74,7 @@ BothReadings with_more_heads(const transformer::WholeModel& model, const BothRea
 }  // namespace
 
 std::vector<HeadEffects::Head> HeadEffects::missing(Head wanted) const {
-  const core::experiment::Reading& reading = *found_.of->reading;
+  const core::experiment::TextReading& reading = *found_.of->reading;
   std::vector<Head> heads;
   const auto want = [&](Head head) {
     if (head.second < reading.layers[head.first]->heads.size() && !found_.effects.contains(head) &&

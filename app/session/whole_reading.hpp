@@ -22,7 +22,7 @@ using core::experiment::Prediction;
 
 /// The reading and the next token of ablation effects.
 struct EffectsKey {
-  std::shared_ptr<const core::experiment::Reading> reading;
+  std::shared_ptr<const core::experiment::TextReading> reading;
   std::size_t token = 0;
   double temperature = 1;
   /// Heads that become known later are of the same pass.
@@ -77,7 +77,7 @@ class HeadEffects {
 
 /// The readings of a text with the edits and without.
 struct BothReadings {
-  std::shared_ptr<const core::experiment::Reading> now, before;
+  std::shared_ptr<const core::experiment::TextReading> now, before;
   double ms = 0;  ///< of the reading with edits
 };
 
@@ -154,7 +154,7 @@ class WholeReading {
   bool is_behind(const WholeModel& whole) const;
 
  private:
-  using Reading = std::shared_ptr<const core::experiment::Reading>;
+  using Reading = std::shared_ptr<const core::experiment::TextReading>;
   struct PredictionKey {
     Reading now, before;
     std::optional<std::size_t> token;

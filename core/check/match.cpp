@@ -23,9 +23,9 @@ using attention::StageInfo;
 using formats::ModelTensor;
 using formats::NameParts;
 using formats::ParsedName;
-using formats::Shape;
 using formats::TensorFile;
 using formats::TensorInfo;
+using formats::TensorShape;
 using enum Stage;
 
 // Layouts of a stage in a tensor.
@@ -152,7 +152,7 @@ std::string words_of(const StageInfo& stage, std::string_view axes, std::size_t 
 }
 
 std::optional<Reading> match_layout(const StageInfo& stage, const Lengths& l, std::string_view axes,
-                                    const Shape& shape, const HeadMapping& of) {
+                                    const TensorShape& shape, const HeadMapping& of) {
   if (axes.size() != shape.size()) return std::nullopt;
   const Lengths own{l.sequences, l.heads / of.group_size, l.rows, l.columns};  // lengths of the tensor
   Reading r;
@@ -218,7 +218,7 @@ void mark_masked(ObservedTensor& observed) {
   }
 }
 
-std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::Shape& shape,
+std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::TensorShape& shape,
                                        std::size_t sequence, std::optional<std::size_t> head,
                                        const TensorLayout* layout) {
   const StageInfo& row = attention::info(stage);
@@ -230,7 +230,7 @@ std::vector<Reading> possible_readings(const Model& model, Stage stage, const fo
   if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
   const bool is_requested = layout && has_features_of_heads(row) && !one_head;
   std::vector<Reading> readings;
-  formats::Shape rest = shape;
+  formats::TensorShape rest = shape;
   const auto add = [&](std::string_view axes, const HeadMapping& of) {
     auto reading = match_layout(row, l, axes, rest, of);
     if (!reading) return;
@@ -280,7 +280,7 @@ std::vector<Reading> possible_readings(const Model& model, Stage stage, const fo
 }
 
 std::vector<Reading> readings_by_name(const Model& other, std::string_view name, Stage stage,
-                                      const Shape& shape) {
+                                      const TensorShape& shape) {
   const NameParts parts = formats::split_name(name);
   std::vector<Stage> stages = formats::meaning_of(parts.base).stages;
   if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // set by hand
@@ -296,21 +296,21 @@ namespace {
 
 // Messages for a shape that fits no possible stage.
 
-Shape expected_shape(const Model& model, Stage stage, bool one_head) {
+TensorShape expected_shape(const Model& model, Stage stage, bool one_head) {
   const Lengths l = lengths_of(model, stage);
-  Shape shape;
+  TensorShape shape;
   if (l.sequences > 1) shape.push_back(l.sequences);
   if (attention::info(stage).per_head && !one_head) shape.push_back(l.heads);
   shape.insert(shape.end(), {l.rows, l.columns});
   return shape;
 }
 
-Shape squeeze_leading(const Shape& shape) {
+TensorShape squeeze_leading(const TensorShape& shape) {
   return {std::ranges::find_if(shape, [](std::size_t n) { return n != 1; }), shape.end()};
 }
 
 /// Suggests another layout than the chosen one.
-std::string suggest_layout(const Model& model, Stage stage, const Shape& shape) {
+std::string suggest_layout(const Model& model, Stage stage, const TensorShape& shape) {
   for (const TensorLayout& layout : layouts())
     if (!possible_readings(model, stage, shape, 0, {}, &layout).empty())
       return std::string(layout.about) + "? transpose, or say --layout " + layout.name;
@@ -318,10 +318,10 @@ std::string suggest_layout(const Model& model, Stage stage, const Shape& shape) 
 }
 
 /// Suggests a transpose: heads of scores after the queries, or rows and columns swapped.
-std::string suggest_transpose(const Shape& expected, const Shape& shape) {
-  const Shape got = squeeze_leading(shape), wanted = squeeze_leading(expected);
+std::string suggest_transpose(const TensorShape& expected, const TensorShape& shape) {
+  const TensorShape got = squeeze_leading(shape), wanted = squeeze_leading(expected);
   if (got == wanted || !std::ranges::is_permutation(got, wanted) || got.size() < 2) return "";
-  Shape swapped = wanted;
+  TensorShape swapped = wanted;
   std::swap(swapped.end()[-1], swapped.end()[-2]);
   if (got == swapped) return "rows and columns swapped? transpose the last two axes";
   if (got.size() > 2) {
@@ -333,7 +333,7 @@ std::string suggest_transpose(const Shape& expected, const Shape& shape) {
 }
 
 /// Suggests stages of the model with this shape.
-std::string suggest_stages(const Model& model, const Shape& shape, bool one_head) {
+std::string suggest_stages(const Model& model, const TensorShape& shape, bool one_head) {
   constexpr std::size_t maximum = 6;
   std::vector<const char*> names;
   for (const StageInfo& stage : attention::stages())
@@ -347,7 +347,7 @@ std::string suggest_stages(const Model& model, const Shape& shape, bool one_head
 }
 
 /// Names the only length that differs from the model's: tokens, heads, columns or sequences.
-std::string explain_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
+std::string explain_length(const Model& model, Stage stage, const TensorShape& shape, bool one_head) {
   const StageInfo& row = attention::info(stage);
   const Lengths l = lengths_of(model, stage);
   const std::size_t n_heads = shares_kv_heads(model, stage) ? l.heads : model.n_heads;
@@ -375,23 +375,23 @@ std::string explain_length(const Model& model, Stage stage, const Shape& shape, 
 }
 
 /// Explains keys or values of fewer heads than the model's, whose heads do not repeat in such groups.
-std::string explain_kv_heads(const Model& model, Stage stage, const Shape& shape) {
+std::string explain_kv_heads(const Model& model, Stage stage, const TensorShape& shape) {
   if (stage != Stage::keys && stage != Stage::values) return "";
   if (shares_kv_heads(model, stage)) return "";
   const Lengths l = lengths_of(model, stage);
-  const Shape got = squeeze_leading(shape);
+  const TensorShape got = squeeze_leading(shape);
   const std::size_t n = got.size() < 3 ? 1 : got[got.size() - 3] == l.rows ? got.end()[-2] : got.end()[-3];
-  Shape heads{n, l.rows, l.columns};
+  TensorShape heads{n, l.rows, l.columns};
   if (n == 0 || n >= l.heads || l.heads % n != 0 || !std::ranges::is_permutation(got, squeeze_leading(heads)))
     return "";
   return text::counted(n, "head") + " instead of " + std::to_string(l.heads) +
          ": grouped? the model's heads do not repeat in groups of " + std::to_string(l.heads / n);
 }
 
-std::string suggest_fix(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
+std::string suggest_fix(const Model& model, const std::vector<Stage>& stages, const TensorShape& shape,
                         bool one_head, const TensorLayout* layout) {
   const Stage stage = stages.front();
-  const Shape expected = expected_shape(model, stage, one_head);
+  const TensorShape expected = expected_shape(model, stage, one_head);
   std::string words;
   if (layout && !one_head)
     for (const Stage one : stages)
@@ -406,8 +406,9 @@ std::string suggest_fix(const Model& model, const std::vector<Stage>& stages, co
   return count == formats::count_of(expected) ? "as many numbers: reshape it" : "";
 }
 
-std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
-                                 const NameParts& name, const TensorLayout* layout) {
+std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& stages,
+                                 const TensorShape& shape, const NameParts& name,
+                                 const TensorLayout* layout) {
   const Stage stage = stages.front();
   const bool one_head = name.head.has_value();
   if (name.sequence.value_or(0) >= model.sequences.size())
@@ -454,7 +455,7 @@ struct Candidate {
   std::optional<std::size_t> head() const { return parsed.parts.head; }
 };
 
-std::vector<Reading> readings_as(const Model& model, const Candidate& c, const Shape& shape,
+std::vector<Reading> readings_as(const Model& model, const Candidate& c, const TensorShape& shape,
                                  const MatchOptions& options) {
   std::vector<Reading> all;
   for (const Stage stage : c.stages)
@@ -489,12 +490,13 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen,
 /// Stages with heads need four dimensions, as when such a file is opened, others five; two if is_sure.
 std::size_t count_stacked_layers(const Model& model, const Candidate& c, const MatchOptions& options,
                                  bool is_sure) {
-  const Shape& shape = c.info->shape;
+  const TensorShape& shape = c.info->shape;
   const bool of_heads =
       std::ranges::any_of(c.stages, [](Stage stage) { return attention::info(stage).per_head; });
   const std::size_t fewest = is_sure ? 2 : of_heads ? 4 : 5;
   if (shape.size() < fewest || shape.front() < 2 || !readings_as(model, c, shape, options).empty()) return 0;
-  return readings_as(model, c, Shape(shape.begin() + 1, shape.end()), options).empty() ? 0 : shape.front();
+  return readings_as(model, c, TensorShape(shape.begin() + 1, shape.end()), options).empty() ? 0
+                                                                                             : shape.front();
 }
 
 /// Reads a tensor for the comparison; of a first axis of layers only that layer.
@@ -502,14 +504,14 @@ ObservedTensor read_observed(const Model& model, const TensorFile& file, const C
                              const MatchOptions& options, std::size_t n_layers, std::size_t layer,
                              const core::StopToken& progress) {
   progress.add(0);
-  const Shape& shape = c.info->shape;
+  const TensorShape& shape = c.info->shape;
   ObservedTensor observed;
   observed.name = c.info->name;
   observed.stage = c.stages.front();
   observed.readings = readings_as(model, c, shape, options);
   std::vector<std::size_t> leading;
   if (observed.readings.empty() && n_layers > 0 && shape.size() > 1 && shape.front() == n_layers) {
-    observed.readings = readings_as(model, c, Shape(shape.begin() + 1, shape.end()), options);
+    observed.readings = readings_as(model, c, TensorShape(shape.begin() + 1, shape.end()), options);
     leading = {layer};
   }
   const auto is_read_in = [&](const Hypothesis& other) {
@@ -525,7 +527,7 @@ ObservedTensor read_observed(const Model& model, const TensorFile& file, const C
   if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.parsed.parts, options.layout);
   if (fits || may_be_inferred ||
       (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
-    observed.tensor = file.read(observed.name, fits ? leading : Shape(), progress);
+    observed.tensor = file.read(observed.name, fits ? leading : TensorShape(), progress);
     observed.rounding = rounding_of(observed.tensor);
   } else {
     observed.tensor.dtype = c.info->dtype, observed.tensor.shape = shape;
@@ -635,7 +637,7 @@ void ignore_residuals(const Model& model, const std::vector<Candidate>& all, Mat
     const Candidate& c = all[k];
     const ObservedTensor& observed = matched.observed[k];
     if (c.by_hand || formats::model_tensor_of(c.parsed.own) != ModelTensor::entering) return false;
-    const formats::Shape& shape = observed.tensor.shape;
+    const formats::TensorShape& shape = observed.tensor.shape;
     // One more than the layers: includes the output of the last one.
     if (observed.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
     return is_far_from_embeddings(model, observed);

@@ -69,7 +69,7 @@ struct ObservedTensor {
 /// values of KV heads have one matrix per KV head or per head; in a model without KV heads they may have
 /// fewer heads if its own repeat. `layout` restricts features of heads. Weights without heads that fit in no
 /// other way are read as the mean over heads.
-std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::Shape& shape,
+std::vector<Reading> possible_readings(const Model& model, Stage stage, const formats::TensorShape& shape,
                                        std::size_t sequence, std::optional<std::size_t> head,
                                        const TensorLayout* layout = nullptr);
 
@@ -80,7 +80,7 @@ void mark_masked(ObservedTensor& observed);
 /// Returns the possible readings of a tensor as a stage of another model, by name and shape; `stage` is the
 /// stage assigned to it.
 std::vector<Reading> readings_by_name(const Model& other, std::string_view name, Stage stage,
-                                      const formats::Shape& shape);
+                                      const formats::TensorShape& shape);
 
 /// Options for reading a file of tensors.
 struct MatchOptions {

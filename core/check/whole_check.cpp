@@ -222,10 +222,10 @@ class WholeComparison {
     TensorResult result{tensor.words(), formats::shape_text(info.shape), formats::dtype_name(info.dtype)};
     Agreement& agreement = result.agreement;
     const auto ours = arma::conv_to<arma::mat>::from(in_float32);
-    formats::Shape shape = info.shape;
+    formats::TensorShape shape = info.shape;
     if (tensor.index) shape.erase(shape.begin());
     while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
-    if (shape != formats::Shape{ours.n_rows, ours.n_cols}) {
+    if (shape != formats::TensorShape{ours.n_rows, ours.n_cols}) {
       agreement.within = false;
       result.obstacle = "expected " + formats::shape_text({ours.n_rows, ours.n_cols}) + ", got " +
                         formats::shape_text(shape);

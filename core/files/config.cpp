@@ -124,7 +124,7 @@ std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
     return windowed;
   }
   if (rule.full.n > 0) return layers_except(top, rule.full);
-  if (rule.use != WindowRule::Use::if_on) return {};
+  if (rule.use != WindowUse::if_on) return {};
   const double first =
       number(top, {"max_window_layers"}).value_or(static_cast<double>(rule.n_first_full_layers));
   if (first == 0) return {};
@@ -135,11 +135,10 @@ std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
 
 /// Returns the number of keys in the sliding window, in layers that have one.
 std::optional<std::size_t> parse_window(const Json& top, const WindowRule& rule) {
-  using Use = WindowRule::Use;
   if (rule.width > 0 && !top.member("sliding_window")) return rule.width;
   const auto window = first_member(top, {"sliding_window", "window_size", "local_attention"});
-  const bool is_used =
-      rule.use == Use::always || boolean(top, {"use_sliding_window"}).value_or(rule.use == Use::unless_off);
+  const bool is_used = rule.use == WindowUse::always ||
+                       boolean(top, {"use_sliding_window"}).value_or(rule.use == WindowUse::unless_off);
   if (!window || !window->is_whole() || !is_used) return std::nullopt;
   return std::min<std::size_t>(window->whole(0), max_window);
 }
@@ -343,7 +342,7 @@ Sizes parse_sizes(const Json& top, const Family& family) {
   sizes.d_hidden =
       size_or(top, {"ffn_hidden_size", "intermediate_size", "n_inner", "hidden_dim", "ffn_dim"}, four);
   sizes.n_vocabulary = size_at(top, {"vocab_size"});
-  if (*family.names.of(Role::embedding_projection))
+  if (*family.names.of(TensorRole::embedding_projection))
     sizes.d_embedding = size_or(top, {"embedding_size", "word_embed_proj_dim"}, sizes.d_model);
   const Keys tokens{"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"};
   const bool has_limit = family.positions != PositionKind::alibi;
@@ -372,11 +371,11 @@ std::optional<Activation> parse_activation(const Json& top) {
 }
 
 /// Throws core::Error for unsupported settings that change the numbers of a whole model.
-void refuse_in_whole_model(const Json& top, const Family& family) {
+void refuse_in_full_model(const Json& top, const Family& family) {
   const bool has_own_norms = family.norm_over == NormScope::own_head,
-             has_narrow_embeddings = *family.names.of(Role::embedding_projection),
+             has_narrow_embeddings = *family.names.of(TensorRole::embedding_projection),
              has_rms_norms = family.has_head_norms && family.norm.kind == NormKind::rms,
-             may_norm_after = *family.names.of(Role::output_projection);
+             may_norm_after = *family.names.of(TensorRole::output_projection);
   if (const auto json = first_member(top, {"position_embedding_type"}); json && json->text() != "absolute")
     json->fail("absolute positions, as others of this family cannot be computed yet");
   const std::pair<const char*, bool> usual[]{{"do_layer_norm_before", true},
@@ -416,7 +415,7 @@ void refuse_in_whole_model(const Json& top, const Family& family) {
 
 /// Reads the mixture of experts; empty for a family without one.
 Experts parse_experts(const Json& top, const Config& config) {
-  if (!*config.family->names.of(Role::router)) return {};
+  if (!*config.family->names.of(TensorRole::router)) return {};
   if (const auto json = first_member(top, {"mlp_only_layers"});
       json && !json->items_or_empty("a list").empty())
     json->fail("none, as layers of two kinds cannot be computed yet");
@@ -438,7 +437,7 @@ Experts parse_experts(const Json& top, const Config& config) {
   experts.routing = config.family->routing;
   experts.factor = number(top, {"routed_scaling_factor"}).value_or(1);
   if (const auto first = first_member(top, {"first_k_dense_replace", "moe_layer_start_index"});
-      first && *config.family->names.of(Role::gate))
+      first && *config.family->names.of(TensorRole::gate))
     experts.first_layer = first->whole(0);
   for (const char* key : {"n_group", "topk_group", "moe_layer_interval"})
     if (const auto json = first_member(top, {key}); json && json->whole(0) > 1)
@@ -507,14 +506,14 @@ Config parse_config(std::string_view text, const std::string& file_name, const s
   return parse_config_object(top, "", type_override);
 }
 
-Config whole_config(const Json& top) {
+Config full_model_config(const Json& top) {
   const Json type = top.required("model_type");
   const Family* family = nullptr;
   for (const Family& each : families())
-    if (*each.whole && text::has_word(each.types, type.text())) family = &each;
+    if (*each.full_model && text::has_word(each.types, type.text())) family = &each;
   if (!family)
     type.fail("a model type whose whole models are supported, which docs/models-and-files.md lists");
-  refuse_in_whole_model(top, *family);
+  refuse_in_full_model(top, *family);
   Config config = parse_config_object(top, "");
   config.sizes = parse_sizes(top, *family);
   config.activation = parse_activation(top);

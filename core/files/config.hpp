@@ -108,7 +108,7 @@ Config parse_config(std::string_view text, const std::string& file_name,
 ///
 /// Throws core::Error, "FILE: PLACE: …", when a size is missing, whole models of the family are not
 /// supported, or the model has an unsupported feature, which the message names.
-Config whole_config(const Json& json);
+Config full_model_config(const Json& json);
 
 /// Reads the config.json next to a checkpoint file or in a checkpoint folder; empty if there is none.
 Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override = "");

@@ -11,22 +11,22 @@ namespace {
 /// Encloses short names that would clash elsewhere.
 namespace rows {
 
-using enum Role;
+using enum TensorRole;
 
-struct RoleName {
-  Role role;
+struct TensorRoleName {
+  TensorRole role;
   const char* name;
 };
 
 /// Returns the names of tensors by role; roles that are not listed are as in others.
 template <std::size_t n>
 constexpr RoleNames make_names(
-    const RoleName (&named)[n], RoleNames others = [] {
+    const TensorRoleName (&named)[n], RoleNames others = [] {
       RoleNames none;
       for (const char*& name : none.names) name = "";
       return none;
     }()) {
-  for (const RoleName& each : named) others.names[static_cast<std::size_t>(each.role)] = each.name;
+  for (const TensorRoleName& each : named) others.names[static_cast<std::size_t>(each.role)] = each.name;
   return others;
 }
 
@@ -315,20 +315,20 @@ constexpr RoleNames gguf_bert_names = make_names({{token_embedding, "token_embd"
                                                   {down, "blk.#.ffn_down"},
                                                   {mlp_norm, "blk.#.layer_output_norm"}});
 
-constexpr Norm layer_before{NormKind::layer, NormPlace::before, 1e-5};
-constexpr Norm layer_after{NormKind::layer, NormPlace::after, 1e-12};
-constexpr Norm rms_before{NormKind::rms, NormPlace::before, 1e-6};
+constexpr ModelNorm layer_before{NormKind::layer, NormPlace::before, 1e-5};
+constexpr ModelNorm layer_after{NormKind::layer, NormPlace::after, 1e-12};
+constexpr ModelNorm rms_before{NormKind::rms, NormPlace::before, 1e-6};
 
 constexpr auto rotary = PositionKind::rotary;
 constexpr RotaryRule interleaved{.interleaved = true};
 constexpr RotaryRule not_supported{.is_supported = false};
-constexpr WindowRule if_on{.use = WindowRule::Use::if_on};
-constexpr WindowRule in_whole_models{.in_whole_models = true};
+constexpr WindowRule if_on{.use = WindowUse::if_on};
+constexpr WindowRule in_full_models{.in_full_models = true};
 
 /// Returns a family with some fields changed, so that common values are listed once.
 template <class Change>
 constexpr Family like(Family family, const char* types, Change change) {
-  family.types = types, family.weights = "", family.whole = family.gguf = "";
+  family.types = types, family.weights = "", family.full_model = family.gguf = "";
   change(family);
   return family;
 }
@@ -338,7 +338,7 @@ constexpr Family bert{.name = "BERT",
                       .weights = " attention.self.query. .q_lin ",
                       .mask_kind = MaskKind::all,
                       .norm = layer_after,
-                      .whole = "BERT",
+                      .full_model = "BERT",
                       .gguf = " bert ",
                       .prefixes = "bert.",
                       .names = bert_names,
@@ -352,7 +352,7 @@ constexpr Family llama{.name = "Llama",
                        .norm = rms_before,
                        .has_head_norms = true,
                        .has_common_names = true,
-                       .whole = "Llama",
+                       .full_model = "Llama",
                        .gguf = " llama qwen2 qwen3 ",
                        .prefixes = "model.",
                        .names = llama_names,
@@ -366,8 +366,8 @@ constexpr Family phi3{.name = "Phi",
                       .positions = rotary,
                       .norm = rms_before,
                       .has_common_names = true,
-                      .window = in_whole_models,
-                      .whole = "Phi-3",
+                      .window = in_full_models,
+                      .full_model = "Phi-3",
                       .prefixes = "model.",
                       .names = phi3_names,
                       .mlp = {.activation = Activation::silu, .gated = true},
@@ -381,7 +381,7 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .fused = FusedLayout::by_head,
                       .norm = layer_before,
                       .rotary = {.fraction = 0.25},
-                      .whole = "GPT-NeoX",
+                      .full_model = "GPT-NeoX",
                       .gguf = " gptneox ",
                       .prefixes = "gpt_neox.",
                       .names = neox_names,
@@ -391,18 +391,18 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .reads_parallel_mlp = true};
 
 constexpr Family olmo2 = like(llama, " olmo2 ", [](Family& f) {
-  f.name = f.whole = "OLMo 2", f.has_common_names = false;
+  f.name = f.full_model = "OLMo 2", f.has_common_names = false;
   f.norm_over = NormScope::all_heads, f.names = exaone4_names;
 });
 
 constexpr Family qwen_moe = like(llama, " qwen3_moe ", [](Family& f) {
-  f.whole = "Qwen MoE", f.names = qwen_moe_names, f.has_narrow_experts = true;
-  f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
+  f.full_model = "Qwen MoE", f.names = qwen_moe_names, f.has_narrow_experts = true;
+  f.window = {.use = WindowUse::if_on, .in_full_models = true};
 });
 
 constexpr Family gemma = like(llama, " gemma ", [](Family& f) {
   f.norms_plus_one = true, f.scales_embeddings = true;
-  f.whole = "Gemma", f.mlp = {.activation = Activation::gelu_tanh, .gated = true};
+  f.full_model = "Gemma", f.mlp = {.activation = Activation::gelu_tanh, .gated = true};
 });
 
 constexpr Family gptj{.name = "GPT-J",
@@ -411,7 +411,7 @@ constexpr Family gptj{.name = "GPT-J",
                       .positions = rotary,
                       .norm = layer_before,
                       .rotary = {.interleaved = true, .has_fixed_base = true},
-                      .whole = "GPT-J",
+                      .full_model = "GPT-J",
                       .prefixes = "transformer.",
                       .names = gptj_names,
                       .mlp = {.activation = Activation::gelu_tanh, .parallel = true},
@@ -420,7 +420,7 @@ constexpr Family gptj{.name = "GPT-J",
 constexpr Family opt{.name = "OPT",
                      .types = " opt ",
                      .norm = layer_before,
-                     .whole = "OPT",
+                     .full_model = "OPT",
                      .prefixes = "model.decoder. decoder.",
                      .names = opt_narrow_names,
                      .mlp = {Activation::relu},
@@ -440,7 +440,7 @@ constexpr std::array family_table{
            .weights = " c_attn ",
            .norm = layer_before,
            .grouped_family = "StarCoder",
-           .whole = "GPT-2",
+           .full_model = "GPT-2",
            .gguf = " gpt2 ",
            .prefixes = "transformer.",
            .names = gpt2_names,
@@ -451,7 +451,7 @@ constexpr std::array family_table{
     Family{.name = "GPT",
            .types = " openai-gpt ",
            .norm = {NormKind::layer, NormPlace::after, 1e-5},
-           .whole = "GPT",
+           .full_model = "GPT",
            .prefixes = "transformer.",
            .names = openai_names,
            .mlp = {Activation::gelu_tanh},
@@ -461,15 +461,15 @@ constexpr std::array family_table{
            .weights = " .attn.attention.q_proj ",
            .norm = layer_before,
            .is_scaled = false,
-           .window = in_whole_models,
-           .whole = "GPT-Neo",
+           .window = in_full_models,
+           .full_model = "GPT-Neo",
            .prefixes = "transformer.",
            .names = gpt_neo_names,
            .mlp = {Activation::gelu_tanh}},
     gptj,
     like(gptj, " codegen ",
          [](Family& f) {
-           f.name = f.whole = "CodeGen", f.weights = " .h.#.attn.qkv_proj ";
+           f.name = f.full_model = "CodeGen", f.weights = " .h.#.attn.qkv_proj ";
            f.fused = FusedLayout::four_blocks, f.names = codegen_names;
          }),
     Family{.name = "ChatGLM",
@@ -484,7 +484,7 @@ constexpr std::array family_table{
            .fused = FusedLayout::by_head,
            .norm = layer_before,
            .grouped_family = "Falcon",
-           .whole = "Bloom",
+           .full_model = "Bloom",
            .prefixes = "transformer.",
            .names = bloom_names,
            .mlp = {Activation::gelu_tanh}},
@@ -494,7 +494,7 @@ constexpr std::array family_table{
            .fused = FusedLayout::by_head,
            .norm = layer_before,
            .slopes = AlibiSlopes::scaled,
-           .whole = "Falcon",
+           .full_model = "Falcon",
            .prefixes = "transformer.",
            .names = bloom_names,
            .mlp = {.activation = Activation::gelu_erf, .parallel = true},
@@ -504,7 +504,7 @@ constexpr std::array family_table{
            .types = " gpt_bigcode ",
            .fused = FusedLayout::by_head,
            .norm = layer_before,
-           .whole = "StarCoder",
+           .full_model = "StarCoder",
            .prefixes = "transformer.",
            .names = gpt2_names,
            .mlp = {Activation::gelu_tanh},
@@ -515,7 +515,7 @@ constexpr std::array family_table{
            .positions = PositionKind::alibi,
            .norm = layer_before,
            .slopes = AlibiSlopes::mpt,
-           .whole = "MPT",
+           .full_model = "MPT",
            .prefixes = "transformer.",
            .names = mpt_names,
            .mlp = {Activation::gelu_erf}},
@@ -528,7 +528,7 @@ constexpr std::array family_table{
     like(opt, " xglm ", [](Family&) {}),
     like(opt, " biogpt ",
          [](Family& f) {
-           f.whole = "BioGPT", f.prefixes = "biogpt.", f.names = biogpt_names;
+           f.full_model = "BioGPT", f.prefixes = "biogpt.", f.names = biogpt_names;
            f.mlp = {Activation::gelu_erf}, f.scales_embeddings = true;
            f.norm.epsilon = 1e-12;
          }),
@@ -537,93 +537,94 @@ constexpr std::array family_table{
     like(phi3, " phi ",
          [](Family& f) {
            f.rotary.fraction = 0.5, f.norm = layer_before, f.window = {};
-           f.whole = "Phi", f.names = phi_names;
+           f.full_model = "Phi", f.names = phi_names;
            f.mlp = {.activation = Activation::gelu_tanh, .parallel = true};
          }),
     llama,
     like(llama, " mistral ministral ",
          [](Family& f) {
-           f.whole = "Llama";
-           f.window = {.use = WindowRule::Use::always, .width = 4096, .in_whole_models = true};
+           f.full_model = "Llama";
+           f.window = {.use = WindowUse::always, .width = 4096, .in_full_models = true};
          }),
     like(llama, " qwen2 qwen3 ",
          [](Family& f) {
-           f.whole = "Llama";
-           f.window = {.use = WindowRule::Use::if_on, .n_first_full_layers = 28, .in_whole_models = true};
+           f.full_model = "Llama";
+           f.window = {.use = WindowUse::if_on, .n_first_full_layers = 28, .in_full_models = true};
          }),
     qwen_moe,
-    like(qwen_moe, " qwen2_moe ", [](Family& f) { f.whole = "Qwen MoE", f.has_shared_expert = true; }),
+    like(qwen_moe, " qwen2_moe ", [](Family& f) { f.full_model = "Qwen MoE", f.has_shared_expert = true; }),
     like(llama, " mistral3 dbrx minimax ", [](Family&) {}),
     like(llama, " apertus ",
-         [](Family& f) { f.whole = "Apertus", f.names = apertus_names, f.mlp = {Activation::xielu}; }),
+         [](Family& f) { f.full_model = "Apertus", f.names = apertus_names, f.mlp = {Activation::xielu}; }),
     like(llama, " olmoe ",
          [](Family& f) {
            f.norm_over = NormScope::all_heads;
-           f.whole = "OLMoE", f.names = olmoe_names;
+           f.full_model = "OLMoE", f.names = olmoe_names;
          }),
-    like(
-        llama, " granitemoe ",
-        [](Family& f) { f.whole = "Granite MoE", f.names = granite_moe_names, f.normalizes_experts = true; }),
+    like(llama, " granitemoe ",
+         [](Family& f) {
+           f.full_model = "Granite MoE", f.names = granite_moe_names, f.normalizes_experts = true;
+         }),
     like(llama, " mixtral ",
          [](Family& f) {
-           f.whole = "Mixtral", f.names = mixtral_names;
-           f.window = in_whole_models, f.normalizes_experts = true;
+           f.full_model = "Mixtral", f.names = mixtral_names;
+           f.window = in_full_models, f.normalizes_experts = true;
          }),
-    like(llama, " granite seed_oss ", [](Family& f) { f.whole = "Llama"; }),
+    like(llama, " granite seed_oss ", [](Family& f) { f.full_model = "Llama"; }),
     like(llama, " arcee ",
          [](Family& f) {
-           f.whole = "Arcee", f.names = make_names({{gate, ""}}, llama_names);
+           f.full_model = "Arcee", f.names = make_names({{gate, ""}}, llama_names);
            f.mlp = {Activation::relu_squared};
          }),
     like(llama, " ernie4_5 helium ",
          [](Family& f) {
            f.rotary = interleaved;
-           f.whole = "Llama";
+           f.full_model = "Llama";
          }),
     like(llama, " ernie4_5_moe ",
          [](Family& f) {
-           f.rotary = interleaved, f.whole = "ERNIE 4.5 MoE", f.names = ernie_moe_names;
+           f.rotary = interleaved, f.full_model = "ERNIE 4.5 MoE", f.names = ernie_moe_names;
            f.has_narrow_experts = f.has_shared_expert = f.normalizes_experts = true;
          }),
     like(llama, " dots1 ",
          [](Family& f) {
-           f.whole = "dots.llm1", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
-           f.has_narrow_experts = f.has_shared_expert = true, f.window = in_whole_models;
+           f.full_model = "dots.llm1", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
+           f.has_narrow_experts = f.has_shared_expert = true, f.window = in_full_models;
          }),
     like(llama, " glm4_moe ",
          [](Family& f) {
            f.rotary.fraction = 0.5, f.reads_rotary_fraction = true;
-           f.whole = "GLM-4 MoE", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
+           f.full_model = "GLM-4 MoE", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
            f.has_narrow_experts = f.has_shared_expert = true;
          }),
     like(llama, " jamba ", [](Family& f) { f.positions = PositionKind::learned; }),
     like(llama, " olmo ",
          [](Family& f) {
            f.norm = layer_before;
-           f.whole = "OLMo", f.names = olmo_names, f.norms_without_parameters = true;
+           f.full_model = "OLMo", f.names = olmo_names, f.norms_without_parameters = true;
          }),
     like(llama, " starcoder2 ",
          [](Family& f) {
-           f.norm = layer_before, f.window = in_whole_models;
-           f.whole = "StarCoder2", f.names = starcoder2_names, f.mlp = {Activation::gelu_tanh};
+           f.norm = layer_before, f.window = in_full_models;
+           f.full_model = "StarCoder2", f.names = starcoder2_names, f.mlp = {Activation::gelu_tanh};
          }),
-    like(llama, " eurobert ", [](Family& f) { f.mask_kind = MaskKind::all, f.whole = "Llama"; }),
+    like(llama, " eurobert ", [](Family& f) { f.mask_kind = MaskKind::all, f.full_model = "Llama"; }),
     like(llama, " llama4 llama4_text ", [](Family& f) { f.rotary = not_supported; }),
     gemma,
     like(gemma, " gemma2 ",
          [](Family& f) {
-           f.whole = "Gemma 2", f.names = gemma2_names;
-           f.window = {.full = {.n = 2}, .in_whole_models = true};
+           f.full_model = "Gemma 2", f.names = gemma2_names;
+           f.window = {.full = {.n = 2}, .in_full_models = true};
          }),
     like(gemma, " vaultgemma ",
          [](Family& f) {
-           f.whole = "VaultGemma", f.names = vaultgemma_names;
-           f.window = {.full = {.n = 2}, .in_whole_models = true};
+           f.full_model = "VaultGemma", f.names = vaultgemma_names;
+           f.window = {.full = {.n = 2}, .in_full_models = true};
          }),
     like(gemma, " gemma3_text ",
          [](Family& f) {
-           f.whole = "Gemma 3", f.names = gemma2_names;
-           f.window = {.full = {.n = 6, .key = "sliding_window_pattern"}, .in_whole_models = true};
+           f.full_model = "Gemma 3", f.names = gemma2_names;
+           f.window = {.full = {.n = 6, .key = "sliding_window_pattern"}, .in_full_models = true};
          }),
     like(gemma, " gemma3 ", [](Family& f) { f.window.full = {.n = 6, .key = "sliding_window_pattern"}; }),
     like(llama, " gpt_oss ", [](Family& f) { f.window.full = {.n = 2}; }),
@@ -631,7 +632,7 @@ constexpr std::array family_table{
          [](Family& f) {
            f.rotary.fraction = 0.25, f.reads_rotary_fraction = true;
            f.norm = layer_before, f.norm_over = NormScope::own_head;
-           f.whole = "StableLM", f.reads_parallel_mlp = true;
+           f.full_model = "StableLM", f.reads_parallel_mlp = true;
            f.names = make_names({{query_norm, "layers.#.self_attn.q_layernorm.norms.@"},
                                  {key_norm, "layers.#.self_attn.k_layernorm.norms.@"}},
                                 llama_names);
@@ -640,41 +641,41 @@ constexpr std::array family_table{
          [](Family& f) {
            f.rotary.fraction = 0.5, f.reads_rotary_fraction = true;
            f.norm = layer_before, f.norms_plus_one = true, f.has_head_norms = false;
-           f.whole = "Nemotron", f.names = make_names({{gate, ""}}, llama_names);
+           f.full_model = "Nemotron", f.names = make_names({{gate, ""}}, llama_names);
            f.mlp = {Activation::relu_squared};
          }),
     like(llama, " glm ",
          [](Family& f) {
            f.rotary = {.interleaved = true, .fraction = 0.5}, f.reads_rotary_fraction = true;
-           f.whole = "GLM", f.names = glm_names;
+           f.full_model = "GLM", f.names = glm_names;
          }),
     like(llama, " glm4 ",
          [](Family& f) {
            f.rotary = {.interleaved = true, .fraction = 0.5}, f.reads_rotary_fraction = true;
-           f.whole = "GLM-4", f.names = glm4_names;
+           f.full_model = "GLM-4", f.names = glm4_names;
          }),
     like(llama, " cohere ",
          [](Family& f) {
            f.rotary = interleaved, f.norm = layer_before, f.norm_over = NormScope::own_head;
-           f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
+           f.full_model = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
          }),
     like(llama, " cohere2 ",
          [](Family& f) {
            f.rotary = interleaved, f.norm = layer_before;
-           f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
-           f.window = {.full = {.n = 4, .key = "sliding_window_pattern"}, .in_whole_models = true};
+           f.full_model = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
+           f.window = {.full = {.n = 4, .key = "sliding_window_pattern"}, .in_full_models = true};
            f.rotary_layers = RotaryLayers::windowed;
          }),
     like(llama, " exaone4 ",
          [](Family& f) {
-           f.rotary_layers = RotaryLayers::windowed_if_any, f.window = in_whole_models;
-           f.whole = "EXAONE 4", f.names = exaone4_names;
+           f.rotary_layers = RotaryLayers::windowed_if_any, f.window = in_full_models;
+           f.full_model = "EXAONE 4", f.names = exaone4_names;
          }),
     like(llama, " smollm3 ",
          [](Family& f) {
-           f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
+           f.window = {.use = WindowUse::if_on, .in_full_models = true};
            f.no_rotary = {.n = 4, .key = "no_rope_layer_interval"};
-           f.whole = "Llama";
+           f.full_model = "Llama";
          }),
     neox,
     like(neox, " gpt_neox_japanese ", [](Family& f) { f.rotary.fraction = 1; }),
@@ -687,7 +688,7 @@ constexpr std::array family_table{
     olmo2,
     like(olmo2, " olmo3 ",
          [](Family& f) {
-           f.whole = "OLMo 2", f.window = in_whole_models, f.rotary.scales_only_full_attention = true;
+           f.full_model = "OLMo 2", f.window = in_full_models, f.rotary.scales_only_full_attention = true;
          }),
     t5,
     like(t5, " pix2struct udop ", [](Family& f) { f.has_bias_table = false; }),
@@ -721,24 +722,26 @@ constexpr std::array family_table{
     bert,
     like(bert, " roberta xlm-roberta camembert ",
          [](Family& f) {
-           f.whole = "RoBERTa", f.prefixes = "roberta.", f.names = roberta_names;
+           f.full_model = "RoBERTa", f.prefixes = "roberta.", f.names = roberta_names;
            f.positions_follow_padding = true, f.head_activation = Activation::gelu_erf;
          }),
     like(bert, " distilbert ",
-         [](Family& f) { f.whole = "DistilBERT", f.prefixes = "distilbert.", f.names = distilbert_names; }),
+         [](Family& f) {
+           f.full_model = "DistilBERT", f.prefixes = "distilbert.", f.names = distilbert_names;
+         }),
     like(bert, " electra ",
          [](Family& f) {
-           f.whole = "ELECTRA", f.prefixes = "electra.", f.names = electra_names;
+           f.full_model = "ELECTRA", f.prefixes = "electra.", f.names = electra_names;
            f.head_activation = Activation::gelu_erf;
          }),
-    like(bert, " ernie ", [](Family& f) { f.whole = "ERNIE", f.prefixes = "ernie."; }),
+    like(bert, " ernie ", [](Family& f) { f.full_model = "ERNIE", f.prefixes = "ernie."; }),
     like(bert, " albert ",
          [](Family& f) {
-           f.whole = "ALBERT", f.prefixes = "albert.", f.names = albert_names;
+           f.full_model = "ALBERT", f.prefixes = "albert.", f.names = albert_names;
            f.mlp = {Activation::gelu_tanh};
          }),
     like(bert, " xlm flaubert ",
-         [](Family& f) { f.whole = "XLM", f.prefixes = "transformer.", f.names = xlm_names; }),
+         [](Family& f) { f.full_model = "XLM", f.prefixes = "transformer.", f.names = xlm_names; }),
     like(bert, " layoutlm splinter rembert megatron-bert ", [](Family&) {}),
     Family{.name = "ModernBERT",
            .types = " modernbert ",
@@ -748,8 +751,8 @@ constexpr std::array family_table{
            .norm = layer_before,
            .window = {.full = {.n = 3, .key = "global_attn_every_n_layers", .from_first = true},
                       .is_two_sided = true,
-                      .in_whole_models = true},
-           .whole = "ModernBERT",
+                      .in_full_models = true},
+           .full_model = "ModernBERT",
            .prefixes = "model.",
            .names = modernbert_names,
            .mlp = {.activation = Activation::gelu_erf, .gated = true},
@@ -844,8 +847,8 @@ const Family& family_named(std::string_view name) {
   return *std::ranges::find(rows::family_table, name, &Family::name);
 }
 
-const Family& whole_family_named(std::string_view name) {
-  return *std::ranges::find(rows::family_table, name, &Family::whole);
+const Family& full_model_family_named(std::string_view name) {
+  return *std::ranges::find(rows::family_table, name, &Family::full_model);
 }
 
 const Family* family_of_type(const std::string& type) {

@@ -40,11 +40,11 @@ enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, relu_squared, sil
 /// Function from router scores to expert weights: a softmax, or a sigmoid of each.
 enum class Routing { softmax, sigmoid };
 
-struct Norm {
+struct ModelNorm {
   NormKind kind = NormKind::layer;
   NormPlace place = NormPlace::before;
   double epsilon = 1e-5;
-  friend bool operator==(const Norm&, const Norm&) = default;
+  friend bool operator==(const ModelNorm&, const ModelNorm&) = default;
 };
 
 struct Mlp {
@@ -87,19 +87,21 @@ struct LayerInterval {
   bool from_first = false;
 };
 
+/// Value of use_sliding_window with which a family has its window: not false, any, true.
+enum class WindowUse { unless_off, always, if_on };
+
 /// Sliding window of a family, for values missing in config.json.
 struct WindowRule {
-  enum class Use { unless_off, always, if_on };  ///< required use_sliding_window: not false, any, true
-  Use use = Use::unless_off;
+  WindowUse use = WindowUse::unless_off;
   std::size_t width = 0;                ///< if config.json has no sliding_window; 0 for none
   LayerInterval full = {};              ///< layers without a window
   std::size_t n_first_full_layers = 0;  ///< or the number of first layers, unless max_window_layers gives it
   bool is_two_sided = false;            ///< whether windows on both sides are supported
-  bool in_whole_models = false;         ///< whether the implementation of whole models has windows
+  bool in_full_models = false;          ///< whether the implementation of whole models has windows
 };
 
 /// Role of a tensor in a whole model.
-enum class Role {
+enum class TensorRole {
   token_embedding,
   position_embedding,
   segment_embedding,
@@ -136,13 +138,13 @@ enum class Role {
   head,
   head_bias
 };
-constexpr std::size_t n_roles = static_cast<std::size_t>(Role::head_bias) + 1;
+constexpr std::size_t n_roles = static_cast<std::size_t>(TensorRole::head_bias) + 1;
 
 /// Prefixes of tensor names by role, before ".weight" or ".bias": "#" is the layer number, "" means that the
 /// family has none. Of several names, separated by spaces, a file has one.
 struct RoleNames {
   std::array<const char*, n_roles> names{};
-  const char* of(Role role) const { return names[static_cast<std::size_t>(role)]; }
+  const char* of(TensorRole role) const { return names[static_cast<std::size_t>(role)]; }
 };
 
 /// Models whose attention is computed the same way. Rows with the same name are model types with different
@@ -154,7 +156,7 @@ struct Family {
   MaskKind mask_kind = MaskKind::past;
   PositionKind positions = PositionKind::learned;
   FusedLayout fused = FusedLayout::concatenated;
-  Norm norm = {};         ///< its epsilon applies if config.json has none
+  ModelNorm norm = {};    ///< its epsilon applies if config.json has none
   bool is_scaled = true;  ///< scores are scaled by 1/√d_head, unless config.json says otherwise
   RotaryRule rotary = {};
   LayerInterval no_rotary = {};  ///< layers without RoPE
@@ -171,9 +173,9 @@ struct Family {
   WindowRule window = {};
 
   // For whole models:
-  const char* whole = "";     ///< their name, "" if they are not supported
-  const char* gguf = "";      ///< general.architecture, with spaces around each
-  const char* prefixes = "";  ///< optional prefixes of names, separated by spaces; the LM head has none
+  const char* full_model = "";  ///< their name, "" if they are not supported
+  const char* gguf = "";        ///< general.architecture, with spaces around each
+  const char* prefixes = "";    ///< optional prefixes of names, separated by spaces; the LM head has none
   RoleNames names = {}, gguf_names = {};
   Mlp mlp = {};
   bool in_by_out = false;       ///< weights in Hugging Face's files are [in, out] (x·W), as in its Conv1D
@@ -196,7 +198,7 @@ std::span<const Family> families();
 /// Returns the first family of this name, which must be in the table.
 const Family& family_named(std::string_view name);
 /// Returns the family whose whole models have this name, which must be in the table.
-const Family& whole_family_named(std::string_view name);
+const Family& full_model_family_named(std::string_view name);
 
 /// Returns the family of a model_type or an architecture ("gpt2lmheadmodel"), or nullptr.
 const Family* family_of_type(const std::string& type);

@@ -383,7 +383,7 @@ TensorFile open_gguf(const std::filesystem::path& path, const StopToken& progres
   const auto file = std::make_shared<const system::OpenFile>(path);
   const GgufHeader header = read_gguf_header(*file);
   progress.add(header.data_at);
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const GgufTensor& tensor : header.tensors) {
     const GgufType& type = *tensor.type;
     entries.push_back(

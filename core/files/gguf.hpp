@@ -86,7 +86,7 @@ TensorFile open_gguf(const std::filesystem::path& path, const StopToken& progres
 /// A tensor as the header of a GGUF file describes it.
 struct GgufTensor {
   std::string name;
-  Shape shape;  ///< the innermost length last
+  TensorShape shape;  ///< the innermost length last
   const GgufType* type;
   std::uint64_t offset;  ///< in bytes, from data_at
 };

@@ -11,9 +11,8 @@
 namespace core::formats {
 namespace {
 
-using Value = nlohmann::ordered_json;
-using List = Value::array_t;
-using Object = Value::object_t;
+using List = JsonValue::array_t;
+using Object = JsonValue::object_t;
 
 constexpr std::size_t max_depth = 64;
 
@@ -31,7 +30,7 @@ class Builder {
  public:
   Builder(std::string_view text, const std::string& file_name) : text_(text), file_name_(file_name) {}
 
-  Value take() { return std::move(result_); }
+  JsonValue take() { return std::move(result_); }
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -41,14 +40,14 @@ class Builder {
   bool number_unsigned(std::uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(Value::binary_t&) { return false; }
+  bool binary(JsonValue::binary_t&) { return false; }
   bool start_object(std::size_t) { return open(true); }
   bool start_array(std::size_t) { return open(false); }
 
   bool end_array() { return close(std::move(levels_.back().list)); }
 
   bool end_object() {
-    Members& members = levels_.back().members;
+    JsonMembers& members = levels_.back().members;
     check_unique_keys(members);
     Object object;
     object.reserve(members.size());  // growing would copy the contents of members
@@ -68,11 +67,11 @@ class Builder {
   }
 
  private:
-  using Members = std::vector<std::pair<std::string, Value>>;
+  using JsonMembers = std::vector<std::pair<std::string, JsonValue>>;
   struct Level {
     bool is_object;
     List list;
-    Members members;  ///< the last one has no value until it is read
+    JsonMembers members;  ///< the last one has no value until it is read
   };
 
   std::string parse_error_text(std::size_t at, const std::string& token,
@@ -93,7 +92,7 @@ class Builder {
     return path.empty() ? "top level" : path;
   }
 
-  void check_unique_keys(const Members& members) const {
+  void check_unique_keys(const JsonMembers& members) const {
     std::vector<std::string_view> keys;
     for (const auto& [key, value] : members) keys.push_back(key);
     std::ranges::sort(keys);
@@ -110,12 +109,12 @@ class Builder {
     return true;
   }
 
-  bool close(Value value) {
+  bool close(JsonValue value) {
     levels_.pop_back();
     return add(std::move(value));
   }
 
-  bool add(Value value) {
+  bool add(JsonValue value) {
     if (levels_.empty())
       result_ = std::move(value);
     else if (Level& level = levels_.back(); level.is_object)
@@ -128,17 +127,17 @@ class Builder {
   std::string_view text_;
   const std::string& file_name_;
   std::vector<Level> levels_;
-  Value result_;
+  JsonValue result_;
 };
 
 /// Appends JSON in the style of our files; the library formats numbers and spaces differently.
-void append(std::string& text, const Value& value) {
+void append(std::string& text, const JsonValue& value) {
   const char* between = "";
   if (value.is_number_float()) {
     text::append_number(text, value.get<double>());
   } else if (value.is_array()) {
     text += '[';
-    for (const Value& item : value) append(text += std::exchange(between, ", "), item);
+    for (const JsonValue& item : value) append(text += std::exchange(between, ", "), item);
     text += ']';
   } else if (value.is_object()) {
     text += '{';
@@ -151,7 +150,7 @@ void append(std::string& text, const Value& value) {
 }
 
 /// Returns the path of wanted inside value, whose own path is given; nothing if it is not inside.
-std::optional<std::string> path_to(const Value* wanted, const Value& value, const std::string& path) {
+std::optional<std::string> path_to(const JsonValue* wanted, const JsonValue& value, const std::string& path) {
   if (wanted == &value) return path;
   if (value.is_object())
     for (const auto& [key, member] : value.get_ref<const Object&>())
@@ -162,7 +161,7 @@ std::optional<std::string> path_to(const Value* wanted, const Value& value, cons
   return std::nullopt;
 }
 
-std::string description(const Value& value) {
+std::string description(const JsonValue& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return value.empty() ? "an empty list" : "a list of " + std::to_string(value.size());
   if (value.is_string()) return quoted_briefly(value.get_ref<const std::string&>());
@@ -173,10 +172,10 @@ std::string description(const Value& value) {
 
 struct Json::Document {
   std::string name;
-  Value value;
+  JsonValue value;
 };
 
-Json::Json(std::shared_ptr<const Document> document, const Value& value)
+Json::Json(std::shared_ptr<const Document> document, const JsonValue& value)
     : document_(std::move(document)), value_(&value) {}
 
 void Json::fail(const std::string& expected, std::optional<std::string> got) const {
@@ -247,7 +246,7 @@ std::vector<Json> Json::items_or_empty(const char* expected) const {
   if (!is_list()) fail(expected);
   std::vector<Json> all;
   all.reserve(value_->size());
-  for (const Value& item : *value_) all.push_back(Json(document_, item));
+  for (const JsonValue& item : *value_) all.push_back(Json(document_, item));
   return all;
 }
 
@@ -320,7 +319,7 @@ arma::mat Json::matrix(AllowedNumbers which) const {
   if (!is_list() || value_->empty()) fail("a list of rows of numbers");
   const auto& rows = value_->get_ref<const List&>();
   const std::size_t columns = rows.front().is_array() ? rows.front().size() : 0;
-  for (const Value& row : rows) {  // checks all lengths before allocating
+  for (const JsonValue& row : rows) {  // checks all lengths before allocating
     if (!row.is_array() || row.empty()) Json(document_, row).fail("a row of numbers");
     if (row.size() != columns)
       Json(document_, row)
@@ -333,13 +332,13 @@ arma::mat Json::matrix(AllowedNumbers which) const {
 
 Json parse_json(std::string_view text, const std::string& file_name) {
   Builder builder(text, file_name);
-  Value::sax_parse(text.begin(), text.end(), &builder);
+  JsonValue::sax_parse(text.begin(), text.end(), &builder);
   const auto document = std::make_shared<const Json::Document>(Json::Document{file_name, builder.take()});
   return Json(document, document->value);
 }
 
 std::string json_quoted(std::string_view text) {
-  const std::string quoted = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
+  const std::string quoted = JsonValue(text).dump(-1, ' ', false, JsonValue::error_handler_t::replace);
   if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;
   // JSON does not escape U+007F to U+009F and marks that change the text direction, which terminals obey.
   std::string safe;

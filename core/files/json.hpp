@@ -14,6 +14,8 @@
 
 namespace core::formats {
 
+using JsonValue = nlohmann::ordered_json;
+
 /// Numbers allowed in a file: JSON has only finite ones, so others are written "inf", "-inf" and "nan".
 enum class AllowedNumbers { finite, any };
 
@@ -90,14 +92,13 @@ class Json {
   }
 
  private:
-  using Value = nlohmann::ordered_json;
   struct Document;
 
-  Json(std::shared_ptr<const Document> document, const Value& value);
+  Json(std::shared_ptr<const Document> document, const JsonValue& value);
   void fill_row(arma::mat& matrix, std::size_t i, AllowedNumbers which) const;
 
   std::shared_ptr<const Document> document_;
-  const Value* value_;
+  const JsonValue* value_;
 
   friend Json parse_json(std::string_view text, const std::string& file_name);
   friend std::string json_text(const Json& json);

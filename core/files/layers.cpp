@@ -81,7 +81,7 @@ ProjectionSource source_of(const ByName& names, const std::string& prefix, const
   ProjectionSource source;
   const std::string weight = prefix + naming.weights[which];
   source.weights = {weight};
-  const Shape& shape = find(names, weight)->shape;
+  const TensorShape& shape = find(names, weight)->shape;
   source.out_by_in = naming.orientation == Orientation::out_by_in ||
                      (naming.orientation == Orientation::inferred_from_shape && shape[0] > shape[1]);
   source.head_first = shape.size() == 3;
@@ -118,7 +118,7 @@ std::optional<Layer> match_layer(const ByName& names, const std::string& name, c
     if (!info || (info->shape.size() != 2 && !has_heads)) return std::nullopt;
   }
   Layer layer{prefix, &naming, {}, 0};
-  if (const Shape& shape = find(names, name)->shape; shape.size() == 3) layer.n_heads = shape[0];
+  if (const TensorShape& shape = find(names, name)->shape; shape.size() == 3) layer.n_heads = shape[0];
   layer.mapping.query = source_of(names, prefix, naming, 0);
   layer.mapping.key = source_of(names, prefix, naming, 1);
   layer.mapping.value = source_of(names, prefix, naming, 2);
@@ -171,11 +171,11 @@ std::vector<Layer> join_heads(std::vector<Layer> layers, const ByName& names) {
 }
 
 /// A tensor's name without its last part, and that part: "h.0.q_proj." and "weight".
-struct NameParts {
+struct TensorName {
   std::string base, last;
 };
 
-NameParts name_parts(const std::string& name) {
+TensorName name_parts(const std::string& name) {
   const std::size_t point = name.rfind('.');
   const std::size_t end = point == name.npos ? 0 : point + 1;
   return {name.substr(0, end), name.substr(end)};
@@ -196,7 +196,7 @@ std::string packed_scheme(const TensorFile& file, const TensorInfo& tensor, cons
 
 /// Returns the quantization scheme of a tensor, or nothing.
 std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& tensor) {
-  const NameParts name = name_parts(tensor.name);
+  const TensorName name = name_parts(tensor.name);
   const auto has = [&](const char* sibling) { return file.find(name.base + sibling) != nullptr; };
   if (name.last == "qweight") return packed_scheme(file, tensor, name.base);
   if (name.last == "weight_packed") return "compressed-tensors";
@@ -213,10 +213,11 @@ std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& t
 }
 
 /// Part of an encoder-decoder model, by a lower-case tensor name; image towers count as encoders.
-enum class Side { none, encoder, decoder };
-Side side_of(const std::string& name) {
-  if (has(name, "decoder")) return Side::decoder;
-  return has(name, "encoder") || has(name, "vision") || has(name, "visual") ? Side::encoder : Side::none;
+enum class ModelSide { none, encoder, decoder };
+ModelSide side_of(const std::string& name) {
+  if (has(name, "decoder")) return ModelSide::decoder;
+  return has(name, "encoder") || has(name, "vision") || has(name, "visual") ? ModelSide::encoder
+                                                                            : ModelSide::none;
 }
 
 /// Returns whether a layer is cross-attention, with keys of another sequence.
@@ -338,7 +339,7 @@ class RulesFinder {
 
   void find(const std::string& place) {
     const TensorInfo* weight = info(layer_.mapping.query.weights.front());
-    const Shape shape = weight ? weight->shape : Shape();
+    const TensorShape shape = weight ? weight->shape : TensorShape();
     if (!by_config_) rules_.family = family_by_names(shape);
     if (!by_config_ && !type_.empty()) {
       rules_.unknown_type = type_;
@@ -349,8 +350,8 @@ class RulesFinder {
       rules_.known.push_back("model_type \"" + type_ + "\" as " + config_.type_override + ", as said");
     rules_.heads = config_.heads;
     const auto& side_heads =
-        side_ == Side::decoder ? config_.heads.decoder_heads : config_.heads.encoder_heads;
-    if (side_ != Side::none && side_heads) rules_.heads.n = side_heads;
+        side_ == ModelSide::decoder ? config_.heads.decoder_heads : config_.heads.encoder_heads;
+    if (side_ != ModelSide::none && side_heads) rules_.heads.n = side_heads;
     find_mask();
     const auto features = detect_features(tensors_, layer_, rules_.is_cross);
     if (!rules_.is_cross)  // its keys have no positions among the queries
@@ -368,8 +369,8 @@ class RulesFinder {
     const Family* family = rules_.family;
     rules_.norm_before = !family ? has_norm_before(tensors_, layer_)
                                  : family->norm.place == NormPlace::before &&
-                                       (!*family->whole || family->norms_without_parameters ||
-                                        *family->names.of(Role::attention_norm));
+                                       (!*family->full_model || family->norms_without_parameters ||
+                                        *family->names.of(TensorRole::attention_norm));
   }
 
  private:
@@ -382,7 +383,7 @@ class RulesFinder {
     return found && found->shape.size() == n_dimensions ? found : nullptr;
   }
 
-  const Family* family_by_names(const Shape& shape) const {
+  const Family* family_by_names(const TensorShape& shape) const {
     const Family* family = family_by_weight(layer_.mapping.query.weights.front());
     if (!family && *layer_.naming->family) family = &family_named(layer_.naming->family);
     if (!family || layer_.mapping.query.n_parts == 1 || shape.size() != 2) return family;
@@ -427,9 +428,9 @@ class RulesFinder {
   }
 
   void find_mask_without_family() {
-    if (side_ != Side::none)
-      return set_causal(side_ == Side::decoder, false,
-                        side_ == Side::decoder ? "as decoders are" : "as encoders are");
+    if (side_ != ModelSide::none)
+      return set_causal(side_ == ModelSide::decoder, false,
+                        side_ == ModelSide::decoder ? "as decoders are" : "as encoders are");
     if (const TensorInfo* mask = mask_next_to(tensors_, layer_))
       return set_causal(true, false, "for which " + mask->name + " is taken");
     set_causal(layer_.naming->causal, false, "");
@@ -439,7 +440,7 @@ class RulesFinder {
   bool is_image_tower() const {
     if (type_.ends_with("_text_model")) return false;
     if (type_.ends_with("_vision_model")) return true;
-    return side_ == Side::encoder && weight_.find("text_model") == weight_.npos;
+    return side_ == ModelSide::encoder && weight_.find("text_model") == weight_.npos;
   }
 
   void find_mask() {
@@ -461,9 +462,9 @@ class RulesFinder {
         if (config_.is_decoder == true) return set_causal(true, true, "as config.json says (is_decoder)");
         return set_causal(false, by_config_, as);
       case MaskKind::by_side:
-        if (side_ == Side::none) return set_causal(true, false, "as decoders of " + name);
-        return set_causal(side_ == Side::decoder, by_config_,
-                          (side_ == Side::decoder ? "as decoders of " : "as encoders of ") + name);
+        if (side_ == ModelSide::none) return set_causal(true, false, "as decoders of " + name);
+        return set_causal(side_ == ModelSide::decoder, by_config_,
+                          (side_ == ModelSide::decoder ? "as decoders of " : "as encoders of ") + name);
       case MaskKind::by_tower: {
         const bool image = is_image_tower();
         return set_causal(!image, by_config_,
@@ -649,7 +650,7 @@ class RulesFinder {
   }
 
   /// Sets and records the layout of a fused weight.
-  void set_fused_layout(const Shape& shape, const std::string& place) {
+  void set_fused_layout(const TensorShape& shape, const std::string& place) {
     if (rules_.mapping.query.n_parts == 1) return;
     const FusedLayout fused = rules_.family ? rules_.family->fused : FusedLayout::concatenated;
     const std::string& weight = layer_.mapping.query.weights.front();
@@ -672,7 +673,7 @@ class RulesFinder {
   std::span<const std::string> ignored_;
   std::string type_;    ///< model_type, or ""
   std::string weight_;  ///< of the query, in lower case
-  Side side_;
+  ModelSide side_;
   std::size_t index_;
   bool by_config_ = false;  ///< whether the configuration gives the family
 };

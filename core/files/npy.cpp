@@ -175,7 +175,7 @@ namespace {
 struct NpyHeader {
   std::string descr;  ///< '<f8'; for records, the whole list as it is written
   bool fortran_order = false;
-  Shape shape;
+  TensorShape shape;
 };
 
 /// Reads the Python literal {'descr': …, 'fortran_order': …, 'shape': (…)} without evaluating it.
@@ -186,7 +186,7 @@ class NpyHeaderReader {
   NpyHeader header() {
     std::optional<std::string> descr;
     std::optional<bool> fortran_order;
-    std::optional<Shape> shape;
+    std::optional<TensorShape> shape;
     expect('{');
     while (!accept('}')) {
       const std::string key = quoted();
@@ -263,8 +263,8 @@ class NpyHeaderReader {
     fail("True or False");
   }
 
-  Shape lengths() {
-    Shape shape;
+  TensorShape lengths() {
+    TensorShape shape;
     expect('(');
     while (!accept(')')) {
       skip_spaces();
@@ -351,8 +351,8 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
 
 constexpr std::string_view npy_ending = ".npy";
 
-TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archive, const ZipMember& member,
-                                  const std::string& file_name) {
+TensorEntry entry_of_member(const std::shared_ptr<const ZipArchive>& archive, const ZipMember& member,
+                            const std::string& file_name) {
   constexpr uint64_t short_header = 4096;
   const std::string name = member.name.substr(0, member.name.size() - npy_ending.size());
   const std::string place = file_name + ": " + name + ": ";
@@ -385,7 +385,7 @@ TensorFile open_npz(const std::filesystem::path& path, const StopToken& progress
   const auto archive = std::make_shared<const ZipArchive>(path);
   if (std::ranges::any_of(archive->members(), is_torch_pickle_name, &ZipMember::name))
     return open_pytorch(path, progress);
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   SkipNotes skipped(path.string() + ": ");
   for (const ZipMember& member : archive->members()) {
     progress.add(0);

@@ -57,33 +57,33 @@ class PickleBytes {
   uint64_t at_ = 0;
 };
 
+/// Kind of a value in a pickle.
+enum class PickleKind {
+  none,
+  boolean,
+  whole,
+  large,  ///< a whole number beyond int64
+  real,
+  text,
+  bytes,
+  list,
+  tuple,
+  dict,
+  name,    ///< of a function or class
+  object,  ///< the result of an unknown function or class, which is not called
+  storage,
+  tensor
+};
+
 /// A value in a pickle; it refers to other values by their index.
 struct PickleValue {
   using Index = std::uint32_t;
-  enum class Kind {
-    none,
-    boolean,
-    whole,
-    large,  ///< a whole number beyond int64
-    real,
-    text,
-    bytes,
-    list,
-    tuple,
-    dict,
-    name,    ///< of a function or class
-    object,  ///< the result of an unknown function or class, which is not called
-    storage,
-    tensor
-  };
-  Kind kind = Kind::none;
+  PickleKind kind = PickleKind::none;
   std::int64_t whole = 0;  ///< a whole number; the index of a storage or tensor
   std::string text = {};   ///< a text, bytes, or the bytes of a large number; "module.name" of a name
   std::vector<Index> items =
       {};  ///< of a list or tuple; keys and values of a dict alternately; function or class of an object
 };
-
-using PickleKind = PickleValue::Kind;
 
 /// A storage of PyTorch, which holds the numbers of tensors.
 struct PickledStorage {
@@ -97,7 +97,7 @@ struct PickledTensor {
   std::size_t storage = 0;
   Dtype dtype = Dtype::f32;
   std::uint64_t offset = 0;  ///< of its first number, in numbers
-  Shape shape;
+  TensorShape shape;
   Strides strides;
 };
 
@@ -111,7 +111,7 @@ struct Pickle {
 
   /// Returns the "module.name" of a name, or of the function or class of an object.
   const std::string& name_of(const PickleValue& value) const {
-    return value.kind == PickleValue::Kind::object ? values[value.items.front()].text : value.text;
+    return value.kind == PickleKind::object ? values[value.items.front()].text : value.text;
   }
 };
 
@@ -158,9 +158,10 @@ std::optional<Dtype> dtype_of(std::string_view name) {
 }
 
 /// Arguments of a call, looked up and checked for their kind.
-class Arguments {
+class CallArguments {
  public:
-  Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& place, const std::string& of)
+  CallArguments(const Pickle& pickle, const PickleValue& tuple, const std::string& place,
+                const std::string& of)
       : pickle_(pickle), tuple_(tuple), file_place_(place), place_(place + "damaged: " + of + ": ") {}
 
   std::size_t count() const { return tuple_.items.size(); }
@@ -200,7 +201,8 @@ class Arguments {
 };
 
 /// Does the same as torch._utils._rebuild_tensor, _v2 and _v3, which has its own dtype (typed).
-PickleValue rebuild_tensor(Pickle& pickle, const Arguments& arguments, bool typed, const std::string& place) {
+PickleValue rebuild_tensor(Pickle& pickle, const CallArguments& arguments, bool typed,
+                           const std::string& place) {
   PickledTensor tensor;
   tensor.storage = static_cast<std::size_t>(arguments.at(0, PickleKind::storage, "a storage").whole);
   tensor.offset = arguments.whole(1, "an offset");
@@ -228,7 +230,7 @@ PickleValue rebuild_tensor(Pickle& pickle, const Arguments& arguments, bool type
 }
 
 /// Returns a collections.OrderedDict, empty or, as written by Python 2, from a list of pairs.
-PickleValue ordered_dict(const Pickle& pickle, const Arguments& arguments, const std::string& place) {
+PickleValue ordered_dict(const Pickle& pickle, const CallArguments& arguments, const std::string& place) {
   PickleValue dict{PickleKind::dict};
   if (arguments.count() == 0) return dict;
   for (const auto item : arguments.at(0, PickleKind::list, "a list of pairs").items) {
@@ -262,7 +264,7 @@ void refuse_module(const Pickle& pickle, const PickleValue& state, const std::st
 std::optional<PickleValue> call_known_function(Pickle& pickle, const PickleValue& function,
                                                const PickleValue& tuple, const std::string& place) {
   const std::string& name = function.text;
-  const Arguments arguments(pickle, tuple, place, printable_name(name));
+  const CallArguments arguments(pickle, tuple, place, printable_name(name));
   if (name == "collections.OrderedDict") return ordered_dict(pickle, arguments, place);
   if (name == "torch.Size") {
     const PickleValue* lengths = arguments.any(0);
@@ -281,7 +283,7 @@ std::optional<PickleValue> call_known_function(Pickle& pickle, const PickleValue
 /// Returns the storage for a tuple ('storage', type, key, device, count), or the class for ('module', class,
 /// …). Throws core::Error.
 PickleValue resolve_persistent_id(Pickle& pickle, const PickleValue& tuple, const std::string& place) {
-  const Arguments arguments(pickle, tuple, place, "storage");
+  const CallArguments arguments(pickle, tuple, place, "storage");
   if (tuple.kind != PickleKind::tuple) throw Error(place + "damaged: expected a storage by its key");
   const std::string& word = arguments.at(0, PickleKind::text, "a word").text;
   if (word == "module") return arguments.at(1, PickleKind::name, "a class");
@@ -726,8 +728,8 @@ void check_tensor(const PickledTensor& tensor, uint64_t n_items, const std::stri
                 words_on_strides(tensor));
 }
 
-TensorFile::Entry entry_of_tensor(const PickleContent::NamedTensor& named, const Pickle& pickle,
-                                  const FindStorage& find, bool big_endian, const std::string& file_place) {
+TensorEntry entry_of_tensor(const PickleContent::NamedTensor& named, const Pickle& pickle,
+                            const FindStorage& find, bool big_endian, const std::string& file_place) {
   const PickledTensor& tensor = pickle.tensors[named.tensor];
   const PickledStorage& storage = pickle.storages[tensor.storage];
   RawTensor raw;
@@ -750,7 +752,7 @@ TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickl
                           bool big_endian, const StopToken& progress) {
   const std::string place = path.string() + ": ";
   const PickleContent names = TensorNameCollector(pickle, path.stem().string(), place).all();
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const auto& named : names.tensors) {
     progress.add(0);
     entries.push_back(entry_of_tensor(named, pickle, find, big_endian, place));
@@ -761,28 +763,29 @@ TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickl
 }
 
 /// Members of an archive by their names inside its folder.
-using Members = std::map<std::string, const ZipMember*, std::less<>>;
+using ArchiveMembers = std::map<std::string, const ZipMember*, std::less<>>;
 
-Members members_of(const ZipArchive& archive, const std::string& place) {
+ArchiveMembers members_of(const ZipArchive& archive, const std::string& place) {
   const auto& all = archive.members();
   const auto pickle = std::ranges::find_if(all, is_torch_pickle_name, &ZipMember::name);
   if (pickle == all.end()) throw Error(place + "expected an archive of torch.save, got one without data.pkl");
   const std::string folder =
       pickle->name.substr(0, pickle->name.size() - std::string_view("data.pkl").size());
-  Members members;
+  ArchiveMembers members;
   for (const ZipMember& member : all)
     if (member.name.starts_with(folder)) members[member.name.substr(folder.size())] = &member;
   return members;
 }
 
-const ZipMember& require_member(const Members& members, std::string_view name, const std::string& place) {
+const ZipMember& require_member(const ArchiveMembers& members, std::string_view name,
+                                const std::string& place) {
   const auto found = members.find(name);
   if (found == members.end()) throw Error(place + "damaged: expected the member " + quoted_briefly(name));
   if (!found->second->problem.empty()) throw Error(place + std::string(name) + ": " + found->second->problem);
   return *found->second;
 }
 
-bool is_big_endian(const ZipArchive& archive, const Members& members, const std::string& place) {
+bool is_big_endian(const ZipArchive& archive, const ArchiveMembers& members, const std::string& place) {
   if (!members.contains("byteorder")) return false;  // not written before PyTorch 2.1
   const std::string order = archive.begin(require_member(members, "byteorder", place), 16);
   if (order != "little" && order != "big")
@@ -793,7 +796,7 @@ bool is_big_endian(const ZipArchive& archive, const Members& members, const std:
 TensorFile open_archive(const std::filesystem::path& path, const StopToken& progress) {
   const std::string place = path.string() + ": ";
   const auto archive = std::make_shared<const ZipArchive>(path);
-  const Members members = members_of(*archive, place);
+  const ArchiveMembers members = members_of(*archive, place);
   if (members.contains("constants.pkl"))
     throw Error(place + "holds a TorchScript program, only tensors can be read: save module.state_dict()");
   const ZipMember& member = require_member(members, "data.pkl", place);

@@ -90,7 +90,7 @@ void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& stri
   }
 }
 
-Strides row_major_strides(const Shape& shape) {
+Strides row_major_strides(const TensorShape& shape) {
   Strides strides(shape.size());
   std::uint64_t stride = 1;
   for (std::size_t k = shape.size(); k-- > 0; stride *= shape[k]) strides[k] = stride;
@@ -98,7 +98,7 @@ Strides row_major_strides(const Shape& shape) {
 }
 
 Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const StopToken& progress) {
-  const Shape& shape = raw.info.shape;
+  const TensorShape& shape = raw.info.shape;
   Tensor tensor;
   static_cast<TensorInfo&>(tensor) = raw.info;
   const auto n_leading = static_cast<std::ptrdiff_t>(leading.size());
@@ -130,12 +130,12 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const St
 }  // namespace
 
 std::optional<std::uint64_t> byte_count(const RawTensor& tensor) {
-  Shape lengths = tensor.info.shape;
+  TensorShape lengths = tensor.info.shape;
   lengths.push_back(tensor.item_bytes);
   return count_of(lengths);
 }
 
-Strides column_major_strides(const Shape& shape) {
+Strides column_major_strides(const TensorShape& shape) {
   Strides strides;
   std::uint64_t stride = 1;
   for (const std::size_t length : shape) {
@@ -145,7 +145,7 @@ Strides column_major_strides(const Shape& shape) {
   return strides;
 }
 
-std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides) {
+std::optional<std::uint64_t> span_of(const TensorShape& shape, const Strides& strides) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 62;
   if (std::ranges::find(shape, 0u) != shape.end()) return 0;
   std::uint64_t last = 0;
@@ -156,7 +156,7 @@ std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides)
   return last + 1;
 }
 
-TensorFile::Entry make_entry(RawTensor tensor) {
+TensorEntry make_entry(RawTensor tensor) {
   TensorInfo info = tensor.info;
   return {std::move(info),
           [raw = std::move(tensor)](std::span<const std::size_t> leading, const StopToken& progress) {
@@ -164,7 +164,7 @@ TensorFile::Entry make_entry(RawTensor tensor) {
           }};
 }
 
-TensorFile::Entry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place) {
+TensorEntry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place) {
   RawTensor raw{{info.name, stored.dtype, info.shape},
                 stored.bytes,
                 false,

@@ -33,9 +33,9 @@ std::optional<FusedSplit> fused_split(std::size_t n_outputs, std::size_t n_input
   return is_three ? std::optional(alike) : std::nullopt;
 }
 
-class Reader {
+class ProjectionReader {
  public:
-  Reader(const TensorFile& file, const HeadCount& heads, const StopToken& progress)
+  ProjectionReader(const TensorFile& file, const HeadCount& heads, const StopToken& progress)
       : file_(file), heads_(heads), progress_(progress) {}
 
   Linear linear(const ProjectionSource& source, bool is_output = false) const {
@@ -113,7 +113,7 @@ class Reader {
 arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n, const char* meaning,
                  const StopToken& progress) {
   const Tensor tensor = file.read(name, {}, progress);
-  if (tensor.shape != Shape{n})
+  if (tensor.shape != TensorShape{n})
     throw Error(file.place() + name + ": expected " + std::to_string(n) + " numbers, one for each " +
                 meaning + ", got " + shape_text(tensor.shape));
   return arma::mat(tensor.numbers.data(), 1, n);
@@ -201,7 +201,7 @@ Attention read_attention(const TensorFile& file, const ProjectionMapping& mappin
   if (n_heads == 0 || n_heads > max_count)
     throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
                 std::to_string(max_count) + " heads, got " + std::to_string(n_heads));
-  const Reader reader(file, heads, progress);
+  const ProjectionReader reader(file, heads, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
       n_heads,

@@ -44,16 +44,16 @@ struct RawTensor {
 std::optional<std::uint64_t> byte_count(const RawTensor& tensor);
 
 /// Returns the strides of a column-major tensor, as in Fortran.
-Strides column_major_strides(const Shape& shape);
+Strides column_major_strides(const TensorShape& shape);
 
 /// Returns the number of items from the first to the last, 0 if the tensor is empty, or nothing beyond 2^62.
-std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides);
+std::optional<std::uint64_t> span_of(const TensorShape& shape, const Strides& strides);
 
 /// Returns an entry that reads this tensor; if possible, it fetches only the bytes of the requested part.
-TensorFile::Entry make_entry(RawTensor tensor);
+TensorEntry make_entry(RawTensor tensor);
 
 /// Returns an entry for numbers stored uncompressed in a file. place: "FILE: ".
-TensorFile::Entry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place);
+TensorEntry make_entry(TensorInfo info, const StoredNumbers& stored, const std::string& place);
 
 /// Notes about the parts of an archive or folder that cannot be read.
 class SkipNotes {

@@ -42,7 +42,7 @@ LocatedTensor read_tensor(const Json& place, const std::string& name) {
   if (range.size() != 2 || range[0] > range[1])
     offsets.fail("two offsets [begin, end], the first not the larger");
   tensor.begin = range[0], tensor.end = range[1];
-  Shape lengths = tensor.info.shape;
+  TensorShape lengths = tensor.info.shape;
   lengths.push_back(dtype_bytes(tensor.info.dtype));
   const auto n_bytes = count_of(lengths);
   if (!n_bytes || *n_bytes != tensor.end - tensor.begin)
@@ -101,7 +101,7 @@ TensorFile open_safetensors(const std::filesystem::path& path, const StopToken& 
   const auto file = std::make_shared<const system::OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
   progress.add(length);
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (LocatedTensor& tensor :
        read_safetensors_header(file->bytes(length_bytes, length), file->size() - data_at, file_name)) {
     const Dtype dtype = tensor.info.dtype;
@@ -176,7 +176,7 @@ std::vector<std::string> list_shards(const fs::path& path) {
 TensorFile open_index(const fs::path& path, const StopToken& progress) {
   const Json json = parse_json(system::read_file(path, max_index_bytes), path.string());
   std::map<std::string, Shard, std::less<>> shards;
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const auto& [name, file] : json.required("weight_map").members()) {
     progress.add(0);
     auto shard = shards.find(file.text());

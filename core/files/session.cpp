@@ -39,12 +39,12 @@ std::size_t nesting_depth(const Json& json) {
 }
 
 /// Matrices of one stage, flattened from [sequence][head].
-struct Matrices {
+struct StageMatrices {
   std::size_t n_sequences = 0, n_heads = 0;
   std::vector<SharedMatrix> all;
 };
 
-void add_sequence(const Json& place, Matrices& matrices) {
+void add_sequence(const Json& place, StageMatrices& matrices) {
   const auto heads = place.items("a list of matrices, one for each head");
   if (matrices.n_sequences > 0 && heads.size() != matrices.n_heads)
     place.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
@@ -55,10 +55,10 @@ void add_sequence(const Json& place, Matrices& matrices) {
   for (const Json& head : heads) matrices.all.emplace_back(head.matrix(AllowedNumbers::any));
 }
 
-Matrices listed_matrices(const Json& place) {
+StageMatrices listed_matrices(const Json& place) {
   const std::size_t levels = nesting_depth(place);
   if (levels < 3) return {1, 1, {SharedMatrix(place.matrix(AllowedNumbers::any))}};
-  Matrices matrices;
+  StageMatrices matrices;
   if (levels == 3)
     add_sequence(place, matrices);
   else {
@@ -69,14 +69,14 @@ Matrices listed_matrices(const Json& place) {
   return matrices;
 }
 
-Matrices read_referenced_matrices(const Json& place, const SessionFolder& folder, Stage stage) {
+StageMatrices read_referenced_matrices(const Json& place, const SessionFolder& folder, Stage stage) {
   TensorStage read = read_referenced_stage(place, folder, stage);
   return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
 attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
                                  ParsedGiven& read) {
-  Matrices matrices =
+  StageMatrices matrices =
       is_file_reference(place) ? read_referenced_matrices(place, folder, stage) : listed_matrices(place);
   // There may be fewer KV heads than heads; attention::check() validates their number.
   const bool is_per_kv_head = attention::info(stage).rows == attention::Rows::keys;

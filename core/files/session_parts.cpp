@@ -202,13 +202,13 @@ class Fields {
   std::vector<std::pair<const char*, std::string>> written_;
 };
 
-using Counts = std::vector<std::size_t>;
+using Indices = std::vector<std::size_t>;
 
-std::string numbers_text(const Counts& numbers) {
+std::string numbers_text(const Indices& numbers) {
   return list_text(numbers, [](std::size_t number) { return std::to_string(number); });
 }
 
-Counts read_numbers(const Json& place, const char* expected) {
+Indices read_numbers(const Json& place, const char* expected) {
   const auto numbers = place.whole_numbers(expected);
   return {numbers.begin(), numbers.end()};
 }
@@ -253,11 +253,11 @@ std::string window_text(const attention::MaskWindow& window) {
 }
 
 /// Reads the padding mask: one list for all sequences, or a list for each.
-std::vector<Counts> read_padding_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
+std::vector<Indices> read_padding_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   const char* expected = "a list of keys, or a list of such for each sequence";
   const auto items = place.items_or_empty(expected);
   if (items.empty()) return {};
-  std::vector<Counts> all;
+  std::vector<Indices> all;
   if (items.front().is_list())
     for (const Json& item : items) all.push_back(read_numbers(item, expected));
   else {
@@ -265,16 +265,16 @@ std::vector<Counts> read_padding_mask(const Json& place, std::size_t n_sequences
     require_bytes(place, n_sequences * items.size() * sizeof(std::size_t), "lists", max_copied_bytes);
     all.assign(n_sequences, read_numbers(place, expected));
   }
-  for (Counts& keys : all) {
+  for (Indices& keys : all) {
     std::ranges::sort(keys);
     const auto duplicate = std::ranges::adjacent_find(keys);
     if (duplicate != keys.end()) place.fail("each key once", std::to_string(*duplicate) + " twice");
   }
-  if (std::ranges::all_of(all, &Counts::empty) && all.size() == n_sequences) return {};
+  if (std::ranges::all_of(all, &Indices::empty) && all.size() == n_sequences) return {};
   return all;
 }
 
-std::string padding_mask_text(const std::vector<Counts>& all) {
+std::string padding_mask_text(const std::vector<Indices>& all) {
   return all.size() == 1 ? numbers_text(all.front()) : list_text(all, numbers_text);
 }
 

@@ -414,7 +414,7 @@ bool implies_labels(const Record* header, const Record& row) {
   return header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size());
 }
 
-bool looks_labelled(const Record* header, const Record& row, const TableRules& rules) {
+bool looks_labeled(const Record* header, const Record& row, const TableRules& rules) {
   if (rules.row_labels) return *rules.row_labels;
   if (row.fields.size() < 2) return false;
   if (implies_labels(header, row)) return true;
@@ -487,23 +487,23 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   if (header && !rules.header && std::ranges::all_of(header->fields, is_missing))
     fail(place, header->line, 1, "a number", header->fields.front());
   if (!first) throw Error(place + "expected numbers, got only a line of names");
-  const bool labelled = looks_labelled(header ? &*header : nullptr, *first, rules);
-  const std::size_t n_fields = first->fields.size(), n_columns = n_fields - labelled;
+  const bool labeled = looks_labeled(header ? &*header : nullptr, *first, rules);
+  const std::size_t n_fields = first->fields.size(), n_columns = n_fields - labeled;
   std::size_t n_rows = 0;
   const std::size_t first_line = first->line;
   const std::string first_field = first->fields.front();
   // Only this field suggests that its column holds names, and it may be a malformed number.
-  const bool is_doubtful = labelled && !rules.row_labels &&
+  const bool is_doubtful = labeled && !rules.row_labels &&
                            !implies_labels(header ? &*header : nullptr, *first) &&
                            is_malformed_number(first_field, rules);
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
     if (is_doubtful && is_number(row->fields.front(), rules))
       fail(place, first_line, 1, "a number", first_field);
-    if (labelled) {
+    if (labeled) {
       check_name(row->fields.front(), place, row->line, 1);
       tensor.row_labels.push_back(name_of(row->fields.front()));
     }
-    read_row(*row, labelled, rules, place, tensor);
+    read_row(*row, labeled, rules, place, tensor);
     if (row->fields.size() != n_fields)
       fail(place, row->line,
            ": expected " + std::to_string(n_fields) + " fields as in line " + std::to_string(first_line) +
@@ -514,7 +514,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   for (std::size_t k = 0; k < header->fields.size(); ++k)
     check_name(header->fields[k], place, header->line, k + 1);
   for (const std::string& field : header->fields) tensor.column_labels.push_back(name_of(field));
-  if (tensor.column_labels.size() == n_columns + 1 && labelled)
+  if (tensor.column_labels.size() == n_columns + 1 && labeled)
     tensor.column_labels.erase(tensor.column_labels.begin());
   if (tensor.column_labels.size() != n_columns)
     fail(place, header->line,
@@ -589,7 +589,7 @@ bool has_index_header(const TensorFile& file, const core::StopToken& progress) {
 
 TensorFile with_index_header_as_names(const TensorFile& file, const core::StopToken& progress) {
   bool found = false;
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const TensorInfo& info : file.tensors()) {
     Tensor tensor;
     if (is_of_tables(file) && can_have_index_row(info)) tensor = file.read(info.name, {}, progress);

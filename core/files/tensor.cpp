@@ -193,7 +193,7 @@ std::size_t dtype_bytes(Dtype dtype) {
   return dtype_table[static_cast<std::size_t>(dtype)].bytes;
 }
 
-std::string shape_text(const Shape& shape) {
+std::string shape_text(const TensorShape& shape) {
   return "[" + text::joined(shape, ", ", [](std::size_t length) { return std::to_string(length); }) + "]";
 }
 
@@ -279,11 +279,11 @@ std::vector<std::size_t> indices_by_name(const std::vector<TensorInfo>& infos, c
 
 }  // namespace
 
-TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
+TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<TensorEntry> entries,
                        std::vector<std::string> notes)
     : path_(std::move(path)), format_(format), notes_(std::move(notes)) {
   for (std::string& note : notes_) note = text::printable(note);
-  for (Entry& entry : entries) {
+  for (TensorEntry& entry : entries) {
     entry.info.name = text::printable(entry.info.name);
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
@@ -321,7 +321,7 @@ Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> lead
   return read(name, leading, progress);
 }
 
-TensorFile::Entry make_entry(Tensor tensor) {
+TensorEntry make_entry(Tensor tensor) {
   TensorInfo info = tensor;
   return {std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
                                std::span<const std::size_t> leading, const StopToken&) {

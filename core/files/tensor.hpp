@@ -61,13 +61,13 @@ const char* dtype_name(Dtype dtype);
 std::size_t dtype_bytes(Dtype dtype);
 
 /// Lengths of any number of dimensions, the fastest-varying last; empty for a single number.
-using Shape = std::vector<std::size_t>;
+using TensorShape = std::vector<std::size_t>;
 
 /// As in NumPy 1; readers refuse more.
 constexpr std::size_t max_dimensions = 32;
 
 /// Returns "[12, 512, 512]".
-std::string shape_text(const Shape& shape);
+std::string shape_text(const TensorShape& shape);
 
 /// Returns the product of all lengths, or nothing beyond 2^62.
 std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths);
@@ -76,7 +76,7 @@ std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths);
 struct TensorInfo {
   std::string name;
   Dtype dtype = Dtype::f64;
-  Shape shape;
+  TensorShape shape;
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
 
@@ -124,20 +124,22 @@ struct StoredNumbers {
   void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< of one block; nullptr for plain numbers
 };
 
+/// Reads the part of a tensor at leading indices, or all of it if there are none.
+using ReadTensor = std::function<Tensor(std::span<const std::size_t> leading, const StopToken& progress)>;
+
+/// A tensor of a file that is opened.
+struct TensorEntry {
+  TensorInfo info;
+  ReadTensor read;
+  std::optional<StoredNumbers> stored = {};  ///< if known
+};
+
 /// An open tensor file: its content is known, its numbers are read on demand.
 class TensorFile {
  public:
-  /// Reads the part of a tensor at leading indices, or all of it if there are none.
-  using Read = std::function<Tensor(std::span<const std::size_t> leading, const StopToken& progress)>;
-  struct Entry {
-    TensorInfo info;
-    Read read;
-    std::optional<StoredNumbers> stored = {};  ///< if known
-  };
-
   /// Notes are sentences about skipped parts. Names and notes are one line with escaped control characters:
   /// "\x1b" is ESC. Throws core::Error when two entries have one name, also after escaping.
-  TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
+  TensorFile(std::filesystem::path path, const char* format, std::vector<TensorEntry> entries,
              std::vector<std::string> notes = {});
 
   const std::filesystem::path& path() const { return path_; }
@@ -170,13 +172,13 @@ class TensorFile {
   std::filesystem::path path_;
   const char* format_;
   std::vector<TensorInfo> infos_;
-  std::vector<Read> reads_;
+  std::vector<ReadTensor> reads_;
   std::vector<std::optional<StoredNumbers>> stored_;
   std::vector<std::size_t> by_name_;  ///< indices into infos_, sorted by name
   std::vector<std::string> notes_;
 };
 
 /// Returns an entry for a tensor in memory.
-TensorFile::Entry make_entry(Tensor tensor);
+TensorEntry make_entry(Tensor tensor);
 
 }  // namespace core::formats

@@ -151,20 +151,20 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A tensor of an open file, or several of one shape that are stacked along a new first dimension.
-struct Part {
+struct FolderTensor {
   TensorInfo info;
   std::shared_ptr<const TensorFile> file;  ///< its file, if it has no members
   std::string name;                        ///< its name in that file
-  std::vector<Part> members;
+  std::vector<FolderTensor> members;
 };
 
-using Parts = std::map<std::string, Part>;
+using FolderTensors = std::map<std::string, FolderTensor>;
 
-Tensor read(const Part& part, std::span<const std::size_t> leading, const StopToken& progress) {
+Tensor read(const FolderTensor& part, std::span<const std::size_t> leading, const StopToken& progress) {
   if (part.file) return part.file->read(part.name, leading, progress);
   if (!leading.empty()) return read(part.members[leading[0]], leading.subspan(1), progress);
   Tensor whole;
-  for (const Part& member : part.members) {
+  for (const FolderTensor& member : part.members) {
     Tensor tensor = read(member, {}, progress);
     whole.numbers.insert(whole.numbers.end(), tensor.numbers.begin(), tensor.numbers.end());
     whole.texts.insert(whole.texts.end(), tensor.texts.begin(), tensor.texts.end());
@@ -184,8 +184,9 @@ std::optional<std::size_t> trailing_number(const std::string& name, const std::s
 }
 
 /// Stacks parts 0, 1, 2 … of one shape; their common name begins the message if they do not fit.
-Part stack_parts(const std::string& name, std::map<std::size_t, Part> members, const std::string& place) {
-  Part whole;
+FolderTensor stack_parts(const std::string& name, std::map<std::size_t, FolderTensor> members,
+                         const std::string& place) {
+  FolderTensor whole;
   for (auto& [index, member] : members) {
     if (index != whole.members.size())
       throw Error(place + name + ": number " + std::to_string(whole.members.size()) + " is missing");
@@ -203,7 +204,7 @@ Part stack_parts(const std::string& name, std::map<std::size_t, Part> members, c
   return whole;
 }
 
-void add(Parts& parts, const std::string& name, Part part, const std::string& place) {
+void add(FolderTensors& parts, const std::string& name, FolderTensor part, const std::string& place) {
   part.info.name = name;
   if (!parts.emplace(name, std::move(part)).second) throw Error(place + "two tensors are called " + name);
 }
@@ -246,7 +247,7 @@ std::vector<std::shared_ptr<const TensorFile>> open_files_in(const fs::path& fol
 }
 
 /// Returns whether a file has the tensors of a .safetensors file, as pytorch_model.bin often does.
-bool repeats_safetensors(const TensorFile& file, const Parts& parts) {
+bool repeats_safetensors(const TensorFile& file, const FolderTensors& parts) {
   return std::string_view(file.format()) == "pytorch" &&
          std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
            const auto known = parts.find(info.name);
@@ -255,10 +256,11 @@ bool repeats_safetensors(const TensorFile& file, const Parts& parts) {
          });
 }
 
-Parts collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped, const StopToken& progress) {
+FolderTensors collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped,
+                            const StopToken& progress) {
   const std::string place = folder.string() + ": ";
-  Parts parts;
-  std::map<std::string, std::map<std::size_t, Part>> heads;
+  FolderTensors parts;
+  std::map<std::string, std::map<std::size_t, FolderTensor>> heads;
   auto files = open_files_in(folder, is_series, skipped, progress);
   std::ranges::stable_sort(files, {},
                            [](const auto& file) { return std::string_view(file->format()) == "pytorch"; });
@@ -268,7 +270,7 @@ Parts collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped, 
       continue;
     }
     for (const TensorInfo& info : file->tensors()) {
-      Part part{info, file, info.name, {}};
+      FolderTensor part{info, file, info.name, {}};
       const auto head = trailing_number(info.name, ".head");
       if (!head)
         add(parts, info.name, std::move(part), place);
@@ -285,8 +287,8 @@ Parts collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped, 
 TensorFile open_folder(const fs::path& path, const StopToken& progress) {
   const std::string place = path.string() + ": ";
   SkipNotes skipped(place, (path / "").string());
-  Parts parts = collect_parts(path, false, skipped, progress);
-  std::map<std::string, std::map<std::size_t, Part>> sequences;
+  FolderTensors parts = collect_parts(path, false, skipped, progress);
+  std::map<std::string, std::map<std::size_t, FolderTensor>> sequences;
   for (const fs::path& entry : sorted_entries(path)) {
     const auto sequence = trailing_number(entry.filename().string(), "sequence");
     if (!sequence || !is_folder(entry)) continue;
@@ -297,9 +299,9 @@ TensorFile open_folder(const fs::path& path, const StopToken& progress) {
     add(parts, name, stack_parts(name, std::move(members), place), place);
   if (parts.empty())
     skipped.fail("expected a folder of tensors (.npy, .csv, .safetensors …), got none in it");
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (auto& [name, part] : parts)
-    entries.push_back({part.info, [shared = std::make_shared<const Part>(part)](
+    entries.push_back({part.info, [shared = std::make_shared<const FolderTensor>(part)](
                                       std::span<const std::size_t> leading, const StopToken& p) {
                          return read(*shared, leading, p);
                        }});

@@ -196,7 +196,7 @@ const TensorInfo* guess_embeddings(const TensorFile& file) {
 std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
                                    const core::StopToken& progress) {
   const TensorInfo* texts = file.find("tokens");
-  if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
+  if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::TensorShape{n_tokens})
     return file.read("tokens", {}, progress).texts;
   return attention::numbered_tokens(n_tokens);
 }
@@ -512,7 +512,7 @@ bool is_session(const std::filesystem::path& path) {
   return character == '{' || (path.extension() == ".json" && character != '[');
 }
 
-void apply(const Settings& settings, ImportResult& imported, const std::string& place) {
+void apply(const AttentionSettings& settings, ImportResult& imported, const std::string& place) {
   attention::Model& model = imported.model;
   ImportReport& import_report = imported.import_report;
   const auto record_setting = [&](const std::string& words, const char* instead_of) {
@@ -590,7 +590,7 @@ ImportResult import_tensors(const TensorFile& file, const Choices& choices, cons
     return import_tensors(with_index_header_as_names(file, progress), rest, progress);
   }
   ImportResult result = import_without_settings(file, choices, progress);
-  if (choices.settings != Settings()) apply(choices.settings, result, file.place());
+  if (choices.settings != AttentionSettings()) apply(choices.settings, result, file.place());
   return result;
 }
 

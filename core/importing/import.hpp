@@ -57,7 +57,7 @@ struct StageSource {
 };
 
 /// Settings of attention by the user, which override the file and its defaults.
-struct Settings {
+struct AttentionSettings {
   std::optional<bool> causal;
   std::optional<double> scale;
   std::optional<positions::Rotary> rotary;
@@ -65,7 +65,7 @@ struct Settings {
   std::optional<std::size_t> n_kv_heads;
   std::string type_override =
       {};  ///< model_type to assume for a checkpoint, instead of that of config.json, or ""
-  friend bool operator==(const Settings&, const Settings&) = default;
+  friend bool operator==(const AttentionSettings&, const AttentionSettings&) = default;
 };
 
 /// The user's choices for opening a file; anything else is detected.
@@ -81,13 +81,13 @@ struct Choices {
   std::optional<bool> has_header_line = {};  ///< whether a table's first line 0, 1, 2 … is names, not numbers
   bool first_axis_is_batch = false;          ///< of stages of four dimensions; if false it counts layers
   bool computes_stages = false;              ///< uses only queries, keys and values where the file has them
-  Settings settings = {};
+  AttentionSettings settings = {};
   /// Features that may be ignored, by name, or "all"; without a list all may, with a note.
   std::optional<std::vector<std::string>> ignored = {};
   UntrustedPaths untrusted_paths = UntrustedPaths::refused;  ///< whether a session may name files elsewhere
   bool has_choices() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
-           has_header_line || settings != Settings();
+           has_header_line || settings != AttentionSettings();
   }
 };
 
@@ -100,7 +100,7 @@ struct ImportResult {
 };
 
 /// Applies settings to a model and its account. Throws core::Error, "PLACE…", where they do not fit.
-void apply(const Settings& settings, ImportResult& imported, const std::string& place);
+void apply(const AttentionSettings& settings, ImportResult& imported, const std::string& place);
 
 /// Returns whether the file begins like a session, or has a JSON extension, and so is read as one.
 bool is_session(const std::filesystem::path& path);
@@ -140,7 +140,8 @@ struct StageLayer {
   std::vector<StageSource> stages;  ///< in the order of the computation, each once
 };
 
-/// Finds the stages in a file, by the names that formats::meaning_of() knows; several layers if names tell them apart.
+/// Finds the stages in a file, by the names that formats::meaning_of() knows; several layers if names tell
+/// them apart.
 ///
 /// A file of one tensor, or of several of one shape, under meaningless names holds weights if its first
 /// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.

@@ -25,10 +25,10 @@ namespace {
 
 using attention::GivenStage;
 using attention::Stage;
-using formats::Shape;
 using formats::Tensor;
 using formats::TensorFile;
 using formats::TensorInfo;
+using formats::TensorShape;
 
 constexpr double rounding_of_a_row = 0.02;    // of float16 and bfloat16, summed
 constexpr double rounding_of_a_score = 0.02;  // of float16, relative to the largest score
@@ -84,7 +84,7 @@ bool sums_to_one(const Tensor& tensor) {
 }
 
 bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::StopToken& progress) {
-  const Tensor first = file.read(info.name, Shape(info.shape.size() - 2, 0), progress);
+  const Tensor first = file.read(info.name, TensorShape(info.shape.size() - 2, 0), progress);
   return sums_to_one(first) && std::ranges::all_of(first.numbers, [](double number) {
            return number >= 0 && number <= 1 + rounding_of_a_row;
          });
@@ -107,9 +107,9 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Sto
 }
 
 /// Returns the numbers in another order of axes: axis k of the result is axis order[k] of the tensor.
-Tensor permute(Tensor tensor, const Shape& order) {
+Tensor permute(Tensor tensor, const TensorShape& order) {
   const std::size_t n_axes = order.size();
-  Shape strides(n_axes, 1), shape(n_axes), steps(n_axes), at(n_axes, 0);
+  TensorShape strides(n_axes, 1), shape(n_axes), steps(n_axes), at(n_axes, 0);
   for (std::size_t k = n_axes - 1; k-- > 0;) strides[k] = strides[k + 1] * tensor.shape[k + 1];
   for (std::size_t k = 0; k < n_axes; ++k) {
     shape[k] = tensor.shape[order[k]];
@@ -133,8 +133,8 @@ Tensor permute(Tensor tensor, const Shape& order) {
 }
 
 /// Returns 0, 1, … with one axis moved to another place.
-Shape moved_axis_order(std::size_t n_axes, std::size_t from, std::size_t to) {
-  Shape order;
+TensorShape moved_axis_order(std::size_t n_axes, std::size_t from, std::size_t to) {
+  TensorShape order;
   for (std::size_t k = 0; k < n_axes; ++k)
     if (k != from) order.push_back(k);
   order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), from);
@@ -182,7 +182,7 @@ Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::
     return permute(std::move(tensor), {1, 0, 2});
   }
   if (n == 3 && tensor.shape[2] % *n_heads == 0) {
-    const Shape& s = tensor.shape;
+    const TensorShape& s = tensor.shape;
     tensor.shape = {s[0], s[1], *n_heads, s[2] / *n_heads};
     import_report.assumed.push_back(words + " is [sequences, tokens, columns of " + std::to_string(*n_heads) +
                                     " heads]");
@@ -280,7 +280,8 @@ Tensor read_mask_or_scale(const TensorFile& file, const TensorInfo& info, const 
                           const core::StopToken& progress) {
   const std::size_t n_axes = info.shape.size();
   const bool has_layers = layer.n > 0 && n_axes > 0 && n_axes != 2 && info.shape[0] == layer.n;
-  return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
+  return file.read(info.name, has_layers ? formats::TensorShape{layer.index} : formats::TensorShape(),
+                   progress);
 }
 
 /// The effect of a mask on one sequence and head.
@@ -581,7 +582,7 @@ bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource
   std::optional<std::size_t> n;
   std::vector<std::size_t> lengths;
   for (const StageSource& source : stages) {
-    const formats::Shape& shape = info_of(file, source).shape;
+    const formats::TensorShape& shape = info_of(file, source).shape;
     if (shape.size() != 4 || shape[0] < 2 || (n && n != shape[0])) return false;
     n = shape[0];
     const bool is_of_scores = attention::info(source.stage).columns == attention::Columns::tokens;
@@ -592,7 +593,7 @@ bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource
   }
   const auto is_length = [&](std::size_t keys) { return std::ranges::find(lengths, keys) != lengths.end(); };
   return std::ranges::any_of(mask_and_scale.masks, [&](const TensorInfo* mask) {
-    const formats::Shape& shape = mask->shape;
+    const formats::TensorShape& shape = mask->shape;
     if (shape.empty() || shape[0] != n || !is_length(shape.back())) return false;
     const bool is_of_keys = shape.size() == 2 && !is_length(shape[0]);  // not of queries and keys
     return is_of_keys || (shape.size() == 4 && shape[1] == 1);
@@ -606,8 +607,9 @@ const StageSource* find(const StageLayer& layer, Stage stage) {
 }  // namespace
 
 std::vector<StageLayer> find_stages(const TensorFile& file, const core::StopToken& progress) {
-  using Heads = std::map<std::size_t, std::string>;
-  std::map<std::string, std::map<Stage, Heads>, decltype(&text::natural_less)> layers(text::natural_less);
+  using HeadTensors = std::map<std::size_t, std::string>;
+  std::map<std::string, std::map<Stage, HeadTensors>, decltype(&text::natural_less)> layers(
+      text::natural_less);
   for (const TensorInfo& info : file.tensors()) {
     if (!can_be_a_stage(info)) continue;
     const auto parsed = stage_by_name(info.name);
@@ -821,7 +823,7 @@ class StageImporter {
   }
 
   Tensor numbers_of(const TensorInfo& info) const {
-    const Shape leading = layer_.n > 0 ? Shape{layer_.index} : Shape();
+    const TensorShape leading = layer_.n > 0 ? TensorShape{layer_.index} : TensorShape();
     // Sequences, heads, tokens and columns have one limit; a larger model is refused before it is read.
     const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
                                                [](std::size_t n) { return n <= attention::max_tokens; });

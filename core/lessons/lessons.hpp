@@ -9,7 +9,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 
 /// Guided lessons. Their text and conditions are data in assets/lessons; for conditions see expression.hpp.
 namespace core::lessons {
@@ -37,9 +37,9 @@ struct StepState {
 
 /// The readings of a whole model at the start of a step and now, and the selected head.
 struct WholeStepState {
-  const transformer::WholeModel& whole;
-  const experiment::Reading& before;
-  const experiment::Reading& now;
+  const transformer::FullModel& whole;
+  const experiment::TextReading& before;
+  const experiment::TextReading& now;
   std::size_t layer = 0, head = 0;
 };
 

@@ -20,7 +20,7 @@ using core::attention::Stage;
 
 using attention::Model;
 using experiment::IndexPair;
-using experiment::Reading;
+using experiment::TextReading;
 
 double count(std::size_t n) {
   return static_cast<double>(n);
@@ -197,27 +197,27 @@ std::optional<Value> resolve_name(const StepState& m, const NameReference& query
 }
 
 /// Returns nullptr where the reading has no such head.
-const transformer::HeadRoles* roles(const Reading& reading, const IndexPair& head) {
+const transformer::HeadRoles* roles(const TextReading& reading, const IndexPair& head) {
   const auto& layers = reading.layers;
   if (head.first >= layers.size() || head.second >= layers[head.first]->heads.size()) return nullptr;
   return &layers[head.first]->heads[head.second].roles;
 }
 
-double induction(const Reading& reading, const IndexPair& head) {
+double induction(const TextReading& reading, const IndexPair& head) {
   const auto* head_roles = roles(reading, head);
   return head_roles ? head_roles->induction.value_or(0) : 0;
 }
-bool is_induction_head(const Reading& reading, const IndexPair& head) {
+bool is_induction_head(const TextReading& reading, const IndexPair& head) {
   return induction(reading, head) > 0.3;
 }
-bool is_previous_token_head(const Reading& reading, const IndexPair& head) {
+bool is_previous_token_head(const TextReading& reading, const IndexPair& head) {
   const auto* head_roles = roles(reading, head);
   return head_roles && head_roles->previous > 0.8;
 }
 
 /// Returns the ablated heads that were of a kind on the text of the step's start.
 std::vector<IndexPair> ablated_heads(const WholeStepState& m,
-                                     bool (*is_kind)(const Reading&, const IndexPair&)) {
+                                     bool (*is_kind)(const TextReading&, const IndexPair&)) {
   std::vector<IndexPair> heads;
   for (const IndexPair& head : m.now.experiment.heads_off)
     if (is_kind(m.before, head)) heads.push_back(head);
@@ -245,15 +245,15 @@ std::string quoted(const WholeStepState& m, std::size_t token) {
 }
 
 /// Returns the most probable token after a layer.
-std::size_t guess_after(const WholeStepState& m, const Reading& reading, std::size_t layer) {
+std::size_t guess_after(const WholeStepState& m, const TextReading& reading, std::size_t layer) {
   if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.no_prediction_reason);
   return transformer::top_tokens(reading.logits.row(layer), 1, m.whole.description().n_tokens).front().id;
 }
-std::size_t final_top_token(const WholeStepState& m, const Reading& reading) {
+std::size_t final_top_token(const WholeStepState& m, const TextReading& reading) {
   return guess_after(m, reading, reading.layers.size() - 1);
 }
 
-double probability(const Reading& reading, std::size_t token) {
+double probability(const TextReading& reading, std::size_t token) {
   return transformer::Probabilities(reading.logits.tail_rows(1)).of(token);
 }
 
@@ -273,10 +273,10 @@ std::string followed(const WholeStepState& m) {
 }
 
 /// Values of a whole model's reading, by name; for `before.`, `now` is the reading at the start.
-using ReadingValue = std::function<Answer(const WholeStepState&, const Reading& now)>;
+using ReadingValue = std::function<Answer(const WholeStepState&, const TextReading& now)>;
 const std::map<std::string_view, ReadingValue>& reading_values() {
   using W = WholeStepState;
-  using R = Reading;
+  using R = TextReading;
   static const std::map<std::string_view, ReadingValue> table{
       {"n_tokens", [](const W&, const R& r) { return r.tokens.size(); }},
       {"n_layers", [](const W&, const R& r) { return r.layers.size(); }},
@@ -324,7 +324,7 @@ NameResolver make_resolver(const StepState& state) {
 
 NameResolver make_resolver(const WholeStepState& state) {
   return [&m = state](const NameReference& query) -> std::optional<Value> {
-    const Reading& reading = query.before ? m.before : m.now;
+    const TextReading& reading = query.before ? m.before : m.now;
     if (const auto found = reading_values().find(query.name); found != reading_values().end())
       return found->second(m, reading).value;
     if (query.name != "guess_after") return std::nullopt;

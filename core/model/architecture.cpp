@@ -41,7 +41,7 @@ positions::Rotary rotary_from_config(const ConfigRotary& configured, const Confi
 std::vector<std::size_t> windows_of(const Config& config) {
   const auto& configured = config.positions;
   const formats::checkpoints::WindowRule& rule = config.family->window;
-  if (!rule.in_whole_models || !configured.window || *configured.window == 0) return {};
+  if (!rule.in_full_models || !configured.window || *configured.window == 0) return {};
   std::vector<std::size_t> windows(config.sizes.n_layers, *configured.window);
   for (std::size_t l = 0; l < std::min(windows.size(), configured.windowed.size()); ++l)
     if (!configured.windowed[l]) windows[l] = 0;
@@ -63,7 +63,7 @@ void start_positions_after_padding(std::size_t padding, Architecture& architectu
 Architecture architecture_of(const Config& config, const std::string& place) {
   const Family& family = *config.family;
   Architecture architecture;
-  architecture.family = family.whole;
+  architecture.family = family.full_model;
   architecture.sizes = config.sizes;
   architecture.norm = family.norm;
   if (config.is_post_norm) architecture.norm.place = NormPlace::after;
@@ -160,7 +160,7 @@ void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const for
   const auto* factors = file.find("rope_freqs.weight");
   if (!factors) return;
   const std::size_t n = rotated_columns(rotary, d_head) / 2;
-  if (factors->shape != formats::Shape{n})
+  if (factors->shape != formats::TensorShape{n})
     throw Error(file.place() + "rope_freqs.weight: expected [" + std::to_string(n) + "], got " +
                 formats::shape_text(factors->shape));
   arma::rowvec slowed = positions::frequencies(rotary, d_head);
@@ -239,7 +239,7 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
 }
 
 Architecture architecture_of(const formats::Json& config) {
-  return architecture_of(formats::checkpoints::whole_config(config), config.place());
+  return architecture_of(formats::checkpoints::full_model_config(config), config.place());
 }
 
 Architecture architecture_of(const GgufMetadata& metadata, const formats::TensorFile& file) {

@@ -16,18 +16,18 @@ namespace core::transformer {
 using formats::checkpoints::Activation;
 using formats::checkpoints::Family;
 using formats::checkpoints::Mlp;
-using formats::checkpoints::Norm;
+using formats::checkpoints::ModelNorm;
 using formats::checkpoints::NormKind;
 using formats::checkpoints::NormPlace;
 using formats::checkpoints::NormScope;
-using formats::checkpoints::Role;
 using formats::checkpoints::Sizes;
+using formats::checkpoints::TensorRole;
 
 /// The sizes and rules of a model: everything that its weights do not determine.
 struct Architecture {
-  std::string family;  ///< Family::whole
+  std::string family;  ///< Family::full_model
   Sizes sizes;
-  Norm norm;
+  ModelNorm norm;
   Mlp mlp;
   bool causal = true;
   std::optional<positions::Rotary> rotary;

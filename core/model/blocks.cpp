@@ -7,15 +7,15 @@
 
 namespace core::transformer {
 
-Rows project(const RowsView& x, const Affine& numbers, ThreadPool& pool,
-             std::optional<Activation> activation) {
-  Rows result(x.n_rows, numbers.weight.d_out());
+RowBuffer project(const RowsView& x, const Affine& numbers, ThreadPool& pool,
+                  std::optional<Activation> activation) {
+  RowBuffer result(x.n_rows, numbers.weight.d_out());
   multiply(x, numbers.weight, {numbers.bias.empty() ? nullptr : numbers.bias.data(), activation},
            result.row(0), result.stride(), pool);
   return result;
 }
 
-void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y,
+void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const ModelNorm& norm, float* y,
               std::size_t first_factor) {
   kernels().norm(x, width,
                  {numbers.factors.data() + first_factor, numbers.bias.empty() ? nullptr : numbers.bias.data(),
@@ -23,8 +23,8 @@ void norm_row(const float* x, std::size_t width, const NormWeights& numbers, con
                  y);
 }
 
-Rows apply_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
-  Rows result(x.n_rows, x.width);
+RowBuffer apply_norm(const RowsView& x, const NormWeights& numbers, const ModelNorm& norm, ThreadPool& pool) {
+  RowBuffer result(x.n_rows, x.width);
   for_parts_of_rows(x.n_rows, x.width, pool, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i)
       norm_row(x.row(i), x.width, numbers, norm, result.row(i));
@@ -32,8 +32,8 @@ Rows apply_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm,
   return result;
 }
 
-Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_finite) {
-  Rows result(a.n_rows, a.width);
+RowBuffer sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_finite) {
+  RowBuffer result(a.n_rows, a.width);
   std::atomic<bool> all_finite = true;
   for_parts_of_rows(a.n_rows, a.width, pool, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i)
@@ -78,9 +78,9 @@ const RotaryTable& LayerRotaryTables::at(std::size_t layer) const {
   return !rotary ? none_ : &rotary == &architecture_->windowed_rotary ? windowed_ : global_;
 }
 
-Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool) {
+RowBuffer mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool) {
   const bool is_plain = !rules.gated && !weights.xielu;
-  Rows hidden =
+  RowBuffer hidden =
       project(x, weights.up, pool, is_plain ? std::optional<Activation>(rules.activation) : std::nullopt);
   if (weights.xielu)
     for (std::size_t i = 0; i < hidden.n_rows(); ++i)
@@ -93,7 +93,7 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
       }
   if (!rules.gated) return project(hidden, weights.down, pool);
   const std::size_t d_hidden = hidden.width() / 2;
-  Rows gated(x.n_rows, d_hidden);
+  RowBuffer gated(x.n_rows, d_hidden);
   for_parts_of_rows(x.n_rows, hidden.width(), pool, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) {
       const float* row = hidden.row(i);
@@ -107,8 +107,8 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
 namespace {
 
 /// Adds rows times factors to some rows of a sum.
-void add_rows(const Rows& rows, const std::vector<std::size_t>& places, const std::vector<float>& factors,
-              Rows& sum) {
+void add_rows(const RowBuffer& rows, const std::vector<std::size_t>& places,
+              const std::vector<float>& factors, RowBuffer& sum) {
   for (std::size_t k = 0; k < places.size(); ++k)
     for (std::size_t j = 0; j < sum.width(); ++j) sum.row(places[k])[j] += factors[k] * rows.row(k)[j];
 }
@@ -143,10 +143,10 @@ std::vector<std::pair<std::size_t, float>> select_experts(const float* scores,
 
 }  // namespace
 
-Rows mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
-                        ThreadPool& pool) {
+RowBuffer mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
+                             ThreadPool& pool) {
   const formats::checkpoints::Experts& rules = architecture.experts;
-  const Rows scores = project(x, weights.router, pool);
+  const RowBuffer scores = project(x, weights.router, pool);
   std::vector<std::vector<std::size_t>> places(rules.n);
   std::vector<std::vector<float>> factors(rules.n);
   for (std::size_t i = 0; i < x.n_rows; ++i)
@@ -154,11 +154,11 @@ Rows mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Ar
       places[expert].push_back(i);
       factors[expert].push_back(weight);
     }
-  Rows sum(x.n_rows, x.width);
+  RowBuffer sum(x.n_rows, x.width);
   for (std::size_t i = 0; i < x.n_rows; ++i) std::fill_n(sum.row(i), x.width, 0.0f);
   for (std::size_t expert = 0; expert < rules.n; ++expert) {
     if (places[expert].empty()) continue;
-    Rows own(places[expert].size(), x.width);
+    RowBuffer own(places[expert].size(), x.width);
     for (std::size_t k = 0; k < own.n_rows(); ++k) std::copy_n(x.row(places[expert][k]), x.width, own.row(k));
     add_rows(mlp(own, weights.experts[expert], architecture.mlp, pool), places[expert], factors[expert], sum);
   }
@@ -167,37 +167,36 @@ Rows mixture_of_experts(const RowsView& x, const LayerWeights& weights, const Ar
   std::vector<float> by(x.n_rows, 1);
   std::iota(all.begin(), all.end(), 0);
   if (!weights.shared_expert_gate.is_empty()) {
-    const Rows switches = project(x, weights.shared_expert_gate, pool);
+    const RowBuffer switches = project(x, weights.shared_expert_gate, pool);
     for (std::size_t i = 0; i < x.n_rows; ++i) by[i] = 1 / (1 + std::exp(-switches.row(i)[0]));
   }
   add_rows(mlp(x, weights.shared, architecture.mlp, pool), all, by, sum);
   return sum;
 }
 
-Visibility visibility_of(const Architecture& architecture, std::size_t layer) {
+ScoreRules score_rules_of(const Architecture& architecture, std::size_t layer) {
   const Sizes& sizes = architecture.sizes;
   const attention::Scale rule = scale_of(architecture, layer);
   const double scale = rule.rule == attention::ScaleRule::inverse_sqrt_d_head
                            ? 1 / std::sqrt(static_cast<double>(sizes.d_head))
                            : rule.factor;
-  Visibility visibility{architecture.causal,
-                        window_of(architecture, layer),
-                        static_cast<float>(scale),
-                        static_cast<float>(architecture.softcap.value_or(0)),
-                        {}};
+  ScoreRules rules{architecture.causal,
+                   window_of(architecture, layer),
+                   static_cast<float>(scale),
+                   static_cast<float>(architecture.softcap.value_or(0)),
+                   {}};
   if (architecture.alibi)
     for (std::size_t head = 0; head < sizes.n_heads; ++head)
-      visibility.slopes.push_back(
+      rules.slopes.push_back(
           static_cast<float>(positions::alibi_slope(*architecture.alibi, head, sizes.n_heads)));
-  return visibility;
+  return rules;
 }
 
-VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std::size_t n_keys) {
-  const std::size_t end = visibility.causal ? position + 1 : n_keys;
-  if (visibility.window == 0) return {0, end};
-  const std::size_t half = visibility.window / 2, before = visibility.causal ? visibility.window - 1 : half;
-  return {position > before ? position - before : 0,
-          visibility.causal ? end : std::min(end, position + half + 1)};
+VisibleKeys visible_keys(const ScoreRules& rules, std::size_t position, std::size_t n_keys) {
+  const std::size_t end = rules.causal ? position + 1 : n_keys;
+  if (rules.window == 0) return {0, end};
+  const std::size_t half = rules.window / 2, before = rules.causal ? rules.window - 1 : half;
+  return {position > before ? position - before : 0, rules.causal ? end : std::min(end, position + half + 1)};
 }
 
 namespace {
@@ -206,10 +205,10 @@ constexpr std::size_t queries_at_once = 64;
 
 /// Scales, caps and biases the scores of the query at a position, for keys from `first` on.
 void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t position,
-                   const Visibility& visibility, float slope) {
-  const float cap = visibility.softcap;
+                   const ScoreRules& rules, float slope) {
+  const float cap = rules.softcap;
   for (std::size_t j = 0; j < n; ++j) {
-    scores[j] *= visibility.scale;
+    scores[j] *= rules.scale;
     if (cap > 0) scores[j] = cap * std::tanh(scores[j] / cap);
     const std::size_t key = first + j;
     scores[j] -= slope * static_cast<float>(key > position ? key - position : position - key);
@@ -219,19 +218,19 @@ void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t 
 /// The weights of some queries of a head for those keys that any of them attends to, whole panels of keys.
 struct QueryBlockWeights {
   std::size_t begin = 0, end = 0;  ///< of the keys
-  Rows weights;                    ///< n_queries × (end − begin)
+  RowBuffer weights;               ///< n_queries × (end − begin)
 };
 
 QueryBlockWeights query_block_weights(const RowsView& queries, const RowsView& keys, std::size_t position,
-                                      const Visibility& visibility, std::size_t head) {
+                                      const ScoreRules& rules, std::size_t head) {
   QueryBlockWeights result;
-  const float slope = visibility.slopes.empty() ? 0 : visibility.slopes[head];
-  const bool is_plain = visibility.softcap == 0 && slope == 0;
-  result.begin = visible_keys(visibility, position, keys.n_rows).begin / panel_width * panel_width;
-  result.end = visible_keys(visibility, position + queries.n_rows - 1, keys.n_rows).end;
+  const float slope = rules.slopes.empty() ? 0 : rules.slopes[head];
+  const bool is_plain = rules.softcap == 0 && slope == 0;
+  result.begin = visible_keys(rules, position, keys.n_rows).begin / panel_width * panel_width;
+  result.end = visible_keys(rules, position + queries.n_rows - 1, keys.n_rows).end;
   const std::size_t n = result.end - result.begin, d_head = queries.width;
-  result.weights = Rows(queries.n_rows, n);
-  Rows panel(d_head, panel_width);
+  result.weights = RowBuffer(queries.n_rows, n);
+  RowBuffer panel(d_head, panel_width);
   for (std::size_t j = 0; j < n; j += panel_width) {
     kernels().pack_panel(keys.row(result.begin + j), keys.stride, std::min(panel_width, n - j), d_head,
                          panel.row(0));
@@ -239,23 +238,23 @@ QueryBlockWeights query_block_weights(const RowsView& queries, const RowsView& k
                           result.weights.row(0) + j, result.weights.stride());
   }
   for (std::size_t i = 0; i < queries.n_rows; ++i) {
-    const auto [begin, end] = visible_keys(visibility, position + i, keys.n_rows);
-    if (!is_plain) finish_scores(result.weights.row(i), n, result.begin, position + i, visibility, slope);
+    const auto [begin, end] = visible_keys(rules, position + i, keys.n_rows);
+    if (!is_plain) finish_scores(result.weights.row(i), n, result.begin, position + i, rules, slope);
     kernels().softmax(result.weights.row(i), begin - result.begin, end - result.begin, n,
-                      is_plain ? visibility.scale : 1);
+                      is_plain ? rules.scale : 1);
   }
   return result;
 }
 
 }  // namespace
 
-Rows compute_attention_weights(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
-                               std::size_t head) {
-  Rows result(queries.n_rows, keys.n_rows);
+RowBuffer compute_attention_weights(const RowsView& queries, const RowsView& keys, const ScoreRules& rules,
+                                    std::size_t head) {
+  RowBuffer result(queries.n_rows, keys.n_rows);
   for (std::size_t from = 0; from < queries.n_rows; from += queries_at_once) {
     const std::size_t n_rows = std::min(queries_at_once, queries.n_rows - from);
     const QueryBlockWeights part = query_block_weights(queries.rows(from, n_rows), keys,
-                                                       keys.n_rows - queries.n_rows + from, visibility, head);
+                                                       keys.n_rows - queries.n_rows + from, rules, head);
     for (std::size_t i = 0; i < n_rows; ++i) {
       std::fill_n(result.row(from + i), keys.n_rows, 0.0f);
       std::copy_n(part.weights.row(i), part.end - part.begin, result.row(from + i) + part.begin);
@@ -264,18 +263,18 @@ Rows compute_attention_weights(const RowsView& queries, const RowsView& keys, co
   return result;
 }
 
-Rows compute_contexts(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
-                      std::size_t count, const Visibility& visibility, ThreadPool& pool) {
+RowBuffer compute_contexts(const HeadRows& queries, const HeadRows& keys, const HeadRows& values,
+                           std::size_t first, std::size_t count, const ScoreRules& rules, ThreadPool& pool) {
   const std::size_t n_heads = queries.size(), d_head = queries.front().view().width,
                     n_parts = (count + queries_at_once - 1) / queries_at_once, n_keys = keys.front().n_rows();
-  Rows contexts(count, n_heads * d_head);
+  RowBuffer contexts(count, n_heads * d_head);
   pool.run(n_heads * n_parts, 2 * n_heads * d_head * count * n_keys, [&](std::size_t task) {
     const std::size_t head = task % n_heads, group = head / (n_heads / keys.size()),
                       from = (n_parts - 1 - task / n_heads) * queries_at_once,  // those with most keys first
         n_rows = std::min(queries_at_once, count - from);
     const RowsView these = queries[head].view().rows(first + from, n_rows), of = values[group];
-    const QueryBlockWeights part = query_block_weights(these, keys[group], first + from, visibility, head);
-    Rows result(n_rows, d_head);
+    const QueryBlockWeights part = query_block_weights(these, keys[group], first + from, rules, head);
+    RowBuffer result(n_rows, d_head);
     for (std::size_t column = 0; column < d_head; column += panel_width)
       kernels().float_panel(part.weights.row(0), part.weights.stride(), n_rows, of.row(part.begin) + column,
                             of.stride, part.end - part.begin, result.row(0) + column, result.stride());

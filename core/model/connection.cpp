@@ -109,7 +109,7 @@ std::string frame_bytes(const std::string& header, const std::vector<Array>& arr
   return bytes + index + numbers;
 }
 
-Frame Frame::receive(const system::Socket& socket, milliseconds timeout) {
+ProtocolFrame ProtocolFrame::receive(const system::Socket& socket, milliseconds timeout) {
   std::string prefix(1, '\0');
   if (socket.receive(prefix.data(), 1, timeout) == 0) throw Error("the other side has closed it");
   prefix += received(socket, prefix_bytes - 1);
@@ -119,14 +119,14 @@ Frame Frame::receive(const system::Socket& socket, milliseconds timeout) {
   if (n_header > max_header || n_payload > max_payload)
     throw Error("an answer claims to have " + std::to_string(n_header) + " and " + std::to_string(n_payload) +
                 " bytes, more than answers may have");
-  Frame frame(formats::parse_json(received(socket, n_header), "an answer"));
+  ProtocolFrame frame(formats::parse_json(received(socket, n_header), "an answer"));
   if (!frame.header_.is_object()) throw Error("an answer is no JSON object");
   frame.payload_ = std::make_shared<const std::string>(received(socket, n_payload));
   frame.read_arrays();
   return frame;
 }
 
-void Frame::read_arrays() {
+void ProtocolFrame::read_arrays() {
   if (payload_->empty()) return;
   const std::string_view payload = *payload_;
   const auto n_index = payload.size() < 8 ? max_header + 1 : number_at<std::uint64_t>(payload, 0);
@@ -136,26 +136,27 @@ void Frame::read_arrays() {
   for (auto& [info, begin, end] : formats::readers::read_safetensors_header(
            payload.substr(8, n_index), data.size(), "an answer's list of arrays"))
     arrays_.emplace(std::move(info.name),
-                    Part{info.dtype, std::move(info.shape), data.substr(begin, end - begin)});
+                    ReceivedArray{info.dtype, std::move(info.shape), data.substr(begin, end - begin)});
 }
 
-const Frame::Part& Frame::part(const std::string& name) const {
+const ProtocolFrame::ReceivedArray& ProtocolFrame::part(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) throw Error("the answer lacks the array " + name);
   return found->second;
 }
 
-const std::vector<std::size_t>& Frame::shape(const std::string& name) const {
+const std::vector<std::size_t>& ProtocolFrame::shape(const std::string& name) const {
   return part(name).shape;
 }
 
 template <class Number>
-std::vector<Number> Frame::numbers(const std::string& name, const std::vector<std::size_t>& shape) const {
+std::vector<Number> ProtocolFrame::numbers(const std::string& name,
+                                           const std::vector<std::size_t>& shape) const {
   constexpr Dtype dtype = std::is_same_v<Number, float>          ? Dtype::f32
                           : std::is_same_v<Number, double>       ? Dtype::f64
                           : std::is_same_v<Number, std::int64_t> ? Dtype::i64
                                                                  : Dtype::u8;
-  const Part& found = part(name);
+  const ReceivedArray& found = part(name);
   if (found.dtype != dtype || found.shape != shape)
     throw Error("expected the array " + name + " to be " + formats::dtype_name(dtype) + " of " +
                 shape_words(shape) + ", got " + formats::dtype_name(found.dtype) + " of " +
@@ -165,13 +166,16 @@ std::vector<Number> Frame::numbers(const std::string& name, const std::vector<st
   return numbers;
 }
 
-template std::vector<float> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
-template std::vector<double> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
-template std::vector<std::int64_t> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
-template std::vector<std::uint8_t> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+template std::vector<float> ProtocolFrame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+template std::vector<double> ProtocolFrame::numbers(const std::string&,
+                                                    const std::vector<std::size_t>&) const;
+template std::vector<std::int64_t> ProtocolFrame::numbers(const std::string&,
+                                                          const std::vector<std::size_t>&) const;
+template std::vector<std::uint8_t> ProtocolFrame::numbers(const std::string&,
+                                                          const std::vector<std::size_t>&) const;
 
-std::vector<arma::fmat> Frame::matrices(const std::string& name, std::size_t n, std::size_t n_rows,
-                                        std::size_t n_cols) const {
+std::vector<arma::fmat> ProtocolFrame::matrices(const std::string& name, std::size_t n, std::size_t n_rows,
+                                                std::size_t n_cols) const {
   const bool is_one = shape(name).size() == 2 && n == 1;
   const auto all =
       numbers<float>(name, is_one ? std::vector{n_rows, n_cols} : std::vector{n, n_rows, n_cols});
@@ -187,7 +191,7 @@ std::vector<arma::fmat> Frame::matrices(const std::string& name, std::size_t n, 
   return matrices;
 }
 
-arma::fmat Frame::matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const {
+arma::fmat ProtocolFrame::matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const {
   if (shape(name).size() != 2)
     throw Error("expected the array " + name + " to be a matrix, got " + shape_words(shape(name)));
   return std::move(matrices(name, 1, n_rows, n_cols).front());
@@ -197,7 +201,7 @@ Connection::Connection(std::string address, const std::string& token)
     : address_(std::move(address)), socket_(address_, greeting_timeout) {
   try {
     socket_.send(frame_bytes("{\"id\":0,\"op\":\"hello\",\"token\":" + json_quoted(token) + "}"));
-    greeting_ = Frame::receive(socket_, greeting_timeout);
+    greeting_ = ProtocolFrame::receive(socket_, greeting_timeout);
     if (const auto error = greeting().member("error")) throw Error(words_of(error->required("message")));
     if (const Json version = greeting().required("protocol"); version.whole(0) != protocol)
       throw Error("expected protocol " + std::to_string(protocol) + ", got " +
@@ -216,7 +220,7 @@ Connection::~Connection() {
 
 void Connection::read() {
   try {
-    while (true) handle_frame(Frame::receive(socket_, no_timeout));
+    while (true) handle_frame(ProtocolFrame::receive(socket_, no_timeout));
   } catch (const Error& error) {
     lose(error.what());
   } catch (const std::bad_alloc&) {
@@ -224,7 +228,7 @@ void Connection::read() {
   }
 }
 
-void Connection::handle_frame(Frame frame) {
+void Connection::handle_frame(ProtocolFrame frame) {
   const Json id = frame.header().required("id");
   const auto error = frame.header().member("error");
   if (id.is_null()) throw Error(error ? words_of(error->required("message")) : "an answer has no id");
@@ -264,7 +268,8 @@ void Connection::refuse(const std::string& why) const {
   throw Error(address_ + ": " + why);
 }
 
-std::uint64_t Connection::send(const Request& request, const std::shared_ptr<PendingCall>& pending) const {
+std::uint64_t Connection::send(const ProtocolRequest& request,
+                               const std::shared_ptr<PendingCall>& pending) const {
   const std::lock_guard order(sending_);
   const std::uint64_t id = last_id_ + 1;
   const std::string bytes =
@@ -285,7 +290,8 @@ std::uint64_t Connection::send(const Request& request, const std::shared_ptr<Pen
   return id;
 }
 
-Frame Connection::call(const Request& request, const StopToken& progress, milliseconds timeout) const {
+ProtocolFrame Connection::call(const ProtocolRequest& request, const StopToken& progress,
+                               milliseconds timeout) const {
   const auto pending = std::make_shared<PendingCall>();
   const auto until = std::chrono::steady_clock::now() + timeout;
   std::uint64_t id = 0;
@@ -311,7 +317,7 @@ Frame Connection::call(const Request& request, const StopToken& progress, millis
   refuse("no answer came from Python within " + std::to_string(timeout.count() / 1000) + " s");
 }
 
-void Connection::post(const Request& request) const {
+void Connection::post(const ProtocolRequest& request) const {
   {
     const std::lock_guard lock(mutex_);
     if (!lost_.empty()) return;

@@ -35,12 +35,12 @@ Array array_of(std::string name, const std::vector<std::size_t>& ids);
 std::string frame_bytes(const std::string& header, const std::vector<Array>& arrays = {});
 
 /// A received frame.
-class Frame {
+class ProtocolFrame {
  public:
   /// Waits for a frame. Once one has begun, a silence of 30 s is an error. Throws core::Error, without the
   /// address, when the connection ends or the bytes are no frame; memory grows with the bytes that arrive,
   /// not with an announced length.
-  static Frame receive(const system::Socket& socket, std::chrono::milliseconds timeout);
+  static ProtocolFrame receive(const system::Socket& socket, std::chrono::milliseconds timeout);
 
   const formats::Json& header() const { return header_; }
   bool has(const std::string& name) const { return arrays_.contains(name); }
@@ -55,22 +55,22 @@ class Frame {
   arma::fmat matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const;
 
  private:
-  struct Part {
+  struct ReceivedArray {
     formats::Dtype dtype;
     std::vector<std::size_t> shape;
     std::string_view bytes;  // in payload_
   };
-  explicit Frame(formats::Json header) : header_(std::move(header)) {}
+  explicit ProtocolFrame(formats::Json header) : header_(std::move(header)) {}
   void read_arrays();
-  const Part& part(const std::string& name) const;
+  const ReceivedArray& part(const std::string& name) const;
 
   formats::Json header_;
   std::shared_ptr<const std::string> payload_;
-  std::map<std::string, Part> arrays_;
+  std::map<std::string, ReceivedArray> arrays_;
 };
 
 /// A request to the other process; fields: further members of the JSON object, each after a comma.
-struct Request {
+struct ProtocolRequest {
   std::string op;
   std::string fields = {};
   std::vector<Array> arrays = {};
@@ -94,28 +94,29 @@ class Connection {
   /// Throws core::Error, one line that names the address, when it is refused, when no answer came within
   /// `timeout` (0 ms: no limit), or when the connection is lost, from then on always; Stopped once it is to
   /// stop, which cancels the request.
-  Frame call(const Request& request, const StopToken& progress, std::chrono::milliseconds timeout) const;
+  ProtocolFrame call(const ProtocolRequest& request, const StopToken& progress,
+                     std::chrono::milliseconds timeout) const;
   /// Returns the state of the model's parameters as last reported: a number that changes with them.
   std::uint64_t state() const { return state_; }
   /// Sends a request without waiting for its answer; does nothing when the connection is lost.
-  void post(const Request& request) const;
+  void post(const ProtocolRequest& request) const;
 
  private:
   struct PendingCall {
-    std::optional<Frame> answer;
+    std::optional<ProtocolFrame> answer;
     std::string error_message;
     double share = 0;
     bool is_over = false, is_stopped = false;
   };
 
-  std::uint64_t send(const Request& request, const std::shared_ptr<PendingCall>& pending) const;
+  std::uint64_t send(const ProtocolRequest& request, const std::shared_ptr<PendingCall>& pending) const;
   void read();
-  void handle_frame(Frame frame);
+  void handle_frame(ProtocolFrame frame);
   void lose(const std::string& why) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::string address_;
-  std::optional<Frame> greeting_;
+  std::optional<ProtocolFrame> greeting_;
   system::Socket socket_;
   mutable std::mutex sending_, mutex_;
   mutable std::condition_variable changed_;

@@ -22,7 +22,7 @@ using attention::Projections;
 using attention::SharedMatrix;
 using formats::Json;
 using formats::json_quoted;
-using transformer::WholeModel;
+using transformer::FullModel;
 
 /// Returns a layer without the parts that depend on the text.
 Model without_text(Model model) {
@@ -80,7 +80,7 @@ std::vector<std::size_t> Experiment::heads_off_in(std::size_t of_layer, std::siz
   return heads;
 }
 
-std::vector<tokenizers::TextToken> tokens_of(const WholeModel& model, const Experiment& experiment) {
+std::vector<tokenizers::TextToken> tokens_of(const FullModel& model, const Experiment& experiment) {
   std::vector<tokenizers::TextToken> tokens = model.tokenize(experiment.text);
   for (const std::size_t id : experiment.made) {
     const transformer::VocabularyToken token = model.token(id);
@@ -90,7 +90,7 @@ std::vector<tokenizers::TextToken> tokens_of(const WholeModel& model, const Expe
   return tokens;
 }
 
-std::string whole_text(const WholeModel& model, const Experiment& experiment) {
+std::string whole_text(const FullModel& model, const Experiment& experiment) {
   std::string text = experiment.text;
   for (const std::size_t id : experiment.made) text += model.token(id).bytes;
   return text;
@@ -324,7 +324,7 @@ FileFingerprint fingerprint_of(const fs::path& file) {
 
 }  // namespace
 
-std::string experiment_text(const WholeModel& model, const Experiment& experiment, const std::string& view,
+std::string experiment_text(const FullModel& model, const Experiment& experiment, const std::string& view,
                             const fs::path& folder) {
   std::error_code ignored;
   const fs::path whole = fs::absolute(model.description().path, ignored),
@@ -357,7 +357,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
   return text + "\n}\n";
 }
 
-void save_experiment(const fs::path& path, const WholeModel& model, const Experiment& experiment,
+void save_experiment(const fs::path& path, const FullModel& model, const Experiment& experiment,
                      const std::string& view) {
   formats::write_session(path, [&] { return experiment_text(model, experiment, view, path.parent_path()); });
 }
@@ -409,7 +409,7 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file,
   return saved;
 }
 
-void require_same_model(const SavedExperiment& saved, const WholeModel& model, const fs::path& session) {
+void require_same_model(const SavedExperiment& saved, const FullModel& model, const fs::path& session) {
   const fs::path& file = model.description().file;
   const FileFingerprint now = fingerprint_of(file);
   if (now == saved.fingerprint) return;
@@ -423,7 +423,7 @@ void require_same_model(const SavedExperiment& saved, const WholeModel& model, c
                                                     : "one of " + std::to_string(now.bytes)));
 }
 
-Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& model) {
+Experiment with_saved_edits(const SavedExperiment& saved, const FullModel& model) {
   Experiment experiment = saved.experiment;
   const auto& sizes = model.description().sizes;
   transformer::require_layer(model, experiment.layer);

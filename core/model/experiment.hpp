@@ -11,7 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/files/json.hpp"
-#include "core/model/whole_model.hpp"
+#include "core/model/full_model.hpp"
 
 /// Experiments: a whole model that reads a text, with edits in its layers.
 namespace core::experiment {
@@ -44,11 +44,11 @@ struct Experiment {
 /// Returns the tokens that the model reads: those of the text, then the generated ones.
 ///
 /// Throws core::Error when there are none, or more than the model takes, or the text is not UTF-8.
-std::vector<tokenizers::TextToken> tokens_of(const transformer::WholeModel& model,
+std::vector<tokenizers::TextToken> tokens_of(const transformer::FullModel& model,
                                              const Experiment& experiment);
 
 /// Returns the text followed by the generated text.
-std::string whole_text(const transformer::WholeModel& model, const Experiment& experiment);
+std::string whole_text(const transformer::FullModel& model, const Experiment& experiment);
 
 /// Returns a layer as edited, with the tokens and inputs of the pass.
 attention::Model edited(const attention::Model& unedited, const LayerEdit& edit);
@@ -87,11 +87,11 @@ struct FileFingerprint {
 ///
 /// view is a JSON object or "". Reads only edited layers of the model and computes nothing. Throws
 /// core::Error when the model's file cannot be read.
-std::string experiment_text(const transformer::WholeModel& model, const Experiment& experiment,
+std::string experiment_text(const transformer::FullModel& model, const Experiment& experiment,
                             const std::string& view, const std::filesystem::path& folder);
 
 /// Writes that file atomically. Throws core::Error, which names it.
-void save_experiment(const std::filesystem::path& path, const transformer::WholeModel& model,
+void save_experiment(const std::filesystem::path& path, const transformer::FullModel& model,
                      const Experiment& experiment, const std::string& view);
 
 /// A parsed session of a whole model; its edits are read once the model is open.
@@ -114,11 +114,11 @@ SavedExperiment parse_experiment(std::string_view text, const std::filesystem::p
                                  UntrustedPaths untrusted_paths);
 
 /// Throws core::Error, which says what has changed, unless the model is the one that was saved.
-void require_same_model(const SavedExperiment& saved, const transformer::WholeModel& model,
+void require_same_model(const SavedExperiment& saved, const transformer::FullModel& model,
                         const std::filesystem::path& session);
 
 /// Returns the experiment with the saved edits of a model; nothing is computed. Throws core::Error as
 /// parse_experiment() and tokens_of() do.
-Experiment with_saved_edits(const SavedExperiment& saved, const transformer::WholeModel& model);
+Experiment with_saved_edits(const SavedExperiment& saved, const transformer::FullModel& model);
 
 }  // namespace core::experiment

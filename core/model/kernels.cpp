@@ -460,7 +460,7 @@ void activate(float* x, const float* factors, std::size_t n, Activation activati
 
 }  // namespace
 
-extern const Kernels ATTNSCOPE_KERNELS;
-const Kernels ATTNSCOPE_KERNELS{name, product, float_panel, pack_panel, widen, softmax, norm, activate};
+extern const ModelKernels ATTNSCOPE_KERNELS;
+const ModelKernels ATTNSCOPE_KERNELS{name, product, float_panel, pack_panel, widen, softmax, norm, activate};
 
 }  // namespace core::transformer

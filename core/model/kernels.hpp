@@ -56,7 +56,7 @@ struct RowNorm {
 };
 
 /// Rows are padded: up to a multiple of panel_width numbers may be read and written after them.
-struct Kernels {
+struct ModelKernels {
   const char* name;  ///< "AVX-512", "AVX2" or "plain"
   void (*product)(const PanelProduct&);
   /// y = x · panel, n_rows × panel_width; the numbers of successive inputs are panel_stride apart.
@@ -77,8 +77,8 @@ struct Kernels {
 };
 
 /// Returns the kernels that this processor can run, the fastest first; the plain ones are always included.
-std::vector<const Kernels*> supported_kernels();
+std::vector<const ModelKernels*> supported_kernels();
 /// Returns the fastest of them.
-const Kernels& kernels();
+const ModelKernels& kernels();
 
 }  // namespace core::transformer

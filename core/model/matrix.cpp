@@ -10,12 +10,12 @@
 namespace core::transformer {
 
 #ifdef __x86_64__
-extern const Kernels avx512_model_kernels, avx2_model_kernels;
+extern const ModelKernels avx512_model_kernels, avx2_model_kernels;
 #endif
-extern const Kernels plain_model_kernels;
+extern const ModelKernels plain_model_kernels;
 
-std::vector<const Kernels*> supported_kernels() {
-  std::vector<const Kernels*> all;
+std::vector<const ModelKernels*> supported_kernels() {
+  std::vector<const ModelKernels*> all;
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
@@ -27,8 +27,8 @@ std::vector<const Kernels*> supported_kernels() {
   return all;
 }
 
-const Kernels& kernels() {
-  static const Kernels& best = *supported_kernels().front();
+const ModelKernels& kernels() {
+  static const ModelKernels& best = *supported_kernels().front();
   return best;
 }
 
@@ -58,19 +58,19 @@ arma::fmat RowsView::matrix() const {
   return result;
 }
 
-Rows::Rows(std::size_t n_rows, std::size_t width)
+RowBuffer::RowBuffer(std::size_t n_rows, std::size_t width)
     : n_rows_(n_rows), width_(width), stride_((width + panel_width - 1) / panel_width * panel_width) {
   constexpr std::size_t conflicting = 256, line = 16;
   if (stride_ % conflicting == 0) stride_ += line;
   memory_ = AlignedBuffer(std::max<std::size_t>(n_rows * stride_, 1) * sizeof(float));
 }
 
-Rows::Rows(const arma::fmat& rows) : Rows(rows.n_rows, rows.n_cols) {
+RowBuffer::RowBuffer(const arma::fmat& rows) : RowBuffer(rows.n_rows, rows.n_cols) {
   for (std::size_t i = 0; i < n_rows_; ++i)
     for (std::size_t j = 0; j < width_; ++j) row(i)[j] = rows.at(i, j);
 }
 
-Rows::Rows(const RowsView& rows) : Rows(rows.n_rows, rows.width) {
+RowBuffer::RowBuffer(const RowsView& rows) : RowBuffer(rows.n_rows, rows.width) {
   for (std::size_t i = 0; i < n_rows_; ++i) std::copy_n(rows.row(i), width_, row(i));
 }
 
@@ -81,9 +81,9 @@ void SharedRows::append(const RowsView& more) {
                         shared_->n_used.compare_exchange_strong(n_used, n_after);
   if (!has_room) {                              // or another copy has appended to the same rows
     constexpr std::size_t min_spare_rows = 16;  // for more tokens
-    Rows larger(n_after + n_rows_ / 2 + min_spare_rows, more.width);
+    RowBuffer larger(n_after + n_rows_ / 2 + min_spare_rows, more.width);
     for (std::size_t i = 0; i < n_rows_; ++i) std::copy_n(row(i), more.width, larger.row(i));
-    shared_ = std::make_shared<Shared>(std::move(larger), n_after);
+    shared_ = std::make_shared<GrowingRows>(std::move(larger), n_after);
   }
   for (std::size_t i = 0; i < more.n_rows; ++i)
     std::copy_n(more.row(i), more.width, shared_->rows.row(n_rows_ + i));

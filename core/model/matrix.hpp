@@ -42,12 +42,12 @@ struct RowsView {
 
 /// Rows that own their memory, uninitialized at first. Behind each is room up to a whole panel, which kernels
 /// need; rows do not all begin at the same offset in memory pages, as they would then share cache lines.
-class Rows {
+class RowBuffer {
  public:
-  Rows() = default;
-  Rows(std::size_t n_rows, std::size_t width);
-  explicit Rows(const arma::fmat& rows);
-  explicit Rows(const RowsView& rows);
+  RowBuffer() = default;
+  RowBuffer(std::size_t n_rows, std::size_t width);
+  explicit RowBuffer(const arma::fmat& rows);
+  explicit RowBuffer(const RowsView& rows);
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t width() const { return width_; }
@@ -75,12 +75,12 @@ class SharedRows {
   void append(const RowsView& more);
 
  private:
-  struct Shared {
-    explicit Shared(Rows all, std::size_t n) : rows(std::move(all)), n_used(n) {}
-    Rows rows;
+  struct GrowingRows {
+    explicit GrowingRows(RowBuffer all, std::size_t n) : rows(std::move(all)), n_used(n) {}
+    RowBuffer rows;
     std::atomic<std::size_t> n_used;
   };
-  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<GrowingRows> shared_;
   std::size_t n_rows_ = 0;
 };
 

@@ -22,8 +22,8 @@ namespace {
 
 using arma::fmat;
 using attached::Connection;
-using attached::Frame;
-using attached::Request;
+using attached::ProtocolFrame;
+using attached::ProtocolRequest;
 using attention::Stage;
 using formats::Json;
 using std::chrono::milliseconds;
@@ -162,7 +162,7 @@ class RemotePass : public Pass {
 
   /// Answers about layers, by layer.
   mutable std::mutex mutex;
-  mutable std::map<std::size_t, std::shared_ptr<const Frame>> known;
+  mutable std::map<std::size_t, std::shared_ptr<const ProtocolFrame>> known;
 
  private:
   std::shared_ptr<const Connection> connection_;
@@ -179,13 +179,13 @@ arma::mat to_float64(const fmat& numbers) {
 }
 
 /// Returns an array of n numbers as a row in float64.
-arma::mat row_in(const Frame& answer, const std::string& name, std::size_t n) {
+arma::mat row_in(const ProtocolFrame& answer, const std::string& name, std::size_t n) {
   return to_float64(fmat(arma::frowvec(answer.numbers<float>(name, {n}))));
 }
 
 /// Rotary embedding with the cosines and sines of a pass; rotation_of() throws CannotRebuild if none has
 /// them.
-struct Rotation {
+struct MeasuredRotary {
   positions::Rotary rotary;
   double magnitude = 1;  ///< by which queries and keys are lengthened
 };
@@ -202,15 +202,15 @@ double frequency_in(const arma::fvec& cosines, const arma::fvec& sines) {
   return frequency;
 }
 
-Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_head,
-                     const std::string& dtype) {
+MeasuredRotary rotation_of(const ProtocolFrame& answer, std::size_t n_tokens, std::size_t d_head,
+                           const std::string& dtype) {
   const auto pairs = answer.header().required("rotary");
   const auto& shape = answer.shape("cosines");
   if (shape.size() != 2 || shape[1] == 0 || 2 * shape[1] > d_head)
     throw Error("the cosines of rotary embeddings are of another width");
   const std::size_t n = shape[1];
   const fmat cosines = answer.matrix("cosines", n_tokens, n), sines = answer.matrix("sines", n_tokens, n);
-  Rotation rotation;
+  MeasuredRotary rotation;
   constexpr std::array words{formats::Word{"halves", positions::Pairs::halves},
                              formats::Word{"neighbors", positions::Pairs::neighbours}};
   rotation.rotary.pairs = pairs.word(words);
@@ -241,7 +241,7 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
 }
 
 /// Returns the QK norm of a layer; throws CannotRebuild where a model of the window cannot have it.
-attention::QueryKeyNorm norm_of(const Frame& answer, const Json& norms, std::size_t d_head) {
+attention::QueryKeyNorm norm_of(const ProtocolFrame& answer, const Json& norms, std::size_t d_head) {
   const auto query = norms.member("query"), key = norms.member("key");
   if (!query || !key) throw CannotRebuild("of queries and keys only one is normalized");
   const auto rule = [](const Json& norm) { return norm.required("rule").text(); };
@@ -282,7 +282,7 @@ attention::Mask mask_of_cells(const std::vector<std::uint8_t>& visible, std::siz
   return mask;
 }
 
-attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
+attention::Mask mask_of(const ProtocolFrame& answer, const Description& of, std::size_t n_tokens) {
   const Json mask_json = answer.header().required("mask");
   attention::Mask mask;
   if (const auto window = mask_json.member("causal_window")) {
@@ -298,7 +298,7 @@ attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t 
 }
 
 /// Returns the parts of a model that both rebuild_layer() and given() need.
-attention::Model rules_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
+attention::Model rules_of(const ProtocolFrame& answer, const Description& of, std::size_t n_tokens) {
   const Json& header = answer.header();
   const Sizes& sizes = of.sizes;
   attention::Model model;
@@ -320,7 +320,7 @@ attention::Scale scale_of(double factor, std::size_t d_head) {
 }
 
 /// A model in a Python process.
-class RemoteModel : public WholeModel {
+class RemoteModel : public FullModel {
  public:
   RemoteModel(const std::string& address, const std::string& token)
       : connection_(std::make_shared<const Connection>(address, token)) {
@@ -336,8 +336,8 @@ class RemoteModel : public WholeModel {
   std::uint64_t state() const override { return connection_->state(); }
   std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
   VocabularyToken token(std::size_t id) const override;
-  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const CallContext& context,
-              std::size_t n_layers) const override;
+  PassRef run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
+              const CallContext& context, std::size_t n_layers) const override;
   fmat input(const Pass& pass, std::size_t layer, const StopToken& progress) const override;
   attention::Model parameters(std::size_t layer, const Pass* of, const StopToken& progress) const override;
   std::string not_editable_reason(std::size_t layer) const override;
@@ -371,7 +371,7 @@ class RemoteModel : public WholeModel {
       throw Error(words.starts_with(place()) ? words : place() + words);
     }
   }
-  Frame call(const Request& request, const CallContext& context) const {
+  ProtocolFrame call(const ProtocolRequest& request, const CallContext& context) const {
     return connection_->call(request, context.progress, no_timeout);
   }
   void cache_token(std::size_t id, VocabularyToken token) const {
@@ -381,13 +381,13 @@ class RemoteModel : public WholeModel {
   /// Returns whether logits must be the model's own to the last bit, which takes as long as those of all
   /// tokens; a long edited text does without.
   bool needs_exact_logits(const RemotePass& pass) const;
-  std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer,
-                                     const StopToken& progress) const;
+  std::shared_ptr<const ProtocolFrame> layer(const RemotePass& pass, std::size_t layer,
+                                             const StopToken& progress) const;
   std::shared_ptr<const Parameters> projections(std::size_t layer, std::uint64_t state,
                                                 const StopToken& progress) const;
-  attention::Model rebuild_layer(std::size_t layer, const RemotePass& pass, const Frame& answer,
+  attention::Model rebuild_layer(std::size_t layer, const RemotePass& pass, const ProtocolFrame& answer,
                                  const StopToken& progress) const;
-  attention::Model given(std::size_t layer, const RemotePass& pass, const Frame& answer) const;
+  attention::Model given(std::size_t layer, const RemotePass& pass, const ProtocolFrame& answer) const;
 
   std::shared_ptr<const Connection> connection_;
   Description description_;
@@ -421,8 +421,8 @@ std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
 std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) const {
   text::code_points(text);  // throws when the text is not UTF-8
   return with_address([&] {
-    const Request request{"tokens", ",\"text\":" + formats::json_quoted(text)};
-    const Frame answer = connection_->call(request, StopToken(), tokens_timeout);
+    const ProtocolRequest request{"tokens", ",\"text\":" + formats::json_quoted(text)};
+    const ProtocolFrame answer = connection_->call(request, StopToken(), tokens_timeout);
     const std::size_t n = answer.shape("ids").empty() ? 0 : answer.shape("ids").front();
     const auto ids = answer.numbers<std::int64_t>("ids", {n});
     const auto ends = answer.header().required("ends").items_or_empty("a list of numbers");
@@ -453,7 +453,7 @@ VocabularyToken RemoteModel::token(std::size_t id) const {
   }
   if (id >= description_.sizes.n_vocabulary) return {};
   return with_address([&] {
-    const Request request{"pieces", "", {attached::array_of("ids", std::vector{id})}};
+    const ProtocolRequest request{"pieces", "", {attached::array_of("ids", std::vector{id})}};
     VocabularyToken token =
         tokens_in(connection_->call(request, StopToken(), tokens_timeout).header(), 1).front();
     cache_token(id, token);
@@ -461,7 +461,7 @@ VocabularyToken RemoteModel::token(std::size_t id) const {
   });
 }
 
-PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                          const CallContext& context, std::size_t n_layers) const {
   require_tokens(description_, ids);
   struct LayerEdits {
@@ -469,8 +469,8 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
     bool has_output = false;
   };
   std::map<std::size_t, LayerEdits> by_layer;
-  Request request{"run", "", {attached::array_of("ids", ids)}};
-  for (const Edit& edit : edits) {
+  ProtocolRequest request{"run", "", {attached::array_of("ids", ids)}};
+  for (const PassEdit& edit : edits) {
     if (const auto* off = std::get_if<AblatedHead>(&edit)) {
       std::string& heads = by_layer[off->layer].heads;
       heads += (heads.empty() ? "" : ",") + std::to_string(off->head);
@@ -493,7 +493,7 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
   pass->ids = ids;
   pass->is_edited = !edits.empty();
   return with_address([&] {
-    const Frame answer = call(request, context);
+    const ProtocolFrame answer = call(request, context);
     for (const Json& computation : answer.header().required("layers").items_or_empty("numbers of layers"))
       pass->layers.push_back(computations_.of(computation.whole(0)));
     if (pass->layers.size() < std::min(n_layers, layers_.size()))
@@ -503,12 +503,12 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
   });
 }
 
-std::shared_ptr<const Frame> RemoteModel::layer(const RemotePass& pass, std::size_t layer,
-                                                const StopToken& progress) const {
+std::shared_ptr<const ProtocolFrame> RemoteModel::layer(const RemotePass& pass, std::size_t layer,
+                                                        const StopToken& progress) const {
   const std::lock_guard lock(pass.mutex);
   auto& known = pass.known[layer];
   if (!known)
-    known = std::make_shared<const Frame>(
+    known = std::make_shared<const ProtocolFrame>(
         connection_->call({"layer", pass.field_of_pass() + field("layer", layer)}, progress, no_timeout));
   return known;
 }
@@ -528,7 +528,7 @@ std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::siz
         known != parameters_.end() && known->second->state == state)
       return known->second;
   }
-  const Frame answer = connection_->call({"parameters", field("layer", layer)}, progress, no_timeout);
+  const ProtocolFrame answer = connection_->call({"parameters", field("layer", layer)}, progress, no_timeout);
   const Sizes& sizes = description_.sizes;
   const auto linear = [&](const std::string& name, std::size_t rows, std::size_t columns) {
     attention::Linear made{
@@ -550,8 +550,8 @@ std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::siz
 }
 
 /// Returns a layer with its projections. Throws CannotRebuild.
-attention::Model RemoteModel::rebuild_layer(std::size_t layer, const RemotePass& pass, const Frame& answer,
-                                            const StopToken& progress) const {
+attention::Model RemoteModel::rebuild_layer(std::size_t layer, const RemotePass& pass,
+                                            const ProtocolFrame& answer, const StopToken& progress) const {
   const Json& header = answer.header();
   const LayerSizes& sizes = layers_[layer];
   if (!sizes.not_editable.empty()) throw CannotRebuild(sizes.not_editable);
@@ -578,7 +578,8 @@ attention::Model RemoteModel::rebuild_layer(std::size_t layer, const RemotePass&
 }
 
 /// Returns a layer with its queries, keys and values as given stages.
-attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass, const Frame& answer) const {
+attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass,
+                                    const ProtocolFrame& answer) const {
   const Sizes& sizes = description_.sizes;
   const std::size_t n_tokens = pass.ids.size();
   attention::Model model = rules_of(answer, description_, n_tokens);
@@ -623,9 +624,9 @@ LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block
                              const CallContext& context) const {
   return with_address([&] {
     const Sizes& sizes = description_.sizes;
-    const Frame answer = call({"maps", remote(pass).field_of_pass() + field("layer", of) +
-                                           field("block", block) + field("row", row)},
-                              context);
+    const ProtocolFrame answer = call({"maps", remote(pass).field_of_pass() + field("layer", of) +
+                                                   field("block", block) + field("row", row)},
+                                      context);
     const std::size_t n = (pass.ids.size() + block - 1) / block, n_roles = 6;
     const auto roles = answer.numbers<double>("roles", {sizes.n_heads, n_roles});
     LayerHeads layer;
@@ -678,9 +679,9 @@ fmat RemoteModel::lens(const Pass& pass, std::size_t row, const CallContext& con
 ResidualElement RemoteModel::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                                     const CallContext& context) const {
   return with_address([&] {
-    const Frame answer = call({"stream", remote(pass).field_of_pass() + field("layer", layer) +
-                                             field("row", row) + field("column", column)},
-                              context);
+    const ProtocolFrame answer = call({"stream", remote(pass).field_of_pass() + field("layer", layer) +
+                                                     field("row", row) + field("column", column)},
+                                      context);
     const Json& header = answer.header();
     ResidualElement number;
     number.entering = header.required("entering").number();

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/model/whole_model.hpp"
+#include "core/model/full_model.hpp"
 
 namespace core::transformer {
 

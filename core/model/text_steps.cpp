@@ -170,11 +170,11 @@ Regex::Regex(const std::string& pattern, const std::string& place, Dialect diale
   code_ = std::shared_ptr<const void>(code, [](pcre2_code* owned) { pcre2_code_free(owned); });
 }
 
-std::vector<Span> Regex::matches(std::string_view text) const {
+std::vector<ByteSpan> Regex::matches(std::string_view text) const {
   const auto* code = static_cast<const pcre2_code*>(code_.get());
   const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(
       pcre2_match_data_create_from_pattern(code, nullptr), pcre2_match_data_free);
-  std::vector<Span> found;
+  std::vector<ByteSpan> found;
   for (std::size_t at = 0; at < text.size();) {
     const int count = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
                                   at == 0 ? 0 : PCRE2_NO_UTF_CHECK, data.get(), nullptr);
@@ -415,7 +415,7 @@ struct NormalizerVisitor {
     const auto keep = [&](std::size_t end) {
       for (; at < end; ++at) result.append(std::string_view(text.text).substr(at, 1), text.ends[at]);
     };
-    for (const Span& match : step.pattern.matches(text.text)) {
+    for (const ByteSpan& match : step.pattern.matches(text.text)) {
       keep(match.begin);
       result.append(step.by, text.ends[match.end - 1]);
       at = match.end;
@@ -451,14 +451,14 @@ namespace {
 
 /// A part of a text, and whether it is a delimiter.
 struct Segment {
-  Span span;
+  ByteSpan span;
   bool is_delimiter;
 };
 
 std::vector<Segment> split_segments(const RegexSplit& split, const std::string& text) {
   std::vector<Segment> all;
   std::size_t at = 0;
-  for (const Span& match : split.pattern.matches(text)) {
+  for (const ByteSpan& match : split.pattern.matches(text)) {
     if (match.begin > at) all.push_back({{at, match.begin}, split.inverted});
     all.push_back({match, !split.inverted});
     at = match.end;
@@ -467,8 +467,8 @@ std::vector<Segment> split_segments(const RegexSplit& split, const std::string& 
   return all;
 }
 
-std::vector<Span> merge_segments(const std::vector<Segment>& all, DelimiterBehavior delimiters) {
-  std::vector<Span> spans;
+std::vector<ByteSpan> merge_segments(const std::vector<Segment>& all, DelimiterBehavior delimiters) {
+  std::vector<ByteSpan> spans;
   bool before = false;  // whether the previous stretch was a delimiter
   bool opened = false;  // of merged_with_next: a delimiter may still take the next stretch
   for (const auto& [span, is_delimiter] : all) {
@@ -497,7 +497,7 @@ struct PreTokenizerVisitor {
 
   void operator()(const RegexSplit& step) {
     replace_each([&](const AlignedText& word, std::vector<AlignedText>& next) {
-      for (const Span& span : merge_segments(split_segments(step, word.text), step.delimiters))
+      for (const ByteSpan& span : merge_segments(split_segments(step, word.text), step.delimiters))
         next.push_back(word.part(span.begin, span.end - span.begin));
     });
   }
@@ -575,7 +575,7 @@ std::size_t begin_of_last_character(std::string_view text, std::size_t end) {
   return end;
 }
 
-bool is_whole_word(std::string_view text, const Span& span) {
+bool is_whole_word(std::string_view text, const ByteSpan& span) {
   static const Regex word(R"(\w)", "", Dialect::rust);
   const bool before = span.begin > 0 && is_word_at(word, text, begin_of_last_character(text, span.begin));
   return !before && !is_word_at(word, text, span.end);
@@ -586,7 +586,7 @@ bool is_space_at(std::string_view text, std::size_t at) {
   return c && text::is_space(c->value);
 }
 
-void absorb_spaces(const AddedToken& token, std::string_view text, std::size_t min_begin, Span& span) {
+void absorb_spaces(const AddedToken& token, std::string_view text, std::size_t min_begin, ByteSpan& span) {
   while (token.absorbs_left_space && span.begin > min_begin) {
     const std::size_t before = begin_of_last_character(text, span.begin);
     if (!is_space_at(text, before)) break;
@@ -615,7 +615,7 @@ std::vector<FoundToken> find_added(const std::vector<AddedToken>& tokens, std::s
       ++at;
       continue;
     }
-    Span span{at, at + (*match)->text.size()};
+    ByteSpan span{at, at + (*match)->text.size()};
     at = span.end;
     if ((*match)->is_single_word && !is_whole_word(text, span)) continue;
     absorb_spaces(**match, text, min_begin, span);

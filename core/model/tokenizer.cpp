@@ -28,7 +28,7 @@ const std::string& Vocabulary::piece(std::size_t id) const {
 namespace {
 
 /// A token of a word: its ID, and its end in the word, in bytes.
-struct Piece {
+struct TokenPiece {
   std::size_t id = 0, end = 0;
 };
 
@@ -41,16 +41,16 @@ struct Merge {
 constexpr std::size_t no_symbol = static_cast<std::size_t>(-1);
 
 struct Symbol {
-  Piece piece;
+  TokenPiece piece;
   std::size_t begin, left, right;
   bool is_gone = false;
 };
 
 /// Two neighbors as they were when they were queued.
-struct Candidate {
+struct MergeCandidate {
   double order;
   std::size_t left, right, left_end, right_end, id;
-  bool operator>(const Candidate& other) const {
+  bool operator>(const MergeCandidate& other) const {
     return std::tie(order, left) > std::tie(other.order, other.left);
   }
 };
@@ -59,12 +59,12 @@ struct Candidate {
 ///
 /// merge_of(left, left_begin, right) returns the merge of two pieces, if there is one.
 template <class MergeOf>
-std::vector<Piece> merge_pieces(std::vector<Piece> pieces, MergeOf merge_of) {
+std::vector<TokenPiece> merge_pieces(std::vector<TokenPiece> pieces, MergeOf merge_of) {
   std::vector<Symbol> symbols;
   for (std::size_t k = 0; k < pieces.size(); ++k)
     symbols.push_back({pieces[k], k == 0 ? 0 : pieces[k - 1].end, k == 0 ? no_symbol : k - 1,
                        k + 1 == pieces.size() ? no_symbol : k + 1});
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> waiting;
+  std::priority_queue<MergeCandidate, std::vector<MergeCandidate>, std::greater<>> waiting;
   const auto look_at = [&](std::size_t left, std::size_t right) {
     if (left == no_symbol || right == no_symbol) return;
     const Symbol &a = symbols[left], &b = symbols[right];
@@ -73,7 +73,7 @@ std::vector<Piece> merge_pieces(std::vector<Piece> pieces, MergeOf merge_of) {
   };
   for (std::size_t k = 0; k + 1 < symbols.size(); ++k) look_at(k, k + 1);
   while (!waiting.empty()) {
-    const Candidate best = waiting.top();
+    const MergeCandidate best = waiting.top();
     waiting.pop();
     Symbol &a = symbols[best.left], &b = symbols[best.right];
     if (a.is_gone || b.is_gone || a.piece.end != best.left_end || b.piece.end != best.right_end) continue;
@@ -98,9 +98,9 @@ std::size_t end_of_character(std::string_view text, std::size_t at) {
 }
 
 /// Returns pieces for the bytes from … end − 1 of a word, or none if the vocabulary lacks one of them.
-std::vector<Piece> fallback(const Vocabulary& vocabulary, std::string_view word, std::size_t from,
-                            std::size_t end) {
-  std::vector<Piece> pieces;
+std::vector<TokenPiece> fallback(const Vocabulary& vocabulary, std::string_view word, std::size_t from,
+                                 std::size_t end) {
+  std::vector<TokenPiece> pieces;
   for (std::size_t k = from; k < end; ++k) {
     const auto id = vocabulary.find(fallback_piece(static_cast<std::uint8_t>(word[k])));
     if (!id) return {};
@@ -114,14 +114,14 @@ std::uint64_t pair_key(std::size_t left, std::size_t right) {
 }
 
 /// Returns characters as pieces, with unknown ones as the model specifies.
-std::vector<Piece> characters(const BytePairEncoding& model, const Vocabulary& vocabulary,
-                              std::string_view word) {
-  std::vector<Piece> pieces;
+std::vector<TokenPiece> characters(const BytePairEncoding& model, const Vocabulary& vocabulary,
+                                   std::string_view word) {
+  std::vector<TokenPiece> pieces;
   bool was_unknown = false;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t end = end_of_character(word, at);
     const auto known = vocabulary.find(word.substr(at, end - at));
-    std::vector<Piece> bytes;
+    std::vector<TokenPiece> bytes;
     if (!known && model.byte_fallback) bytes = fallback(vocabulary, word, at, end);
     const bool is_unknown = !known && bytes.empty();
     if (known)
@@ -138,34 +138,36 @@ std::vector<Piece> characters(const BytePairEncoding& model, const Vocabulary& v
   return pieces;
 }
 
-std::vector<Piece> pieces_of(const BytePairEncoding& model, const Vocabulary& vocabulary,
-                             std::string_view word) {
+std::vector<TokenPiece> pieces_of(const BytePairEncoding& model, const Vocabulary& vocabulary,
+                                  std::string_view word) {
   if (model.ignores_merges)
     if (const auto whole = vocabulary.find(word)) return {{*whole, word.size()}};
-  return merge_pieces(characters(model, vocabulary, word),
-                      [&](const Piece& left, std::size_t, const Piece& right) -> std::optional<Merge> {
-                        const auto found = model.merges.find(pair_key(left.id, right.id));
-                        if (found == model.merges.end()) return std::nullopt;
-                        return Merge{static_cast<double>(found->second.rank), found->second.id};
-                      });
+  return merge_pieces(
+      characters(model, vocabulary, word),
+      [&](const TokenPiece& left, std::size_t, const TokenPiece& right) -> std::optional<Merge> {
+        const auto found = model.merges.find(pair_key(left.id, right.id));
+        if (found == model.merges.end()) return std::nullopt;
+        return Merge{static_cast<double>(found->second.rank), found->second.id};
+      });
 }
 
-std::vector<Piece> pieces_of(const SentencePieceBpe& model, const Vocabulary& vocabulary,
-                             std::string_view word) {
+std::vector<TokenPiece> pieces_of(const SentencePieceBpe& model, const Vocabulary& vocabulary,
+                                  std::string_view word) {
   constexpr auto not_known = static_cast<std::size_t>(-1);
-  std::vector<Piece> letters;
+  std::vector<TokenPiece> letters;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t end = end_of_character(word, at);
     letters.push_back({vocabulary.find(word.substr(at, end - at)).value_or(not_known), end});
     at = end;
   }
   const auto pieces = merge_pieces(
-      std::move(letters), [&](const Piece&, std::size_t begin, const Piece& right) -> std::optional<Merge> {
+      std::move(letters),
+      [&](const TokenPiece&, std::size_t begin, const TokenPiece& right) -> std::optional<Merge> {
         const auto id = vocabulary.find(word.substr(begin, right.end - begin));
         if (!id || *id >= model.scores.size()) return std::nullopt;
         return Merge{-static_cast<double>(model.scores[*id]), *id};
       });
-  std::vector<Piece> result;
+  std::vector<TokenPiece> result;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     if (pieces[k].id != not_known) {
       result.push_back(pieces[k]);
@@ -178,10 +180,11 @@ std::vector<Piece> pieces_of(const SentencePieceBpe& model, const Vocabulary& vo
   return result;
 }
 
-std::vector<Piece> pieces_of(const WordPiece& model, const Vocabulary& vocabulary, std::string_view word) {
-  const std::vector<Piece> unknown{{model.unknown, word.size()}};
+std::vector<TokenPiece> pieces_of(const WordPiece& model, const Vocabulary& vocabulary,
+                                  std::string_view word) {
+  const std::vector<TokenPiece> unknown{{model.unknown, word.size()}};
   if (text::character_count(word) > model.max_word_length) return unknown;
-  std::vector<Piece> pieces;
+  std::vector<TokenPiece> pieces;
   for (std::size_t at = 0; at < word.size();) {
     const std::string front = at == 0 ? "" : model.continuation;
     std::size_t end = word.size();
@@ -261,7 +264,7 @@ void Tokenizer::encode_words(AlignedText text,
     const auto pieces =
         std::visit([&](const auto& model) { return pieces_of(model, definition_.vocabulary, word.text); },
                    definition_.model);
-    for (const Piece& piece : pieces) tokens.emplace_back(piece.id, word.ends[piece.end - 1]);
+    for (const TokenPiece& piece : pieces) tokens.emplace_back(piece.id, word.ends[piece.end - 1]);
   }
 }
 

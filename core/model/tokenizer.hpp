@@ -43,7 +43,7 @@ struct AlignedText {
 AlignedText align_text(std::string_view text, std::size_t begin);
 
 /// Bytes begin … end − 1 of a text.
-struct Span {
+struct ByteSpan {
   std::size_t begin = 0, end = 0;
 };
 
@@ -59,7 +59,7 @@ class Regex {
   Regex(const std::string& pattern, const std::string& place, Dialect dialect = Dialect::oniguruma);
 
   /// Returns all non-empty matches from left to right. Throws core::Error when matching takes too long.
-  std::vector<Span> matches(std::string_view text) const;
+  std::vector<ByteSpan> matches(std::string_view text) const;
 
  private:
   std::shared_ptr<const void> code_;
@@ -151,7 +151,7 @@ struct AddedToken {
 };
 
 struct FoundToken {
-  Span span;
+  ByteSpan span;
   std::size_t id = 0;
 };
 

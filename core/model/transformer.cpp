@@ -45,18 +45,18 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.family = architecture.family;
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
-  const auto& family = formats::checkpoints::whole_family_named(architecture.family);
-  const bool has_norm = *family.names.of(Role::attention_norm) || family.norms_without_parameters;
+  const auto& family = formats::checkpoints::full_model_family_named(architecture.family);
+  const bool has_norm = *family.names.of(TensorRole::attention_norm) || family.norms_without_parameters;
   of.layer_input = architecture.norm.place != NormPlace::before || !has_norm       ? "residual"
                    : architecture.norm.kind == formats::checkpoints::NormKind::rms ? "RMSNorm(residual)"
                                                                                    : "LayerNorm(residual)";
-  const char* dense = family.names.of(Role::head_dense);
+  const char* dense = family.names.of(TensorRole::head_dense);
   if (!weights.predicts())
     of.no_prediction_reason =
         std::string("it has nothing that predicts tokens, which a checkpoint would have as ") + dense +
         ".weight";
   of.has_logit_attributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense &&
-                              !*family.names.of(Role::attention_output_norm) &&
+                              !*family.names.of(TensorRole::attention_output_norm) &&
                               !weights.has_embedding_projection() && architecture.residual_factor == 1 &&
                               !architecture.logit_softcap;
   of.n_tokens = tokenizer.size();
@@ -70,13 +70,13 @@ Description described(const fs::path& path, const Architecture& architecture, co
 // The steps of a pass.
 
 /// Returns x after its norm, or unchanged unless the norm comes before the block.
-Rows pre_norm(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+RowBuffer pre_norm(const RowsView& x, const NormWeights& numbers, const ModelNorm& norm, ThreadPool& pool) {
   if (norm.place == NormPlace::before && !numbers.is_empty()) return apply_norm(x, numbers, norm, pool);
-  return Rows(x);
+  return RowBuffer(x);
 }
 
 /// Returns a block's addition to the residual stream: x after its norm, if any, times residual_factor.
-Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
+RowBuffer added(RowBuffer x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
   if (!numbers.is_empty()) x = apply_norm(x, numbers, rules.norm, pool);
   if (const auto by = static_cast<float>(rules.residual_factor); by != 1)
     for (std::size_t i = 0; i < x.n_rows(); ++i)
@@ -84,12 +84,13 @@ Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, Thread
   return x;
 }
 
-Rows post_norm(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+RowBuffer post_norm(RowBuffer x, const NormWeights& numbers, const ModelNorm& norm, ThreadPool& pool) {
   return norm.place == NormPlace::after ? apply_norm(x, numbers, norm, pool) : std::move(x);
 }
 
 /// Appends the columns of each head to the rows kept for it.
-void append_heads(Heads& heads, const Rows& all, std::size_t begin, std::size_t n_heads, std::size_t d_head) {
+void append_heads(HeadRows& heads, const RowBuffer& all, std::size_t begin, std::size_t n_heads,
+                  std::size_t d_head) {
   heads.resize(n_heads);
   for (std::size_t h = 0; h < n_heads; ++h)
     heads[h].append({all.row(0) + begin + h * d_head, all.stride(), all.n_rows(), d_head});
@@ -99,9 +100,9 @@ arma::frowvec row_vector(const RowsView& rows, std::size_t i) {
   return arma::frowvec(rows.row(i), rows.width);
 }
 
-EditSet by_layer(const std::vector<Edit>& edits) {
+EditSet by_layer(const std::vector<PassEdit>& edits) {
   EditSet result;
-  for (const Edit& edit : edits)
+  for (const PassEdit& edit : edits)
     if (const auto* off = std::get_if<AblatedHead>(&edit))
       result.heads_off.insert({off->layer, off->head});
     else
@@ -148,10 +149,10 @@ std::string non_finite_origin(const formats::TensorFile& file, const std::vector
                               const StopToken& progress) {
   constexpr std::size_t rows_at_once = 1024;
   for (const std::string& name : names) {
-    const formats::Shape& shape = file.info(name).shape;
+    const formats::TensorShape& shape = file.info(name).shape;
     const std::size_t n_rows = shape.size() < 2 ? 1 : shape[0];
     for (std::size_t first = 0; first < n_rows; first += rows_at_once) {
-      const Rows rows = read_rows(file, name, first, std::min(rows_at_once, n_rows - first), progress);
+      const RowBuffer rows = read_rows(file, name, first, std::min(rows_at_once, n_rows - first), progress);
       if (rows.view().is_finite()) continue;
       std::size_t row = 0;
       while (rows.view().rows(row, 1).is_finite()) ++row;
@@ -162,7 +163,7 @@ std::string non_finite_origin(const formats::TensorFile& file, const std::vector
 }
 
 /// Returns the blocks of keys that each block of queries attends to, as 1; nullptr when nothing is masked.
-std::shared_ptr<const arma::mat> visible_blocks(const Visibility& rule, std::size_t n_tokens,
+std::shared_ptr<const arma::mat> visible_blocks(const ScoreRules& rule, std::size_t n_tokens,
                                                 std::size_t block) {
   if (!rule.causal && rule.window == 0) return nullptr;
   const std::size_t n = (n_tokens + block - 1) / block;
@@ -201,7 +202,7 @@ Direction direction_of(const Architecture& architecture, const Weights& weights,
   Direction direction{column,
                       token < head->bias.size() ? head->bias[token] * architecture.logit_factor : 0.0};
   if (head->final_norm.is_empty()) return direction;
-  const Norm& norm = architecture.norm;
+  const ModelNorm& norm = architecture.norm;
   const arma::vec x = arma::conv_to<arma::vec>::from(last.t());
   const arma::vec weighed = in_float64(head->final_norm.factors) % column;
   const auto n = static_cast<double>(x.n_elem);
@@ -266,13 +267,13 @@ VocabularyToken Transformer::token(std::size_t id) const {
   return {tokenizer_->piece(id), tokenizer_->bytes(id), tokenizer_->is_special(id)};
 }
 
-Rows Transformer::embed(const std::vector<std::size_t>& ids, std::size_t first,
-                        const CallContext& context) const {
+RowBuffer Transformer::embed(const std::vector<std::size_t>& ids, std::size_t first,
+                             const CallContext& context) const {
   return weights_->embed(ids, first, context);
 }
 
-Rows Transformer::attention_input(std::size_t layer, const RowsView& residual,
-                                  const CallContext& context) const {
+RowBuffer Transformer::attention_input(std::size_t layer, const RowsView& residual,
+                                       const CallContext& context) const {
   return pre_norm(residual, weights_->layer(layer, context)->attention_norm, architecture_.norm,
                   context.pool);
 }
@@ -288,9 +289,10 @@ std::shared_ptr<LayerActivations> Transformer::compute_heads(std::size_t index, 
   auto run = before ? std::make_shared<LayerActivations>(*before) : std::make_shared<LayerActivations>();
   if (!edits.outputs.contains(index)) {
     const auto weights = weights_->layer(index, context);
-    Rows all = project(attention_input(index, residual, context), weights->queries_keys_values, context.pool);
+    RowBuffer all =
+        project(attention_input(index, residual, context), weights->queries_keys_values, context.pool);
     const bool has_norms = !weights->query_norm.is_empty();
-    const NormScope over = formats::checkpoints::whole_family_named(architecture_.family).norm_over;
+    const NormScope over = formats::checkpoints::full_model_family_named(architecture_.family).norm_over;
     for_parts_of_rows(all.n_rows(), all.width(), context.pool, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) {
         float* const row = all.row(i);
@@ -323,18 +325,18 @@ LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations&
   const auto weights = weights_->layer(index, context);
   LayerOutput end;
   if (const auto given = edits.outputs.find(index); given != edits.outputs.end()) {
-    end.output = Rows(fmat(given->second->rows(first, first + count - 1)));
+    end.output = RowBuffer(fmat(given->second->rows(first, first + count - 1)));
   } else {
     const bool is_known = run.contexts.n_rows() >= first + count;
     if (!is_known)
       end.contexts = compute_contexts(run.queries, run.keys, run.values, first, count,
-                                      visibility_of(rules, index), context.pool);
+                                      score_rules_of(rules, index), context.pool);
     RowsView contexts = is_known ? run.contexts.view().rows(first, count) : end.contexts.view();
     const std::size_t d = rules.sizes.d_head;
-    Rows kept;
+    RowBuffer kept;
     for (std::size_t h = 0; h < rules.sizes.n_heads; ++h) {
       if (!edits.heads_off.contains({index, h})) continue;
-      if (kept.n_rows() == 0) contexts = kept = Rows(contexts);
+      if (kept.n_rows() == 0) contexts = kept = RowBuffer(contexts);
       for (std::size_t i = 0; i < count; ++i) std::fill_n(kept.row(i) + h * d, d, 0.0f);
     }
     end.output = project(contexts, weights->output, context.pool);
@@ -342,24 +344,25 @@ LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations&
   const RowsView residual = run.residual.view().rows(first, count);
   bool ignored = true;
   const bool is_plain = weights->attention_output_norm.is_empty() && rules.residual_factor == 1;
-  Rows middle =
-      is_plain ? sum_of(residual, end.output, context.pool, ignored)
-               : sum_of(residual,
-                        added(Rows(end.output.view()), weights->attention_output_norm, rules, context.pool),
-                        context.pool, ignored);
-  const auto run_mlp = [&](const Rows& input) {
-    Rows made = !weights->router.is_empty() ? mixture_of_experts(input, *weights, rules, context.pool)
-                                            : mlp(input, weights->mlp, rules.mlp, context.pool);
+  RowBuffer middle =
+      is_plain
+          ? sum_of(residual, end.output, context.pool, ignored)
+          : sum_of(residual,
+                   added(RowBuffer(end.output.view()), weights->attention_output_norm, rules, context.pool),
+                   context.pool, ignored);
+  const auto run_mlp = [&](const RowBuffer& input) {
+    RowBuffer made = !weights->router.is_empty() ? mixture_of_experts(input, *weights, rules, context.pool)
+                                                 : mlp(input, weights->mlp, rules.mlp, context.pool);
     return added(std::move(made), weights->mlp_output_norm, rules, context.pool);
   };
   if (rules.mlp.parallel) {
     const NormWeights& norm = weights->mlp_norm.is_empty() ? weights->attention_norm : weights->mlp_norm;
-    const Rows input = pre_norm(residual, norm, rules.norm, context.pool);
+    const RowBuffer input = pre_norm(residual, norm, rules.norm, context.pool);
     end.next = sum_of(middle, run_mlp(input), context.pool, end.is_finite);
     return end;
   }
   middle = post_norm(std::move(middle), weights->attention_norm, rules.norm, context.pool);
-  const Rows input = pre_norm(middle, weights->mlp_norm, rules.norm, context.pool);
+  const RowBuffer input = pre_norm(middle, weights->mlp_norm, rules.norm, context.pool);
   end.next = sum_of(middle, run_mlp(input), context.pool, end.is_finite);
   if (rules.norm.place != NormPlace::after) return end;
   end.next = apply_norm(end.next, weights->mlp_norm, rules.norm, context.pool);
@@ -367,7 +370,8 @@ LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations&
   return end;
 }
 
-Rows Transformer::run_layer(std::size_t layer, const RowsView& residual, const CallContext& context) const {
+RowBuffer Transformer::run_layer(std::size_t layer, const RowsView& residual,
+                                 const CallContext& context) const {
   const std::size_t n = residual.n_rows;
   const LayerRotaryTables rotations(architecture_, 0, n);
   return finish_layer(layer, *compute_heads(layer, residual, nullptr, {}, rotations, context), 0, n, {},
@@ -435,7 +439,7 @@ std::shared_ptr<LocalPass> Transformer::build_pass(const std::vector<std::size_t
     auto run = std::make_shared<LayerActivations>(*nearest->layers[n_same]);
     run->output = {};
     context.progress.add(1);
-    const Rows next = add_layer(*pass, std::move(run), ids.size(), context);
+    const RowBuffer next = add_layer(*pass, std::move(run), ids.size(), context);
     pass->last = {};
     if (next.n_rows() > 0) pass->last.append(next);
   }
@@ -448,9 +452,9 @@ void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* befor
                                          const CallContext& context) const {
   const std::size_t n_before = before ? before->ids.size() : 0, n = pass.ids.size() - n_before;
   const LayerRotaryTables rotations(architecture_, n_before, n);
-  Rows residual;
+  RowBuffer residual;
   if (pass.last.n_rows() > 0) {
-    residual = Rows(pass.last.view());
+    residual = RowBuffer(pass.last.view());
     pass.last = {};
   } else {
     residual =
@@ -462,16 +466,16 @@ void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* befor
                                    rotations, context);
     residual = add_layer(pass, run, n, context);
   }
-  if (is_whole(pass)) return;
+  if (is_complete(pass)) return;
   if (before) pass.last = before->last;
   pass.last.append(residual);
 }
 
-Rows Transformer::add_layer(LocalPass& pass, std::shared_ptr<LayerActivations> run, std::size_t n_rows,
-                            const CallContext& context) const {
+RowBuffer Transformer::add_layer(LocalPass& pass, std::shared_ptr<LayerActivations> run, std::size_t n_rows,
+                                 const CallContext& context) const {
   const std::size_t index = pass.layers.size(), first = pass.ids.size() - n_rows;
   pass.layers.push_back(run);
-  if (is_whole(pass)) return {};
+  if (is_complete(pass)) return {};
   LayerOutput end = finish_layer(index, *run, first, n_rows, pass.edits, context);
   if (!end.is_finite) throw_non_finite_layer(pass, index, run->residual, context);
   if (end.contexts.n_rows() > 0) run->contexts.append(end.contexts);
@@ -497,7 +501,7 @@ std::shared_ptr<const LayerOutput> Transformer::last_row(const LocalPass& pass, 
 arma::frowvec Transformer::residual_row(const LocalPass& pass, std::size_t n_layers, std::size_t row,
                                         const CallContext& context) const {
   if (n_layers < pass.layers.size()) return row_vector(pass.layers[n_layers]->residual, row);
-  return is_whole(pass) ? row_vector(last_row(pass, row, context)->next, 0) : row_vector(pass.last, row);
+  return is_complete(pass) ? row_vector(last_row(pass, row, context)->next, 0) : row_vector(pass.last, row);
 }
 
 /// Returns the output of attention of a layer at a row.
@@ -510,14 +514,14 @@ arma::frowvec Transformer::output_row(const LocalPass& pass, std::size_t layer, 
 fmat Transformer::residual(const Pass& pass, std::size_t n_layers, const CallContext& context) const {
   const LocalPass& of = own(pass);
   if (n_layers < of.layers.size()) return of.layers[n_layers]->residual.matrix();
-  if (!is_whole(of)) return of.last.matrix();
+  if (!is_complete(of)) return of.last.matrix();
   const std::size_t layer = n_layers - 1;
   const LayerOutput end = finish_layer(layer, *of.layers[layer], 0, of.ids.size(), of.edits, context);
   if (!end.is_finite) throw_non_finite_layer(of, layer, of.layers[layer]->residual, context);
   return end.next.view().matrix();
 }
 
-PassRef Transformer::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+PassRef Transformer::run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                          const CallContext& context, std::size_t n_layers) const {
   require_tokens(description_, ids);
   n_layers = std::min(n_layers, architecture_.sizes.n_layers);
@@ -547,16 +551,16 @@ void Transformer::throw_non_finite_layer(const LocalPass& pass, std::size_t laye
 fmat Transformer::apply_final_norm(const fmat& last, const CallContext& context) const {
   const auto head = weights_->head(context);
   if (head->final_norm.is_empty()) return last;
-  return apply_norm(Rows(last), head->final_norm, architecture_.norm, context.pool).view().matrix();
+  return apply_norm(RowBuffer(last), head->final_norm, architecture_.norm, context.pool).view().matrix();
 }
 
 fmat Transformer::compute_logits(const RowsView& last, const CallContext& context) const {
   if (const std::string& why = description_.no_prediction_reason; !why.empty())
     throw Error(description_.path.string() + ": " + why);
   const auto head = weights_->head(context);
-  const Norm& norm = architecture_.norm;
-  const auto& family = formats::checkpoints::whole_family_named(architecture_.family);
-  Rows own;  // owns the rows of x
+  const ModelNorm& norm = architecture_.norm;
+  const auto& family = formats::checkpoints::full_model_family_named(architecture_.family);
+  RowBuffer own;  // owns the rows of x
   RowsView x = last;
   if (!head->final_norm.is_empty()) x = own = apply_norm(x, head->final_norm, norm, context.pool);
   if (!head->projection.is_empty()) x = own = project(x, head->projection, context.pool);
@@ -570,7 +574,7 @@ fmat Transformer::compute_logits(const RowsView& last, const CallContext& contex
   weights_->for_each_unembedding_part(
       [&](std::size_t first, const Matrix& part) {
         if (first >= n_vocabulary) return;
-        Rows made(x.n_rows, part.d_out());
+        RowBuffer made(x.n_rows, part.d_out());
         multiply(x, part, {}, made.row(0), made.stride(), context.pool);
         const std::size_t count = std::min(part.d_out(), n_vocabulary - first);
         for (std::size_t k = first; k < first + count; ++k)
@@ -630,7 +634,7 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const S
         architecture_.norm.kind == NormKind::rms ? attention::NormRule::rms : attention::NormRule::layer;
     result.additions.normalise = attention::QueryKeyNorm{
         rule, factors(weights->query_norm), factors(weights->key_norm), architecture_.norm.epsilon,
-        formats::checkpoints::whole_family_named(architecture_.family).norm_over};
+        formats::checkpoints::full_model_family_named(architecture_.family).norm_over};
   }
   result.scale = scale_of(architecture_, layer);
   result.mask.causal = architecture_.causal;
@@ -642,7 +646,7 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const S
 fmat Transformer::attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const {
   const LayerActivations& of = *own(pass).layers[layer];
   const std::size_t group = head / (of.queries.size() / of.keys.size());
-  return compute_attention_weights(of.queries[head], of.keys[group], visibility_of(architecture_, layer),
+  return compute_attention_weights(of.queries[head], of.keys[group], score_rules_of(architecture_, layer),
                                    head)
       .view()
       .matrix();
@@ -658,7 +662,7 @@ LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t bl
                           roles_of(weights, pass.ids)};
   });
   result.added = head_additions(own(pass), layer, row, context);
-  result.visible = visible_blocks(visibility_of(architecture_, layer), pass.ids.size(), block);
+  result.visible = visible_blocks(score_rules_of(architecture_, layer), pass.ids.size(), block);
   return result;
 }
 
@@ -669,15 +673,15 @@ fmat Transformer::head_additions(const LocalPass& pass, std::size_t layer, std::
   const auto last = is_last ? last_row(pass, row, context) : nullptr;
   const float* contexts = is_last ? last->contexts.row(0) : pass.layers[layer]->contexts.row(row);
   const std::size_t d = sizes.d_head;
-  Rows isolated_contexts(sizes.n_heads,
-                         sizes.n_heads * d);  // for each head its context vector, and zeros elsewhere
+  RowBuffer isolated_contexts(sizes.n_heads,
+                              sizes.n_heads * d);  // for each head its context vector, and zeros elsewhere
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
     std::fill_n(isolated_contexts.row(h), isolated_contexts.width(), 0.0f);
     if (!pass.edits.heads_off.contains({layer, h}))
       std::copy_n(contexts + h * d, d, isolated_contexts.row(h) + h * d);
   }
   const Matrix& weight = weights_->layer(layer, context)->output.weight;
-  Rows added(sizes.n_heads, sizes.d_model);
+  RowBuffer added(sizes.n_heads, sizes.d_model);
   multiply(isolated_contexts, weight, {}, added.row(0), added.stride(), context.pool);
   return added.view().matrix();
 }
@@ -709,7 +713,7 @@ LogitAttributions Transformer::logit_attributions(const Pass& pass, std::size_t 
 ResidualElement Transformer::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                                     const CallContext& context) const {
   const LayerActivations& run = *own(pass).layers[layer];
-  const Norm& rule = architecture_.norm;
+  const ModelNorm& rule = architecture_.norm;
   ResidualElement number;
   const RowsView entering = run.residual.view().rows(row, 1);
   number.entering = entering.row(0)[column];

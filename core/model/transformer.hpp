@@ -6,18 +6,18 @@
 #include <set>
 
 #include "core/model/blocks.hpp"
+#include "core/model/full_model.hpp"
 #include "core/model/weights.hpp"
-#include "core/model/whole_model.hpp"
 
 namespace core::transformer {
 
 /// One layer on a text. A whole pass does not keep contexts and output of the last layer: they are computed
 /// for single rows on demand.
 struct LayerActivations {
-  SharedRows residual;          ///< before the layer
-  Heads queries, keys, values;  ///< after QK norm and RoPE, if any; empty where the output is given
-  SharedRows contexts;          ///< of all heads, concatenated, before ablation
-  SharedRows output;            ///< of attention, before residual_factor and its norm
+  SharedRows residual;             ///< before the layer
+  HeadRows queries, keys, values;  ///< after QK norm and RoPE, if any; empty where the output is given
+  SharedRows contexts;             ///< of all heads, concatenated, before ablation
+  SharedRows output;               ///< of attention, before residual_factor and its norm
 };
 
 /// Edits by layer.
@@ -28,9 +28,9 @@ struct EditSet {
 
 /// Rows of a layer after its heads.
 struct LayerOutput {
-  Rows contexts;  ///< see LayerActivations
-  Rows output;    ///< see LayerActivations
-  Rows next;      ///< the residual stream after the layer
+  RowBuffer contexts;  ///< see LayerActivations
+  RowBuffer output;    ///< see LayerActivations
+  RowBuffer next;      ///< the residual stream after the layer
   bool is_finite = true;
 };
 
@@ -51,7 +51,7 @@ class LocalPass : public Pass {
 };
 
 /// A whole model in our own engine.
-class Transformer : public WholeModel {
+class Transformer : public FullModel {
  public:
   Transformer(std::filesystem::path path, Architecture architecture, std::shared_ptr<const Weights> weights,
               std::shared_ptr<const tokenizers::Tokenizer> tokenizer);
@@ -59,8 +59,8 @@ class Transformer : public WholeModel {
   const Description& description() const override { return description_; }
   std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
   VocabularyToken token(std::size_t id) const override;
-  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const CallContext& context,
-              std::size_t n_layers = static_cast<std::size_t>(-1)) const override;
+  PassRef run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
+              const CallContext& context, std::size_t n_layers = static_cast<std::size_t>(-1)) const override;
   arma::fmat input(const Pass& pass, std::size_t layer, const StopToken& progress = {}) const override;
   attention::Model parameters(std::size_t layer, const Pass* pass,
                               const StopToken& progress = {}) const override;
@@ -79,11 +79,11 @@ class Transformer : public WholeModel {
   const tokenizers::Tokenizer& tokenizer() const { return *tokenizer_; }
 
   /// Returns the residual stream before the first layer, of tokens at positions from `first` on.
-  Rows embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
+  RowBuffer embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
   /// Returns the input of attention of a layer.
-  Rows attention_input(std::size_t layer, const RowsView& residual, const CallContext& context) const;
+  RowBuffer attention_input(std::size_t layer, const RowsView& residual, const CallContext& context) const;
   /// Returns the residual stream of a whole text after a layer without edits.
-  Rows run_layer(std::size_t layer, const RowsView& residual, const CallContext& context) const;
+  RowBuffer run_layer(std::size_t layer, const RowsView& residual, const CallContext& context) const;
   /// Returns the residual stream of a pass after n_layers layers.
   arma::fmat residual(const Pass& pass, std::size_t n_layers, const CallContext& context) const;
   /// Applies the last norm, if there is one.
@@ -91,7 +91,7 @@ class Transformer : public WholeModel {
   /// Returns the logits of rows of the residual stream after the last layer. Throws as next() does.
   arma::fmat compute_logits(const RowsView& last, const CallContext& context) const;
   arma::fmat compute_logits(const arma::fmat& last, const CallContext& context) const {
-    return compute_logits(Rows(last), context);
+    return compute_logits(RowBuffer(last), context);
   }
   /// Returns the attention weights of a head, n_tokens × n_tokens.
   arma::fmat attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const;
@@ -106,8 +106,8 @@ class Transformer : public WholeModel {
   LayerOutput finish_layer(std::size_t layer, const LayerActivations& run, std::size_t first,
                            std::size_t count, const EditSet& edits, const CallContext& context) const;
   /// Adds a layer to a pass; returns the residual stream after its last n_rows rows, empty at the last layer.
-  Rows add_layer(LocalPass& pass, std::shared_ptr<LayerActivations> run, std::size_t n_rows,
-                 const CallContext& context) const;
+  RowBuffer add_layer(LocalPass& pass, std::shared_ptr<LayerActivations> run, std::size_t n_rows,
+                      const CallContext& context) const;
   /// Returns a row after the last layer of the model.
   std::shared_ptr<const LayerOutput> last_row(const LocalPass& pass, std::size_t row,
                                               const CallContext& context) const;
@@ -115,7 +115,7 @@ class Transformer : public WholeModel {
                              const CallContext& context) const;
   arma::frowvec output_row(const LocalPass& pass, std::size_t layer, std::size_t row,
                            const CallContext& context) const;
-  bool is_whole(const LocalPass& pass) const { return pass.layers.size() == architecture_.sizes.n_layers; }
+  bool is_complete(const LocalPass& pass) const { return pass.layers.size() == architecture_.sizes.n_layers; }
   std::shared_ptr<LocalPass> build_pass(const std::vector<std::size_t>& ids, const EditSet& edits,
                                         std::size_t n_layers, const CallContext& context) const;
   void compute_missing_layers(LocalPass& pass, const LocalPass* before, std::size_t n_layers,

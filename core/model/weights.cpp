@@ -47,7 +47,7 @@ class TensorRows {
  public:
   TensorRows(const formats::TensorFile& file, const std::string& name)
       : file_(&file), name_(name), stored_(file.stored(name)) {
-    const formats::Shape& shape = file.info(name).shape;
+    const formats::TensorShape& shape = file.info(name).shape;
     n_columns_ = shape.empty() ? 1 : shape.back();
     for (std::size_t k = 0; k + 1 < shape.size(); ++k) n_rows_ *= shape[k];
     n_axes_of_rows_ = shape.size() < 2 ? 0 : shape.size() == 3 ? 2 : 1;
@@ -106,7 +106,7 @@ class TensorRows {
 
 std::vector<float> read_vector(const formats::TensorFile& file, const std::string& name,
                                const StopToken& progress) {
-  const Rows row = read_rows(file, name, 0, 1, progress);
+  const RowBuffer row = read_rows(file, name, 0, 1, progress);
   return {row.row(0), row.row(0) + row.width()};
 }
 
@@ -180,8 +180,8 @@ std::vector<std::size_t> position_rows(const Architecture& architecture, const s
   return rows;
 }
 
-bool is_of_head(Role role) {
-  return role >= Role::head_dense;
+bool is_of_head(TensorRole role) {
+  return role >= TensorRole::head_dense;
 }
 
 /// Checks of the shapes of a model's tensors.
@@ -190,57 +190,58 @@ class ShapeCheck {
   ShapeCheck(const formats::TensorFile& file, const TensorNames& names, bool in_by_out)
       : file_(file), names_(names), in_by_out_(in_by_out) {}
 
-  void weight(Role role, std::size_t layer, std::size_t d_in, std::size_t d_out, std::size_t expert = 0,
+  void weight(TensorRole role, std::size_t layer, std::size_t d_in, std::size_t d_out, std::size_t expert = 0,
               std::size_t n_experts = 1) const {
     const std::string name = names_.require(role, "weight", layer, expert);
     if (file_.info(name).shape.size() == 3) return expect(name, {n_experts, d_out, d_in});
-    expect(name, in_by_out_ ? formats::Shape{d_in, d_out} : formats::Shape{d_out, d_in});
+    expect(name, in_by_out_ ? formats::TensorShape{d_in, d_out} : formats::TensorShape{d_out, d_in});
     if (const auto bias = names_.find(role, "bias", layer, expert)) expect(*bias, {d_out});
   }
-  void norm(Role role, std::size_t layer, std::size_t width) const {
+  void norm(TensorRole role, std::size_t layer, std::size_t width) const {
     expect(names_.require(role, "weight", layer), {width});
     if (const auto bias = names_.find(role, "bias", layer)) expect(*bias, {width});
   }
-  void norm_if_any(Role role, std::size_t layer, std::size_t width) const {
+  void norm_if_any(TensorRole role, std::size_t layer, std::size_t width) const {
     if (names_.find(role, "weight", layer)) norm(role, layer, width);
   }
   /// Norms of queries and keys, on both or neither; without bias, as a layer can display only factors.
   void qk_norms(std::size_t layer, const Sizes& sizes, const Family& family, NormKind kind) const {
-    const auto query = names_.find(Role::query_norm, "weight", layer),
-               key = names_.find(Role::key_norm, "weight", layer);
+    const auto query = names_.find(TensorRole::query_norm, "weight", layer),
+               key = names_.find(TensorRole::key_norm, "weight", layer);
     if (!query && !key) return;
     if (kind != NormKind::rms && family.norm_over == NormScope::head)
       throw Error(file_.place() + *(query ? query : key) +
                   ": expected none, as only RMS norms of heads can be computed");
     for (const auto& [role, n_heads] :
-         {std::pair{Role::query_norm, sizes.n_heads}, {Role::key_norm, sizes.kv_heads}}) {
+         {std::pair{TensorRole::query_norm, sizes.n_heads}, {TensorRole::key_norm, sizes.kv_heads}}) {
       const bool is_per_head = names_.has_tensor_per_index(role);
       for (std::size_t head = 0; head < (is_per_head ? n_heads : 1); ++head) {
         const std::string name = names_.require(role, "weight", layer, head);
-        expect(name, is_per_head || family.norm_over == NormScope::head ? formats::Shape{sizes.d_head}
-                     : family.norm_over == NormScope::all_heads ? formats::Shape{n_heads * sizes.d_head}
-                                                                : formats::Shape{n_heads, sizes.d_head});
+        expect(name, is_per_head || family.norm_over == NormScope::head ? formats::TensorShape{sizes.d_head}
+                     : family.norm_over == NormScope::all_heads
+                         ? formats::TensorShape{n_heads * sizes.d_head}
+                         : formats::TensorShape{n_heads, sizes.d_head});
         if (const auto bias = names_.find(role, "bias", layer, head))
           throw Error(file_.place() + *bias + ": expected none, as norms of heads have factors alone");
       }
     }
   }
   /// One number for each token, at least.
-  void bias_if_any(Role role, std::size_t min_size) const {
+  void bias_if_any(TensorRole role, std::size_t min_size) const {
     const auto name = names_.find(role, "bias");
     if (!name) return;
-    const formats::Shape& shape = file_.info(*name).shape;
+    const formats::TensorShape& shape = file_.info(*name).shape;
     if (shape.size() != 1 || shape[0] < min_size)
       fail(*name, "at least " + std::to_string(min_size) + " numbers");
   }
   void rows(const std::string& name, std::size_t min_size, std::size_t width) const {
-    const formats::Shape& shape = file_.info(name).shape;
+    const formats::TensorShape& shape = file_.info(name).shape;
     if (shape.size() != 2 || shape[0] < min_size || shape[1] != width)
       fail(name, "at least " + std::to_string(min_size) + " rows of " + std::to_string(width) + " numbers");
   }
 
  private:
-  void expect(const std::string& name, const formats::Shape& shape) const {
+  void expect(const std::string& name, const formats::TensorShape& shape) const {
     if (file_.info(name).shape != shape)
       fail(name, formats::shape_text(shape) + " by the sizes of the model");
   }
@@ -256,11 +257,11 @@ class ShapeCheck {
 
 }  // namespace
 
-Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
-               const StopToken& progress) {
+RowBuffer read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
+                    std::size_t count, const StopToken& progress) {
   TensorRows tensor(file, name);
   tensor.widen();
-  Rows rows(count, tensor.n_columns());
+  RowBuffer rows(count, tensor.n_columns());
   for (std::size_t i = 0; i < count; ++i)
     tensor.read(first + i, 1, reinterpret_cast<unsigned char*>(rows.row(i)), progress);
   return rows;
@@ -269,16 +270,16 @@ Rows read_rows(const formats::TensorFile& file, const std::string& name, std::si
 TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
     : file_(&file), names_(&family.names), is_gguf_(file.format() == std::string_view("gguf")) {
   if (is_gguf_) names_ = &family.gguf_names;
-  if (find(Role::token_embedding, "weight")) return;
+  if (find(TensorRole::token_embedding, "weight")) return;
   for (const std::string_view prefix : text::split_words(family.prefixes)) {
     prefix_ = prefix;
-    if (find(Role::token_embedding, "weight")) return;
+    if (find(TensorRole::token_embedding, "weight")) return;
   }
-  throw Error(file.place() + "expected a tensor " + names_->of(Role::token_embedding) +
-              ".weight, as models of the family " + family.whole + " have it");
+  throw Error(file.place() + "expected a tensor " + names_->of(TensorRole::token_embedding) +
+              ".weight, as models of the family " + family.full_model + " have it");
 }
 
-std::vector<std::string> TensorNames::names(Role role, std::size_t layer, std::size_t expert) const {
+std::vector<std::string> TensorNames::names(TensorRole role, std::size_t layer, std::size_t expert) const {
   std::vector<std::string> all;
   for (const std::string_view word : text::split_words(names_->of(role))) {
     std::string name = (is_of_head(role) ? "" : prefix_) + std::string(word) + ".";
@@ -290,7 +291,7 @@ std::vector<std::string> TensorNames::names(Role role, std::size_t layer, std::s
   return all;
 }
 
-std::optional<std::string> TensorNames::find(Role role, const char* ending, std::size_t layer,
+std::optional<std::string> TensorNames::find(TensorRole role, const char* ending, std::size_t layer,
                                              std::size_t expert) const {
   for (const std::string& begin : names(role, layer, expert)) {
     if (file_->find(begin + ending)) return begin + ending;
@@ -301,7 +302,8 @@ std::optional<std::string> TensorNames::find(Role role, const char* ending, std:
   return std::nullopt;
 }
 
-std::string TensorNames::require(Role role, const char* ending, std::size_t layer, std::size_t expert) const {
+std::string TensorNames::require(TensorRole role, const char* ending, std::size_t layer,
+                                 std::size_t expert) const {
   if (const auto found = find(role, ending, layer, expert)) return *found;
   const auto all = names(role, layer, expert);
   throw Error(file_->place() + "expected a tensor " + (all.empty() ? "" : all.front()) + ending +
@@ -311,11 +313,11 @@ std::string TensorNames::require(Role role, const char* ending, std::size_t laye
 Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t max_cached_bytes)
     : file_(std::move(file)),
       architecture_(std::move(architecture)),
-      family_(&formats::checkpoints::whole_family_named(architecture_.family)),
+      family_(&formats::checkpoints::full_model_family_named(architecture_.family)),
       names_(file_, *family_) {
   cache_.max_bytes = max_cached_bytes;
-  const bool has_dense = names_.find(Role::head_dense, "weight").has_value();
-  predicts_ = *family_->names.of(Role::head_dense) ? has_dense : true;
+  const bool has_dense = names_.find(TensorRole::head_dense, "weight").has_value();
+  predicts_ = *family_->names.of(TensorRole::head_dense) ? has_dense : true;
   check_shapes();
 }
 
@@ -344,27 +346,28 @@ std::size_t Weights::d_embedding() const {
 
 /// Returns whether positions are as wide as the residual stream (OPT), not as the embeddings (BERT).
 bool Weights::has_wide_positions() const {
-  return *names_.of(Role::output_projection);
+  return *names_.of(TensorRole::output_projection);
 }
 
 bool Weights::has_embedding_projection() const {
-  return names_.find(Role::embedding_projection, "weight").has_value();
+  return names_.find(TensorRole::embedding_projection, "weight").has_value();
 }
 
 /// Returns embeddings in the width of the residual stream.
-Rows Weights::project_embeddings(Rows embeddings, const CallContext& context) const {
+RowBuffer Weights::project_embeddings(RowBuffer embeddings, const CallContext& context) const {
   if (!has_embedding_projection()) return embeddings;
-  const auto projection = read_cached(cache_.embedding_projection, cache_.mutex,
-                                      [&] { return read_affine({Role::embedding_projection}, 0, context); });
+  const auto projection = read_cached(cache_.embedding_projection, cache_.mutex, [&] {
+    return read_affine({TensorRole::embedding_projection}, 0, context);
+  });
   return project(embeddings, *projection, context.pool);
 }
 
-Rows Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
-                    const CallContext& context) const {
+RowBuffer Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
+                         const CallContext& context) const {
   const StopToken& progress = context.progress;
   std::size_t width = d_embedding();
-  Rows result(ids.size(), width);
-  const std::string tokens = names_.require(Role::token_embedding, "weight");
+  RowBuffer result(ids.size(), width);
+  const std::string tokens = names_.require(TensorRole::token_embedding, "weight");
   std::shared_ptr<const Matrix> kept;
   if (predicts_ && tokens == unembedding_tensor()) {
     const std::scoped_lock lock(cache_.mutex);
@@ -380,19 +383,19 @@ Rows Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
       std::transform(result.row(i), result.row(i) + width, result.row(i), [by](float x) { return x * by; });
   if (has_wide_positions())
     result = project_embeddings(std::move(result), context), width = architecture_.sizes.d_model;
-  const auto add = [&](Role role, auto row_of) {
+  const auto add = [&](TensorRole role, auto row_of) {
     const auto name = names_.find(role, "weight");
     if (!name) return;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Rows row = read_rows(file_, *name, row_of(i), 1, progress);
+      const RowBuffer row = read_rows(file_, *name, row_of(i), 1, progress);
       for (std::size_t j = 0; j < width; ++j) result.row(i)[j] += row.row(0)[j];
     }
   };
-  add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
+  add(TensorRole::segment_embedding, [](std::size_t) { return std::size_t{0}; });
   const auto rows = position_rows(architecture_, ids, first);
-  add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
+  add(TensorRole::position_embedding, [&](std::size_t i) { return rows[i]; });
   const auto norm = read_cached(cache_.embedding_norm, cache_.mutex,
-                                [&] { return read_norm(Role::embedding_norm, 0, progress); });
+                                [&] { return read_norm(TensorRole::embedding_norm, 0, progress); });
   if (!norm->is_empty()) result = apply_norm(result, *norm, architecture_.norm, context.pool);
   return has_wide_positions() ? std::move(result) : project_embeddings(std::move(result), context);
 }
@@ -400,10 +403,10 @@ Rows Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
 std::shared_ptr<const PredictionHead> Weights::head(const CallContext& context) const {
   return read_cached(cache_.head, cache_.mutex, [&] {
     PredictionHead head;
-    head.final_norm = read_norm(Role::final_norm, 0, context.progress);
-    head.projection = read_affine({Role::output_projection}, 0, context);
-    head.dense = read_affine({Role::head_dense}, 0, context);
-    head.norm = read_norm(Role::head_norm, 0, context.progress);
+    head.final_norm = read_norm(TensorRole::final_norm, 0, context.progress);
+    head.projection = read_affine({TensorRole::output_projection}, 0, context);
+    head.dense = read_affine({TensorRole::head_dense}, 0, context);
+    head.norm = read_norm(TensorRole::head_norm, 0, context.progress);
     if (const auto name = unembedding_bias()) head.bias = read_vector(file_, *name, context.progress);
     return head;
   });
@@ -411,15 +414,15 @@ std::shared_ptr<const PredictionHead> Weights::head(const CallContext& context) 
 
 std::string Weights::unembedding_tensor() const {
   if (!architecture_.has_tied_embeddings)
-    if (const auto name = names_.find(Role::head, "weight")) return *name;
-  return names_.require(Role::token_embedding, "weight");
+    if (const auto name = names_.find(TensorRole::head, "weight")) return *name;
+  return names_.require(TensorRole::token_embedding, "weight");
 }
 
 std::optional<std::string> Weights::unembedding_bias() const {
   // Prefers the bias of the unembedding if it has its own tensor, else that of the prediction head.
-  const bool is_own = !architecture_.has_tied_embeddings && names_.find(Role::head, "weight");
-  const auto first = names_.find(is_own ? Role::head : Role::head_bias, "bias");
-  return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
+  const bool is_own = !architecture_.has_tied_embeddings && names_.find(TensorRole::head, "weight");
+  const auto first = names_.find(is_own ? TensorRole::head : TensorRole::head_bias, "bias");
+  return first ? first : names_.find(is_own ? TensorRole::head_bias : TensorRole::head, "bias");
 }
 
 void Weights::for_each_unembedding_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
@@ -448,21 +451,24 @@ std::shared_ptr<const Matrix> Weights::cached_unembedding(const CallContext& con
 }
 
 /// Returns whether a norm has neither weight nor bias.
-bool Weights::has_parameterless_norm(Role role) const {
+bool Weights::has_parameterless_norm(TensorRole role) const {
   return family_->norms_without_parameters &&
-         (role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm);
+         (role == TensorRole::attention_norm || role == TensorRole::mlp_norm ||
+          role == TensorRole::final_norm);
 }
 
-NormWeights Weights::read_norm(Role role, std::size_t layer, const StopToken& progress) const {
+NormWeights Weights::read_norm(TensorRole role, std::size_t layer, const StopToken& progress) const {
   NormWeights norm;
   if (has_parameterless_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
   const bool is_per_head = names_.has_tensor_per_index(role);
   const Sizes& sizes = architecture_.sizes;
-  const std::size_t n_tensors = !is_per_head ? 1 : role == Role::query_norm ? sizes.n_heads : sizes.kv_heads;
+  const std::size_t n_tensors = !is_per_head                     ? 1
+                                : role == TensorRole::query_norm ? sizes.n_heads
+                                                                 : sizes.kv_heads;
   for (std::size_t head = 0; head < n_tensors; ++head)
     if (const auto name = names_.find(role, "weight", layer, head)) {
       const std::size_t n_rows = TensorRows(file_, *name).n_rows();
-      const Rows factors = read_rows(file_, *name, 0, n_rows, progress);
+      const RowBuffer factors = read_rows(file_, *name, 0, n_rows, progress);
       for (std::size_t row = 0; row < n_rows; ++row)
         norm.factors.insert(norm.factors.end(), factors.row(row), factors.row(row) + factors.width());
     }
@@ -474,20 +480,21 @@ NormWeights Weights::read_norm(Role role, std::size_t layer, const StopToken& pr
 
 /// Reads the weights of roles as one matrix, its outputs in the order of the roles or in another; a missing
 /// bias becomes zeros where another role has one.
-Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const CallContext& context,
-                            const std::vector<std::size_t>& order, std::size_t expert) const {
+Affine Weights::read_affine(const std::vector<TensorRole>& roles, std::size_t layer,
+                            const CallContext& context, const std::vector<std::size_t>& order,
+                            std::size_t expert) const {
   const bool in_by_out = family_->in_by_out && !names_.is_gguf();
   Affine affine;
   std::vector<TensorRows> tensors;
   std::vector<OutputRow> outputs;
   std::vector<float> bias;
   bool has_bias = false;
-  for (const Role role : roles) {
+  for (const TensorRole role : roles) {
     const auto name = names_.find(role, "weight", layer, expert),
                of_bias = names_.find(role, "bias", layer, expert);
     if (!name) continue;
     tensors.emplace_back(file_, *name);
-    const formats::Shape& shape = file_.info(*name).shape;
+    const formats::TensorShape& shape = file_.info(*name).shape;
     const bool has_all_experts = shape.size() == 3;
     const std::size_t n = has_all_experts ? shape[1]
                           : in_by_out     ? tensors.back().n_columns()
@@ -519,35 +526,35 @@ Affine Weights::read_projections(std::size_t layer, const CallContext& context) 
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d_queries = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
   std::vector<std::size_t> order;
-  if (names_.find(Role::fused, "weight", layer)) {
+  if (names_.find(TensorRole::fused, "weight", layer)) {
     if (family_->fused != FusedLayout::concatenated && !names_.is_gguf())
       for (std::size_t part = 0; part < 3; ++part)
         for (const auto column :
              fused_columns(part, {sizes.d_head, sizes.kv_heads}, sizes.n_heads, family_->fused))
           order.push_back(column);
-    return read_affine({Role::fused}, layer, context, order);
+    return read_affine({TensorRole::fused}, layer, context, order);
   }
   if (names_.is_gguf() && architecture_.has_adjacent_pairs)
     order = deinterleaved_order(d_queries + d_keys, d_queries + 2 * d_keys, sizes.d_head);
-  return read_affine({Role::query, Role::key, Role::value}, layer, context, order);
+  return read_affine({TensorRole::query, TensorRole::key, TensorRole::value}, layer, context, order);
 }
 
 LayerWeights Weights::read_layer(std::size_t index, const CallContext& context) const {
   LayerWeights layer;
-  layer.attention_norm = read_norm(Role::attention_norm, index, context.progress);
+  layer.attention_norm = read_norm(TensorRole::attention_norm, index, context.progress);
   layer.queries_keys_values = read_projections(index, context);
-  layer.query_norm = read_norm(Role::query_norm, index, context.progress);
-  layer.key_norm = read_norm(Role::key_norm, index, context.progress);
-  layer.output = read_affine({Role::output}, index, context);
-  layer.attention_output_norm = read_norm(Role::attention_output_norm, index, context.progress);
-  layer.mlp_norm = read_norm(Role::mlp_norm, index, context.progress);
-  layer.mlp.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, context)
-                                         : read_affine({Role::up}, index, context);
-  layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, context.progress);
-  layer.mlp.down = read_affine({Role::down}, index, context);
-  if (const auto name = names_.find(Role::activation_parameters, "alpha_p", index)) {
+  layer.query_norm = read_norm(TensorRole::query_norm, index, context.progress);
+  layer.key_norm = read_norm(TensorRole::key_norm, index, context.progress);
+  layer.output = read_affine({TensorRole::output}, index, context);
+  layer.attention_output_norm = read_norm(TensorRole::attention_output_norm, index, context.progress);
+  layer.mlp_norm = read_norm(TensorRole::mlp_norm, index, context.progress);
+  layer.mlp.up = architecture_.mlp.gated ? read_affine({TensorRole::gate, TensorRole::up}, index, context)
+                                         : read_affine({TensorRole::up}, index, context);
+  layer.mlp_output_norm = read_norm(TensorRole::mlp_output_norm, index, context.progress);
+  layer.mlp.down = read_affine({TensorRole::down}, index, context);
+  if (const auto name = names_.find(TensorRole::activation_parameters, "alpha_p", index)) {
     const auto number = [&](const char* ending) {
-      return read_vector(file_, names_.require(Role::activation_parameters, ending, index),
+      return read_vector(file_, names_.require(TensorRole::activation_parameters, ending, index),
                          context.progress)[0];
     };
     const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
@@ -556,15 +563,16 @@ LayerWeights Weights::read_layer(std::size_t index, const CallContext& context) 
         Xielu{softplus(number("alpha_p")), beta + softplus(number("alpha_n")), beta, number("eps")};
   }
   if (architecture_.experts.n == 0 || index < architecture_.experts.first_layer) return layer;
-  if (const auto name = names_.find(Role::router_correction, "e_score_correction_bias", index))
+  if (const auto name = names_.find(TensorRole::router_correction, "e_score_correction_bias", index))
     layer.router_correction = read_vector(file_, *name, context.progress);
-  layer.router = read_affine({Role::router}, index, context);
+  layer.router = read_affine({TensorRole::router}, index, context);
   for (std::size_t expert = 0; expert < architecture_.experts.n; ++expert)
-    layer.experts.push_back({read_affine({Role::expert_gate, Role::expert_up}, index, context, {}, expert),
-                             read_affine({Role::expert_down}, index, context, {}, expert)});
-  layer.shared = {read_affine({Role::shared_gate, Role::shared_up}, index, context),
-                  read_affine({Role::shared_down}, index, context)};
-  layer.shared_expert_gate = read_affine({Role::shared_expert_gate}, index, context);
+    layer.experts.push_back(
+        {read_affine({TensorRole::expert_gate, TensorRole::expert_up}, index, context, {}, expert),
+         read_affine({TensorRole::expert_down}, index, context, {}, expert)});
+  layer.shared = {read_affine({TensorRole::shared_gate, TensorRole::shared_up}, index, context),
+                  read_affine({TensorRole::shared_down}, index, context)};
+  layer.shared_expert_gate = read_affine({TensorRole::shared_expert_gate}, index, context);
   return layer;
 }
 
@@ -572,33 +580,35 @@ void Weights::check_shapes() const {
   const Sizes& s = architecture_.sizes;
   const ShapeCheck check(file_, names_, family_->in_by_out && !names_.is_gguf());
   const std::size_t d_queries = s.n_heads * s.d_head, d_keys = s.kv_heads * s.d_head;
-  check.rows(names_.require(Role::token_embedding, "weight"), s.n_vocabulary, d_embedding());
+  check.rows(names_.require(TensorRole::token_embedding, "weight"), s.n_vocabulary, d_embedding());
   if (!architecture_.rotary && !architecture_.alibi)
-    check.rows(names_.require(Role::position_embedding, "weight"), architecture_.first_position + s.n_context,
-               has_wide_positions() ? s.d_model : d_embedding());
-  if (const auto segments = names_.find(Role::segment_embedding, "weight"))
+    check.rows(names_.require(TensorRole::position_embedding, "weight"),
+               architecture_.first_position + s.n_context, has_wide_positions() ? s.d_model : d_embedding());
+  if (const auto segments = names_.find(TensorRole::segment_embedding, "weight"))
     check.rows(*segments, 1, d_embedding());
-  check.norm_if_any(Role::embedding_norm, 0, d_embedding());
+  check.norm_if_any(TensorRole::embedding_norm, 0, d_embedding());
   if (d_embedding() != s.d_model || has_embedding_projection())
-    check.weight(Role::embedding_projection, 0, d_embedding(), s.d_model);
-  if (*names_.of(Role::output_projection) && d_embedding() != s.d_model)
-    check.weight(Role::output_projection, 0, s.d_model, d_embedding());
+    check.weight(TensorRole::embedding_projection, 0, d_embedding(), s.d_model);
+  if (*names_.of(TensorRole::output_projection) && d_embedding() != s.d_model)
+    check.weight(TensorRole::output_projection, 0, s.d_model, d_embedding());
   const auto check_experts = [&](const ShapeCheck& shapes, std::size_t l) {
     const formats::checkpoints::Experts& experts = architecture_.experts;
-    shapes.weight(Role::router, l, s.d_model, experts.n);
+    shapes.weight(TensorRole::router, l, s.d_model, experts.n);
     for (std::size_t expert = 0; expert < experts.n; ++expert) {
-      const bool has_gate = *names_.of(Role::expert_gate);
-      if (has_gate) shapes.weight(Role::expert_gate, l, s.d_model, experts.d_hidden, expert, experts.n);
-      shapes.weight(Role::expert_up, l, s.d_model, (has_gate ? 1 : 2) * experts.d_hidden, expert, experts.n);
-      shapes.weight(Role::expert_down, l, experts.d_hidden, s.d_model, expert, experts.n);
+      const bool has_gate = *names_.of(TensorRole::expert_gate);
+      if (has_gate) shapes.weight(TensorRole::expert_gate, l, s.d_model, experts.d_hidden, expert, experts.n);
+      shapes.weight(TensorRole::expert_up, l, s.d_model, (has_gate ? 1 : 2) * experts.d_hidden, expert,
+                    experts.n);
+      shapes.weight(TensorRole::expert_down, l, experts.d_hidden, s.d_model, expert, experts.n);
     }
     if (experts.d_shared == 0) return;
-    for (const Role role : {Role::shared_gate, Role::shared_up})
+    for (const TensorRole role : {TensorRole::shared_gate, TensorRole::shared_up})
       shapes.weight(role, l, s.d_model, experts.d_shared);
-    shapes.weight(Role::shared_down, l, experts.d_shared, s.d_model);
-    if (*names_.of(Role::shared_expert_gate)) shapes.weight(Role::shared_expert_gate, l, s.d_model, 1);
+    shapes.weight(TensorRole::shared_down, l, experts.d_shared, s.d_model);
+    if (*names_.of(TensorRole::shared_expert_gate))
+      shapes.weight(TensorRole::shared_expert_gate, l, s.d_model, 1);
   };
-  const auto check_numbers = [&](Role role, const char* ending, std::size_t l, std::size_t n) {
+  const auto check_numbers = [&](TensorRole role, const char* ending, std::size_t l, std::size_t n) {
     const auto name = names_.find(role, ending, l);
     if (!name) return;
     std::size_t got = 1;
@@ -607,75 +617,79 @@ void Weights::check_shapes() const {
       throw Error(file_.place() + *name + ": expected " + std::to_string(n) + " numbers, got " +
                   std::to_string(got));
   };
-  const auto norm_of_layer = [&](Role role, std::size_t l) {
+  const auto norm_of_layer = [&](TensorRole role, std::size_t l) {
     // ModernBERT normalizes its embeddings in place of the input of its first layer.
-    const bool is_first = role == Role::attention_norm && l == 0 && !architecture_.causal &&
+    const bool is_first = role == TensorRole::attention_norm && l == 0 && !architecture_.causal &&
                           architecture_.norm.place == formats::checkpoints::NormPlace::before &&
                           !names_.find(role, "weight", l);
     if (*names_.of(role) && !is_first) check.norm(role, l, s.d_model);
   };
   for (std::size_t l = 0; l < s.n_layers; ++l) {
-    norm_of_layer(Role::attention_norm, l);
-    for (const Role role : {Role::attention_output_norm, Role::mlp_output_norm}) norm_of_layer(role, l);
-    if (names_.find(Role::fused, "weight", l)) {
-      check.weight(Role::fused, l, s.d_model, d_queries + 2 * d_keys);
+    norm_of_layer(TensorRole::attention_norm, l);
+    for (const TensorRole role : {TensorRole::attention_output_norm, TensorRole::mlp_output_norm})
+      norm_of_layer(role, l);
+    if (names_.find(TensorRole::fused, "weight", l)) {
+      check.weight(TensorRole::fused, l, s.d_model, d_queries + 2 * d_keys);
     } else {
-      check.weight(Role::query, l, s.d_model, d_queries);
-      check.weight(Role::key, l, s.d_model, d_keys);
-      check.weight(Role::value, l, s.d_model, d_keys);
+      check.weight(TensorRole::query, l, s.d_model, d_queries);
+      check.weight(TensorRole::key, l, s.d_model, d_keys);
+      check.weight(TensorRole::value, l, s.d_model, d_keys);
     }
     check.qk_norms(l, s, *family_, architecture_.norm.kind);
-    check.weight(Role::output, l, d_queries, s.d_model);
-    if (!architecture_.mlp.parallel || names_.find(Role::mlp_norm, "weight", l))
-      norm_of_layer(Role::mlp_norm, l);
+    check.weight(TensorRole::output, l, d_queries, s.d_model);
+    if (!architecture_.mlp.parallel || names_.find(TensorRole::mlp_norm, "weight", l))
+      norm_of_layer(TensorRole::mlp_norm, l);
     if (architecture_.experts.n > 0 && l >= architecture_.experts.first_layer) {
       check_experts(check, l);
-      check_numbers(Role::router_correction, "e_score_correction_bias", l, architecture_.experts.n);
+      check_numbers(TensorRole::router_correction, "e_score_correction_bias", l, architecture_.experts.n);
       continue;
     }
-    const bool has_gate = architecture_.mlp.gated && *names_.of(Role::gate);
-    if (has_gate) check.weight(Role::gate, l, s.d_model, s.d_hidden);
-    check.weight(Role::up, l, s.d_model, architecture_.mlp.gated && !has_gate ? 2 * s.d_hidden : s.d_hidden);
-    check.weight(Role::down, l, s.d_hidden, s.d_model);
+    const bool has_gate = architecture_.mlp.gated && *names_.of(TensorRole::gate);
+    if (has_gate) check.weight(TensorRole::gate, l, s.d_model, s.d_hidden);
+    check.weight(TensorRole::up, l, s.d_model,
+                 architecture_.mlp.gated && !has_gate ? 2 * s.d_hidden : s.d_hidden);
+    check.weight(TensorRole::down, l, s.d_hidden, s.d_model);
     if (architecture_.mlp.activation == formats::checkpoints::Activation::xielu)
       for (const char* ending : {"alpha_p", "alpha_n", "beta", "eps"}) {
-        names_.require(Role::activation_parameters, ending, l);
-        check_numbers(Role::activation_parameters, ending, l, 1);
+        names_.require(TensorRole::activation_parameters, ending, l);
+        check_numbers(TensorRole::activation_parameters, ending, l, 1);
       }
   }
   const bool is_post_norm = architecture_.norm.place == formats::checkpoints::NormPlace::after;
-  if (*names_.of(Role::final_norm) && !is_post_norm) check.norm(Role::final_norm, 0, s.d_model);
+  if (*names_.of(TensorRole::final_norm) && !is_post_norm) check.norm(TensorRole::final_norm, 0, s.d_model);
   if (!predicts_) return;
-  if (*family_->names.of(Role::head_dense)) {
-    check.weight(Role::head_dense, 0, s.d_model, d_embedding());
-    check.norm(Role::head_norm, 0, d_embedding());
+  if (*family_->names.of(TensorRole::head_dense)) {
+    check.weight(TensorRole::head_dense, 0, s.d_model, d_embedding());
+    check.norm(TensorRole::head_norm, 0, d_embedding());
   }
   check.rows(unembedding_tensor(), s.n_vocabulary, d_embedding());
-  for (const Role role : {Role::head_bias, Role::head}) check.bias_if_any(role, s.n_vocabulary);
+  for (const TensorRole role : {TensorRole::head_bias, TensorRole::head})
+    check.bias_if_any(role, s.n_vocabulary);
 }
 
-std::vector<std::string> Weights::tensors_between(Role first, Role last, std::size_t layer) const {
+std::vector<std::string> Weights::tensors_between(TensorRole first, TensorRole last,
+                                                  std::size_t layer) const {
   std::vector<std::string> names;
   for (std::size_t role = 0; role < formats::checkpoints::n_roles; ++role)
     for (const char* ending : {"weight", "bias"})
-      if (static_cast<Role>(role) >= first && static_cast<Role>(role) <= last)
+      if (static_cast<TensorRole>(role) >= first && static_cast<TensorRole>(role) <= last)
         for (std::size_t expert = 0; expert < std::max<std::size_t>(1, architecture_.experts.n); ++expert)
-          if (const auto name = names_.find(static_cast<Role>(role), ending, layer, expert);
+          if (const auto name = names_.find(static_cast<TensorRole>(role), ending, layer, expert);
               name && (names.empty() || names.back() != *name))
             names.push_back(*name);
   return names;
 }
 
 std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
-  return tensors_between(Role::attention_norm, Role::activation_parameters, layer);
+  return tensors_between(TensorRole::attention_norm, TensorRole::activation_parameters, layer);
 }
 
 std::vector<std::string> Weights::tensors_of_embeddings() const {
-  return tensors_between(Role::token_embedding, Role::embedding_projection, 0);
+  return tensors_between(TensorRole::token_embedding, TensorRole::embedding_projection, 0);
 }
 
 std::vector<std::string> Weights::tensors_of_prediction() const {
-  std::vector<std::string> names = tensors_between(Role::final_norm, Role::head_norm, 0);
+  std::vector<std::string> names = tensors_between(TensorRole::final_norm, TensorRole::head_norm, 0);
   names.push_back(unembedding_tensor());
   if (const auto bias = unembedding_bias()) names.push_back(*bias);
   return names;

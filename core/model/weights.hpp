@@ -12,15 +12,15 @@
 
 #include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
+#include "core/model/full_model.hpp"
 #include "core/model/matrix.hpp"
-#include "core/model/whole_model.hpp"
 
 namespace core::transformer {
 
 /// Reads rows first … first + count − 1 of a tensor [rows, columns] as float32. A tensor of one axis is one
 /// row. Throws core::Error as TensorFile::read() does.
-Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
-               const StopToken& progress);
+RowBuffer read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
+                    std::size_t count, const StopToken& progress);
 
 /// x·weight + bias.
 struct Affine {
@@ -58,7 +58,7 @@ struct LayerWeights {
   MlpWeights mlp;
   NormWeights mlp_output_norm;           ///< of the output of the MLP, or empty
   Affine router;                         ///< of a mixture of experts, or empty
-  std::vector<float> router_correction;  ///< see Role
+  std::vector<float> router_correction;  ///< see TensorRole
   std::vector<MlpWeights> experts;
   MlpWeights shared;          ///< the expert of all tokens, or empty
   Affine shared_expert_gate;  ///< its sigmoid multiplies the output of `shared`; or empty
@@ -82,22 +82,23 @@ class TensorNames {
   TensorNames(const formats::TensorFile& file, const Family& family);
 
   /// Returns a name like "h.3.ln_1.weight" if the file has it.
-  std::optional<std::string> find(Role role, const char* ending, std::size_t layer = 0,
+  std::optional<std::string> find(TensorRole role, const char* ending, std::size_t layer = 0,
                                   std::size_t expert = 0) const;
   /// Returns the same; throws core::Error, "FILE: expected a tensor NAME, …", when there is none.
-  std::string require(Role role, const char* ending, std::size_t layer = 0, std::size_t expert = 0) const;
+  std::string require(TensorRole role, const char* ending, std::size_t layer = 0,
+                      std::size_t expert = 0) const;
 
   /// Returns the names of a role in its family, separated by spaces, or "".
-  const char* of(Role role) const { return names_->of(role); }
+  const char* of(TensorRole role) const { return names_->of(role); }
   /// Returns whether a layer has a tensor of a role for each expert or each head.
-  bool has_tensor_per_index(Role role) const {
+  bool has_tensor_per_index(TensorRole role) const {
     return std::string_view(of(role)).find('@') != std::string_view::npos;
   }
   bool is_gguf() const { return is_gguf_; }
 
  private:
   /// Returns the names that it may have.
-  std::vector<std::string> names(Role role, std::size_t layer, std::size_t expert) const;
+  std::vector<std::string> names(TensorRole role, std::size_t layer, std::size_t expert) const;
 
   const formats::TensorFile* file_;
   const formats::checkpoints::RoleNames* names_;
@@ -122,7 +123,7 @@ class Weights {
   std::shared_ptr<const LayerWeights> layer(std::size_t index, const CallContext& context) const;
   /// Returns token embeddings plus segment and position embeddings, for positions from `first` on, after the
   /// embedding norm and in the width of the residual stream, n_tokens × d_model.
-  Rows embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
+  RowBuffer embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
   std::shared_ptr<const PredictionHead> head(const CallContext& context) const;
   /// Calls use(first, part) with the unembedding, d_model × n_vocabulary: all outputs at once, or parts of
   /// them in order, `first` being the first output of a part.
@@ -153,17 +154,17 @@ class Weights {
   };
   std::string unembedding_tensor() const;
   std::optional<std::string> unembedding_bias() const;
-  std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
+  std::vector<std::string> tensors_between(TensorRole first, TensorRole last, std::size_t layer) const;
   void check_shapes() const;
   std::shared_ptr<const Matrix> cached_unembedding(const CallContext& context) const;
   bool fits_cache(std::uint64_t bytes) const;
   LayerWeights read_layer(std::size_t index, const CallContext& context) const;
-  NormWeights read_norm(Role role, std::size_t layer, const StopToken& progress) const;
+  NormWeights read_norm(TensorRole role, std::size_t layer, const StopToken& progress) const;
   std::size_t d_embedding() const;
   bool has_wide_positions() const;
-  Rows project_embeddings(Rows embeddings, const CallContext& context) const;
-  bool has_parameterless_norm(Role role) const;
-  Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const CallContext& context,
+  RowBuffer project_embeddings(RowBuffer embeddings, const CallContext& context) const;
+  bool has_parameterless_norm(TensorRole role) const;
+  Affine read_affine(const std::vector<TensorRole>& roles, std::size_t layer, const CallContext& context,
                      const std::vector<std::size_t>& order = {}, std::size_t expert = 0) const;
   Affine read_projections(std::size_t layer, const CallContext& context) const;
 

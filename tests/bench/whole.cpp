@@ -20,7 +20,7 @@
 #include <string>
 
 #include "core/base/thread_pool.hpp"
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 #include "core/model/transformer.hpp"
 
 namespace {
@@ -47,7 +47,7 @@ class Bench {
     if (what != "read") before = model_->run(text, {}, context());
     if (what == "onelogits") return print(logits_of(ids(n + 1), {}, before));
     if (what == "edit") return edit(layer, text, repeats);
-    std::vector<Edit> edits;
+    std::vector<PassEdit> edits;
     if (what == "off") edits = {AblatedHead{model_->description().sizes.n_layers - 2, 0}};
     for (std::size_t k = 0; k < repeats; ++k) {
       if (what == "one") text = ids(n + k + 1);
@@ -63,7 +63,7 @@ class Bench {
     namespace experiment = core::experiment;
     experiment::Experiment plain;
     plain.text = "a", plain.made.assign(text.begin() + 1, text.end());
-    experiment::Reading reading = experiment::read(*model_, plain, nullptr, context());
+    experiment::TextReading reading = experiment::read(*model_, plain, nullptr, context());
     const core::attention::Model unedited = experiment::unedited_layer(*model_, reading, layer);
     for (std::size_t k = 0; k < repeats; ++k) {
       core::attention::Model dragged = unedited;
@@ -90,7 +90,7 @@ class Bench {
   }
   CallContext context() { return {pool_, progress_}; }
   /// Returns the logits after a text and stores its pass; reuses computations of kept passes.
-  arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits,
+  arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<PassEdit>& edits,
                           PassRef& pass) {
     pass = model_->run(text, edits, context());
     return model_->next(*pass, text.size() - 1, context());

@@ -182,12 +182,12 @@ Seeds config_seeds() {
 
 /// Returns a file with a tensor of made-up numbers for each line "NAME 2x3x4".
 TensorFile described(Bytes text) {
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   while (!text.empty() && entries.size() < 64) {
     const Bytes line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     TensorInfo info{std::string(line.substr(0, line.rfind(' '))), Dtype::f32, {}};
-    const auto has_name = [&](const TensorFile::Entry& entry) { return entry.info.name == info.name; };
+    const auto has_name = [&](const TensorEntry& entry) { return entry.info.name == info.name; };
     if (std::ranges::any_of(entries, has_name)) continue;  // duplicate names are refused at once
     const Bytes lengths = line.substr(std::min(info.name.size(), line.size()));
     for (const char c : lengths) {
@@ -252,7 +252,7 @@ void run_frames(Bytes bytes) {
   there.shut_down();
   attempt([&] {
     while (true) {
-      const auto frame = core::attached::Frame::receive(here, std::chrono::milliseconds(1));
+      const auto frame = core::attached::ProtocolFrame::receive(here, std::chrono::milliseconds(1));
       for (const char* name : {"ids", "maps"})
         attempt([&] {
           const auto shape = frame.shape(name);

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "core/files/json.hpp"
+#include "core/model/full_model.hpp"
 #include "core/model/tokenizer.hpp"
-#include "core/model/whole_model.hpp"
 #include "core/system/file.hpp"
 #include "tests/core/model/goldens.hpp"
 

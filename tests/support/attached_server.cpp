@@ -19,7 +19,7 @@ using core::attention::Stage;
 using core::Error;
 using core::attached::Array;
 using core::attached::array_of;
-using core::attached::Frame;
+using core::attached::ProtocolFrame;
 using core::formats::Json;
 using core::formats::json_quoted;
 using core::text::joined;
@@ -118,7 +118,7 @@ void AttachedServer::accept() {
 }
 
 void AttachedServer::serve(Client& client) {
-  const Frame hello = Frame::receive(client.socket, no_timeout);
+  const ProtocolFrame hello = ProtocolFrame::receive(client.socket, no_timeout);
   if (hello.header().required("token").text() != token) {
     client.socket.send(core::attached::frame_bytes(
         R"({"id":null,"error":{"code":"malformed","message":"that is not the right token"}})"));
@@ -130,7 +130,7 @@ void AttachedServer::serve(Client& client) {
   };
   send("hello", core::attached::frame_bytes("{\"id\":0" + greeting() + "}"));
   while (true) {
-    const Frame request = Frame::receive(client.socket, no_timeout);
+    const ProtocolFrame request = ProtocolFrame::receive(client.socket, no_timeout);
     const std::string operation = request.header().required("op").text(),
                       begin = "{\"id\":" + std::to_string(request.header().required("id").whole(0));
     {
@@ -165,7 +165,7 @@ std::string AttachedServer::greeting() const {
          ",\"layers\":" + list_of(std::vector<std::string>(sizes.n_layers, layer));
 }
 
-AttachedServer::Answer AttachedServer::answer(Client& client, const Frame& request) {
+AttachedServer::Answer AttachedServer::answer(Client& client, const ProtocolFrame& request) {
   const Json& header = request.header();
   const std::string& operation = header.required("op").text();
   const auto number = [&](const char* name) {
@@ -231,13 +231,13 @@ std::uint64_t AttachedServer::number_of(const std::shared_ptr<const void>& compu
   return numbers_.try_emplace(computation_id, numbers_.size()).first->second;
 }
 
-AttachedServer::Answer AttachedServer::run(Client& client, const Frame& request) {
+AttachedServer::Answer AttachedServer::run(Client& client, const ProtocolFrame& request) {
   std::this_thread::sleep_for(std::chrono::milliseconds(pass_ms));
   const Json& header = request.header();
   const auto& sizes = model_->description().sizes;
   const auto ids64 = request.numbers<std::int64_t>("ids", request.shape("ids"));
   const std::vector<std::size_t> ids(ids64.begin(), ids64.end());
-  std::vector<transformer::Edit> edits;
+  std::vector<transformer::PassEdit> edits;
   for (const Json& edit : header.required("edits").items_or_empty("edits")) {
     const std::size_t layer = edit.required("layer").whole(0);
     for (const Json& head : edit.required("heads_off").items_or_empty("heads"))

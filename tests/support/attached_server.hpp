@@ -53,9 +53,9 @@ class AttachedServer {
   void accept();
   void serve(Client& client);
   std::string greeting() const;
-  Answer answer(Client& client, const core::attached::Frame& request);
+  Answer answer(Client& client, const core::attached::ProtocolFrame& request);
   Answer told(const std::vector<std::size_t>& ids) const;
-  Answer run(Client& client, const core::attached::Frame& request);
+  Answer run(Client& client, const core::attached::ProtocolFrame& request);
   Answer maps(const core::transformer::Pass& pass, std::size_t layer, const core::formats::Json& request);
   Answer layer(const core::transformer::Pass& pass, std::size_t layer);
   Answer parameters(std::size_t layer);

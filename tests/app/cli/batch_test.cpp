@@ -198,13 +198,13 @@ TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
       unsaid.err.substr(0, unsaid.err.find('\n')),
       "attnscope: note: w.csv: assumed: that its first line, 0, 1 … or 1, 2 …, is a row of numbers and no "
       "names of columns (--first-line says which)");
-  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
+  EXPECT_EQ(rows(), (core::formats::TensorShape{1, 4, 3}));
   const Outcome names = run({"export", "--given", given, "--first-line", "names", "--out", out});
   EXPECT_EQ(names.status, 0) << names.err;
   EXPECT_EQ(names.err.find("first line"), names.err.npos) << names.err;
-  EXPECT_EQ(rows(), (core::formats::Shape{1, 3, 3}));
+  EXPECT_EQ(rows(), (core::formats::TensorShape{1, 3, 3}));
   EXPECT_EQ(run({"export", "--given", given, "--first-line", "numbers", "--out", out}).status, 0);
-  EXPECT_EQ(rows(), (core::formats::Shape{1, 4, 3}));
+  EXPECT_EQ(rows(), (core::formats::TensorShape{1, 4, 3}));
 }
 
 }  // namespace

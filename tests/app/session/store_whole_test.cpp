@@ -178,7 +178,7 @@ TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   store.open(FIXTURES "/transformer/gpt2", text);
   support::settle(store);
   ASSERT_TRUE(store.pending().whole);
-  const std::shared_ptr<const core::experiment::Reading> own = store.pending().reading->readings()->now;
+  const std::shared_ptr<const core::experiment::TextReading> own = store.pending().reading->readings()->now;
   ASSERT_EQ(own->layers.size(), 2u);
   store.dispatch(StartLesson{"induction"});
   support::settle(store);

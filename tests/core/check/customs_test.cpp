@@ -27,7 +27,7 @@ using testing::Not;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-Tensor made(const std::string& name, formats::Shape shape, std::vector<double> numbers) {
+Tensor made(const std::string& name, formats::TensorShape shape, std::vector<double> numbers) {
   Tensor tensor;
   tensor.name = name, tensor.shape = std::move(shape), tensor.numbers = std::move(numbers);
   return tensor;

@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-Tensor of_shape(const std::string& name, formats::Shape shape) {
+Tensor of_shape(const std::string& name, formats::TensorShape shape) {
   Tensor tensor;
   tensor.name = name;
   tensor.numbers.assign(*formats::count_of(shape), 0.25);
@@ -132,7 +132,7 @@ TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
   EXPECT_EQ(readings_in(right).at(Stage::queries), "[T, H, d]");
   // The second KV head changes: both query heads that share it differ.
   std::vector<Tensor> tensors = grouped.tensors("right.htd", {"keys"});
-  ASSERT_EQ(tensors[0].shape, (formats::Shape{2, 5, 3}));
+  ASSERT_EQ(tensors[0].shape, (formats::TensorShape{2, 5, 3}));
   tensors[0].numbers[15 + 4] += 0.5;
   const Report wrong = checked(grouped.model, tensors);
   EXPECT_THAT(row_of(*wrong.first_difference())[5], testing::EndsWith(" at head 2, row 1, column 1"));
@@ -164,7 +164,7 @@ TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
 }
 
 TEST_F(Layouts, ShapesThatFitNothingAreGuessedAtAndHeadsAndSequencesThatAreNotThereDiffer) {
-  const std::tuple<const char*, formats::Shape, const char*> cases[]{
+  const std::tuple<const char*, formats::TensorShape, const char*> cases[]{
       {"weights", {5, 2, 5}, "expected [2, 5, 5], got [5, 2, 5]: heads after tokens? transpose to [2, 5, 5]"},
       {"keys",
        {1, 2, 4, 5},

@@ -39,7 +39,7 @@ TEST_F(Llama, SaysWhichBaseAndWhichPositionsWereTaken) {
 
 TEST_F(Llama, KeysOfGroupsMayBeOneForEachGroupOrForEachHead) {
   const Tensor keys = tensor("right", "keys", "keys");
-  ASSERT_EQ(keys.shape, (formats::Shape{2, 7, 6}));
+  ASSERT_EQ(keys.shape, (formats::TensorShape{2, 7, 6}));
   EXPECT_EQ(checked(model, {keys}).stages.at(0).reading, "");
   Tensor repeated = keys, tiled = keys, joined = keys, repeated_joined = keys;
   repeated.shape = tiled.shape = {1, 4, 7, 6};

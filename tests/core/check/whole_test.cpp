@@ -169,7 +169,7 @@ TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
 }
 
 /// Returns what a file with tensors of these names and this shape contains of a two-layer model.
-Dump recognized_dump(const std::vector<std::string>& names, const formats::Shape& shape = {1, 5, 24}) {
+Dump recognized_dump(const std::vector<std::string>& names, const formats::TensorShape& shape = {1, 5, 24}) {
   std::vector<Tensor> tensors(names.size());
   for (std::size_t k = 0; k < names.size(); ++k) {
     tensors[k].name = names[k], tensors[k].shape = shape;

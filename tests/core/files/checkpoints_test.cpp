@@ -65,7 +65,7 @@ TEST(CheckpointNaming, IsFoundByItsNames) {
 }
 
 TEST(CheckpointNaming, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
-  const auto tensor = [](const std::string& name, Shape shape) {
+  const auto tensor = [](const std::string& name, TensorShape shape) {
     return TensorInfo{name, Dtype::f32, shape};
   };
   std::vector<TensorInfo> tensors;

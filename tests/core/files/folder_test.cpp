@@ -31,7 +31,7 @@ TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
     const TensorFile file = open_tensors(directory / format.name);
     const std::size_t n = model.n_tokens();
     ASSERT_TRUE(file.find("weights"));
-    EXPECT_EQ(file.find("weights")->shape, (Shape{2, model.n_heads, n, n}));
+    EXPECT_EQ(file.find("weights")->shape, (TensorShape{2, model.n_heads, n, n}));
     for (std::size_t s = 0; s < 2; ++s) {
       const auto trace = attention::attend(model, s);
       const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};

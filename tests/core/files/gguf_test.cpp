@@ -25,7 +25,7 @@ TEST(Gguf, BlocksStandForTheNumbersOfThePackage) {
   EXPECT_EQ(packed.format(), std::string("gguf"));
   EXPECT_EQ(packed.tensors().size(), 11u);
   for (const TensorInfo& info : packed.tensors()) {
-    EXPECT_EQ(info.shape, (Shape{3, 512})) << info.name;
+    EXPECT_EQ(info.shape, (TensorShape{3, 512})) << info.name;
     EXPECT_EQ(packed.read(info.name).numbers, plain.read(info.name).numbers) << info.name;
     const std::array leading{std::size_t{1}};
     EXPECT_EQ(packed.read(info.name, leading).numbers, plain.read(info.name, leading).numbers) << info.name;

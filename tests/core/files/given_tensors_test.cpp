@@ -16,7 +16,7 @@ using enum attention::Stage;
 struct GivenTensors : testing::Test {
   support::TemporaryDirectory dir;
   /// Writes a .npy file of the numbers 0, 1, 2 …
-  std::string file(const Shape& shape) {
+  std::string file(const TensorShape& shape) {
     std::string bytes = npy_header(shape);
     append_rows(bytes, arma::regspace<arma::rowvec>(0, static_cast<double>(count_of(shape).value()) - 1));
     support::put_bytes(dir / "t.npy", bytes);

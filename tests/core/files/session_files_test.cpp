@@ -268,7 +268,7 @@ TEST_F(SessionFiles, ElsewhereAreNotQuotedWhenTheyAreNotWhatIsWanted) {
 }
 
 TEST_F(SessionFiles, ThatAreNamedOverAndOverAreCountedBeforeTheyAreKept) {
-  const auto error = [&](const Shape& shape, const std::string& members) {
+  const auto error = [&](const TensorShape& shape, const std::string& members) {
     support::put_bytes(directory_ / "x.npy", npy_header(shape) + std::string(16385 * 8, '\0'));
     return error_of_session(members);
   };

@@ -20,7 +20,7 @@ std::string error_of_table(std::string_view text, const TableRules& rules = {}) 
 
 void expect_two_by_two(std::string_view text, const TableRules& rules = {}) {
   const Tensor tensor = parse_table(text, "a.csv: ", rules);
-  EXPECT_EQ(tensor.shape, (Shape{2, 2})) << text;
+  EXPECT_EQ(tensor.shape, (TensorShape{2, 2})) << text;
   EXPECT_THAT(tensor.numbers, ElementsAre(1, -2.5, 300, 4)) << text;
 }
 
@@ -53,7 +53,7 @@ TEST(Table, FindsNamesOfRowsAndColumnsOut) {
   EXPECT_THAT(columns.row_labels, IsEmpty());
   const auto numbered = parse_table(",0,1\n0,5,6\n1,7,8\n", "");
   EXPECT_THAT(numbered.row_labels, ElementsAre("0", "1"));
-  EXPECT_EQ(numbered.shape, (Shape{2, 2}));
+  EXPECT_EQ(numbered.shape, (TensorShape{2, 2}));
   const auto shorter = parse_table("a;b\nx;1;2\n", "");
   EXPECT_THAT(shorter.column_labels, ElementsAre("a", "b"));
   EXPECT_THAT(shorter.row_labels, ElementsAre("x"));

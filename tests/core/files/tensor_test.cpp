@@ -48,15 +48,16 @@ TEST(Matrix, OfNoNumbersIsRefusedHoweverManyRowsItClaims) {
 }
 
 TEST(CountOf, IsNothingWhenTheProductOverflows) {
-  const Shape wraps{(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) - 1}, none{std::size_t{1} << 63, 3, 0};
+  const TensorShape wraps{(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) - 1},
+      none{std::size_t{1} << 63, 3, 0};
   EXPECT_EQ(count_of(wraps), std::nullopt);
   EXPECT_EQ(count_of(none), 0u);
   EXPECT_EQ(count_of({}), 1u);
-  EXPECT_EQ(count_of(Shape{3, 4}), 12u);
+  EXPECT_EQ(count_of(TensorShape{3, 4}), 12u);
 }
 
 TensorFile file_of_names(const std::vector<std::string>& names) {
-  std::vector<TensorFile::Entry> entries;
+  std::vector<TensorEntry> entries;
   for (std::size_t k = 0; k < names.size(); ++k)
     entries.push_back({{names[k], Dtype::f64, {1}}, [k](std::span<const std::size_t>, const StopToken&) {
                          Tensor tensor;
@@ -89,7 +90,7 @@ char content(std::size_t layer, std::size_t i, std::size_t j) {
 
 /// Returns the tensor of 3 × 301 × 997 numbers of 4 bytes, with the first index running fastest or slowest.
 RawTensor tensor_of(std::shared_ptr<const system::OpenFile> file, bool first_runs_fastest) {
-  const Shape shape{n_layers, n_rows, n_columns};
+  const TensorShape shape{n_layers, n_rows, n_columns};
   return {
       {"a", Dtype::i32, shape}, 4, false, first_runs_fastest ? column_major_strides(shape) : Strides(), "a: ",
       fetch_from(file)};
@@ -118,7 +119,7 @@ TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
     ASSERT_EQ(whole.numbers.size(), n_layers * n_rows * n_columns);
     for (std::size_t layer = 0; layer < n_layers; ++layer) {
       const Tensor part = entry.read(std::vector{layer}, progress);
-      EXPECT_EQ(part.shape, (Shape{n_rows, n_columns}));
+      EXPECT_EQ(part.shape, (TensorShape{n_rows, n_columns}));
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < n_rows; ++i)
         for (std::size_t j = 0; j < n_columns; ++j) {
@@ -154,7 +155,7 @@ TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
   const support::TemporaryDirectory directory;
   const auto path = written(directory, "a", bytes_of_tensor(false));
   const auto file = std::make_shared<const system::OpenFile>(path);
-  const std::pair<Shape, Strides> views[] = {
+  const std::pair<TensorShape, Strides> views[] = {
       {{n_columns, n_rows, n_layers}, {1, n_columns, n_rows * n_columns}},
       {{n_rows, n_layers, n_columns}, {n_columns, n_rows * n_columns, 1}},
       {{n_layers, n_columns}, {n_rows * n_columns, 1}},

@@ -143,7 +143,8 @@ std::vector<float> left_padded(int n_padding) {
 TEST_F(Dump, OfALeftPaddedTextIsNotTurnedRound) {
   for (const int n_padding : {1, 2})
     for (const char* type : {"BOOL", "F32"})
-      for (const formats::Shape& shape : {formats::Shape{3, 3}, formats::Shape{1, 1, 3, 3}}) {
+      for (const formats::TensorShape& shape :
+           {formats::TensorShape{3, 3}, formats::TensorShape{1, 1, 3, 3}}) {
         const std::vector<float> mask = left_padded(n_padding);
         const ImportResult dump = opened({q, k, v, {"attn_mask", shape, mask, type}});
         const arma::mat visible = attention::visibility_matrix(dump.model, 0);
@@ -263,7 +264,7 @@ TEST_F(Dump, OfWeightsWhoseRowsDoNotSumToOneSaysSo) {
 }
 
 TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
-  for (const formats::Shape& shape : {formats::Shape{3, 4}, formats::Shape{1, 3, 4}}) {
+  for (const formats::TensorShape& shape : {formats::TensorShape{3, 4}, formats::TensorShape{1, 3, 4}}) {
     Written queries = q, keys = k;
     queries.shape = keys.shape = shape;
     const ImportResult dump = opened({queries, keys}, two_heads);
@@ -290,7 +291,8 @@ TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
   EXPECT_EQ(dump.model.n_heads, 2u);
   EXPECT_THAT(dump.import_report.assumed,
               Contains("q [1, 2, 3, 2] is [sequences, heads, tokens, columns] (--heads would tell)"));
-  for (const formats::Shape& shape : {formats::Shape{1, 2, 3, 2}, formats::Shape{2, 3, 2}}) {
+  for (const formats::TensorShape& shape :
+       {formats::TensorShape{1, 2, 3, 2}, formats::TensorShape{2, 3, 2}}) {
     queries.shape = keys.shape = shape;
     dump = opened({queries, keys}, three_heads);
     EXPECT_EQ(dump.model.n_heads, 3u);
@@ -333,7 +335,7 @@ TEST_F(StagesInAFile, OfNoNumbersHaveNoLayersHoweverManyTheyClaim) {
 }
 
 TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
-  const auto refusal = [](const char* name, const formats::Shape& shape) {
+  const auto refusal = [](const char* name, const formats::TensorShape& shape) {
     formats::TensorInfo info;
     info.name = name;
     info.shape = shape;

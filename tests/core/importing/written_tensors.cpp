@@ -37,7 +37,7 @@ void write(const std::filesystem::path& path, const std::vector<Written>& tensor
   put_bytes(path, length + header + numbers);
 }
 
-Written rows_of_two(const std::string& name, core::formats::Shape shape, float step) {
+Written rows_of_two(const std::string& name, core::formats::TensorShape shape, float step) {
   Written tensor{name, std::move(shape), {}};
   const std::size_t n = core::formats::count_of(tensor.shape).value();
   for (std::size_t k = 0; k < n / 2; ++k) {

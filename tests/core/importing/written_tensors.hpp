@@ -11,7 +11,7 @@ namespace support {
 /// A tensor to be written as float32 or as another type.
 struct Written {
   std::string name;
-  core::formats::Shape shape;
+  core::formats::TensorShape shape;
   std::vector<float> numbers;
   const char* dtype = "F32";  ///< or "BOOL", "I32", "U8"
 };
@@ -20,6 +20,6 @@ struct Written {
 void write(const std::filesystem::path& path, const std::vector<Written>& tensors);
 
 /// Returns rows over two keys that sum to 1; the weight of the first key is 0, step, 2·step, …
-Written rows_of_two(const std::string& name, core::formats::Shape shape, float step = 0.01f);
+Written rows_of_two(const std::string& name, core::formats::TensorShape shape, float step = 0.01f);
 
 }  // namespace support

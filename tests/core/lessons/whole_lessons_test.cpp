@@ -10,7 +10,7 @@ namespace core::lessons {
 namespace {
 
 using experiment::Experiment;
-using experiment::Reading;
+using experiment::TextReading;
 using testing::HasSubstr;
 
 /// A user's edits in a step, and the layer and head selected afterwards.

@@ -7,8 +7,8 @@
 
 #include "core/base/random.hpp"
 #include "core/graph/attend.hpp"
-#include "core/model/reading.hpp"
 #include "core/model/remote_model.hpp"
+#include "core/model/text_reading.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/attached_server.hpp"
 #include "tests/support/error_of.hpp"
@@ -51,9 +51,9 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
 
   const auto output = std::make_shared<const arma::fmat>(ids.size(), own.description().sizes.d_model,
                                                          arma::fill::value(0.5f));
-  for (const std::vector<Edit>& edits : {std::vector<Edit>(),
-                                         {AblatedHead{2, 3}, AblatedHead{2, 0}, AblatedHead{0, 1}},
-                                         {SetOutput{1, output}}}) {
+  for (const std::vector<PassEdit>& edits : {std::vector<PassEdit>(),
+                                             {AblatedHead{2, 3}, AblatedHead{2, 0}, AblatedHead{0, 1}},
+                                             {SetOutput{1, output}}}) {
     const PassRef here = own.run(ids, edits, context), there = remote->run(ids, edits, context);
     EXPECT_TRUE(are_equal(remote->next(*there, 5, context), own.next(*here, 5, context)));
     EXPECT_TRUE(are_equal(remote->lens(*there, 13, context), own.lens(*here, 13, context)));
@@ -91,15 +91,15 @@ TEST_F(AttachedModel, SharesComputationsAndForgetsPasses) {
 
 TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
   experiment::Experiment wanted{.text = text};
-  const experiment::Reading before = experiment::read(*remote, wanted, nullptr, context);
+  const experiment::TextReading before = experiment::read(*remote, wanted, nullptr, context);
   const attention::Model unedited = experiment::unedited_layer(*remote, before, 1);
   attention::Model after = unedited;
   after.projections->query.weight.set(3, 5, 2.5);
   after.mask.causal = false;
   wanted.heads_off = {{2, 3}};
   wanted = experiment::with_layer(wanted, 1, unedited, after, "W_q");
-  const experiment::Reading now = experiment::read(*remote, wanted, &before, context);
-  const experiment::Reading expected = experiment::read(own, wanted, nullptr, context);
+  const experiment::TextReading now = experiment::read(*remote, wanted, &before, context);
+  const experiment::TextReading expected = experiment::read(own, wanted, nullptr, context);
   EXPECT_FALSE(are_equal(now.logits, before.logits));
   EXPECT_TRUE(arma::approx_equal(now.logits, expected.logits, "absdiff", 1e-4));
   EXPECT_EQ(remote->not_editable_reason(1), "");

@@ -33,13 +33,13 @@ struct Changed {
   void remove(const std::string& name) {
     std::erase_if(tensors, [&](const Tensor& t) { return t.name.ends_with(name); });
   }
-  void add(const std::string& name, const formats::Shape& shape, double number) {
+  void add(const std::string& name, const formats::TensorShape& shape, double number) {
     Tensor added;
     added.name = name, added.shape = shape;
     added.numbers.assign(*formats::count_of(shape), number);
     tensors.push_back(std::move(added));
   }
-  void reshape(const std::string& name, const formats::Shape& shape) {
+  void reshape(const std::string& name, const formats::TensorShape& shape) {
     tensor(name).shape = shape;
     tensor(name).numbers.resize(*formats::count_of(shape));
   }
@@ -92,7 +92,7 @@ TEST(MissingBias, OfOneHalfOfAGatedMlpCountsAsZeros) {
 TEST(TensorShapes, OfEverythingThatIsReadAreChecked) {
   const struct {
     const char *model, *tensor;
-    formats::Shape shape;
+    formats::TensorShape shape;
     const char* expected;
   } cases[]{
       {"bert", "token_type_embeddings.weight", {2, 1}, "at least 1 rows of 24 numbers, got [2, 1]"},

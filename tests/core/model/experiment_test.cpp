@@ -1,4 +1,4 @@
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,14 +27,14 @@ struct OnTinyGpt : testing::Test {
   transformer::goldens::Tools tools;
   Experiment plain{.text = "egg jam fig and egg jam f"};
 
-  Reading read_all(const Experiment& experiment, const Reading* before = nullptr) {
+  TextReading read_all(const Experiment& experiment, const TextReading* before = nullptr) {
     return read(*model, experiment, before, tools.context);
   }
-  double probability(const Reading& reading) {
+  double probability(const TextReading& reading) {
     return transformer::Probabilities(reading.logits.tail_rows(1)).of(ig);
   }
   /// Returns the experiment without a head's rows of the output projection, which equals ablating the head.
-  Experiment without_rows(const Reading& reading, std::size_t layer, std::size_t head) {
+  Experiment without_rows(const TextReading& reading, std::size_t layer, std::size_t head) {
     const attention::Model unedited = unedited_layer(*model, reading, layer);
     attention::Model after = unedited;
     after.projections->output->weight.edit().rows(head * 32, head * 32 + 31).zeros();
@@ -43,11 +43,11 @@ struct OnTinyGpt : testing::Test {
 };
 
 TEST_F(OnTinyGpt, HeadsThatAreOffChangeWhatIsGuessed) {
-  const Reading before = read_all(plain);
+  const TextReading before = read_all(plain);
   EXPECT_NEAR(probability(before), 0.92852160504514, 2e-5);
   Experiment experiment = plain;
   experiment.heads_off = {{2, 3}};
-  const Reading after = read_all(experiment, &before);
+  const TextReading after = read_all(experiment, &before);
   EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
   EXPECT_EQ(after.layers[1], before.layers[1]);  // not computed again
   EXPECT_EQ(after.pass->computation_id(1), before.pass->computation_id(1));
@@ -57,10 +57,10 @@ TEST_F(OnTinyGpt, HeadsThatAreOffChangeWhatIsGuessed) {
 }
 
 TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
-  const Reading before = read_all(plain);
+  const TextReading before = read_all(plain);
   const Experiment experiment = without_rows(before, 2, 3);
   EXPECT_EQ(experiment.layers.at(2).words, std::vector<std::string>{"W_o"});
-  const Reading after = read_all(experiment, &before);
+  const TextReading after = read_all(experiment, &before);
   EXPECT_NEAR(probability(after), golden.matrix("off_probability")(2, 3), 2e-5);
   EXPECT_TRUE(after.layers[2]->is_edited);
   EXPECT_FALSE(after.layers[3]->is_edited);
@@ -74,7 +74,7 @@ TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
 }
 
 TEST_F(OnTinyGpt, ALayerThatIsAsItWasIsNotEdited) {
-  const Reading before = read_all(plain);
+  const TextReading before = read_all(plain);
   const attention::Model unedited = unedited_layer(*model, before, 1);
   attention::Model after = unedited;
   after.sequences.front().embeddings.set(3, 7, 5);
@@ -111,7 +111,7 @@ TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
 }
 
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
-  const Reading reading = read_all(plain);
+  const TextReading reading = read_all(plain);
   const attention::Model unedited = unedited_layer(*model, reading, 1);
   attention::Model after = unedited;
   after.n_heads = 8;
@@ -137,10 +137,10 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
 }
 
 TEST_F(OnTinyGpt, TokensBehindATextAreReadOn) {
-  const Reading before = read_all(plain);
+  const TextReading before = read_all(plain);
   Experiment more = plain;
   more.made = {ig};
-  const Reading on = read_all(more, &before), anew = read_all(more);
+  const TextReading on = read_all(more, &before), anew = read_all(more);
   EXPECT_EQ(on.names.back(), "ig");
   EXPECT_EQ(whole_text(*model, more), "egg jam fig and egg jam fig");
   EXPECT_TRUE(arma::approx_equal(on.logits, anew.logits, "absdiff", 1e-3));
@@ -192,7 +192,7 @@ TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
 }
 
 TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
-  const Reading reading = read_all(plain);
+  const TextReading reading = read_all(plain);
   for (std::size_t layer = 0; layer < 4; ++layer)
     for (const auto& [row, column] : {IndexPair{0, 0}, IndexPair{13, 127}, IndexPair{7, 64}}) {
       const transformer::ResidualElement here =
@@ -227,7 +227,7 @@ TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
 }
 
 TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
-  const Reading reading = read_all(plain);
+  const TextReading reading = read_all(plain);
   const attention::Model unedited = unedited_layer(*model, reading, 0);
   attention::Model other = unedited;
   other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);

@@ -16,7 +16,7 @@ std::vector<std::size_t> ids_of(const Transformer& model, const std::string& tex
 }
 
 std::shared_ptr<const LocalPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
-                                     const Tools& tools, const std::vector<Edit>& edits) {
+                                     const Tools& tools, const std::vector<PassEdit>& edits) {
   return std::static_pointer_cast<const LocalPass>(model.run(ids, edits, tools.context));
 }
 

@@ -27,7 +27,7 @@ std::vector<std::size_t> ids_of(const Transformer& model, const std::string& tex
 
 /// Runs a pass of the built-in engine.
 std::shared_ptr<const LocalPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
-                                     const Tools& tools, const std::vector<Edit>& edits = {});
+                                     const Tools& tools, const std::vector<PassEdit>& edits = {});
 
 /// Reference numbers of a model's golden.npz, or of another file.
 class Golden {

@@ -161,7 +161,7 @@ TEST_F(Lens, LayersPredictWhatTheReferencePredicts) {
 }
 
 TEST_F(Lens, AblationDoesWhatItDoesInTheReference) {
-  const auto logits_without = [&](const std::vector<Edit>& edits) {
+  const auto logits_without = [&](const std::vector<PassEdit>& edits) {
     return model->next(*model->run(ids, edits, tools.context), row, tools.context);
   };
   for (std::size_t l = 0; l < 4; ++l)
@@ -177,7 +177,7 @@ TEST_F(Lens, AblationDoesWhatItDoesInTheReference) {
 /// An output computed elsewhere feeds the later layers, and a pass up to a layer has its input.
 TEST_F(Lens, AnotherOutputTakesThePlaceOfALayers) {
   const auto set = [](std::size_t layer, const arma::fmat& output) {
-    return Edit(SetOutput{layer, std::make_shared<const arma::fmat>(output)});
+    return PassEdit(SetOutput{layer, std::make_shared<const arma::fmat>(output)});
   };
   const auto last = [&](const PassRef& of) { return model->residual(*of, 4, tools.context); };
   const arma::fmat before = last(pass);
@@ -185,7 +185,7 @@ TEST_F(Lens, AnotherOutputTakesThePlaceOfALayers) {
   EXPECT_TRUE(arma::approx_equal(last(same), before, "absdiff", 0));
   EXPECT_EQ(same->computation_id(1), pass->computation_id(1));
   EXPECT_NE(same->computation_id(2), pass->computation_id(2));
-  const Edit zeros = set(1, arma::fmat(arma::size(before), arma::fill::zeros));
+  const PassEdit zeros = set(1, arma::fmat(arma::size(before), arma::fill::zeros));
   const auto part = model->run(ids, {zeros}, tools.context, 2);
   const auto all = goldens::run(*model, ids, tools, {zeros});
   EXPECT_EQ(part->computation_id(1), all->computation_id(1));

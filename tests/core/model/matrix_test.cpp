@@ -66,10 +66,10 @@ TEST_P(Products, AreThoseOfTheNumbersThatTheFileHolds) {
     matrix.read_output(n_outputs - 1, output.data());
     for (std::size_t k = 0; k < depth; ++k) ASSERT_EQ(output[k], weight_at(n_outputs - 1, k)) << k;
     ThreadPool one(1), two(2);
-    Rows alone(1, n_outputs);
+    RowBuffer alone(1, n_outputs);
     std::vector<float> bias(matrix.n_panels() * panel_width, 0.5f);
     for (const std::size_t n_rows : {1, 2, 5, 13, 40}) {
-      Rows x(n_rows, depth), y(n_rows, n_outputs), same(n_rows, n_outputs);
+      RowBuffer x(n_rows, depth), y(n_rows, n_outputs), same(n_rows, n_outputs);
       for (std::size_t i = 0; i < n_rows; ++i)
         for (std::size_t k = 0; k < depth; ++k) x.row(i)[k] = std::sin(static_cast<float>(i * 97 + k));
       multiply(x, matrix, {bias.data()}, y.row(0), y.stride(), one);
@@ -100,12 +100,12 @@ TEST(Kernels, AgreeWithEachOther) {
   constexpr std::size_t depth = 96, n_rows = 14, n_panels = 3;
   for (const Encoding encoding : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0}) {
     const Matrix matrix = matrix_in(encoding, depth, n_panels * panel_width);
-    Rows x(n_rows, depth);
+    RowBuffer x(n_rows, depth);
     for (std::size_t i = 0; i < n_rows; ++i)
       for (std::size_t k = 0; k < depth; ++k) x.row(i)[k] = std::cos(static_cast<float>(i * 31 + k));
     std::vector<arma::fmat> products, activated, weights;
-    for (const Kernels* kernels : supported_kernels()) {
-      Rows y(n_rows, n_panels * panel_width);
+    for (const ModelKernels* kernels : supported_kernels()) {
+      RowBuffer y(n_rows, n_panels * panel_width);
       kernels->product({x.row(0), x.stride(), n_rows, matrix.panel(0), encoding, depth, nullptr, y.row(0),
                         y.stride(), 0, n_panels});
       products.push_back(y.view().matrix());
@@ -127,7 +127,7 @@ TEST(Kernels, WidenEveryFloat16) {
   std::vector<std::uint16_t> halves(panel_width * 2048);
   for (std::size_t k = 0; k < halves.size(); ++k) halves[k] = static_cast<std::uint16_t>(k);
   std::vector<float> widened(halves.size());
-  for (const Kernels* kernels : supported_kernels()) {
+  for (const ModelKernels* kernels : supported_kernels()) {
     kernels->widen(reinterpret_cast<const unsigned char*>(halves.data()), Encoding::f16, 0, 2048,
                    widened.data());
     for (std::size_t k = 0; k < halves.size(); ++k) {
@@ -143,7 +143,7 @@ TEST(Kernels, WidenEveryFloat16) {
 }
 
 TEST(SharedRows, GrowWithoutChangingWhatOthersShare) {
-  const auto row = [](float number) { return Rows(arma::fmat(1, 3).fill(number)); };
+  const auto row = [](float number) { return RowBuffer(arma::fmat(1, 3).fill(number)); };
   SharedRows first;
   first.append(row(1)), first.append(row(2));
   SharedRows left = first, right = first;

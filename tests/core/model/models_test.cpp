@@ -52,7 +52,7 @@ TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
   if (!golden.has("without_1_1")) GTEST_SKIP() << "it predicts nothing";
   const auto model = goldens::opened(goldens::folder + name);
   goldens::Tools tools;
-  const std::vector<Edit> off{AblatedHead{1, 1}};
+  const std::vector<PassEdit> off{AblatedHead{1, 1}};
   const auto anew = goldens::run(*model, golden.ids(), tools, off);
   const auto before = goldens::run(*model, golden.ids(), tools);
   const auto after =

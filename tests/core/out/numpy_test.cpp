@@ -49,7 +49,7 @@ TEST(Npz, HoldsTheTokensAsText) {
   model.sequences[1].tokens[5] = "\xFF!";  // not UTF-8
   const auto path = export_to(model, directory / "a.npz", {.archive = true}).front();
   const Tensor tokens = open_tensors(path).read("tokens");
-  EXPECT_EQ(tokens.shape, (Shape{2, 6}));
+  EXPECT_EQ(tokens.shape, (TensorShape{2, 6}));
   EXPECT_EQ(tokens.texts[0], "Your");
   EXPECT_EQ(tokens.texts[2], "naïve 漢字🙂");
   EXPECT_EQ(tokens.texts[11], "\uFFFD!");
@@ -60,9 +60,9 @@ TEST(Npz, IsReadBackToTheLastBit) {
   const auto model = find_preset("chapter-multi-head")->make();  // two sequences, two heads
   const auto path = export_to(model, directory / "a.npz", {.archive = true}).front();
   const TensorFile file = open_tensors(path);
-  EXPECT_EQ(file.find("weights")->shape, (Shape{2, 2, 6, 6}));
-  EXPECT_EQ(file.find("output")->shape, (Shape{2, 6, 2}));
-  EXPECT_EQ(file.find("projections.output.bias")->shape, (Shape{2}));
+  EXPECT_EQ(file.find("weights")->shape, (TensorShape{2, 2, 6, 6}));
+  EXPECT_EQ(file.find("output")->shape, (TensorShape{2, 6, 2}));
+  EXPECT_EQ(file.find("projections.output.bias")->shape, (TensorShape{2}));
   const auto trace = attention::attend(model, 1);
   const std::vector<std::size_t> place{1, 0};
   const arma::mat keys = matrix(file.read("keys", place));

@@ -390,7 +390,7 @@ void draw_setting(const Frame& frame, const char* landmark, const char* words,
 
 /// Draws the settings of attention that override those of the file.
 void draw_settings_line(const Frame& frame) {
-  using core::importing::Settings;
+  using core::importing::AttentionSettings;
   using TypedField = std::optional<double>;
   const Settings& settings = frame.forms.import.choices.settings;
   const auto count = [](const TypedField& typed) {

@@ -113,7 +113,7 @@ void draw_dots(const Frame& frame, ImVec2 left_top, float right) {
 
 namespace {
 
-using core::experiment::Reading;
+using core::experiment::TextReading;
 using core::transformer::HeadMap;
 using core::transformer::LayerHeads;
 
@@ -122,7 +122,7 @@ struct HeadTile {
   const LayersTiling& t;
   std::size_t layer, head;
   ImVec2 corner, bottom_right;
-  const Reading& now;
+  const TextReading& now;
   const LayerHeads& layer_heads;
   const HeadMap& head_map;
   const HeadMap* before;  ///< before the edits; nullptr where the maps differ in size
@@ -362,9 +362,9 @@ void handle_mouse(const HeadTile& m) {
 HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
   const WholeModel& whole = *frame.pending.whole;
-  const Reading& now = *frame.pending.reading->readings()->now;
+  const TextReading& now = *frame.pending.reading->readings()->now;
   const LayerHeads& layer_heads = *now.layers[layer];
-  const Reading& original = *frame.pending.reading->readings()->before;
+  const TextReading& original = *frame.pending.reading->readings()->before;
   const bool has_same_size =
       layer < original.layers.size() && head < original.layers[layer]->heads.size() &&
       arma::size(original.layers[layer]->heads[head].map) == arma::size(layer_heads.heads[head].map);

@@ -11,7 +11,7 @@
 namespace app::panels {
 namespace {
 
-using core::experiment::Reading;
+using core::experiment::TextReading;
 
 constexpr float legend_height = 24, label_pitch = 12;
 constexpr std::size_t max_lanes = 3;
@@ -78,7 +78,7 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
 namespace {
 
 /// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
-std::size_t marked_token(const Frame& frame, const Reading& now) {
+std::size_t marked_token(const Frame& frame, const TextReading& now) {
   const auto& pinned = frame.displayed.look.tokens.pinned_query;
   if (pinned && *pinned < now.names.size()) return *pinned;
   return now.place ? now.place->row : now.names.size() - 1;
@@ -107,7 +107,7 @@ void full_name_tooltip(ImVec2 min, ImVec2 max, const std::string& shown, const s
 }
 
 /// Draws the tokens left of a layer's first map, with lines from each name to its row.
-void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
+void draw_row_tokens(const Frame& frame, const LayersTiling& t, const TextReading& now, ImVec2 corner,
                      Rgb background) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
@@ -139,7 +139,7 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
 }
 
 /// Draws the tokens above the maps of the first layer, rotated by 90°.
-void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
+void draw_column_tokens(const Frame& frame, const LayersTiling& t, const TextReading& now, ImVec2 corner,
                         Rgb background) {
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
@@ -249,7 +249,7 @@ struct Legend {
   }
 };
 
-void draw_effects_progress(Legend& legend, const Reading& now) {
+void draw_effects_progress(Legend& legend, const TextReading& now) {
   const Frame& frame = legend.frame;
   const HeadEffects& effects = frame.pending.reading->effects();
   std::size_t n_heads = 0;
@@ -271,7 +271,7 @@ void draw_effects_progress(Legend& legend, const Reading& now) {
   legend.x += text_width(frame.fonts.sans13, action) + frame.metrics.px(22);
 }
 
-void draw_legend(const Frame& frame, const Reading& now, bool has_outlined_role, ImVec2 at, float width) {
+void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_role, ImVec2 at, float width) {
   const WholeReading& reading = *frame.pending.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   Legend legend{frame, at.x, at.x + width, middle};
@@ -313,7 +313,7 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_outlined_role,
 
 float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width) {
   constexpr float largest_cell = 20;
-  const Reading& now = *frame.pending.reading->readings()->now;
+  const TextReading& now = *frame.pending.reading->readings()->now;
   const std::size_t n = now.names.size();
   const auto cells = static_cast<float>(n);
   LayersTiling t;
@@ -334,7 +334,7 @@ void draw_layers(const Frame& frame) {
     ImGui::TextUnformatted("The prompt is being read…");
     return;
   }
-  const Reading& now = *frame.pending.reading->readings()->now;
+  const TextReading& now = *frame.pending.reading->readings()->now;
   const std::size_t n_layers = now.layers.size();
   std::size_t n_heads = 1;
   bool has_outlined_role = false;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/model/whole_model.hpp"
+#include "core/model/full_model.hpp"
 
 namespace app::panels {
 

@@ -133,7 +133,7 @@ std::string hex_of(const std::string& bytes) {
   return text;
 }
 
-void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std::size_t i) {
+void chip_tooltip(const Frame& frame, const core::experiment::TextReading& now, std::size_t i) {
   const auto& token = now.tokens[i];
   const auto of = frame.pending.whole->model->token(token.id);
   std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
@@ -307,7 +307,7 @@ void draw_prompt(const Frame& frame, float width) {
   draw_generation(frame, width);
 }
 
-using core::experiment::Reading;
+using core::experiment::TextReading;
 using core::transformer::HeadRoles;
 
 constexpr std::size_t n_listed = 3;
@@ -399,7 +399,7 @@ void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const He
 }
 
 /// Draws the map of the head with all token names, where the grid has too many maps for names.
-void draw_named_map(const LineWriter& lines, const Reading& now, std::size_t layer, std::size_t head) {
+void draw_named_map(const LineWriter& lines, const TextReading& now, std::size_t layer, std::size_t head) {
   constexpr std::size_t max_named = 6, max_tokens = 48;
   const auto& maps = *now.layers[layer];
   if (now.layers.size() <= max_named && maps.heads.size() <= max_named) return;
@@ -411,7 +411,7 @@ void draw_named_map(const LineWriter& lines, const Reading& now, std::size_t lay
 }
 
 /// Draws the largest weights of the pinned query, or of the one predicted from.
-void draw_query(const LineWriter& lines, const Reading& now, const core::transformer::HeadMap& head) {
+void draw_query(const LineWriter& lines, const TextReading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
   const auto& pinned = lines.frame.displayed.look.tokens.pinned_query;
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
@@ -458,7 +458,7 @@ void draw_selected_head(const Frame& frame) {
   if (!has_next_token(frame)) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_token_table(frame, width);
-  const Reading& now = *frame.pending.reading->readings()->now;
+  const TextReading& now = *frame.pending.reading->readings()->now;
   const std::size_t layer = std::min(frame.pending.whole->experiment.layer, now.layers.size() - 1),
                     head = frame.pending.look.head;
   if (head >= now.layers[layer]->heads.size()) return;

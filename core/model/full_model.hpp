@@ -55,7 +55,7 @@ struct SetOutput {
   std::shared_ptr<const arma::fmat> output;
 };
 /// A change of the computation. Edits are the same when they ablate the same head or share the output.
-using Edit = std::variant<AblatedHead, SetOutput>;
+using PassEdit = std::variant<AblatedHead, SetOutput>;
 
 /// The thread pool and the progress of a call; progress counts layers.
 struct CallContext {
@@ -147,9 +147,9 @@ struct Sampling {
 /// A model that reads texts: our own engine, or one in another process.
 ///
 /// Calls block, may come from any thread, and throw core::Error with one line, or Stopped.
-class WholeModel {
+class FullModel {
  public:
-  virtual ~WholeModel() = default;
+  virtual ~FullModel() = default;
   virtual const Description& description() const = 0;
   /// Returns the last known state of the parameters, without waiting; see Pass::state().
   virtual std::uint64_t state() const { return 0; }
@@ -163,7 +163,7 @@ class WholeModel {
   /// Reuses equal computations of kept passes: layers before the first different edit, or, in a causal model,
   /// the tokens of a pass with the same edits. Throws core::Error when there are no tokens or too many, one
   /// is not in the vocabulary, or numbers become non-finite, with the place.
-  virtual PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+  virtual PassRef run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                       const CallContext& context,
                       std::size_t n_layers = static_cast<std::size_t>(-1)) const = 0;
 
@@ -194,27 +194,27 @@ class WholeModel {
   virtual ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                                  const CallContext& context) const = 0;
   /// Continues a text by n_more tokens. Throws core::Error when the model is not causal, or takes fewer.
-  std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+  std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                                     std::size_t n_more, const Sampling& sampling,
                                     random::Generator& generator, const CallContext& context) const;
 };
-using ModelRef = std::shared_ptr<const WholeModel>;
+using ModelRef = std::shared_ptr<const FullModel>;
 
 /// Returns the names of tokens for display: their text, bytes of partial characters as "<E2><80>", and the
 /// piece of tokens that the tokenizer inserted.
-std::vector<std::string> token_names(const WholeModel& model,
+std::vector<std::string> token_names(const FullModel& model,
                                      const std::vector<tokenizers::TextToken>& tokens);
-std::string token_name(const WholeModel& model, std::size_t id);
+std::string token_name(const FullModel& model, std::size_t id);
 
 /// Throws core::Error when there is no such layer.
-void require_layer(const WholeModel& model, std::size_t layer);
+void require_layer(const FullModel& model, std::size_t layer);
 
 /// Throws core::Error when there is no token, the model takes fewer, or one is not in its vocabulary.
 void require_tokens(const Description& model, const std::vector<std::size_t>& ids, std::size_t n_before = 0);
 
 /// Returns attention of a layer in float64 as a model for display. Its numbers are the layer's float32; its
 /// results differ from the pass only by rounding.
-attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
+attention::Model layer_model(const FullModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
                              const std::vector<std::size_t>& heads_off, const StopToken& progress = {});
 
@@ -227,7 +227,7 @@ struct PredictedPositions {
   std::vector<PredictedPosition> all = {};
   std::string no_prediction_reason = {};
 };
-PredictedPositions find_predicted_positions(const WholeModel& model, const std::vector<std::size_t>& ids);
+PredictedPositions find_predicted_positions(const FullModel& model, const std::vector<std::size_t>& ids);
 
 /// A token and its logit; its probability among all tokens of the model.
 struct TokenScore {

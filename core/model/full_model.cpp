@@ -1,4 +1,4 @@
-#include "core/model/whole_model.hpp"
+#include "core/model/full_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace core::transformer {
 namespace {
 
 /// A mean, possibly of no numbers.
-struct Mean {
+struct RunningMean {
   double sum = 0;
   std::size_t n = 0;
   void add(double number) {
@@ -37,7 +37,7 @@ std::string printable(std::string name) {
 }  // namespace
 
 HeadRoles roles_of(const arma::fmat& weights, const std::vector<std::size_t>& ids) {
-  Mean previous, first, itself, same, induction, entropy;
+  RunningMean previous, first, itself, same, induction, entropy;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) previous.add(weights.at(i, i - 1));
     if (i > 1) first.add(weights.at(i, 0));
@@ -81,10 +81,10 @@ double LogitAttributions::sum() const {
   return std::accumulate(mlps.begin(), mlps.end(), all);
 }
 
-std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& ids,
-                                              const std::vector<Edit>& edits, std::size_t n_more,
-                                              const Sampling& sampling, random::Generator& generator,
-                                              const CallContext& context) const {
+std::vector<std::size_t> FullModel::generate(const std::vector<std::size_t>& ids,
+                                             const std::vector<PassEdit>& edits, std::size_t n_more,
+                                             const Sampling& sampling, random::Generator& generator,
+                                             const CallContext& context) const {
   const Description& of = description();
   const std::string place = of.path.string() + ": ";
   const std::size_t n_context = of.sizes.n_context;
@@ -102,7 +102,7 @@ std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& id
   return made;
 }
 
-std::vector<std::string> token_names(const WholeModel& model,
+std::vector<std::string> token_names(const FullModel& model,
                                      const std::vector<tokenizers::TextToken>& tokens) {
   std::vector<std::string> names;
   for (const tokenizers::TextToken& token : tokens) {
@@ -112,11 +112,11 @@ std::vector<std::string> token_names(const WholeModel& model,
   return names;
 }
 
-std::string token_name(const WholeModel& model, std::size_t id) {
+std::string token_name(const FullModel& model, std::size_t id) {
   return printable(model.token(id).bytes);
 }
 
-void require_layer(const WholeModel& model, std::size_t layer) {
+void require_layer(const FullModel& model, std::size_t layer) {
   const Description& of = model.description();
   if (layer >= of.sizes.n_layers)
     throw Error(of.path.string() + ": expected a layer below " + std::to_string(of.sizes.n_layers) +
@@ -134,7 +134,7 @@ void require_tokens(const Description& model, const std::vector<std::size_t>& id
                   std::to_string(id));
 }
 
-attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
+attention::Model layer_model(const FullModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
                              const std::vector<std::size_t>& heads_off, const StopToken& progress) {
   require_layer(model, layer);
@@ -147,7 +147,7 @@ attention::Model layer_model(const WholeModel& model, const Pass& pass, std::siz
   return result;
 }
 
-PredictedPositions find_predicted_positions(const WholeModel& model, const std::vector<std::size_t>& ids) {
+PredictedPositions find_predicted_positions(const FullModel& model, const std::vector<std::size_t>& ids) {
   const Description& of = model.description();
   if (of.causal) return {{{ids.size(), ids.size() - 1}}};
   if (!of.mask_token) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be predicted"};

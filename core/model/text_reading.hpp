@@ -12,7 +12,7 @@
 namespace core::experiment {
 
 /// Everything that is displayed about a text as a model reads it, with its edits.
-struct Reading {
+struct TextReading {
   Experiment experiment;
   std::vector<tokenizers::TextToken> tokens;
   std::vector<std::string> names;  ///< of the tokens, for display
@@ -37,16 +37,16 @@ struct Reading {
 ///
 /// Reuses equal parts of an earlier reading of the same model. With only_layer, of the layers that are
 /// neither edited nor reused only that one gets its heads. Throws core::Error as tokens_of() and
-/// WholeModel::run() do; Stopped.
-Reading read(const transformer::WholeModel& model, const Experiment& experiment, const Reading* before,
-             const transformer::CallContext& context, std::optional<std::size_t> only_layer = {});
+/// FullModel::run() do; Stopped.
+TextReading read(const transformer::FullModel& model, const Experiment& experiment, const TextReading* before,
+                 const transformer::CallContext& context, std::optional<std::size_t> only_layer = {});
 
 /// Computes the heads of `layer` if they are missing, else of the first layer that lacks them.
-void fill(const transformer::WholeModel& model, Reading& reading, std::size_t layer,
+void fill(const transformer::FullModel& model, TextReading& reading, std::size_t layer,
           const transformer::CallContext& context);
 
 /// Returns a layer of the pass, with its ablated heads, in float64.
-attention::Model unedited_layer(const transformer::WholeModel& model, const Reading& reading,
+attention::Model unedited_layer(const transformer::FullModel& model, const TextReading& reading,
                                 std::size_t layer, const StopToken& progress = {});
 
 /// The effect of an ablation on the logit of a token, and the token's probability with it.
@@ -55,7 +55,7 @@ struct AblationEffect {
 };
 
 /// Computes the effect of ablating one more head. Temperature above 0.
-AblationEffect ablation_effect(const transformer::WholeModel& model, const Reading& reading,
+AblationEffect ablation_effect(const transformer::FullModel& model, const TextReading& reading,
                                const IndexPair& head, std::size_t token, double temperature,
                                const transformer::CallContext& context);
 
@@ -88,14 +88,14 @@ struct Prediction {
 /// Returns the prediction now, compared with that before the edits; empty where nothing is predicted.
 ///
 /// token is the chosen one, or nothing for the most probable one; temperature above 0.
-Prediction predict_next(const transformer::WholeModel& model, const Reading& now, const Reading& before,
-                        std::optional<std::size_t> token, double temperature,
+Prediction predict_next(const transformer::FullModel& model, const TextReading& now,
+                        const TextReading& before, std::optional<std::size_t> token, double temperature,
                         const transformer::CallContext& context);
 
 /// Returns the mean roles of every head on rows of random tokens, each row repeated once; [layer][head].
 ///
 /// Empty for a model that is not causal or takes too few tokens. Source: Olsson et al. 2022.
 std::vector<std::vector<transformer::HeadRoles>> roles_on_random_tokens(
-    const transformer::WholeModel& model, const transformer::CallContext& context);
+    const transformer::FullModel& model, const transformer::CallContext& context);
 
 }  // namespace core::experiment

@@ -1,4 +1,4 @@
-#include "core/model/reading.hpp"
+#include "core/model/text_reading.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,12 +15,12 @@ namespace core::experiment {
 namespace {
 
 using transformer::CallContext;
-using transformer::Edit;
+using transformer::FullModel;
 using transformer::HeadRoles;
 using transformer::LayerHeads;
 using transformer::LogitAttributions;
+using transformer::PassEdit;
 using transformer::Probabilities;
-using transformer::WholeModel;
 
 constexpr std::size_t max_map_numbers = std::size_t{1} << 23;  // of all maps, 64 MiB
 constexpr std::size_t max_map_side = 192, min_map_side = 48;
@@ -95,11 +95,11 @@ using LayerCallback =
 
 /// Computes the edited layers of an experiment on the tokens of a reading, in order, except those with known
 /// outputs; calls on_layer() with each. Heads of edited layers are ablated in their edited models.
-std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment,
-                           const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
-                           std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
-                           const LayerCallback& on_layer, const CallContext& context) {
-  std::vector<Edit> edits;
+std::vector<PassEdit> edits_of(const FullModel& model, const Experiment& experiment,
+                               const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
+                               std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
+                               const LayerCallback& on_layer, const CallContext& context) {
+  std::vector<PassEdit> edits;
   for (const auto& [layer, head] : experiment.heads_off)
     if (!experiment.layers.contains(layer)) edits.push_back(transformer::AblatedHead{layer, head});
   transformer::PassRef pass;
@@ -132,7 +132,7 @@ double max_head_attribution(const std::optional<LogitAttributions>& parts) {
 }
 
 /// Returns the direct logit attribution; nothing where it is unknown.
-std::optional<LogitAttributions> attribution_of_token(const WholeModel& model, const Reading& reading,
+std::optional<LogitAttributions> attribution_of_token(const FullModel& model, const TextReading& reading,
                                                       std::size_t token, const CallContext& context) {
   std::vector<arma::fmat> added;
   for (const auto& layer : reading.layers) added.push_back(layer->added);
@@ -146,7 +146,7 @@ std::optional<LogitAttributions> attribution_of_token(const WholeModel& model, c
 
 namespace {
 
-void read_heads(const WholeModel& model, Reading& reading, std::size_t layer, const CallContext& context) {
+void read_heads(const FullModel& model, TextReading& reading, std::size_t layer, const CallContext& context) {
   const auto begin = std::chrono::steady_clock::now();
   reading.layers[layer] = std::make_shared<const LayerHeads>(
       model.maps(*reading.pass, layer, reading.block, reading.row(), context));
@@ -156,21 +156,21 @@ void read_heads(const WholeModel& model, Reading& reading, std::size_t layer, co
 
 }  // namespace
 
-bool Reading::is_filled() const {
+bool TextReading::is_filled() const {
   return std::ranges::all_of(layers, [](const auto& layer) { return layer->is_known(); });
 }
 
-void fill(const WholeModel& model, Reading& reading, std::size_t layer, const CallContext& context) {
+void fill(const FullModel& model, TextReading& reading, std::size_t layer, const CallContext& context) {
   const auto lacks = [&](std::size_t l) { return !reading.layers[l]->is_known(); };
   if (!lacks(layer)) layer = 0;
   while (layer < reading.layers.size() && !lacks(layer)) ++layer;
   if (layer < reading.layers.size()) read_heads(model, reading, layer, context);
 }
 
-Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before,
-             const CallContext& context, std::optional<std::size_t> only_layer) {
+TextReading read(const FullModel& model, const Experiment& experiment, const TextReading* before,
+                 const CallContext& context, std::optional<std::size_t> only_layer) {
   const auto& sizes = model.description().sizes;
-  Reading reading;
+  TextReading reading;
   reading.experiment = experiment;
   reading.tokens = tokens_of(model, experiment);
   reading.names = transformer::token_names(model, reading.tokens);
@@ -214,14 +214,14 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   return reading;
 }
 
-attention::Model unedited_layer(const WholeModel& model, const Reading& reading, std::size_t layer,
+attention::Model unedited_layer(const FullModel& model, const TextReading& reading, std::size_t layer,
                                 const StopToken& progress) {
   return transformer::layer_model(model, *reading.pass, layer, reading.names,
                                   reading.experiment.heads_off_in(layer, model.description().sizes.n_heads),
                                   progress);
 }
 
-AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const IndexPair& head,
+AblationEffect ablation_effect(const FullModel& model, const TextReading& reading, const IndexPair& head,
                                std::size_t token, double temperature, const CallContext& context) {
   Experiment without = reading.experiment;
   without.heads_off.insert(head);
@@ -236,7 +236,7 @@ AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, 
           Probabilities(logits, temperature).of(token)};
 }
 
-Prediction predict_next(const WholeModel& model, const Reading& now, const Reading& before,
+Prediction predict_next(const FullModel& model, const TextReading& now, const TextReading& before,
                         std::optional<std::size_t> token, double temperature, const CallContext& context) {
   Prediction result;
   if (now.logits.empty()) return result;
@@ -270,7 +270,7 @@ Prediction predict_next(const WholeModel& model, const Reading& now, const Readi
   return result;
 }
 
-std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const WholeModel& model,
+std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const FullModel& model,
                                                            const CallContext& context) {
   constexpr std::size_t n_rows = 4, max_row_length = 48, min_row_length = 8;
   constexpr std::uint64_t seed = 123;
