@@ -26,6 +26,14 @@ fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"
 # In addition to those for building, for the Debian package.
 package_packages="dpkg-dev file"
 
+# Prints the mirror that bare roots of releases of Debian or Ubuntu are made from: ATTNSCOPE_MIRROR, or that of this system's own sources,
+# which as a rule has its other releases too.
+mirror() {
+  # shellcheck disable=SC2016  # these are apt's variables
+  echo "${ATTNSCOPE_MIRROR:-$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    sed -n "s/^$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) //p" | head -n 1)}"
+}
+
 # Messages go to stderr: stdout belongs to the program.
 say() { echo "attnscope: $*" >&2; }
 

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Builds the package in a bare root of a release of Debian or Ubuntu, and installs, uses and removes it in another one.
 #   ATTNSCOPE_SUITE=bookworm [ATTNSCOPE_MIRROR=URL] [ATTNSCOPE_DEB=FILE] tests/package/bare_root.sh
-# ATTNSCOPE_DEB is a package that is built already. Bare roots are kept as archives in build/roots.
+# ATTNSCOPE_MIRROR has the release where the mirror of this system's own sources lacks it. ATTNSCOPE_DEB is a package that is built
+# already. Bare roots are kept as archives in build/roots.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd -P)
+. "$root/scripts/packages.sh"
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "failed: $*" >&2; exit 1; }
 step() { echo "$(date +%H:%M:%S) $*"; }
@@ -13,8 +15,8 @@ suite=${ATTNSCOPE_SUITE-}
 [ "$(id -u)" -eq 0 ] || skip "a bare root can be entered by root alone"
 command -v debootstrap >/dev/null || skip "debootstrap is not installed"
 case "$suite" in
-  jammy | noble | resolute) mirror=${ATTNSCOPE_MIRROR:-http://archive.ubuntu.com/ubuntu} components=main,universe ;;
-  *) mirror=${ATTNSCOPE_MIRROR:-http://deb.debian.org/debian} components=main ;;
+  jammy | noble | resolute) components=main,universe ;;
+  *) components=main ;;
 esac
 
 roots=$root/build/roots
@@ -44,6 +46,8 @@ bare_root() {
 
 if [ ! -f "$archive" ]; then
   step "making a bare root of $suite"
+  mirror=$(mirror)
+  [ -n "$mirror" ] || skip "this system's sources name no mirror, and ATTNSCOPE_MIRROR does not either"
   # Another system's releases are signed by keys that this one may not have.
   keys=
   case "$components" in *universe*) [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || keys=--no-check-gpg ;; esac
@@ -53,7 +57,7 @@ if [ ! -f "$archive" ]; then
     case "$components" in *universe*) script=/usr/share/debootstrap/scripts/gutsy ;; *) script=/usr/share/debootstrap/scripts/sid ;; esac
   fi
   debootstrap $keys --variant=minbase --components="$components" "$suite" "$work/new" "$mirror" "$script" >"$work/log" 2>&1 ||
-    { tail -5 "$work/log"; skip "debootstrap cannot make a root of $suite from $mirror"; }
+    { tail -5 "$work/log"; skip "no root of $suite can be made from $mirror; ATTNSCOPE_MIRROR names another mirror"; }
   tar -C "$work/new" -cf "$archive.new" . && mv "$archive.new" "$archive"
   rm -rf --one-file-system "$work/new"
 fi
