@@ -13,11 +13,33 @@ quietly() {
   rm -f "$log"
 }
 
-# Whether build/PRESET was configured for this tree; a tree that was moved or copied must be reconfigured.
+# What a preset is configured with, besides this tree's CMakeLists.txt.
+configuration() {
+  cksum <CMakePresets.json
+  echo "$*"
+}
+
+# configured PRESET [CONFIGURE-OPTION...]: whether build/PRESET was configured for this tree, which may have been moved or copied,
+# and with these options: another script may have asked for others.
 configured() {
   [ -f "build/$1/build.ninja" ] || return 1
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "build/$1/CMakeCache.txt")
-  [ -d "$home" ] && [ "$(cd "$home" && pwd -P)" = "$root" ]
+  [ -d "$home" ] && [ "$(cd "$home" && pwd -P)" = "$root" ] || return 1
+  [ "$(configuration "$@")" = "$(cat "build/$1/configuration" 2>/dev/null)" ]
+}
+
+# Prints every twentieth of the steps that ninja reports, and everything into a file.
+progress() {
+  shown=-1
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >&3
+    step=${line%%]*}
+    case "$line" in "["*/*"]"*) ;; *) continue ;; esac
+    step=${step#"["}
+    part=$((${step%/*} * 20 / ${step#*/}))
+    [ "$part" -eq "$shown" ] || say "$line"
+    shown=$part
+  done 3>"$1"
 }
 
 # build PRESET TARGET [CONFIGURE-OPTION...]; a second build of the same tree waits.
@@ -27,10 +49,19 @@ build() (
   cd "$root" && mkdir -p build || exit 1
   exec 9>build/lock
   flock 9
-  if ! configured "$preset"; then
+  if ! configured "$preset" "$@"; then
     say "building attnscope in build/$preset (the first time takes a few minutes)"
-    rm -f "build/$preset/CMakeCache.txt"
+    rm -f "build/$preset/CMakeCache.txt" "build/$preset/configuration"
     quietly cmake --preset "$preset" "$@" 9>&-
+    configuration "$preset" "$@" >"build/$preset/configuration"
   fi
-  quietly cmake --build --preset "$preset" --target "$target" 9>&-
+  log=$(mktemp) built=$(mktemp)
+  { NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" --target "$target" 2>&1 && echo yes >"$built"; } 9>&- | progress "$log"
+  if ! [ -s "$built" ]; then
+    cat "$log" >&2
+    rm -f "$log" "$built"
+    say "$target cannot be built in build/$preset"
+    exit 1
+  fi
+  rm -f "$log" "$built"
 )
