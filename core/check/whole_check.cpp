@@ -188,7 +188,7 @@ class WholeComparison {
       context_.progress.add(1);
       LayerResult result;
       result.entering = entering(l, rows, update_sizes);
-      const transformer::SharedRows residual(rows);
+      const transformer::RowBuffer residual(rows);
       result.attention = attention(l, model_.attention_input(l, residual, context_).view().matrix());
       arma::fmat next = model_.run_layer(l, residual, context_).view().matrix();
       update_sizes = largest_of_rows(next - rows);
