@@ -139,7 +139,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
     if (part == "halves") {
       rotary.pairs = core::positions::Pairs::halves;
     } else if (part == "neighbors" || part == "neighbours") {  // the latter as in sessions
-      rotary.pairs = core::positions::Pairs::neighbours;
+      rotary.pairs = core::positions::Pairs::neighbors;
     } else {
       const auto columns = core::text::parse_unsigned(part);
       require(columns && *columns > 0 && *columns % 2 == 0);

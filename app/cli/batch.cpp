@@ -26,6 +26,7 @@
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "core/model/experiment.hpp"
 #include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"

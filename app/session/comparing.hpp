@@ -13,9 +13,9 @@
 #include "core/check/check.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/difference.hpp"
-#include "core/graph/head_facts.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/statistics.hpp"
 #include "core/graph/trace.hpp"
 
 namespace core::formats {

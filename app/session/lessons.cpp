@@ -53,10 +53,10 @@ const core::lessons::Lesson* unfinished_lesson(const std::map<std::string, Lesso
 namespace {
 
 using core::lessons::Lesson;
-using core::lessons::Step;
+using core::lessons::LessonStep;
 
 /// Unfolds the stages that a step points at, and shows the strip without zoom.
-void unfold_focus(View& view, const Step& step) {
+void unfold_focus(View& view, const LessonStep& step) {
   for (const std::string_view name : step.focus) {
     constexpr std::string_view strip = "strip/";
     if (!name.starts_with(strip)) continue;
@@ -111,7 +111,7 @@ void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
 
 void Lessons::begin(std::size_t step, Document& document, View& view) {
   ActiveLesson& l = *active_;
-  const Step& shown = l.state.lesson->steps[step];
+  const LessonStep& shown = l.state.lesson->steps[step];
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
   std::optional<OpenedModel> opened;
   if (!l.state.lesson->model.empty()) {
@@ -150,7 +150,7 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   }
   l.assessed = live.version();
   const core::lessons::StepState moment{start, l.before, live.model(), live.trace()};
-  const Step& step = l.state.shown();
+  const LessonStep& step = l.state.shown();
   l.state.pictures = core::lessons::pictures(step.exhibit, moment);
   l.state.version = live.version();
   if (step.predict) l.state.moved = core::lessons::changed_cells(moment, *step.predict, 0);

@@ -22,14 +22,14 @@ namespace app {
 struct LessonState {
   const core::lessons::Lesson* lesson = nullptr;
   std::size_t step = 0;
-  std::set<std::size_t> done;                    ///< completed steps of this lesson
-  std::string seen;                              ///< result of this step in words, or "" before it was tried
-  std::vector<core::lessons::Picture> pictures;  ///< of its exhibit
-  std::uint64_t version = 0;                     ///< of the pictures' numbers
+  std::set<std::size_t> done;  ///< completed steps of this lesson
+  std::string seen;            ///< result of this step in words, or "" before it was tried
+  std::vector<core::lessons::ExhibitPicture> pictures;  ///< of its exhibit
+  std::uint64_t version = 0;                            ///< of the pictures' numbers
   std::vector<core::lessons::CellChange>
       moved;  ///< changed cells of the predicted stage, largest change first
 
-  const core::lessons::Step& shown() const { return lesson->steps[step]; }
+  const core::lessons::LessonStep& shown() const { return lesson->steps[step]; }
 };
 
 /// Returns progress as text, "5 0,1,4": the step, then the completed ones.

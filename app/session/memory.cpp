@@ -4,7 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/engine/engine.hpp"
-#include "core/graph/limits.hpp"
+#include "core/graph/validation.hpp"
 
 namespace app {
 namespace {

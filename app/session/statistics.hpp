@@ -15,10 +15,9 @@
 #include "app/session/jobs.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/picture_source.hpp"
-#include "core/graph/dropout_study.hpp"
-#include "core/graph/head_facts.hpp"
-#include "core/graph/row_facts.hpp"
+#include "core/graph/dropout.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/statistics.hpp"
 #include "core/graph/trace.hpp"
 
 namespace app {

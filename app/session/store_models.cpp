@@ -11,6 +11,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/model.hpp"
+#include "core/graph/validation.hpp"
 #include "core/model/transformer.hpp"
 
 namespace app {
@@ -274,7 +275,7 @@ void Store::follow_whole() {
   // if not.
   if (const WholeModel* known = document_.is_attached() ? nullptr : known_layer(*whole)) {
     whole->unedited.projections = known->unedited.projections;
-    whole->unedited.additions.normalise = known->unedited.additions.normalise;
+    whole->unedited.additions.normalize = known->unedited.additions.normalize;
   }
   adopt(std::move(whole));
 }

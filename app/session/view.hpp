@@ -17,9 +17,9 @@
 #include "core/editing/edit.hpp"
 #include "core/graph/address.hpp"
 #include "core/graph/difference.hpp"
-#include "core/graph/head_facts.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/statistics.hpp"
 #include "core/importing/import.hpp"
 #include "core/out/tables.hpp"
 

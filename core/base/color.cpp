@@ -72,8 +72,8 @@ constexpr std::array cividis_dark{rgb(0x16202e), rgb(0x12305f), rgb(0x2a3f6d), r
 constexpr std::array cividis_light{rgb(0xf6f4e6), rgb(0xeadb8a), rgb(0xc8b866), rgb(0xada172),
                                    rgb(0x948e77), rgb(0x7d7c78), rgb(0x6a6c71), rgb(0x575d6d),
                                    rgb(0x434e6c), rgb(0x2a3f6d), rgb(0x00224e)};
-constexpr std::array greys_dark{rgb(0x1b1e22), rgb(0xf4f6f8)};
-constexpr std::array greys_light{rgb(0xf4f5f7), rgb(0x14171a)};
+constexpr std::array grays_dark{rgb(0x1b1e22), rgb(0xf4f6f8)};
+constexpr std::array grays_light{rgb(0xf4f5f7), rgb(0x14171a)};
 // After ColorBrewer's RdBu: red is negative, as the name suggests.
 constexpr std::array red_blue_dark{rgb(0xffb3a0), rgb(0xee7a62), rgb(0xcf4a43), rgb(0x98303a),
                                    rgb(0x55282f), rgb(0x22262b), rgb(0x223a52), rgb(0x245a85),
@@ -85,7 +85,7 @@ constexpr std::array mask_dark{rgb(0x1b1e22), rgb(0x59626d)};
 constexpr std::array mask_light{rgb(0xf1f2f4), rgb(0xaab3bd)};
 
 constexpr std::array sequential{NamedMap{ColorMap::weights, "viridis"}, NamedMap{ColorMap::magma, "magma"},
-                                NamedMap{ColorMap::cividis, "cividis"}, NamedMap{ColorMap::greys, "greys"}};
+                                NamedMap{ColorMap::cividis, "cividis"}, NamedMap{ColorMap::grays, "greys"}};
 constexpr std::array diverging{NamedMap{ColorMap::values, "blue-orange"},
                                NamedMap{ColorMap::red_blue, "red-blue"}};
 
@@ -124,8 +124,8 @@ std::span<const Rgb> stops(ColorMap map, bool dark) {
       return dark ? std::span<const Rgb>(magma_dark) : magma_light;
     case ColorMap::cividis:
       return dark ? std::span<const Rgb>(cividis_dark) : cividis_light;
-    case ColorMap::greys:
-      return dark ? std::span<const Rgb>(greys_dark) : greys_light;
+    case ColorMap::grays:
+      return dark ? std::span<const Rgb>(grays_dark) : grays_light;
     case ColorMap::red_blue:
       return dark ? std::span<const Rgb>(red_blue_dark) : red_blue_light;
     case ColorMap::mask:

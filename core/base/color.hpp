@@ -38,7 +38,7 @@ enum class ColorMap {
   mask,     ///< gray, for 0 and 1
   magma,    ///< more sequential maps, with 0 fading into the background
   cividis,
-  greys,
+  grays,
   red_blue  ///< the other diverging map
 };
 

@@ -127,7 +127,7 @@ namespace {
 using text::trimmed;
 
 /// Name and arguments of an op.
-struct Form {
+struct OpForm {
   const char* name;
   RandomOpKind kind;
   const char* pattern;    ///< shown in errors
@@ -135,15 +135,15 @@ struct Form {
 };
 
 constexpr std::array forms{
-    Form{"rand", RandomOpKind::rand, "rand(shape…)", 0},
-    Form{"randn", RandomOpKind::randn, "randn(shape…)", 0},
-    Form{"uniform", RandomOpKind::uniform, "uniform(low,high,shape…)", 2},
-    Form{"normal", RandomOpKind::normal, "normal(mean,deviation,shape…)", 2},
-    Form{"randint", RandomOpKind::randint, "randint(low,high,shape…)", 2},
-    Form{"Linear", RandomOpKind::linear, "Linear(in,out) or Linear(in,out,bias)", 0},
-    Form{"Embedding", RandomOpKind::embedding, "Embedding(rows,columns)", 0},
-    Form{"Dropout", RandomOpKind::dropout, "Dropout(rate,shape…)", 1},
-    Form{"DropoutMKL", RandomOpKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
+    OpForm{"rand", RandomOpKind::rand, "rand(shape…)", 0},
+    OpForm{"randn", RandomOpKind::randn, "randn(shape…)", 0},
+    OpForm{"uniform", RandomOpKind::uniform, "uniform(low,high,shape…)", 2},
+    OpForm{"normal", RandomOpKind::normal, "normal(mean,deviation,shape…)", 2},
+    OpForm{"randint", RandomOpKind::randint, "randint(low,high,shape…)", 2},
+    OpForm{"Linear", RandomOpKind::linear, "Linear(in,out) or Linear(in,out,bias)", 0},
+    OpForm{"Embedding", RandomOpKind::embedding, "Embedding(rows,columns)", 0},
+    OpForm{"Dropout", RandomOpKind::dropout, "Dropout(rate,shape…)", 1},
+    OpForm{"DropoutMKL", RandomOpKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
 };
 
 /// Returns untrusted text in quotes, on one line and shortened, for an error.
@@ -156,9 +156,9 @@ std::string quoted(std::string_view text) {
 }
 
 /// Arguments of one op; every error names the op and the argument.
-class Arguments {
+class OpArguments {
  public:
-  Arguments(std::string_view op, std::string_view list) : op_(op) {
+  OpArguments(std::string_view op, std::string_view list) : op_(op) {
     for (std::size_t comma = list.find(','); comma != list.npos; comma = list.find(',')) {
       texts_.push_back(trimmed(list.substr(0, comma)));
       list.remove_prefix(comma + 1);
@@ -213,7 +213,7 @@ class Arguments {
   std::vector<std::string_view> texts_;
 };
 
-void read_leading(RandomOp& op, const Arguments& arguments) {
+void read_leading(RandomOp& op, const OpArguments& arguments) {
   switch (op.kind) {
     case RandomOpKind::uniform:
       op.first = arguments.read_float(0);
@@ -242,7 +242,7 @@ void read_leading(RandomOp& op, const Arguments& arguments) {
   }
 }
 
-void check_size(const RandomOp& op, const Arguments& arguments) {
+void check_size(const RandomOp& op, const OpArguments& arguments) {
   std::size_t n = 1;
   for (const std::size_t extent : op.shape)  // each is at most 10^8, so no product wraps around
     if ((n *= extent) > max_sampled_numbers) break;
@@ -258,14 +258,14 @@ RandomOp parse_random_op(std::string_view whole) {
   const std::string_view text = trimmed(whole);
   const std::size_t open = text.find('(');
   const std::string_view name = trimmed(text.substr(0, open));
-  const auto form = std::find_if(forms.begin(), forms.end(), [&](const Form& f) { return name == f.name; });
+  const auto form = std::find_if(forms.begin(), forms.end(), [&](const OpForm& f) { return name == f.name; });
   if (form == forms.end())
     throw Error("draw " + quoted(text) + ": unknown op " + quoted(name) +
                 ", expected rand, randn, uniform, normal, randint, Linear, Embedding, Dropout or DropoutMKL");
   if (open == text.npos || text.back() != ')' || text.find('(', open + 1) != text.npos)
     throw Error("draw " + quoted(text) + ": expected " + form->pattern);
 
-  Arguments arguments(text, text.substr(open + 1, text.size() - open - 2));
+  OpArguments arguments(text, text.substr(open + 1, text.size() - open - 2));
   RandomOp op;
   op.kind = form->kind;
   const bool two_extents = op.kind == RandomOpKind::linear || op.kind == RandomOpKind::embedding;

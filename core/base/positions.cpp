@@ -123,22 +123,23 @@ std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head) {
 }
 
 PairColumns pair_columns(const Rotary& rotary, std::size_t pair, std::size_t d_head) {
-  if (rotary.pairs == Pairs::neighbours) return {2 * pair, 2 * pair + 1};
+  if (rotary.pairs == Pairs::neighbors) return {2 * pair, 2 * pair + 1};
   return {pair, pair + rotated_columns(rotary, d_head) / 2};
 }
 
 std::optional<std::size_t> pair_of_column(const Rotary& rotary, std::size_t column, std::size_t d_head) {
   const std::size_t d = rotated_columns(rotary, d_head);
   if (column >= d / 2 * 2) return std::nullopt;
-  return rotary.pairs == Pairs::neighbours ? column / 2 : column % (d / 2);
+  return rotary.pairs == Pairs::neighbors ? column / 2 : column % (d / 2);
 }
 
 double scaled_position(const Rotary& rotary, double position) {
   return rotary.scaling.rule == ScalingRule::linear ? position / rotary.scaling.factor : position;
 }
 
-Rotation rotation_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
-  Rotation rotation;
+PairRotations rotation_at(const Rotary& rotary, const std::vector<double>& frequencies,
+                          std::int64_t position) {
+  PairRotations rotation;
   const double by = attention_factor(rotary);
   for (const double frequency : frequencies) {
     const double angle = angle_at(rotary, static_cast<double>(position), frequency);
@@ -152,7 +153,7 @@ arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotar
   arma::mat result = rows;
   const std::vector<double> all = frequencies(rotary, rows.n_cols);
   for (std::size_t i = 0; i < rows.n_rows; ++i) {
-    const Rotation rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
+    const PairRotations rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
     for (std::size_t p = 0; p < all.size(); ++p) {
       const auto [a, b] = pair_columns(rotary, p, rows.n_cols);
       rotate_pair(result(i, a), result(i, b), rotation.cosines[p], rotation.sines[p]);

@@ -41,7 +41,7 @@ std::size_t relative_position_bucket(std::int64_t distance, const Relative& rela
 using attention::SharedMatrix;
 
 /// Columns that are rotated together: p and p + d/2, or 2p and 2p + 1.
-enum class Pairs { halves, neighbours };
+enum class Pairs { halves, neighbors };
 
 /// Scaling of rotations for texts longer than in training: all frequencies alike (linear); long wavelengths
 /// only (Llama 3.1; YaRN: Peng et al. 2023); a base that grows with the length of the text (dynamic NTK); or
@@ -108,10 +108,11 @@ arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotar
 double scaled_position(const Rotary& rotary, double position);
 
 /// Cosine and sine of every pair at one position, times the magnitude, for rotating row by row.
-struct Rotation {
+struct PairRotations {
   std::vector<double> cosines, sines;  ///< [pair]
 };
-Rotation rotation_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position);
+PairRotations rotation_at(const Rotary& rotary, const std::vector<double>& frequencies,
+                          std::int64_t position);
 
 /// Returns the angle in radians of a pair with that frequency at a position, which may be fractional.
 inline double angle_at(const Rotary& rotary, double position, double frequency) {

@@ -19,8 +19,8 @@ constexpr std::size_t max_changes = 64;  // keeps reading one cell cheap
 
 /// Numbers of its own, or those of another block except for some cells. Shared blocks never change.
 struct SharedMatrix::Storage {
-  struct Change {
-    Cell cell;
+  struct NumberChange {
+    MatrixCell cell;
     double number = 0;
   };
 
@@ -29,7 +29,7 @@ struct SharedMatrix::Storage {
 
   arma::mat numbers;
   std::shared_ptr<const Storage> base;  // has numbers of its own
-  std::vector<Change> changes;          // each cell once, sorted
+  std::vector<NumberChange> changes;    // each cell once, sorted
 
   // Computed by readers. `materialized` holds all numbers once they have been read; later copies may start
   // from it.
@@ -60,7 +60,7 @@ struct SharedMatrix::Storage {
     const std::lock_guard lock(materialize_mutex);
     if (!materialized) {
       auto all = std::make_shared<Storage>(base->numbers);
-      for (const Change& change : changes)
+      for (const NumberChange& change : changes)
         all->numbers.at(change.cell.row, change.cell.column) = change.number;
       materialized = std::move(all);
       ready_storage.store(materialized.get(), std::memory_order_release);
@@ -69,19 +69,19 @@ struct SharedMatrix::Storage {
   }
 
   /// Returns the change of a cell, or the place to insert it.
-  static auto find(auto& list, Cell cell) {
+  static auto find(auto& list, MatrixCell cell) {
     return std::lower_bound(list.begin(), list.end(), cell,
-                            [](const Change& change, Cell c) { return change.cell < c; });
+                            [](const NumberChange& change, MatrixCell c) { return change.cell < c; });
   }
 
   double at(std::size_t row, std::size_t column) const {
     if (const Storage* block = ready()) return block->numbers.at(row, column);
     const auto change = find(changes, {row, column});
-    return change != changes.end() && change->cell == Cell{row, column} ? change->number
-                                                                        : base->numbers.at(row, column);
+    return change != changes.end() && change->cell == MatrixCell{row, column} ? change->number
+                                                                              : base->numbers.at(row, column);
   }
 
-  void put(Cell cell, double number) {
+  void put(MatrixCell cell, double number) {
     const auto change = find(changes, cell);
     if (change != changes.end() && change->cell == cell)
       change->number = number;
@@ -93,7 +93,7 @@ struct SharedMatrix::Storage {
 /// View of a block as another one with some cells changed.
 struct SharedMatrix::StorageView {
   const Storage* origin;
-  const std::vector<Storage::Change>* changes;
+  const std::vector<Storage::NumberChange>* changes;
 };
 
 SharedMatrix::SharedMatrix() : SharedMatrix(arma::mat()) {}
@@ -119,7 +119,7 @@ double SharedMatrix::at(std::size_t row, std::size_t column) const {
 arma::rowvec SharedMatrix::row(std::size_t i) const {
   if (const Storage* block = storage_->ready()) return block->numbers.row(i);
   arma::rowvec numbers = storage_->base->numbers.row(i);
-  for (const Storage::Change& change : storage_->changes)
+  for (const Storage::NumberChange& change : storage_->changes)
     if (change.cell.row == i) numbers.at(change.cell.column) = change.number;
   return numbers;
 }
@@ -127,7 +127,7 @@ arma::rowvec SharedMatrix::row(std::size_t i) const {
 arma::vec SharedMatrix::column(std::size_t j) const {
   if (const Storage* block = storage_->ready()) return block->numbers.col(j);
   arma::vec numbers = storage_->base->numbers.col(j);
-  for (const Storage::Change& change : storage_->changes)
+  for (const Storage::NumberChange& change : storage_->changes)
     if (change.cell.column == j) numbers.at(change.cell.row) = change.number;
   return numbers;
 }
@@ -139,7 +139,7 @@ bool SharedMatrix::is_finite() const {
     return block.finite == Finite::yes;
   };
   if (!storage_->base) return found_out(*storage_);
-  const auto is_finite = [](const Storage::Change& change) { return std::isfinite(change.number); };
+  const auto is_finite = [](const Storage::NumberChange& change) { return std::isfinite(change.number); };
   if (!std::all_of(storage_->changes.begin(), storage_->changes.end(), is_finite)) return false;
   return found_out(*storage_->base) || found_out(storage_->materialize());
 }
@@ -147,11 +147,11 @@ bool SharedMatrix::is_finite() const {
 double SharedMatrix::largest_magnitude() const {
   if (const Storage* block = storage_->ready()) return block->largest_magnitude();
   double max_magnitude = storage_->base->largest_magnitude();
-  for (const Storage::Change& change : storage_->changes) {
+  for (const Storage::NumberChange& change : storage_->changes) {
     if (std::abs(storage_->base->numbers.at(change.cell.row, change.cell.column)) == max_magnitude)
       return storage_->materialize().largest_magnitude();  // it may be the only one this large
   }
-  for (const Storage::Change& change : storage_->changes)
+  for (const Storage::NumberChange& change : storage_->changes)
     max_magnitude = std::max(max_magnitude, std::abs(change.number));
   return max_magnitude;
 }
@@ -187,9 +187,9 @@ void SharedMatrix::set(std::size_t row, std::size_t column, double number) {
   storage_ = std::move(next);
 }
 
-std::optional<std::vector<SharedMatrix::Cell>> SharedMatrix::known_differences(const SharedMatrix& a,
-                                                                               const SharedMatrix& b) {
-  static const std::vector<Storage::Change> none;
+std::optional<std::vector<SharedMatrix::MatrixCell>> SharedMatrix::known_differences(const SharedMatrix& a,
+                                                                                     const SharedMatrix& b) {
+  static const std::vector<Storage::NumberChange> none;
   const auto versions = [](const Storage& block) {
     std::vector<StorageView> all;
     if (block.base) all.push_back({block.base.get(), &block.changes});
@@ -199,10 +199,10 @@ std::optional<std::vector<SharedMatrix::Cell>> SharedMatrix::known_differences(c
   for (const StorageView& one : versions(*a.storage_))
     for (const StorageView& other : versions(*b.storage_)) {
       if (one.origin != other.origin) continue;
-      std::vector<Cell> cells;
+      std::vector<MatrixCell> cells;
       for (const auto* changes : {one.changes, other.changes})
-        for (const Storage::Change& change : *changes) {
-          const Cell cell = change.cell;
+        for (const Storage::NumberChange& change : *changes) {
+          const MatrixCell cell = change.cell;
           if (!same_bits(a.at(cell.row, cell.column), b.at(cell.row, cell.column))) cells.push_back(cell);
         }
       std::sort(cells.begin(), cells.end());
@@ -212,7 +212,7 @@ std::optional<std::vector<SharedMatrix::Cell>> SharedMatrix::known_differences(c
   return std::nullopt;
 }
 
-std::optional<SharedMatrix::Cell> known_difference(const SharedMatrix& a, const SharedMatrix& b) {
+std::optional<SharedMatrix::MatrixCell> known_difference(const SharedMatrix& a, const SharedMatrix& b) {
   const auto cells = SharedMatrix::known_differences(a, b);
   return cells && cells->size() == 1 ? std::optional(cells->front()) : std::nullopt;
 }
@@ -227,7 +227,7 @@ bool operator==(const SharedMatrix& a, const SharedMatrix& b) {
 void SharedMatrix::visit_memory(const std::function<void(const void*, std::size_t)>& visit) const {
   const auto bytes = [](const Storage& block) {
     return sizeof block + block.numbers.n_elem * sizeof(double) +
-           block.changes.size() * sizeof(Storage::Change);
+           block.changes.size() * sizeof(Storage::NumberChange);
   };
   visit(storage_.get(), bytes(*storage_));
   if (!storage_->base) return;

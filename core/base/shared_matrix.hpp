@@ -55,13 +55,13 @@ class SharedMatrix {
   /// Compares shape and bits: -0 differs from 0, and a NaN equals itself.
   friend bool operator==(const SharedMatrix& a, const SharedMatrix& b);
 
-  struct Cell {
+  struct MatrixCell {
     std::size_t row = 0, column = 0;
-    friend auto operator<=>(const Cell&, const Cell&) = default;
+    friend auto operator<=>(const MatrixCell&, const MatrixCell&) = default;
   };
   /// Returns the only cell in which two matrices of one origin differ; nothing if none or several do, or if
   /// it is not known without comparing all numbers.
-  friend std::optional<Cell> known_difference(const SharedMatrix& a, const SharedMatrix& b);
+  friend std::optional<MatrixCell> known_difference(const SharedMatrix& a, const SharedMatrix& b);
 
   /// Calls visit with the address and bytes of each block of memory that it holds, shared ones included.
   void visit_memory(const std::function<void(const void*, std::size_t)>& visit) const;
@@ -69,7 +69,8 @@ class SharedMatrix {
  private:
   struct Storage;
   struct StorageView;
-  static std::optional<std::vector<Cell>> known_differences(const SharedMatrix& a, const SharedMatrix& b);
+  static std::optional<std::vector<MatrixCell>> known_differences(const SharedMatrix& a,
+                                                                  const SharedMatrix& b);
 
   std::shared_ptr<Storage> storage_;
 };

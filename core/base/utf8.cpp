@@ -46,26 +46,29 @@ std::string line_and_column(std::string_view text, std::size_t at) {
 
 namespace {
 
-struct Range {
+struct CodeRange {
   char32_t first, last;
 };
 
 /// Punctuation and signs, without spaces and invisible joiners.
 constexpr std::array punctuation{
-    Range{0x21, 0x2F},     Range{0x3A, 0x40},     Range{0x5B, 0x5E},     Range{0x60, 0x60},
-    Range{0x7B, 0x7E},     Range{0xA1, 0xA9},     Range{0xAB, 0xAC},     Range{0xAE, 0xB1},
-    Range{0xB4, 0xB4},     Range{0xB6, 0xB8},     Range{0xBB, 0xBB},     Range{0xBF, 0xBF},
-    Range{0xD7, 0xD7},     Range{0xF7, 0xF7},     Range{0x2010, 0x2027}, Range{0x2030, 0x205E},
-    Range{0x3001, 0x3003}, Range{0x3008, 0x3011}, Range{0x3014, 0x301F}, Range{0xFF01, 0xFF0F},
-    Range{0xFF1A, 0xFF20}, Range{0xFF3B, 0xFF40}, Range{0xFF5B, 0xFF65}};
+    CodeRange{0x21, 0x2F},     CodeRange{0x3A, 0x40},     CodeRange{0x5B, 0x5E},
+    CodeRange{0x60, 0x60},     CodeRange{0x7B, 0x7E},     CodeRange{0xA1, 0xA9},
+    CodeRange{0xAB, 0xAC},     CodeRange{0xAE, 0xB1},     CodeRange{0xB4, 0xB4},
+    CodeRange{0xB6, 0xB8},     CodeRange{0xBB, 0xBB},     CodeRange{0xBF, 0xBF},
+    CodeRange{0xD7, 0xD7},     CodeRange{0xF7, 0xF7},     CodeRange{0x2010, 0x2027},
+    CodeRange{0x2030, 0x205E}, CodeRange{0x3001, 0x3003}, CodeRange{0x3008, 0x3011},
+    CodeRange{0x3014, 0x301F}, CodeRange{0xFF01, 0xFF0F}, CodeRange{0xFF1A, 0xFF20},
+    CodeRange{0xFF3B, 0xFF40}, CodeRange{0xFF5B, 0xFF65}};
 
-constexpr std::array spaces{Range{0x09, 0x0D},     Range{0x20, 0x20},     Range{0x85, 0x85},
-                            Range{0xA0, 0xA0},     Range{0x1680, 0x1680}, Range{0x2000, 0x200A},
-                            Range{0x2028, 0x2029}, Range{0x202F, 0x202F}, Range{0x205F, 0x205F},
-                            Range{0x3000, 0x3000}};
+constexpr std::array spaces{CodeRange{0x09, 0x0D},     CodeRange{0x20, 0x20},     CodeRange{0x85, 0x85},
+                            CodeRange{0xA0, 0xA0},     CodeRange{0x1680, 0x1680}, CodeRange{0x2000, 0x200A},
+                            CodeRange{0x2028, 0x2029}, CodeRange{0x202F, 0x202F}, CodeRange{0x205F, 0x205F},
+                            CodeRange{0x3000, 0x3000}};
 
-constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
-                              Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
+constexpr std::array controls{CodeRange{0x00, 0x1F},     CodeRange{0x7F, 0x9F},
+                              CodeRange{0x61C, 0x61C},   CodeRange{0x200E, 0x200F},
+                              CodeRange{0x2028, 0x202E}, CodeRange{0x2066, 0x2069}};
 
 /// Appends "\\x1b" or "\\u202e".
 void append_escaped(std::string& text, char32_t c) {
@@ -73,8 +76,8 @@ void append_escaped(std::string& text, char32_t c) {
 }
 
 template <std::size_t n>
-bool is_in(const std::array<Range, n>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return r.first <= c && c <= r.last; });
+bool is_in(const std::array<CodeRange, n>& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](CodeRange r) { return r.first <= c && c <= r.last; });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/base/text.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::check {
@@ -71,8 +72,8 @@ Model scaled_again(const Model& model) {
 /// Applies the scale to the query projection as well.
 Model scaled_before(const Model& model) {
   Model next = model;
-  attention::Linear* query = find_linear(next, attention::Part::query);
-  if (!query || model.additions.normalise) return next;  // a norm would cancel the scale
+  attention::Linear* query = find_linear(next, attention::ProjectionName::query);
+  if (!query || model.additions.normalize) return next;  // a norm would cancel the scale
   const double factor = attention::scale_factor(model);
   query->weight = arma::mat(*query->weight * factor);
   if (query->bias) *query->bias = arma::mat(**query->bias * factor);

@@ -11,6 +11,7 @@
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::check {
 namespace {
@@ -131,10 +132,10 @@ graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, S
   if (cached_dropout_ && cached_dropout_->first == dropout_key)
     put(graph::kept_weights, cached_dropout_->second);
   std::vector<std::pair<Stage, Projection>> wanted;
-  for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
-                                    std::pair{graph::all_values, attention::Part::value}}) {
+  for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::ProjectionName::key},
+                                    std::pair{graph::all_values, attention::ProjectionName::value}}) {
     const graph::Node* node = g.find(stage);
-    const auto* linear = node ? dynamic_cast<const graph::Linear*>(node->operation.get()) : nullptr;
+    const auto* linear = node ? dynamic_cast<const graph::Project*>(node->operation.get()) : nullptr;
     if (!linear) continue;
     Projection projection{g.precision,
                           linear->factors,

@@ -8,6 +8,7 @@
 #include "core/check/infer.hpp"
 #include "core/check/scene.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::check {

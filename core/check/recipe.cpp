@@ -304,14 +304,14 @@ namespace {
 
 void add_positions(Recipe& m, const attention::Model& model) {
   const attention::Additions& added = model.additions;
-  if (added.normalise)
+  if (added.normalize)
     for (const Side side : {Q, K}) {
-      const attention::SharedMatrix& w = side == Q ? added.normalise->query : added.normalise->key;
-      const bool is_over_all = added.normalise->over == attention::NormScope::all_heads;
-      m.norm[side] = NormSpec{.rule = added.normalise->rule == attention::NormRule::rms ? "rms" : "layer",
+      const attention::SharedMatrix& w = side == Q ? added.normalize->query : added.normalize->key;
+      const bool is_over_all = added.normalize->over == attention::NormScope::all_heads;
+      m.norm[side] = NormSpec{.rule = added.normalize->rule == attention::NormRule::rms ? "rms" : "layer",
                               .over = is_over_all ? "all heads" : "head",
                               .w = w.n_cols() ? listed(w) : std::vector<double>(m.d, 1.0),
-                              .epsilon = added.normalise->epsilon};
+                              .epsilon = added.normalize->epsilon};
     }
   double first = 0;
   if (const auto rotary = rotary_of(model)) {
@@ -342,7 +342,7 @@ void add_positions(Recipe& m, const attention::Model& model) {
     m.bias[2] = share(Block::of({1, m.H, m.T, m.S}, [&](auto, auto h, auto i, auto j) {
       return added.score_bias[added.score_bias.size() == 1 ? 0 : h].at(i, j);
     }));
-  if (added.score_cap) m.cap = *added.score_cap;
+  if (added.softcap) m.cap = *added.softcap;
   if (added.sink) m.sink = listed(*added.sink);
 }
 
@@ -357,7 +357,7 @@ void add_mask(Recipe& m, const attention::Model& model) {
                 mask.window.right ? static_cast<long>(*mask.window.right) : -1};
   m.prefix = mask.prefix, m.documents = mask.documents, m.cells = mask.cells;
   using enum attention::MaskMethod;
-  m.method = mask.method == renormalise          ? "renormalize"
+  m.method = mask.method == renormalize          ? "renormalize"
              : mask.method == zero_after_softmax ? "zero"
              : mask.method == large_negative     ? "value"
                                                  : "-inf";
@@ -395,7 +395,7 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
   };
   m.x[Q] = inputs(false);
   m.x[K] = m.x[V] = m.cross ? inputs(true) : m.x[Q];
-  for (const attention::Part part : attention::all_parts)
+  for (const attention::ProjectionName part : attention::all_parts)
     if (const attention::Linear* linear = find_linear(model, part)) {
       const auto side = static_cast<std::size_t>(part);
       m.W[side] = shared(linear->weight);

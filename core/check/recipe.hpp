@@ -272,7 +272,7 @@ StageSet inputs_of(Stage stage);
 StageSet downstream(StageSet stages);
 const StageSet& downstream(Stage stage);
 inline bool has_key_rows(Stage stage) {
-  return attention::info(stage).rows == attention::Rows::keys;
+  return attention::info(stage).rows == attention::RowTokens::keys;
 }
 
 }  // namespace core::check::inference

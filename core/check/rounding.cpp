@@ -8,6 +8,7 @@
 #include "core/base/number.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::check {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/matrices.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::editing {
 
@@ -342,16 +342,16 @@ double number(const SampledMatrix& block, std::size_t row, std::size_t column) {
 }
 
 /// Number of sampled numbers that equal the model's.
-struct Agreement {
+struct DrawAgreement {
   std::size_t equal = 0, all = 0;
   void count(double sampled, double own) { equal += sampled == own, ++all; }
   bool is_whole() const { return equal == all; }
 };
 
 /// Compares the first rows of a draw with the part of the model that it gives.
-Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<SampledMatrix>& sampled,
-                    std::size_t rows) {
-  Agreement result;
+DrawAgreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<SampledMatrix>& sampled,
+                        std::size_t rows) {
+  DrawAgreement result;
   const SampledMatrix& block = sampled.front();
   if (draw.part == InitializedPart::embeddings) {
     const std::size_t n = model.n_tokens();
@@ -426,7 +426,7 @@ std::vector<SamplingScheme> candidate_schemes(const Model& model) {
   SamplingScheme scheme;
   scheme.has_layers = model.projections.has_value();
   scheme.has_output = scheme.has_layers && model.projections->output;
-  for (const attention::Part part : attention::all_parts)
+  for (const attention::ProjectionName part : attention::all_parts)
     if (const Linear* linear = find_linear(model, part))
       scheme.bias[static_cast<std::size_t>(part)] = linear->bias.has_value();
   std::vector<SamplingScheme> all;

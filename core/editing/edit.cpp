@@ -12,9 +12,9 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::editing {
@@ -32,7 +32,7 @@ using attention::Mask;
 using attention::MaskCell;
 using attention::Model;
 using attention::Projections;
-using attention::Rows;
+using attention::RowTokens;
 using attention::Sequence;
 using attention::SharedMatrix;
 using attention::Stage;
@@ -82,7 +82,7 @@ SharedMatrix averaged_kv_columns(const arma::mat& columns, const Model& before, 
 }
 
 void fit_norm(Model& model) {
-  auto& norm = model.additions.normalise;
+  auto& norm = model.additions.normalize;
   if (!norm) return;
   resize(norm->query, 1, norm->n_factors(model.n_heads, model.d_head()), 1);
   resize(norm->key, 1, norm->n_factors(model.kv_heads(), model.d_head()), 1);
@@ -225,7 +225,7 @@ void rearrange_given(Model& model, std::size_t s, const RowOrder& order, const R
     const std::size_t n_heads = n_matrices(model, given.stage);
     const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
     for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
-      m = reordered(m, stage.rows == Rows::keys ? keys : order,
+      m = reordered(m, stage.rows == RowTokens::keys ? keys : order,
                     stage.columns == Columns::tokens ? keys : identity_order(m->n_cols), fill);
   }
 }
@@ -236,7 +236,7 @@ void rearrange_overrides(Model& model, std::size_t s, const RowOrder& row_positi
   const auto moved = [&](attention::GivenCellAddress& p) {
     if (p.sequence != s) return true;
     const attention::StageInfo& stage = info(p.stage);
-    p.row = (stage.rows == Rows::keys ? key_positions : row_positions)[p.row];
+    p.row = (stage.rows == RowTokens::keys ? key_positions : row_positions)[p.row];
     if (stage.columns == Columns::tokens) p.column = key_positions[p.column];
     return p.row != new_row && p.column != new_row;
   };
@@ -438,7 +438,7 @@ Linear identity(std::size_t width) {
   return {arma::mat(width, width, arma::fill::eye), std::nullopt};
 }
 
-Linear& require_linear(Model& model, Part part) {
+Linear& require_linear(Model& model, ProjectionName part) {
   if (!model.projections) fail("projections", "the model has no projections");
   Linear* linear = find_linear(model, part);
   if (!linear) fail("projections.output", "the model has no output projection");

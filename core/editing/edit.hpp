@@ -15,7 +15,7 @@ namespace core::editing {
 using attention::find_matrix;
 using attention::MatrixName;
 using attention::MatrixRef;
-using attention::Part;
+using attention::ProjectionName;
 
 // Each edit is a small struct; apply() has a case for each, and a forgotten case does not compile.
 struct SetCell {
@@ -84,7 +84,7 @@ struct SetOutputProjection {
   bool on = true;
 };  ///< a new one is the identity
 struct SetBias {
-  Part part = Part::query;
+  ProjectionName part = ProjectionName::query;
   bool on = true;
 };  ///< a new one is zeros
 /// Unmasks or masks one cell by hand; a cell that agrees with the mask rules is not stored.
@@ -156,9 +156,9 @@ using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed
 using SetDropoutStream = Set<&attention::Model::dropout, &attention::Dropout::stream>;
 /// A given dropout mask, [sequence · n_heads + head]; if empty, the mask is sampled.
 using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::given>;
-using SetHeadNorm = Set<&attention::Model::additions, &attention::Additions::normalise>;
+using SetHeadNorm = Set<&attention::Model::additions, &attention::Additions::normalize>;
 using SetPositions = Set<&attention::Model::additions, &attention::Additions::positions>;
-using SetSoftcap = Set<&attention::Model::additions, &attention::Additions::score_cap>;
+using SetSoftcap = Set<&attention::Model::additions, &attention::Additions::softcap>;
 using SetAttentionBias = Set<&attention::Model::additions, &attention::Additions::score_bias>;
 using SetSink = Set<&attention::Model::additions, &attention::Additions::sink>;
 using SetCombineRule = Set<&attention::Model::merge>;

@@ -22,7 +22,7 @@ void for_each_matrix(const Model& model, Visitor visit) {
   for (const SharedMatrix& mask : model.dropout.given) visit(mask);
   for (const attention::GivenStage& stage : model.given.stages)
     for (const SharedMatrix& numbers : stage.matrices) visit(numbers);
-  for (const attention::Part part : attention::all_parts)
+  for (const attention::ProjectionName part : attention::all_parts)
     if (const Linear* linear = find_linear(model, part)) {
       visit(linear->weight);
       if (linear->bias) visit(*linear->bias);
@@ -55,7 +55,7 @@ Footprint::ModelMemory Footprint::add(const Model& model) {
   for_each_matrix(model, [&](const SharedMatrix& m) {
     m.visit_memory([&](const void* address, std::size_t bytes) {
       memory.blocks.push_back(address);
-      Block& block = blocks_[address];
+      MemoryBlock& block = blocks_[address];
       if (block.n_references++ > 0) return;
       block.bytes = bytes;
       bytes_ += bytes;

@@ -26,10 +26,10 @@ class Footprint {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  struct Block {
+  struct MemoryBlock {
     std::size_t n_references = 0, bytes = 0;
   };
-  std::unordered_map<const void*, Block> blocks_;  // by address
+  std::unordered_map<const void*, MemoryBlock> blocks_;  // by address
   std::size_t bytes_ = 0;
 };
 

@@ -20,7 +20,7 @@ using attention::ScaleRule;
 using attention::ScoreRule;
 using attention::Sequence;
 using random::Generator;
-using Words = std::vector<std::string>;
+using PresetTokens = std::vector<std::string>;
 
 namespace {
 
@@ -115,7 +115,7 @@ Model printed_run() {
 
 /// Returns one-hot tokens that are their own keys and values, so that the scores of a query are its row of
 /// the weight.
-Model with_scores(Words tokens, arma::mat scores) {
+Model with_scores(PresetTokens tokens, arma::mat scores) {
   Model m;
   const arma::mat one_hot = eye(tokens.size());
   m.sequences = {{std::move(tokens), one_hot}};
@@ -242,8 +242,8 @@ namespace hand_built {
 namespace {
 
 /// Returns the index of each token in the vocabulary, in order of first appearance.
-std::vector<std::size_t> indices(const Words& tokens) {
-  const Words vocabulary = text::vocabulary(tokens);
+std::vector<std::size_t> indices(const PresetTokens& tokens) {
+  const PresetTokens vocabulary = text::vocabulary(tokens);
   std::vector<std::size_t> found;
   for (const std::string& token : tokens)
     found.push_back(static_cast<std::size_t>(std::ranges::find(vocabulary, token) - vocabulary.begin()));
@@ -260,7 +260,7 @@ arma::mat position_selector(std::size_t n) {
 
 /// Returns tokens as one-hot word and one-hot position, n columns each; values are the words, and queries and
 /// keys are zero.
-Model words_and_positions(const Words& tokens) {
+Model words_and_positions(const PresetTokens& tokens) {
   const std::size_t n = tokens.size();
   const std::vector<std::size_t> word = indices(tokens);
   arma::mat x(n, 2 * n, arma::fill::zeros);
@@ -306,7 +306,7 @@ Model average() {
 /// Returns embeddings that hold the previous token too: the head looks for the token that followed this word
 /// last time.
 Model induction() {
-  const Words tokens{"the", "cat", "sat", "and", "the", "cat", "sat"};
+  const PresetTokens tokens{"the", "cat", "sat", "and", "the", "cat", "sat"};
   const std::size_t n = tokens.size();
   const std::vector<std::size_t> word = indices(tokens);
   Model m = words_and_positions(tokens);
@@ -326,8 +326,8 @@ Model induction() {
 namespace modern {
 namespace {
 
-const Words mat{"The", "cat", "sat", "on", "the", "mat", "and", "slept"};
-const Words first_six{mat.begin(), mat.begin() + 6};
+const PresetTokens mat{"The", "cat", "sat", "on", "the", "mat", "and", "slept"};
+const PresetTokens first_six{mat.begin(), mat.begin() + 6};
 constexpr std::size_t d_model = 8, d_head = 4;
 
 /// Samples standard normal numbers, which make heads prefer some keys.
@@ -340,7 +340,7 @@ Linear layer(Generator& g, std::size_t d_in, std::size_t d_out) {
 }
 
 /// Returns words with embeddings and projections sampled from seed 123.
-Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2) {
+Model words(const PresetTokens& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2) {
   Generator g(123);
   Model m;
   m.sequences.push_back({tokens, sampled(g, tokens.size(), d_model)});
@@ -356,7 +356,7 @@ Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2
 /// Returns one word eight times, with queries and keys of ones: only positions distinguish them.
 Model eight_ticks(std::size_t n_heads, std::size_t width) {
   Model m;
-  m.sequences.push_back({Words(8, "tick"), arma::mat(8, width, arma::fill::ones)});
+  m.sequences.push_back({PresetTokens(8, "tick"), arma::mat(8, width, arma::fill::ones)});
   const Linear same{eye(width), std::nullopt};
   m.projections = Projections{same, same, same, std::nullopt};
   m.n_heads = n_heads;
@@ -394,7 +394,7 @@ Model alibi() {
 Model cap() {
   Model m = words(first_six, 2);
   m.scale.rule = ScaleRule::none;
-  m.additions.score_cap = 2;
+  m.additions.softcap = 2;
   return m;
 }
 
@@ -407,7 +407,7 @@ Model sink() {
 Model cross() {
   Generator g(123);
   Model m;
-  const Words source{"The", "cat", "is", "asleep"};
+  const PresetTokens source{"The", "cat", "is", "asleep"};
   const arma::mat x = sampled(g, 3, 6);
   m.sequences.push_back({{"Le", "chat", "dort"}, x, source, sampled(g, source.size(), 4)});
   m.projections = Projections{layer(g, 6, 4), layer(g, 4, 4), layer(g, 4, 4), layer(g, 4, 6)};
@@ -467,7 +467,7 @@ constexpr std::array table{
            Evidence::printed, "notebook 002, library analogy", notebooks::library},
     Preset{"002-average", "Notebook 2: average",
            "each token is the average of all tokens up to itself: a triangle divided by its row sums",
-           Evidence::reference, "PyTorch run of notebook 002", [] { return notebooks::averaging(MaskMethod::renormalise); }},
+           Evidence::reference, "PyTorch run of notebook 002", [] { return notebooks::averaging(MaskMethod::renormalize); }},
     Preset{"002-softmax-zeros", "Notebook 2: softmax",
            "the same averages from a softmax of zeros, with −∞ for later tokens",
            Evidence::reference, "PyTorch run of notebook 002",
@@ -497,7 +497,7 @@ constexpr std::array table{
     Preset{"004-renormalise", "Notebook 4: renormalize",
            "softmax first, then the triangle, then each row divided by its sum",
            Evidence::printed, "notebook 004, renormalized weights",
-           [] { return notebooks::your_journey_attention(true, MaskMethod::renormalise); }},
+           [] { return notebooks::your_journey_attention(true, MaskMethod::renormalize); }},
     Preset{"004-causal", "Notebook 4: mask with −∞",
            "−∞ for later keys before softmax: the same weights in one step",
            Evidence::printed, "notebook 004, masked weights",

@@ -9,11 +9,12 @@
 #include <thread>
 #include <type_traits>
 
-#include "core/engine/parts.hpp"
+#include "core/engine/implementation.hpp"
 #include "core/engine/products.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/model.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -47,7 +48,7 @@ ChangedCells compare(const SharedMatrix& a, const SharedMatrix& b) {
 /// Combines single differences into one.
 class Collector {
  public:
-  Difference result;
+  ModelDifference result;
 
   void add(RecomputeScope recompute) {
     result.recompute = result.recompute == RecomputeScope::nothing ? recompute : RecomputeScope::everything;
@@ -91,12 +92,11 @@ class Collector {
 
   void add_additions(const Additions& before, const Additions& after) {
     // A structured binding for the same reason.
-    const auto& [normalise, positions, score_cap, score_bias, sink] = before;
-    if (!(normalise == after.normalise) || !(positions == after.positions) ||
-        score_cap.has_value() != after.score_cap.has_value() ||
-        score_bias.empty() != after.score_bias.empty())
+    const auto& [normalize, positions, softcap, score_bias, sink] = before;
+    if (!(normalize == after.normalize) || !(positions == after.positions) ||
+        softcap.has_value() != after.softcap.has_value() || score_bias.empty() != after.score_bias.empty())
       return add(RecomputeScope::everything);
-    if (score_cap != after.score_cap || !(score_bias == after.score_bias) || !(sink == after.sink))
+    if (softcap != after.softcap || !(score_bias == after.score_bias) || !(sink == after.sink))
       add(RecomputeScope::scores);
   }
 
@@ -129,7 +129,7 @@ bool same_shapes(const Model& a, const Model& b) {
 /// Returns whether traces of both have the same stages with the same sizes.
 bool same_stages(const Model& a, const Model& b) {
   const auto added = [](const Additions& x) {
-    return std::array{x.normalise.has_value(), x.positions.rotary.has_value(), x.score_cap.has_value(),
+    return std::array{x.normalize.has_value(), x.positions.rotary.has_value(), x.softcap.has_value(),
                       x.positions.has_bias(), x.has_bias()};
   };
   return same_shapes(a, b) && added(a.additions) == added(b.additions);
@@ -141,7 +141,7 @@ bool same_dropout(const Dropout& a, const Dropout& b) {
 
 }  // namespace
 
-Difference difference(const Model& before, const Model& after, std::size_t sequence) {
+ModelDifference difference(const Model& before, const Model& after, std::size_t sequence) {
   if (!same_shapes(before, after)) return {.recompute = RecomputeScope::everything};
   Collector all;
   const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
@@ -173,7 +173,7 @@ constexpr double samples_per_ms = 2e5;  // random numbers for dropout masks
 bool supports(const Model& model) {
   const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
   const Arithmetic &a = model.arithmetic, float32{.precision = Precision::float32};
-  const auto& norm = model.additions.normalise;
+  const auto& norm = model.additions.normalize;
   return model.mistakes.empty() && (!norm || norm->over == NormScope::head) &&
          (a == Arithmetic() || a == float32) && !moves_edge && model.dropout.place == DropoutPlace::weights &&
          model.given.empty() && model.heads_off.empty() && model.mask.method == MaskMethod::negative_infinity;
@@ -262,7 +262,7 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
   if (!p.is_valid || p.uses_attend || p.format != format_of(after) || sequence != p.sequence ||
       sequence >= p.traced_model.sequences.size())
     return {all, nullptr};
-  const auto d = std::make_shared<const Difference>(difference(p.traced_model, after, sequence));
+  const auto d = std::make_shared<const ModelDifference>(difference(p.traced_model, after, sequence));
   const double n = double(after.n_tokens()), d_out = double(after.d_out());
   const double n_keys = double(after.n_keys());
   const double squares = n * n_keys * (2 * d_out + 20 * double(after.n_heads)) / p.operations_per_ms;
@@ -307,7 +307,7 @@ RowView Engine::rows(Stage stage, std::size_t head) const {
 template <class Number>
 RowView TypedImpl<Number>::rows(Stage stage, std::size_t head) const {
   if (head >= all.heads.size()) return {};
-  const Head<Number>& h = all.heads[head];
+  const HeadData<Number>& h = all.heads[head];
   const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && all.kept.bits.empty());
   if (stage != Stage::masked_scores && !weights) return {};
   RowView view{.stride = all.row_stride, .n_rows = all.n_queries, .n_cols = all.n_keys};
@@ -339,7 +339,7 @@ using std::size_t;
 
 /// Returns how many rows of a head to compute at a time: more rows read keys and values less often.
 template <class Number>
-size_t block_rows(const Heads<Number>& all, size_t n_threads) {
+size_t block_rows(const AllHeads<Number>& all, size_t n_threads) {
   constexpr size_t tile = 24, max_tiles = 6, max_numbers = 393216;
   const size_t in_memory = max_numbers / all.n_keys;
   const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks per thread
@@ -350,7 +350,7 @@ size_t block_rows(const Heads<Number>& all, size_t n_threads) {
 
 /// Stores which weights dropout keeps.
 template <class Number>
-void set_kept_weights(Heads<Number>& all, const Model& model, size_t sequence) {
+void set_kept_weights(AllHeads<Number>& all, const Model& model, size_t sequence) {
   all.kept = {};
   if (!model.dropout.active()) return;
   const size_t n = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n * n_keys;
@@ -390,8 +390,7 @@ double operations(const Model& model) {
 }
 
 bool Engine::Impl::compute(const Model& model, size_t s, const StopToken* progress) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   Model next = model;
   is_valid = false;
   if (!supports(model)) return compute_with_attend(std::move(next), s);
@@ -402,7 +401,8 @@ bool Engine::Impl::compute(const Model& model, size_t s, const StopToken* progre
   invalidate(*trace);
   uses_attend = false;
   set_traced_model(std::move(next), s);
-  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   operations_per_ms = operations(model) / std::max(ms, 1e-3);
   return true;
 }
@@ -452,7 +452,7 @@ void TypedImpl<Number>::prepare(const Model& model, size_t s) {
     all.allocate(model);
     must_clear_rows = true;
   }
-  Visibility visibility(model, s);
+  UnmaskedKeys visibility(model, s);
   if (!(visibility == all.visibility)) must_clear_rows = true;
   all.visibility = std::move(visibility);
   all.uniform = model.scores == ScoreRule::uniform;

@@ -49,7 +49,7 @@ struct RowView {
   }
 };
 
-struct Difference;  // in parts.hpp
+struct ModelDifference;  // in parts.hpp
 
 /// Attention equal to that of attend() up to rounding, but faster: on all processors, and after an edit only
 /// the parts that it affects.
@@ -82,8 +82,8 @@ class Engine {
 
   /// Work that update() would do for another model, which must pass check().
   struct Plan {
-    double ms = 0;                                 ///< estimated time, from the speed of the last full pass
-    std::shared_ptr<const Difference> difference;  ///< nullptr if everything must be computed
+    double ms = 0;  ///< estimated time, from the speed of the last full pass
+    std::shared_ptr<const ModelDifference> difference;  ///< nullptr if everything must be computed
   };
   Plan plan(const Model& after, std::size_t sequence = 0) const;
   /// Updates by a plan that was made for this model, which is not checked again.

@@ -52,7 +52,7 @@ void fill(Buffer<Number>& buffer, Number number) {
 /// Ends of rows first … end − 1, relative to key `from`.
 class RelativeEnds {
  public:
-  RelativeEnds(const Visibility& v, std::size_t first, std::size_t end, std::size_t from)
+  RelativeEnds(const UnmaskedKeys& v, std::size_t first, std::size_t end, std::size_t from)
       : ends_(v.ends().data() + first) {
     if (from == 0) return;
     counted_.assign(ends_, ends_ + (end - first));
@@ -86,8 +86,8 @@ const Number* LearnedMatrix<Number>::of(const SharedMatrix& matrix) {
 }
 
 template <class Number>
-void Heads<Number>::compute_scores(std::size_t h, std::size_t first, std::size_t end) {
-  const Visibility& v = visibility;
+void AllHeads<Number>::compute_scores(std::size_t h, std::size_t first, std::size_t end) {
+  const UnmaskedKeys& v = visibility;
   const std::size_t from = v.min_first_key(first, end, kernels->panel_width);
   if (uniform) {
     for (std::size_t i = first; i < end; ++i)
@@ -111,8 +111,8 @@ void Heads<Number>::compute_scores(std::size_t h, std::size_t first, std::size_t
 /// Computes a row's maximum, its sum and its exponentials from key `from` to its end; returns false if the
 /// maximum or the sum is not finite.
 template <class Number>
-bool Heads<Number>::compute_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
-  Head<Number>& head = heads[h];
+bool AllHeads<Number>::compute_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
+  HeadData<Number>& head = heads[h];
   const std::size_t end = visibility.ends()[i];
   head.rounding_errors[i] = {};
   if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
@@ -131,8 +131,8 @@ bool Heads<Number>::compute_exponentials(std::size_t h, std::size_t i, Number* t
 
 /// Computes contexts of rows first … end − 1 from their exponentials, from key `from` on.
 template <class Number>
-void Heads<Number>::compute_contexts(std::size_t h, std::size_t first, std::size_t end, Number* exponentials,
-                                     std::size_t from) {
+void AllHeads<Number>::compute_contexts(std::size_t h, std::size_t first, std::size_t end,
+                                        Number* exponentials, std::size_t from) {
   const RelativeEnds ends(visibility, first, end, from);
   for (std::size_t i = first; i < end && !kept.bits.empty(); ++i)
     kept.bits.for_each_unset(
@@ -147,22 +147,22 @@ void Heads<Number>::compute_contexts(std::size_t h, std::size_t first, std::size
 }
 
 template <class Number>
-bool Heads<Number>::same_shape(const Model& model) const {
-  const bool has_norm_or_rope = model.additions.normalise || model.additions.positions.rotary;
+bool AllHeads<Number>::same_shape(const Model& model) const {
+  const bool has_norm_or_rope = model.additions.normalize || model.additions.positions.rotary;
   return n_queries == model.n_tokens() && n_keys == model.n_keys() && d_out == model.d_out() &&
          heads.size() == model.n_heads && kv_head_data.size() == model.kv_heads() &&
          has_norm_or_rope == (heads.front().projected_queries.size() > 0);
 }
 
 template <class Number>
-Number* Heads<Number>::scratch(std::size_t size) {
+Number* AllHeads<Number>::scratch(std::size_t size) {
   Buffer<Number>& own = scratch_rows.local();
   if (own.size() < size) own = Buffer<Number>(size);
   return own.data();
 }
 
 template <class Number>
-void Heads<Number>::prepare(Qkv what, std::size_t h, std::size_t t) {
+void AllHeads<Number>::prepare(Qkv what, std::size_t h, std::size_t t) {
   if (!rules.has_norm_or_rope() || what == Qkv::values) return;
   std::vector<double> row(&projected(what, h, t, 0), &projected(what, h, t, 0) + d_head);
   rules.prepare(what, t, row.data());
@@ -171,12 +171,12 @@ void Heads<Number>::prepare(Qkv what, std::size_t h, std::size_t t) {
 }
 
 template <class Number>
-double Heads<Number>::max_squared_key_norm(std::size_t h) const {
+double AllHeads<Number>::max_squared_key_norm(std::size_t h) const {
   const std::size_t width = kernels->panel_width;
   const Number* numbers = kv_head_data[kv_head_of(h)].key_panels.data();
   double maximum = 0;
   for (std::size_t first = 0; first < n_keys; first += width) {  // beyond the last key a panel holds zeros
-    std::array<Number, Kernels<Number>::max_panel_width> sums{};
+    std::array<Number, AttentionKernels<Number>::max_panel_width> sums{};
     for (std::size_t c = 0; c < d_head; ++c, numbers += width)
       for (std::size_t j = 0; j < width; ++j) sums[j] += numbers[j] * numbers[j];
     maximum = std::max<double>(maximum, *std::max_element(sums.begin(), sums.end()));
@@ -185,10 +185,10 @@ double Heads<Number>::max_squared_key_norm(std::size_t h) const {
 }
 
 template <class Number>
-void Heads<Number>::allocate(const Model& model) {
+void AllHeads<Number>::allocate(const Model& model) {
   heads.clear();  // before allocating the new ones: there may not be room for both
   kv_head_data.clear();
-  const bool has_norm_or_rope = model.additions.normalise || model.additions.positions.rotary;
+  const bool has_norm_or_rope = model.additions.normalize || model.additions.positions.rotary;
   n_queries = model.n_tokens();
   n_keys = model.n_keys();
   d_head = model.d_head();
@@ -197,7 +197,7 @@ void Heads<Number>::allocate(const Model& model) {
   value_stride = rounded_up(d_head, kernels->lanes);
   contexts = Buffer<Number>(n_queries * d_out);
   heads.resize(model.n_heads);
-  for (Head<Number>& head : heads) {
+  for (HeadData<Number>& head : heads) {
     head.queries = Buffer<Number>(n_queries * d_head);
     if (has_norm_or_rope) head.projected_queries = Buffer<Number>(n_queries * d_head);
     head.scores = Buffer<Number>(n_queries * row_stride);
@@ -217,8 +217,8 @@ void Heads<Number>::allocate(const Model& model) {
 }
 
 template <class Number>
-void Heads<Number>::recompute_exponentials(std::size_t h, std::size_t i, std::size_t n, Number* exponentials,
-                                           std::size_t first_key) {
+void AllHeads<Number>::recompute_exponentials(std::size_t h, std::size_t i, std::size_t n,
+                                              Number* exponentials, std::size_t first_key) {
   const Number* const row = scores(h, i) + first_key;
   const auto largest = static_cast<Number>(heads[h].largest[i]);
   for (std::size_t j = 0; j < n; ++j) exponentials[j] = row[j] - largest;
@@ -226,7 +226,7 @@ void Heads<Number>::recompute_exponentials(std::size_t h, std::size_t i, std::si
 }
 
 template <class Number>
-bool Heads<Number>::compute_stages(std::size_t h, std::size_t first, std::size_t end, StartStage from) {
+bool AllHeads<Number>::compute_stages(std::size_t h, std::size_t first, std::size_t end, StartStage from) {
   if (from == StartStage::queries) compute_scores(h, first, end);
   const std::size_t* ends = visibility.ends().data();
   const std::size_t filled = *std::max_element(ends + first, ends + end),
@@ -247,12 +247,12 @@ bool Heads<Number>::compute_stages(std::size_t h, std::size_t first, std::size_t
 }
 
 template <class Number>
-void Heads<Number>::mask_row(std::size_t h, std::size_t row) {
+void AllHeads<Number>::mask_row(std::size_t h, std::size_t row) {
   std::fill_n(scores(h, row), row_stride, -infinity<Number>);
 }
 
 template <class Number>
-std::vector<Number> Heads<Number>::stored_row(Qkv what, std::size_t t) {
+std::vector<Number> AllHeads<Number>::stored_row(Qkv what, std::size_t t) {
   std::vector<Number> row;
   for (std::size_t part = 0; part < n_parts(what); ++part)
     for (std::size_t c = 0; c < d_head; ++c) row.push_back(projected(what, head_of(what, part), t, c));
@@ -260,7 +260,7 @@ std::vector<Number> Heads<Number>::stored_row(Qkv what, std::size_t t) {
 }
 
 template <class Number>
-void Heads<Number>::store_row(Qkv what, std::size_t t, const Number* row) {
+void AllHeads<Number>::store_row(Qkv what, std::size_t t, const Number* row) {
   for (std::size_t part = 0; part < n_parts(what); ++part) {
     const std::size_t h = head_of(what, part);
     for (std::size_t c = 0; c < d_head; ++c) projected(what, h, t, c) = *row++;
@@ -269,7 +269,7 @@ void Heads<Number>::store_row(Qkv what, std::size_t t, const Number* row) {
 }
 
 template <class Number>
-arma::mat Heads<Number>::combined_contexts(CombineRule rule) const {
+arma::mat AllHeads<Number>::combined_contexts(CombineRule rule) const {
   const arma::Mat<Number> by_token(const_cast<Number*>(contexts.data()), d_out, n_queries, false, true);
   if (rule == CombineRule::concatenate) return arma::conv_to<arma::mat>::from(by_token.t());
   arma::mat merged(d_out, n_queries);  // one token per column, so that a row is contiguous
@@ -305,9 +305,10 @@ void prefetch(const Number* numbers, std::size_t n) {
 
 /// Replaces the exponential of key t in row i; returns false if the row must be recomputed.
 template <class Number>
-bool Heads<Number>::update_weight(std::size_t h, std::size_t i, std::size_t t, const WeightChange& change) {
+bool AllHeads<Number>::update_weight(std::size_t h, std::size_t i, std::size_t t,
+                                     const WeightChange& change) {
   const auto& [before, after, old_value, old_length, length] = change;
-  Head<Number>& head = heads[h];
+  HeadData<Number>& head = heads[h];
   const double old_sum = head.sums[i], sum = old_sum + (after - before);
   if (!(after < max_exponential) || !(before < max_replaced_fraction * old_sum)) return false;
   const double factor = 1 / sum, share = kept_factor(h, i, t) * factor;
@@ -327,8 +328,8 @@ bool Heads<Number>::update_weight(std::size_t h, std::size_t i, std::size_t t, c
 }
 
 template <class Number>
-RecomputedRows Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value,
-                                           bool is_query) {
+RecomputedRows AllHeads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value,
+                                              bool is_query) {
   RecomputedRows recomputed;
   std::vector<std::size_t> rows = visibility.rows_attending_to(t);
   if (is_query) {
@@ -371,8 +372,8 @@ RecomputedRows Heads<Number>::update_token(std::size_t h, std::size_t t, const N
 }
 
 template <class Number>
-bool Heads<Number>::update_scores(std::size_t h, std::size_t first, std::size_t end, const Number* row_parts,
-                                  const Number* key_parts) {
+bool AllHeads<Number>::update_scores(std::size_t h, std::size_t first, std::size_t end,
+                                     const Number* row_parts, const Number* key_parts) {
   for (std::size_t i = first; i < end; ++i) {
     const std::size_t from = visibility.first_keys()[i], n = visibility.ends()[i] - from;
     kernels->add(scores(h, i) + from, key_parts + from, row_parts[i], n);
@@ -381,8 +382,8 @@ bool Heads<Number>::update_scores(std::size_t h, std::size_t first, std::size_t 
 }
 
 template <class Number>
-void Heads<Number>::update_context_column(std::size_t h, std::size_t first, std::size_t end, std::size_t c,
-                                          const Number* values) {
+void AllHeads<Number>::update_context_column(std::size_t h, std::size_t first, std::size_t end, std::size_t c,
+                                             const Number* values) {
   Number* const exponentials = scratch(n_keys);
   for (std::size_t i = first; i < end; ++i) {
     const std::size_t from = visibility.first_keys()[i], n = visibility.ends()[i] - from;
@@ -398,15 +399,15 @@ extern const KernelSet avx2_kernels, avx512_kernels;
 #endif
 
 template <class Number>
-std::span<const Kernels<Number>> supported_kernels() {
-  static const std::vector<Kernels<Number>> all = [] {
+std::span<const AttentionKernels<Number>> supported_kernels() {
+  static const std::vector<AttentionKernels<Number>> all = [] {
     std::vector<const KernelSet*> sets;
 #ifdef ATTNSCOPE_X86
     if (__builtin_cpu_supports("avx512f")) sets.push_back(&avx512_kernels);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back(&avx2_kernels);
 #endif
     sets.push_back(&plain_kernels);
-    std::vector<Kernels<Number>> kernels;
+    std::vector<AttentionKernels<Number>> kernels;
     for (const KernelSet* set : sets) {
       if constexpr (std::is_same_v<Number, double>)
         kernels.push_back(set->float64);
@@ -422,9 +423,9 @@ template class Buffer<double>;
 template class Buffer<float>;
 template class LearnedMatrix<double>;
 template class LearnedMatrix<float>;
-template struct Heads<double>;
-template struct Heads<float>;
-template std::span<const Kernels<double>> supported_kernels();
-template std::span<const Kernels<float>> supported_kernels();
+template struct AllHeads<double>;
+template struct AllHeads<float>;
+template std::span<const AttentionKernels<double>> supported_kernels();
+template std::span<const AttentionKernels<float>> supported_kernels();
 
 }  // namespace core::attention::fast

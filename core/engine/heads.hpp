@@ -41,7 +41,7 @@ struct RoundingErrors {
 
 /// Stored numbers of one head, row-major.
 template <class Number>
-struct Head {
+struct HeadData {
   Buffer<Number> queries;             ///< n_queries × d_head, as multiplied with the keys
   Buffer<Number> projected_queries;   ///< as projected; only with QK norm or RoPE
   Buffer<Number> scores;              ///< n_queries × row_stride, input of the softmax: −inf where masked
@@ -94,20 +94,20 @@ struct RecomputedRows {
 /// In float32 every product, sum and exponential is float32, as in PyTorch; row maxima and row sums are
 /// stored in float64, so that updates accumulate without loss.
 template <class Number>
-struct Heads : BufferSizes {
+struct AllHeads : BufferSizes {
   /// Whether the format is precise enough to update stored numbers by increments many times; in float32 they
   /// are recomputed.
   static constexpr bool can_increment = sizeof(Number) == sizeof(double);
 
-  const Kernels<Number>* kernels = nullptr;
+  const AttentionKernels<Number>* kernels = nullptr;
   bool uniform = false;  ///< scores are all zero
   double scale = 1;
   EmptyRows empty_rows = EmptyRows::nan;
-  Visibility visibility;
+  UnmaskedKeys visibility;
   KeptWeights kept;
   Rules rules;
   std::vector<double> sinks;  ///< [head], or empty
-  std::vector<Head<Number>> heads;
+  std::vector<HeadData<Number>> heads;
   std::vector<KvHeadData<Number>> kv_head_data;
   std::array<LearnedMatrix<Number>, 4> weights;  ///< of queries, keys, values and the output
   Buffer<Number> contexts;                       ///< n_queries × d_out, the heads concatenated

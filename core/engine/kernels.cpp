@@ -153,8 +153,8 @@ struct VectorKernels {
                                key_chunk_size = 8192 / sizeof(Number);
   static constexpr std::size_t part_depth = 128;  // of partial sums in float32
   static constexpr Number infinity = Number(__builtin_inf());
-  static_assert(panel_width <= Kernels<Number>::max_panel_width &&
-                tiles.queries <= int(Kernels<Number>::max_panel_rows));
+  static_assert(panel_width <= AttentionKernels<Number>::max_panel_width &&
+                tiles.queries <= int(AttentionKernels<Number>::max_panel_rows));
 
   /// Sets all sums to zero; `= {}` makes compilers keep a whole tile in memory.
   template <int count, int vectors>
@@ -389,7 +389,7 @@ struct VectorKernels {
 
   static Number multiply_add(std::size_t n_rounds) {
     // More than the units times their latency on current processors, and few enough for sixteen registers.
-    constexpr int depth = Kernels<Number>::benchmark_vectors;
+    constexpr int depth = AttentionKernels<Number>::benchmark_vectors;
     V sums[depth];
     for (int k = 0; k < depth; ++k) sums[k] = broadcast<Number, N>(Number(k));
     const V factor = broadcast<Number, N>(Number(0.999)), term = broadcast<Number, N>(Number(0.001));
@@ -402,7 +402,7 @@ struct VectorKernels {
     return sum<Number, N>(total);
   }
 
-  static constexpr Kernels<Number> table(const char* name) {
+  static constexpr AttentionKernels<Number> table(const char* name) {
     return {name, N,   panel_width, tiles.queries, products,     softmax,     contexts,
             add,  dot, blend,       is_finite,     exponentials, multiply_add};
   }

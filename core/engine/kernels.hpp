@@ -48,7 +48,7 @@ struct SoftmaxStats {
 };
 
 template <class Number>
-struct Kernels {
+struct AttentionKernels {
   static constexpr std::size_t max_panel_width = 192 / sizeof(Number),
                                max_panel_rows = 12;     ///< of all kernels
   static constexpr std::size_t benchmark_vectors = 12;  ///< of multiply_add
@@ -77,12 +77,12 @@ struct Kernels {
 
 /// Kernels of one vector width, for both formats.
 struct KernelSet {
-  Kernels<double> float64;
-  Kernels<float> float32;
+  AttentionKernels<double> float64;
+  AttentionKernels<float> float32;
 };
 
 /// Returns the kernels that this processor can run, fastest first; the plain ones are always included.
 template <class Number>
-std::span<const Kernels<Number>> supported_kernels();
+std::span<const AttentionKernels<Number>> supported_kernels();
 
 }  // namespace core::attention::fast

@@ -17,7 +17,7 @@ constexpr std::size_t cached_bytes = std::size_t{576} << 10;
 }  // namespace
 
 template <class Number>
-Panels<Number>::Panels(const Kernels<Number>& kernels, std::size_t n_rows, std::size_t depth,
+Panels<Number>::Panels(const AttentionKernels<Number>& kernels, std::size_t n_rows, std::size_t depth,
                        Buffer<Number>& memory)
     : kernels_(&kernels), n_rows_(n_rows), depth_(depth), width_(kernels.panel_width) {
   if (memory.size() < n_panels() * width_ * depth) memory = Buffer<Number>(n_panels() * width_ * depth);
@@ -55,7 +55,7 @@ namespace {
 
 /// Stores a tile of queries, keys or values in the heads or KV heads that own its columns.
 template <class Number>
-void store_tile(Heads<Number>& all, Qkv what, const ProductTile<Number>& tile) {
+void store_tile(AllHeads<Number>& all, Qkv what, const ProductTile<Number>& tile) {
   const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
   const bool in_panels = what == Qkv::keys && !all.rules.has_norm_or_rope();
   for (std::size_t column = 0; column < tile.n_columns;) {
@@ -80,7 +80,7 @@ void store_tile(Heads<Number>& all, Qkv what, const ProductTile<Number>& tile) {
 
 /// Applies QK norm and RoPE to the queries of all heads and the keys of all KV heads.
 template <class Number>
-void prepare_all(Heads<Number>& all, ThreadPool& threads) {
+void prepare_all(AllHeads<Number>& all, ThreadPool& threads) {
   if (!all.rules.has_norm_or_rope()) return;
   const std::size_t n_heads = all.heads.size();
   threads.run(n_heads + all.kv_head_data.size(), all.n_queries * all.d_out, [&](std::size_t task) {
@@ -93,7 +93,7 @@ void prepare_all(Heads<Number>& all, ThreadPool& threads) {
 
 /// Uses the embeddings as queries, keys and values; returns false if a number is not finite.
 template <class Number>
-bool copy_all(Heads<Number>& all, const arma::mat& x, const arma::mat& memory) {
+bool copy_all(AllHeads<Number>& all, const arma::mat& x, const arma::mat& memory) {
   bool is_finite = true;
   const auto copy = [&](const arma::mat& from, Qkv what) {
     for (std::size_t i = 0; i < from.n_rows; ++i) {
@@ -116,7 +116,7 @@ const SharedMatrix& source_of(const Model& model, std::size_t sequence) {
 
 /// Returns the columns of a projection for the kernels.
 template <class Number>
-ColumnView<Number> weight_columns(Heads<Number>& all, std::size_t which, const Linear& linear) {
+ColumnView<Number> weight_columns(AllHeads<Number>& all, std::size_t which, const Linear& linear) {
   const SharedMatrix& w = linear.weight;
   return {all.weights[which].of(w), w.n_rows(), w.n_cols()};
 }
@@ -136,12 +136,12 @@ void add_bias(const Linear& linear, const ProductTile<Number>& tile) {
 }  // namespace
 
 const Linear* projection(const Model& model, Qkv what) {
-  constexpr std::array parts{Part::query, Part::key, Part::value};
+  constexpr std::array parts{ProjectionName::query, ProjectionName::key, ProjectionName::value};
   return find_linear(model, parts[static_cast<std::size_t>(what)]);
 }
 
 template <class Number>
-std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::size_t sequence, Qkv what,
+std::vector<Number> projected_row(AllHeads<Number>& all, const Model& model, std::size_t sequence, Qkv what,
                                   std::size_t t) {
   const auto x = arma::conv_to<arma::Row<Number>>::from(
       what == Qkv::queries ? model.sequences[sequence].embeddings.row(t) : source_of(model, sequence).row(t));
@@ -156,7 +156,7 @@ std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::s
 }
 
 template <class Number>
-bool project_all(Heads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
+bool project_all(AllHeads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads) {
   const arma::mat& x = model.sequences[sequence].embeddings;
   const arma::mat& memory = source_of(model, sequence);
   if (!model.projections) return copy_all(all, x, memory);
@@ -209,7 +209,7 @@ void Output<Number>::mark_head_changed(std::size_t head) {
 }
 
 template <class Number>
-const arma::mat& Output<Number>::refresh(Heads<Number>& all, const Model& model, ThreadPool& threads) {
+const arma::mat& Output<Number>::refresh(AllHeads<Number>& all, const Model& model, ThreadPool& threads) {
   const std::lock_guard lock(mutex_);
   if (!all_ && !head_ && first_ == end_) return output_;
   bool everything = std::exchange(all_, true);  // for the next call, if an exception interrupts this one
@@ -239,7 +239,7 @@ const arma::mat& Output<Number>::refresh(Heads<Number>& all, const Model& model,
 }
 
 template <class Number>
-void Output<Number>::recompute_rows(Heads<Number>& all, const Model& model, std::size_t first,
+void Output<Number>::recompute_rows(AllHeads<Number>& all, const Model& model, std::size_t first,
                                     std::size_t end, ThreadPool& threads) {
   const Linear& linear = *model.projections->output;
   Panels<Number> contexts(*all.kernels, end - first, all.d_out, all.panels);
@@ -258,14 +258,14 @@ void Output<Number>::recompute_rows(Heads<Number>& all, const Model& model, std:
 }
 
 template <class Number>
-void Output<Number>::store_contexts(const Heads<Number>& all, std::size_t first, std::size_t end) {
+void Output<Number>::store_contexts(const AllHeads<Number>& all, std::size_t first, std::size_t end) {
   std::copy_n(all.contexts.data() + first * all.d_out, (end - first) * all.d_out,
               contexts_.data() + first * all.d_out);
 }
 
 /// Adds (new − old contexts) · weight for one head; returns false if that loses too much precision.
 template <class Number>
-bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPool& threads) {
+bool Output<Number>::add_head(AllHeads<Number>& all, const Linear& linear, ThreadPool& threads) {
   const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
   std::vector<Number> increments(n * d);
   Number maximum = 0, max_before = 0, max_after = 0;
@@ -298,10 +298,10 @@ bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPo
   return true;
 }
 
-template bool project_all(Heads<double>&, const Model&, std::size_t, ThreadPool&);
-template bool project_all(Heads<float>&, const Model&, std::size_t, ThreadPool&);
-template std::vector<double> projected_row(Heads<double>&, const Model&, std::size_t, Qkv, std::size_t);
-template std::vector<float> projected_row(Heads<float>&, const Model&, std::size_t, Qkv, std::size_t);
+template bool project_all(AllHeads<double>&, const Model&, std::size_t, ThreadPool&);
+template bool project_all(AllHeads<float>&, const Model&, std::size_t, ThreadPool&);
+template std::vector<double> projected_row(AllHeads<double>&, const Model&, std::size_t, Qkv, std::size_t);
+template std::vector<float> projected_row(AllHeads<float>&, const Model&, std::size_t, Qkv, std::size_t);
 template class Output<double>;
 template class Output<float>;
 

@@ -24,7 +24,8 @@ class Panels {
  public:
   static constexpr std::size_t max_chunk_size = 8;
 
-  Panels(const Kernels<Number>& kernels, std::size_t n_rows, std::size_t depth, Buffer<Number>& memory);
+  Panels(const AttentionKernels<Number>& kernels, std::size_t n_rows, std::size_t depth,
+         Buffer<Number>& memory);
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t depth() const { return depth_; }
@@ -40,11 +41,11 @@ class Panels {
   void fill(std::size_t panel, const Number* rows);
 
   const Number* from(std::size_t panel) const { return numbers_ + panel * width_ * depth_; }
-  const Kernels<Number>& kernels() const { return *kernels_; }
+  const AttentionKernels<Number>& kernels() const { return *kernels_; }
   std::size_t width() const { return width_; }
 
  private:
-  const Kernels<Number>* kernels_;
+  const AttentionKernels<Number>* kernels_;
   std::size_t n_rows_, depth_, width_;
   Number* numbers_;
 };
@@ -69,11 +70,11 @@ struct ColumnView {
 template <class Number, class Take>
 void multiply(const Panels<Number>& panels, std::size_t first, std::size_t end, ColumnView<Number> columns,
               const Take& take) {
-  const Kernels<Number>& kernels = panels.kernels();
+  const AttentionKernels<Number>& kernels = panels.kernels();
   const std::size_t width = panels.width(), chunk_size = kernels.panel_rows;
   const std::size_t n_rows = std::min(panels.n_rows(), end * width) - first * width;
   const std::size_t stride = (end - first) * width;
-  using All = Kernels<Number>;
+  using All = AttentionKernels<Number>;
   alignas(64) std::array<Number, All::max_panel_rows * Panels<Number>::max_chunk_size * All::max_panel_width>
       products;
   std::array<std::size_t, All::max_panel_rows> ends;
@@ -111,11 +112,11 @@ const Linear* projection(const Model& model, Qkv what);
 
 /// Computes queries, keys and values of all tokens; returns false if a value vector is not finite.
 template <class Number>
-bool project_all(Heads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads);
+bool project_all(AllHeads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads);
 
 /// Recomputes row t of the queries of all heads, or of the keys or values of all KV heads, concatenated.
 template <class Number>
-std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::size_t sequence, Qkv what,
+std::vector<Number> projected_row(AllHeads<Number>& all, const Model& model, std::size_t sequence, Qkv what,
                                   std::size_t t);
 
 /// Makes OpenBLAS compute each product on the calling thread, in the whole program.
@@ -132,13 +133,13 @@ class Output {
   void mark_head_changed(std::size_t head);
 
   /// Returns the output, n_tokens × d_output. Of several threads the first computes it, the others wait.
-  const arma::mat& refresh(Heads<Number>& all, const Model& model, ThreadPool& threads);
+  const arma::mat& refresh(AllHeads<Number>& all, const Model& model, ThreadPool& threads);
 
  private:
-  void recompute_rows(Heads<Number>& all, const Model& model, std::size_t first, std::size_t end,
+  void recompute_rows(AllHeads<Number>& all, const Model& model, std::size_t first, std::size_t end,
                       ThreadPool& threads);
-  bool add_head(Heads<Number>& all, const Linear& linear, ThreadPool& threads);
-  void store_contexts(const Heads<Number>& all, std::size_t first, std::size_t end);
+  bool add_head(AllHeads<Number>& all, const Linear& linear, ThreadPool& threads);
+  void store_contexts(const AllHeads<Number>& all, std::size_t first, std::size_t end);
 
   std::mutex mutex_;
   bool all_ = true;

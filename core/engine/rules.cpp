@@ -12,7 +12,7 @@
 
 namespace core::attention::fast {
 
-Visibility::Visibility(const Model& model, std::size_t sequence) {
+UnmaskedKeys::UnmaskedKeys(const Model& model, std::size_t sequence) {
   const std::size_t n = model.n_tokens(), n_keys = model.n_keys();
   const Mask& mask = model.mask;
   first_keys_.assign(n, 0);
@@ -39,7 +39,7 @@ Visibility::Visibility(const Model& model, std::size_t sequence) {
 }
 
 /// Sets a row by the causal rule, sliding window, prefix and padding mask, without checking every key.
-void Visibility::set_range(const Model& model, std::size_t sequence, std::size_t row) {
+void UnmaskedKeys::set_range(const Model& model, std::size_t sequence, std::size_t row) {
   const Mask& mask = model.mask;
   const auto n_keys = static_cast<std::int64_t>(model.n_keys());
   const std::int64_t place = aligned_query_position(model, row);
@@ -72,7 +72,7 @@ void Visibility::set_range(const Model& model, std::size_t sequence, std::size_t
 }
 
 /// Sets a row from the visibility of each key.
-void Visibility::set_keys(std::size_t row, const std::vector<char>& visible) {
+void UnmaskedKeys::set_keys(std::size_t row, const std::vector<char>& visible) {
   std::size_t &first = first_keys_[row], &end = ends_[row];
   for (end = visible.size(); end > 0 && !visible[end - 1];) --end;
   while (first < end && !visible[first]) ++first;
@@ -82,27 +82,27 @@ void Visibility::set_keys(std::size_t row, const std::vector<char>& visible) {
   if (!masked_keys.empty()) masked_keys_.emplace_back(row, std::move(masked_keys));
 }
 
-std::size_t Visibility::mean_width() const {
+std::size_t UnmaskedKeys::mean_width() const {
   std::size_t sum = 0;
   for (std::size_t row = 0; row < ends_.size(); ++row) sum += ends_[row] - first_keys_[row];
   return sum / ends_.size();
 }
 
-std::size_t Visibility::min_first_key(std::size_t first, std::size_t end, std::size_t unit) const {
+std::size_t UnmaskedKeys::min_first_key(std::size_t first, std::size_t end, std::size_t unit) const {
   std::size_t least = SIZE_MAX;
   for (std::size_t row = first; row < end; ++row)
     if (ends_[row] > 0) least = std::min(least, first_keys_[row]);
   return least == SIZE_MAX ? 0 : least / unit * unit;
 }
 
-const std::vector<std::uint32_t>& Visibility::masked_keys(std::size_t row) const {
+const std::vector<std::uint32_t>& UnmaskedKeys::masked_keys(std::size_t row) const {
   static const std::vector<std::uint32_t> none;
   const auto at = std::lower_bound(masked_keys_.begin(), masked_keys_.end(), row,
                                    [](const auto& h, std::size_t r) { return h.first < r; });
   return at != masked_keys_.end() && at->first == row ? at->second : none;
 }
 
-std::vector<std::size_t> Visibility::rows_attending_to(std::size_t key) const {
+std::vector<std::size_t> UnmaskedKeys::rows_attending_to(std::size_t key) const {
   std::vector<std::size_t> rows;
   rows.reserve(ends_.size());
   auto next = masked_keys_.begin();
@@ -115,7 +115,7 @@ std::vector<std::size_t> Visibility::rows_attending_to(std::size_t key) const {
   return rows;
 }
 
-bool Visibility::is_unmasked(std::size_t row, std::size_t key) const {
+bool UnmaskedKeys::is_unmasked(std::size_t row, std::size_t key) const {
   const auto& h = masked_keys(row);
   return key >= first_keys_[row] && key < ends_[row] &&
          !std::binary_search(h.begin(), h.end(), static_cast<std::uint32_t>(key));
@@ -149,9 +149,9 @@ Rules::Rules(const Model& model)
       n_keys_(model.n_keys()),
       d_head_(model.d_head()),
       n_heads_(model.n_heads),
-      norm_(model.additions.normalise),
+      norm_(model.additions.normalize),
       rotary_(rotary_of(model)),
-      softcap_(model.additions.score_cap),
+      softcap_(model.additions.softcap),
       positions_(model.additions.positions),
       score_bias_(model.additions.score_bias) {
   // The last query is at the position of the last key, so the longer of both lists begins earliest.
@@ -162,7 +162,7 @@ Rules::Rules(const Model& model)
     const std::int64_t last = position_of_key(model, n_keys_ - 1);
     for (std::size_t k = 0; k < count; ++k) {
       const auto position = last - static_cast<std::int64_t>(count - 1 - k);
-      const positions::Rotation rotation = rotation_at(*rotary_, frequencies, position);
+      const positions::PairRotations rotation = rotation_at(*rotary_, frequencies, position);
       cosines_.insert(cosines_.end(), rotation.cosines.begin(), rotation.cosines.end());
       sines_.insert(sines_.end(), rotation.sines.begin(), rotation.sines.end());
     }
@@ -175,7 +175,7 @@ Rules::Rules(const Model& model)
 bool Rules::matches(const Model& model) const {
   const Additions& a = model.additions;
   return n_queries_ == model.n_tokens() && n_keys_ == model.n_keys() && d_head_ == model.d_head() &&
-         n_heads_ == model.n_heads && norm_ == a.normalise && softcap_ == a.score_cap &&
+         n_heads_ == model.n_heads && norm_ == a.normalize && softcap_ == a.softcap &&
          positions_ == a.positions && score_bias_ == a.score_bias;
 }
 
@@ -228,7 +228,7 @@ namespace {
 
 /// Applies the softcap c·tanh(score / c) to n scores, in place.
 template <class Number>
-void apply_softcap(const Kernels<Number>& kernels, Number c, Number* scores, std::size_t n) {
+void apply_softcap(const AttentionKernels<Number>& kernels, Number c, Number* scores, std::size_t n) {
   constexpr Number far = 40;  // tanh rounds to 1 long before
   constexpr std::size_t chunk_size = 256;
   std::array<Number, chunk_size> powers;
@@ -254,16 +254,16 @@ void apply_softcap(const Kernels<Number>& kernels, Number c, Number* scores, std
 }  // namespace
 
 template <class Number>
-void Rules::apply_softcap_and_bias(const Kernels<Number>& kernels, std::size_t head, std::size_t row,
+void Rules::apply_softcap_and_bias(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
                                    Number* scores, std::size_t first, std::size_t end) const {
   if (softcap_) apply_softcap(kernels, static_cast<Number>(*softcap_), scores + first, end - first);
   for (const double* numbers : {position_bias_row(head, row), attention_bias_row(head, row)})
     for (std::size_t j = first; numbers && j < end; ++j) scores[j] += static_cast<Number>(numbers[j]);
 }
 
-template void Rules::apply_softcap_and_bias(const Kernels<double>&, std::size_t, std::size_t, double*,
-                                            std::size_t, std::size_t) const;
-template void Rules::apply_softcap_and_bias(const Kernels<float>&, std::size_t, std::size_t, float*,
+template void Rules::apply_softcap_and_bias(const AttentionKernels<double>&, std::size_t, std::size_t,
+                                            double*, std::size_t, std::size_t) const;
+template void Rules::apply_softcap_and_bias(const AttentionKernels<float>&, std::size_t, std::size_t, float*,
                                             std::size_t, std::size_t) const;
 
 }  // namespace core::attention::fast

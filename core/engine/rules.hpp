@@ -14,10 +14,10 @@ namespace core::attention::fast {
 
 /// Unmasked keys of each query, row by row: a range from a first key to before an end, except for single
 /// masked keys.
-class Visibility {
+class UnmaskedKeys {
  public:
-  Visibility() = default;
-  Visibility(const Model& model, std::size_t sequence);
+  UnmaskedKeys() = default;
+  UnmaskedKeys(const Model& model, std::size_t sequence);
 
   /// [row]: one past the last unmasked key, 0 if there is none.
   const std::vector<std::size_t>& ends() const { return ends_; }
@@ -32,7 +32,7 @@ class Visibility {
   bool is_unmasked(std::size_t row, std::size_t key) const;
   /// Returns the rows that attend to a key, ascending.
   std::vector<std::size_t> rows_attending_to(std::size_t key) const;
-  friend bool operator==(const Visibility&, const Visibility&) = default;
+  friend bool operator==(const UnmaskedKeys&, const UnmaskedKeys&) = default;
 
  private:
   void set_range(const Model& model, std::size_t sequence, std::size_t row);
@@ -69,7 +69,7 @@ class Rules {
   }
   /// Applies the softcap and the biases to scores first … end − 1 of a row, in place.
   template <class Number>
-  void apply_softcap_and_bias(const Kernels<Number>& kernels, std::size_t head, std::size_t row,
+  void apply_softcap_and_bias(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
                               Number* scores, std::size_t first, std::size_t end) const;
   /// Returns one scaled score after the softcap; biased_score() adds all biases too.
   double softcapped(double scaled) const {

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/parts.hpp"
+#include "core/engine/implementation.hpp"
 #include "core/engine/products.hpp"
 #include "core/graph/stages.hpp"
 
@@ -51,7 +51,7 @@ double rounded_to_format(double number) {
 
 /// Computes one number of QKᵀ.
 template <class Number>
-double one_score(Heads<Number>& all, size_t h, size_t i, size_t j) {
+double one_score(AllHeads<Number>& all, size_t h, size_t i, size_t j) {
   if (all.uniform) return 0;
   Number sum = 0;
   for (size_t c = 0; c < all.d_head; ++c) sum += all.query(h, i)[c] * all.key(h, j, c);
@@ -60,7 +60,7 @@ double one_score(Heads<Number>& all, size_t h, size_t i, size_t j) {
 
 /// Computes QKᵀ of a head, many numbers at a time, each summed in the order of one_score().
 template <class Number>
-arma::mat all_scores(Heads<Number>& all, size_t h) {
+arma::mat all_scores(AllHeads<Number>& all, size_t h) {
   const size_t n = all.n_queries, d = all.d_head;
   arma::Mat<Number> scores(n, all.n_keys, arma::fill::zeros);
   if (all.uniform) return arma::conv_to<arma::mat>::from(std::move(scores));
@@ -79,7 +79,7 @@ arma::mat all_scores(Heads<Number>& all, size_t h) {
 
 /// Returns a stage that is computed elementwise from QKᵀ.
 template <class Number, class Transform>
-StageMatrix stage_from_scores(Heads<Number>* all, size_t h, Transform transform) {
+StageMatrix stage_from_scores(AllHeads<Number>* all, size_t h, Transform transform) {
   return StageMatrix(LazyStage{
       all->n_queries, all->n_keys,
       [all, h, transform] {
@@ -100,7 +100,7 @@ StageMatrix stage_from_matrix(size_t n_rows, size_t n_cols, Whole whole) {
 
 /// Sets the stages of a head's queries and keys: projected, normalized and rotated.
 template <class Number>
-void set_query_key_stages(Heads<Number>* a, size_t h, const Additions& additions, Trace& trace) {
+void set_query_key_stages(AllHeads<Number>* a, size_t h, const Additions& additions, Trace& trace) {
   const bool rotates = additions.positions.rotary.has_value();
   for (const Qkv what : {Qkv::queries, Qkv::keys}) {
     const bool is_query = what == Qkv::queries;
@@ -121,7 +121,7 @@ void set_query_key_stages(Heads<Number>* a, size_t h, const Additions& additions
         stage_from_cells(n, d, [a, h, what](size_t t, size_t c) { return a->projected(what, h, t, c); });
     if (rotates)
       trace.at(is_query ? Stage::rotated_queries : Stage::rotated_keys, h) = stage_from_cells(n, d, prepared);
-    if (additions.normalise)
+    if (additions.normalize)
       trace.at(is_query ? Stage::normed_queries : Stage::normed_keys, h) =
           rotates ? stage_from_rows(n, d, normed, one_normed) : stage_from_cells(n, d, prepared);
   }
@@ -130,7 +130,7 @@ void set_query_key_stages(Heads<Number>* a, size_t h, const Additions& additions
 /// Sets the score stages of a head, from QKᵀ to the last one before the mask. Unmasked numbers of that last
 /// stage are the stored ones, so that they equal the masked scores to the bit.
 template <class Number>
-void set_score_stages(Heads<Number>* a, size_t h, const Model& model, Trace& trace) {
+void set_score_stages(AllHeads<Number>* a, size_t h, const Model& model, Trace& trace) {
   const Additions& additions = model.additions;
   const Stage last = input_stage(model, Stage::masked_scores);
   const auto stored_or = [a, h, last](Stage stage, size_t i, size_t j, double score) {
@@ -142,7 +142,7 @@ void set_score_stages(Heads<Number>* a, size_t h, const Model& model, Trace& tra
       stage_from_scores(a, h, [a, stored_or](size_t i, size_t j, double score) {
         return stored_or(Stage::scaled_scores, i, j, score * a->scale);
       });
-  if (additions.score_cap)
+  if (additions.softcap)
     trace.at(Stage::capped_scores, h) =
         stage_from_scores(a, h, [a, stored_or](size_t i, size_t j, double score) {
           return stored_or(Stage::capped_scores, i, j, a->rules.softcapped(score * a->scale));
@@ -158,8 +158,8 @@ void set_score_stages(Heads<Number>* a, size_t h, const Model& model, Trace& tra
 }
 
 template <class Number>
-void set_head_stages(Heads<Number>& all, size_t h, const Model& model, Trace& trace) {
-  Heads<Number>* const a = &all;
+void set_head_stages(AllHeads<Number>& all, size_t h, const Model& model, Trace& trace) {
+  AllHeads<Number>* const a = &all;
   const size_t n = all.n_queries, n_keys = all.n_keys, d = all.d_head;
   const auto weight = [a, h](size_t i, size_t j) {
     Number exponential = 0;
@@ -199,9 +199,9 @@ void set_head_stages(Heads<Number>& all, size_t h, const Model& model, Trace& tr
 }  // namespace
 
 template <class Number>
-Trace lazy_trace(Heads<Number>& all, const Model& model, const Model& traced_model, const size_t& sequence,
+Trace lazy_trace(AllHeads<Number>& all, const Model& model, const Model& traced_model, const size_t& sequence,
                  std::function<const arma::mat&()> output) {
-  Heads<Number>* const a = &all;
+  AllHeads<Number>* const a = &all;
   const Model* const m = &traced_model;
   const size_t* const s = &sequence;
   const size_t n = all.n_queries, d_out = all.d_out;
@@ -221,9 +221,9 @@ Trace lazy_trace(Heads<Number>& all, const Model& model, const Model& traced_mod
   return trace;
 }
 
-template Trace lazy_trace(Heads<double>&, const Model&, const Model&, const size_t&,
+template Trace lazy_trace(AllHeads<double>&, const Model&, const Model&, const size_t&,
                           std::function<const arma::mat&()>);
-template Trace lazy_trace(Heads<float>&, const Model&, const Model&, const size_t&,
+template Trace lazy_trace(AllHeads<float>&, const Model&, const Model&, const size_t&,
                           std::function<const arma::mat&()>);
 
 void invalidate(Trace& trace) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/engine/heads.hpp"
-#include "core/engine/parts.hpp"
+#include "core/engine/implementation.hpp"
 #include "core/engine/products.hpp"
 
 namespace core::attention::fast {
@@ -23,14 +23,14 @@ double max_abs(const std::vector<Number>& numbers) {
 }
 
 template <class Number>
-bool is_finite(const Heads<Number>& all, const std::vector<Number>& numbers) {
+bool is_finite(const AllHeads<Number>& all, const std::vector<Number>& numbers) {
   return all.kernels->is_finite(numbers.data(), numbers.size());
 }
 
 /// Calls task(first, end) for blocks of rows, the last ones first; returns whether all were finite. A row
 /// takes `multiplications` for each key.
 template <class Number, class Task>
-bool for_each_row_block(const Heads<Number>& all, ThreadPool& threads, size_t multiplications,
+bool for_each_row_block(const AllHeads<Number>& all, ThreadPool& threads, size_t multiplications,
                         const Task& task) {
   constexpr size_t rows = 48;
   const size_t n_blocks = (all.n_queries + rows - 1) / rows;
@@ -43,14 +43,14 @@ bool for_each_row_block(const Heads<Number>& all, ThreadPool& threads, size_t mu
 }
 
 template <class Number>
-HeadChange unchanged(const Heads<Number>& all) {
+HeadChange unchanged(const AllHeads<Number>& all) {
   return {.all = false, .first_changed_sum = all.n_queries};
 }
 
 }  // namespace
 
 template <class Number>
-double TypedImpl<Number>::drift_after(double drift_before, const Numbers& before, const Numbers& after,
+double TypedImpl<Number>::drift_after(double drift_before, const NumberList& before, const NumberList& after,
                                       double increment) const {
   // Numbers that shrink keep the rounding errors from when they were large.
   const double then = max_abs(before), now = std::max(max_abs(after), std::numeric_limits<double>::min());
@@ -60,7 +60,7 @@ double TypedImpl<Number>::drift_after(double drift_before, const Numbers& before
 }
 
 template <class Number>
-bool TypedImpl<Number>::add_drift(const Numbers& before, const Numbers& after, double increment) {
+bool TypedImpl<Number>::add_drift(const NumberList& before, const NumberList& after, double increment) {
   drift.assign(drift.size(), drift_after(max_abs(drift), before, after, increment));
   return drift.front() < max_drift;
 }
@@ -73,12 +73,12 @@ bool TypedImpl<Number>::is_near_drift_limit() const {
 /// Adds the effect of one changed embedding entry to the token's query, key and value; returns false if they
 /// must be recomputed.
 template <class Number>
-bool TypedImpl<Number>::add_to_rows(const Model& after, const Difference& d, TokenRows& rows) {
-  if (!Heads<Number>::can_increment || !d.increment || !after.projections) return false;
+bool TypedImpl<Number>::add_to_rows(const Model& after, const ModelDifference& d, TokenRows& rows) {
+  if (!AllHeads<Number>::can_increment || !d.increment || !after.projections) return false;
   double new_drift = drift[d.row];
   for (size_t k = 0; k < rows.size(); ++k) {
     if (rows[k].empty()) continue;
-    const Numbers before = rows[k];
+    const NumberList before = rows[k];
     const arma::rowvec w = projection(after, static_cast<Qkv>(k))->weight.row(d.column);
     double maximum = 0;
     for (size_t c = 0; c < w.n_elem; ++c) {
@@ -94,21 +94,21 @@ bool TypedImpl<Number>::add_to_rows(const Model& after, const Difference& d, Tok
 }
 
 template <class Number>
-bool TypedImpl<Number>::update_rows(const Model& after, const Difference& d, bool is_query, bool is_key,
+bool TypedImpl<Number>::update_rows(const Model& after, const ModelDifference& d, bool is_query, bool is_key,
                                     UpdateResult& change) {
   std::vector<Qkv> changed;
   if (is_query) changed = {Qkv::queries};
   if (is_key) changed.insert(changed.end(), {Qkv::keys, Qkv::values});
   TokenRows rows;
   for (const Qkv what : changed) rows[static_cast<size_t>(what)] = all.stored_row(what, d.row);
-  const Numbers old_values = rows[2];
+  const NumberList old_values = rows[2];
   if (!add_to_rows(after, d, rows)) {
     drift[d.row] = 0;
     for (const Qkv what : changed)
       rows[static_cast<size_t>(what)] = projected_row(all, after, sequence, what, d.row);
   }
   for (const Qkv what : changed) {
-    const Numbers& row = rows[static_cast<size_t>(what)];
+    const NumberList& row = rows[static_cast<size_t>(what)];
     if (!is_finite(all, row)) return false;
     all.store_row(what, d.row, row.data());
   }
@@ -117,7 +117,7 @@ bool TypedImpl<Number>::update_rows(const Model& after, const Difference& d, boo
       return std::sqrt(all.kernels->dot(numbers, numbers, all.d_head));
     };
     if (is_query) max_query_norm = std::max(max_query_norm, length(all.query(h, d.row)));
-    Numbers key(all.d_head);
+    NumberList key(all.d_head);
     for (size_t c = 0; c < all.d_head && is_key; ++c) key[c] = all.key(h, d.row, c);
     max_key_norm = std::max(max_key_norm, length(key.data()));
   }
@@ -144,13 +144,14 @@ bool TypedImpl<Number>::update_rows(const Model& after, const Difference& d, boo
 }
 
 template <class Number>
-bool TypedImpl<Number>::update_projection(const Model& after, const Difference& d, UpdateResult& change) {
+bool TypedImpl<Number>::update_projection(const Model& after, const ModelDifference& d,
+                                          UpdateResult& change) {
   const bool of_queries = d.projected == Qkv::queries;
   const Sequence& s = after.sequences[sequence];
   const SharedMatrix& from = of_queries || !after.has_key_embeddings() ? s.embeddings : s.key_embeddings;
-  Numbers increments, column;
+  NumberList increments, column;
   change.heads.assign(all.heads.size(), unchanged(all));
-  if constexpr (Heads<Number>::can_increment) {
+  if constexpr (AllHeads<Number>::can_increment) {
     increments.assign(from.n_rows(), *d.increment);
     if (!d.is_bias) {
       const arma::vec x = from.column(d.row);
@@ -175,7 +176,7 @@ bool TypedImpl<Number>::update_projection(const Model& after, const Difference& 
 
 /// Returns the heads (first, end) that use this column of queries, keys or values.
 template <class Number>
-std::pair<size_t, size_t> TypedImpl<Number>::affected_heads(const Difference& d) const {
+std::pair<size_t, size_t> TypedImpl<Number>::affected_heads(const ModelDifference& d) const {
   const size_t part = d.column / all.d_head;
   if (d.projected == Qkv::queries) return {part, part + 1};
   return {part * all.heads_per_kv_head(), (part + 1) * all.heads_per_kv_head()};
@@ -184,10 +185,11 @@ std::pair<size_t, size_t> TypedImpl<Number>::affected_heads(const Difference& d)
 /// Adds the increments to a column of queries, keys or values and stores it in `after`; returns false if the
 /// rounding errors become too large.
 template <class Number>
-bool TypedImpl<Number>::add_to_column(const Difference& d, const Numbers& increments, Numbers& after) {
+bool TypedImpl<Number>::add_to_column(const ModelDifference& d, const NumberList& increments,
+                                      NumberList& after) {
   const size_t h = affected_heads(d).first, c = d.column % all.d_head, n = increments.size();
   const double maximum = max_abs(increments);
-  Numbers before(n);
+  NumberList before(n);
   after.resize(n);
   for (size_t i = 0; i < n; ++i) {
     Number& number = all.projected(d.projected, h, i, c);
@@ -204,8 +206,8 @@ bool TypedImpl<Number>::add_to_column(const Difference& d, const Numbers& increm
 /// Recomputes a column of queries, keys or values with sums in float64; returns false if its numbers are too
 /// large.
 template <class Number>
-bool TypedImpl<Number>::project_column(const Linear& linear, const arma::mat& from, const Difference& d,
-                                       Numbers& column) {
+bool TypedImpl<Number>::project_column(const Linear& linear, const arma::mat& from, const ModelDifference& d,
+                                       NumberList& column) {
   arma::vec sums = from * linear.weight.column(d.column);
   if (linear.bias) sums += linear.bias->at(0, d.column);
   column.assign(sums.begin(), sums.end());
@@ -220,17 +222,19 @@ bool TypedImpl<Number>::project_column(const Linear& linear, const arma::mat& fr
 /// Updates the scores of one head after such a change: by products if they are bilinear, else recomputed from
 /// queries and keys.
 template <class Number>
-bool TypedImpl<Number>::update_column_scores(const Difference& d, size_t h, const Numbers& increments) {
+bool TypedImpl<Number>::update_column_scores(const ModelDifference& d, size_t h,
+                                             const NumberList& increments) {
   if (!all.is_bilinear())
     return for_each_row_block(all, threads, 2 * all.d_head, [&](size_t first, size_t end) {
       return all.compute_stages(h, first, end, StartStage::queries);
     });
   const bool of_queries = d.projected == Qkv::queries;
   const size_t c = d.column % all.d_head;
-  Numbers others(of_queries ? all.n_keys : all.n_queries);
+  NumberList others(of_queries ? all.n_keys : all.n_queries);
   for (size_t i = 0; i < others.size(); ++i)
     others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * static_cast<Number>(all.scale);
-  const Numbers &row_parts = of_queries ? increments : others, &key_parts = of_queries ? others : increments;
+  const NumberList &row_parts = of_queries ? increments : others,
+                   &key_parts = of_queries ? others : increments;
   constexpr size_t of_softmax = 8;  // multiplications that an exponential costs
   return for_each_row_block(all, threads, all.d_head + of_softmax, [&](size_t first, size_t end) {
     return all.update_scores(h, first, end, row_parts.data(), key_parts.data());
@@ -238,7 +242,7 @@ bool TypedImpl<Number>::update_column_scores(const Difference& d, size_t h, cons
 }
 
 template <class Number>
-void TypedImpl<Number>::update_values(size_t h, size_t c, const Numbers& column) {
+void TypedImpl<Number>::update_values(size_t h, size_t c, const NumberList& column) {
   for_each_row_block(all, threads, all.kept.bits.empty() ? 1 : all.d_head, [&](size_t first, size_t end) {
     if (!all.kept.bits.empty()) return all.compute_stages(h, first, end, StartStage::weights);
     all.update_context_column(h, first, end, c, column.data());
@@ -247,8 +251,8 @@ void TypedImpl<Number>::update_values(size_t h, size_t c, const Numbers& column)
 }
 
 template <class Number>
-bool TypedImpl<Number>::update_mask(const Model& after, const Difference& d, UpdateResult& change) {
-  all.visibility = Visibility(after, sequence);
+bool TypedImpl<Number>::update_mask(const Model& after, const ModelDifference& d, UpdateResult& change) {
+  all.visibility = UnmaskedKeys(after, sequence);
   change.heads.assign(all.heads.size(), HeadChange{false, d.mask_rows, std::nullopt, d.mask_rows.front()});
   std::atomic<bool> all_finite{true};
   threads.run(all.heads.size(), 2 * d.mask_rows.size() * all.n_keys * all.d_out, [&](size_t h) {
@@ -276,7 +280,7 @@ bool TypedImpl<Number>::update_all(const Model& after, StartStage from, const St
 }
 
 template <class Number>
-bool TypedImpl<Number>::update(const Model& after, const Difference& d, const StopToken* progress,
+bool TypedImpl<Number>::update(const Model& after, const ModelDifference& d, const StopToken* progress,
                                UpdateResult& change) {
   switch (d.recompute) {
     case RecomputeScope::everything:
@@ -303,8 +307,9 @@ bool TypedImpl<Number>::update(const Model& after, const Difference& d, const St
   return true;
 }
 
-template bool TypedImpl<double>::update(const Model&, const Difference&, const StopToken*, UpdateResult&);
-template bool TypedImpl<float>::update(const Model&, const Difference&, const StopToken*, UpdateResult&);
+template bool TypedImpl<double>::update(const Model&, const ModelDifference&, const StopToken*,
+                                        UpdateResult&);
+template bool TypedImpl<float>::update(const Model&, const ModelDifference&, const StopToken*, UpdateResult&);
 template bool TypedImpl<double>::is_near_drift_limit() const;
 template bool TypedImpl<float>::is_near_drift_limit() const;
 

@@ -493,7 +493,7 @@ bool matches_prefix(const Config& part, const std::string& prefix) {
 
 positions::Rotary ConfigRotary::rotary(bool is_interleaved) const {
   positions::Rotary rotary;
-  if (interleaved.value_or(is_interleaved)) rotary.pairs = positions::Pairs::neighbours;
+  if (interleaved.value_or(is_interleaved)) rotary.pairs = positions::Pairs::neighbors;
   rotary.base = base.value_or(rotary.base);
   rotary.dimensions = dimensions;
   rotary.scaling = scaling;

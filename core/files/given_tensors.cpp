@@ -8,8 +8,8 @@
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::formats {
 namespace {

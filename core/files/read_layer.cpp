@@ -260,12 +260,12 @@ attention::Additions read_additions(const TensorFile& file, const LayerRules& ru
                                     std::size_t kv_heads, std::size_t d_head, const StopToken& progress) {
   attention::Additions additions;
   if (rules.head_norms)
-    additions.normalise = read_norm(file, *rules.head_norms, n_heads, kv_heads, d_head, progress);
+    additions.normalize = read_norm(file, *rules.head_norms, n_heads, kv_heads, d_head, progress);
   if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
   if (rules.alibi) additions.positions.alibi = make_alibi(*rules.alibi, n_heads, d_head);
   if (rules.bias_table)
     additions.positions.relative = read_relative(file, *rules.bias_table, n_heads, progress);
-  additions.score_cap = rules.softcap;
+  additions.softcap = rules.softcap;
   if (!rules.sink.empty()) additions.sink = row_of(file, rules.sink, n_heads, "head", progress);
   return additions;
 }

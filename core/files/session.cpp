@@ -9,8 +9,8 @@
 #include "core/files/session_files.hpp"
 #include "core/files/session_parts.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "core/system/file.hpp"
 
 namespace core::formats {
@@ -79,7 +79,7 @@ attention::GivenStage read_stage(const Json& place, const SessionFolder& folder,
   StageMatrices matrices =
       is_file_reference(place) ? read_referenced_matrices(place, folder, stage) : listed_matrices(place);
   // There may be fewer KV heads than heads; attention::check() validates their number.
-  const bool is_per_kv_head = attention::info(stage).rows == attention::Rows::keys;
+  const bool is_per_kv_head = attention::info(stage).rows == attention::RowTokens::keys;
   const bool other_heads = !is_per_kv_head && read.n_heads > 0 && read.n_heads != matrices.n_heads;
   const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
   if (other_heads || other_sequences)

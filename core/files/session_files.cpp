@@ -9,7 +9,7 @@
 #include "core/files/session_parts.hpp"
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/graph/limits.hpp"
+#include "core/graph/validation.hpp"
 #include "core/system/file.hpp"
 
 namespace core::formats {

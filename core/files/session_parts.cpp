@@ -410,9 +410,9 @@ std::string bias_text(const std::vector<SharedMatrix>& bias) {
 
 void describe(Fields& f, Additions& a) {
   f.nulls = Fields::NullPolicy::as_none;
-  f.object("normalise", a.normalise, a.normalise.has_value());
+  f.object("normalise", a.normalize, a.normalize.has_value());
   f.object("positions", a.positions, !(a.positions == attention::Positions()));
-  f.number("score_cap", a.score_cap, a.score_cap.has_value());
+  f.number("score_cap", a.softcap, a.softcap.has_value());
   f.add("score_bias", a.score_bias, !a.score_bias.empty(), read_bias, bias_text);
   f.row("sink", a.sink, a.sink.has_value());
 }

@@ -15,8 +15,8 @@
 #include "core/base/shared_matrix.hpp"
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/model.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::formats {
 
@@ -33,7 +33,7 @@ inline constexpr std::array scale_words{
 };
 inline constexpr std::array method_words{
     Word{"negative_infinity", attention::MaskMethod::negative_infinity},
-    Word{"renormalise", attention::MaskMethod::renormalise},
+    Word{"renormalise", attention::MaskMethod::renormalize},
     Word{"zero_after_softmax", attention::MaskMethod::zero_after_softmax},
     Word{"large_negative", attention::MaskMethod::large_negative},
 };
@@ -56,7 +56,7 @@ inline constexpr std::array norm_over_words{
 };
 inline constexpr std::array pair_words{
     Word{"halves", positions::Pairs::halves},
-    Word{"neighbours", positions::Pairs::neighbours},
+    Word{"neighbours", positions::Pairs::neighbors},
 };
 inline constexpr std::array scaling_words{
     Word{"linear", positions::ScalingRule::linear},     Word{"llama3", positions::ScalingRule::llama3},

@@ -43,9 +43,9 @@ struct Positions {
 
 /// Extensions of the original paper in current models; none by default.
 struct Additions {
-  std::optional<QueryKeyNorm> normalise;
+  std::optional<QueryKeyNorm> normalize;
   Positions positions;
-  std::optional<double> score_cap;  ///< c above 0: scaled scores s become c·tanh(s/c)
+  std::optional<double> softcap;  ///< c above 0: scaled scores s become c·tanh(s/c)
   /// Attention bias, none, one for all heads, or one for each: n_tokens × n_keys, finite or −inf.
   std::vector<SharedMatrix> score_bias;
   /// Attention sink, 1 × n_heads: exp(sink) joins the sum of each softmax row; weights sum to less than 1.

@@ -45,7 +45,9 @@ struct SourceRect {
 };
 
 /// Returns the place of a cell among given ones; heads that share a matrix have the same place.
-attention::GivenCellAddress given_cell_address(const Model& model, std::size_t sequence,
-                                               const CellAddress& cell);
+inline attention::GivenCellAddress given_cell_address(const Model& model, std::size_t sequence,
+                                                      const CellAddress& cell) {
+  return {cell.stage, sequence, matrix_of_head(model, cell.stage, cell.head), cell.row, cell.column};
+}
 
 }  // namespace core::explain

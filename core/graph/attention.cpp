@@ -26,9 +26,9 @@ Graph intended(const Model& m) {
   const char* symbol = m.has_key_embeddings() ? "M" : "X";
   Stage x_q = embeddings, x_k = source, x_v = source;
   if (m.projections) {
-    x_q = g.add(all_queries, Linear(embeddings, "X", MatrixName::query_weight, MatrixName::query_bias, m));
-    x_k = g.add(all_keys, Linear(source, symbol, MatrixName::key_weight, MatrixName::key_bias, m));
-    x_v = g.add(all_values, Linear(source, symbol, MatrixName::value_weight, MatrixName::value_bias, m));
+    x_q = g.add(all_queries, Project(embeddings, "X", MatrixName::query_weight, MatrixName::query_bias, m));
+    x_k = g.add(all_keys, Project(source, symbol, MatrixName::key_weight, MatrixName::key_bias, m));
+    x_v = g.add(all_values, Project(source, symbol, MatrixName::value_weight, MatrixName::value_bias, m));
   }
   Stage q = g.add(queries, SplitHeads(x_q, n_heads, m.d_head()));
   Stage k = g.add(keys, SplitHeads(x_k, n_kv_heads, m.d_head()));
@@ -37,28 +37,28 @@ Graph intended(const Model& m) {
     for (const Stage stage : {all_keys, all_values, keys, values})
       if (Node* node = g.find(stage)) node->operation->known = false;
 
-  if (added.normalise)
-    q = g.add(normed_queries, Norm(q, MatrixName::query_norm, *added.normalise, n_heads, m.d_head()));
+  if (added.normalize)
+    q = g.add(normed_queries, Normalize(q, MatrixName::query_norm, *added.normalize, n_heads, m.d_head()));
   if (rotary) q = g.add(rotated_queries, Rotate(q, *rotary, position_of_query(m, 0)));
-  if (added.normalise)
-    k = g.add(normed_keys, Norm(k, MatrixName::key_norm, *added.normalise, n_kv_heads, m.d_head()));
+  if (added.normalize)
+    k = g.add(normed_keys, Normalize(k, MatrixName::key_norm, *added.normalize, n_kv_heads, m.d_head()));
   if (rotary) k = g.add(rotated_keys, Rotate(k, *rotary, position_of_key(m, 0)));
 
   const bool uniform = m.scores == attention::ScoreRule::uniform;
   Stage s = uniform ? g.add(scores, UniformScores(q, k)) : g.add(scores, DotProducts(q, k));
-  s = g.add(scaled_scores, Scale(s, m));
-  if (added.score_cap) s = g.add(capped_scores, Softcap(s, *added.score_cap));
+  s = g.add(scaled_scores, ScaleScores(s, m));
+  if (added.softcap) s = g.add(capped_scores, Softcap(s, *added.softcap));
   if (added.positions.relative)
     g.add(position_bias, RelativeBias(m));
   else if (added.positions.alibi)
-    g.add(position_bias, Alibi(m));
+    g.add(position_bias, AlibiBias(m));
   const auto by_position = added.positions.has_bias() ? std::optional(position_bias) : std::nullopt;
   if (added.has_bias()) s = g.add(biased_scores, AddBiases(s, by_position, m));
 
   const attention::Mask rules = mistakes::effective_mask(m);
   g.add(mask, AttentionMask(m, rules));
   const MaskMethod method = m.mask.method;
-  const bool masks_later = method == MaskMethod::zero_after_softmax || method == MaskMethod::renormalise;
+  const bool masks_later = method == MaskMethod::zero_after_softmax || method == MaskMethod::renormalize;
   if (masks_later)
     g.add(masked_scores, DeferredMask(s, mask, rules));
   else if (method == MaskMethod::large_negative)
@@ -68,7 +68,7 @@ Graph intended(const Model& m) {
   g.add(masks_later ? unmasked_weights : weights, Softmax(masked_scores, m));
   if (method == MaskMethod::zero_after_softmax)
     g.add(weights, Multiply(unmasked_weights, mask, "0 if masked", "0 where masked, not renormalized"));
-  if (method == MaskMethod::renormalise) {
+  if (method == MaskMethod::renormalize) {
     g.add(zeroed_weights, Multiply(unmasked_weights, mask, "× mask", "0 where masked"));
     g.add(row_sums, RowSum(zeroed_weights));
     g.add(weights, DivideByRowSum(zeroed_weights, row_sums));
@@ -85,7 +85,7 @@ Graph intended(const Model& m) {
   g.add(contexts, WeightedSum(dropped_weights, v));
   g.add(concatenated, CombineHeads(contexts, m));
   if (m.projections && m.projections->output)
-    g.add(output, Linear(concatenated, "", MatrixName::output_weight, MatrixName::output_bias, m));
+    g.add(output, Project(concatenated, "", MatrixName::output_weight, MatrixName::output_bias, m));
   else
     g.add(output, Unprojected(concatenated));
   return g;

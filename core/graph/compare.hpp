@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/base/token.hpp"
-#include "core/graph/head_facts.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/statistics.hpp"
 #include "core/graph/trace.hpp"
 
 namespace core::compare {

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/graph/dropout_study.hpp"
-
 namespace core::attention {
 
 namespace {

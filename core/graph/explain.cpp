@@ -29,7 +29,7 @@ double number_at(const Model& m, const Trace& t, const SourceCell& place) {
 }
 
 bool is_per_head(const Graph& g, const Model& m, const Source& source) {
-  if (const auto* stage = std::get_if<Stage>(&source)) return g.find(*stage)->heads != Heads::shared;
+  if (const auto* stage = std::get_if<Stage>(&source)) return g.find(*stage)->heads != NodeHeads::shared;
   return source == Source(MatrixName::score_bias) && m.additions.score_bias.size() > 1;
 }
 
@@ -60,7 +60,7 @@ StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source
 
 /// Returns the sizes of the heads in a matrix with that many columns.
 HeadSizes sizes_of_split(const Model& m, const Node& node, std::size_t n_columns) {
-  const std::size_t n = node.heads == Heads::per_kv_head ? m.kv_heads() : m.n_heads;
+  const std::size_t n = node.heads == NodeHeads::per_kv_head ? m.kv_heads() : m.n_heads;
   return {n, node.has_key_rows ? m.n_keys() : m.n_tokens(), n_columns / n};
 }
 
@@ -143,7 +143,7 @@ struct DependentFinder {
   const Graph& g;
   const Model& m;
   const Trace& t;
-  Stages existing_nodes = graph::existing_nodes(g, m);
+  NodeSet existing_nodes = graph::existing_nodes(g, m);
   std::vector<SourceRect> found = {};
 
   void find(const SourceRect& cells) {
@@ -162,11 +162,11 @@ struct DependentFinder {
   std::vector<SourceRect> dependents_of(const Node& node, std::size_t k, const SourceRect& cells) const {
     const Input& input = node.operation->inputs[k];
     if (input.layout)
-      return node.heads == Heads::shared ? combined(node, input, cells) : split(node, input, cells);
+      return node.heads == NodeHeads::shared ? combined(node, input, cells) : split(node, input, cells);
     const Node& from = *g.find(*input.stage());
-    const bool both_have_heads = from.heads != Heads::shared && node.heads != Heads::shared;
+    const bool both_have_heads = from.heads != NodeHeads::shared && node.heads != NodeHeads::shared;
     std::vector<SourceRect> all;
-    for (std::size_t h = 0; h < (node.heads == Heads::shared ? 1 : m.n_heads); ++h) {
+    for (std::size_t h = 0; h < (node.heads == NodeHeads::shared ? 1 : m.n_heads); ++h) {
       if (both_have_heads && nth_matrix(g, from, h) != nth_matrix(g, from, cells.head)) continue;
       const StageShape shape = shape_of(g, m, t, node.stage, h);
       SourceRect dependent{node.stage, h, 0, shape.n_rows, 0, shape.n_cols};
@@ -271,7 +271,7 @@ SourceRect Cell::cells(std::size_t k) const {
   const std::size_t own = is_per_head(graph, model, input.source) ? head : 0;
   const StageShape shape = shape_of(graph, model, trace, input.source, own);
   if (shape.n_rows == 0) return {input.source, own};
-  if (input.layout && node.heads == Heads::shared) {
+  if (input.layout && node.heads == NodeHeads::shared) {
     const HeadCell from = input.layout->split({i, j}, combined_sizes(model));
     return one_cell(input.source, from.head, from.row, from.column);
   }
@@ -338,20 +338,20 @@ void Derivation::begin(std::string title, std::string formula) {
   steps.push_back({cell, std::move(title), std::move(formula), {}, 0});
 }
 
-void Derivation::line(Form form, Operand a, Operand b, double value, std::string words) {
+void Derivation::line(LineForm form, Operand a, Operand b, double value, std::string words) {
   steps.back().lines.push_back({.form = form, .a = a, .b = b, .value = value, .words = std::move(words)});
   steps.back().result = value;
 }
 
-void Derivation::term(Form form, Operand a, Operand b, double value, Label label) {
+void Derivation::term(LineForm form, Operand a, Operand b, double value, Label label) {
   line(form, a, b, value);
-  steps.back().lines.back().role = explain::Line::term;
+  steps.back().lines.back().role = explain::StepLine::term;
   steps.back().lines.back().label = label;
 }
 
 void Derivation::sum(double value) {
   note("sum", value);
-  steps.back().lines.back().role = explain::Line::total;
+  steps.back().lines.back().role = explain::StepLine::total;
 }
 
 }  // namespace core::graph
@@ -387,11 +387,6 @@ void derive(const graph::Cell& c, graph::Derivation& steps) {
 
 }  // namespace
 
-attention::GivenCellAddress given_cell_address(const Model& model, std::size_t sequence,
-                                               const CellAddress& cell) {
-  return {cell.stage, sequence, matrix_of_head(model, cell.stage, cell.head), cell.row, cell.column};
-}
-
 Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell) {
   const graph::Graph g = graph::attention(model);
   Explanation explanation{cell, {}, 0};
@@ -423,7 +418,7 @@ std::vector<SourceRect> results(const Model& model, const Trace& trace, const Ce
 Folded fold(const Step& step, std::size_t max_terms) {
   std::vector<std::size_t> terms;
   for (std::size_t k = 0; k < step.lines.size(); ++k)
-    if (step.lines[k].role == Line::term) terms.push_back(k);
+    if (step.lines[k].role == StepLine::term) terms.push_back(k);
   std::vector<bool> left_out(step.lines.size(), false);
   Folded folded;
   if (terms.size() > max_terms + 1) {

@@ -15,7 +15,7 @@ struct Operand {
 };
 
 /// How the operands of a line are written; words have none.
-enum class Form {
+enum class LineForm {
   words,
   single,      ///< a
   product,     ///< a · b
@@ -27,18 +27,18 @@ enum class Form {
 
 /// Label of a term: the key's token, the query's token, the head or column of that index, or the sink.
 struct Label {
-  enum Kind { none, token, query, head, column, sink } kind = none;
+  enum LabelKind { none, token, query, head, column, sink } kind = none;
   std::size_t index = 0;
 };
 
 /// One line of a step: "0.3021 · 0.4519 = 0.1365".
-struct Line {
-  enum Role {
+struct StepLine {
+  enum LineRole {
     term,   ///< a summand
     total,  ///< the sum of the terms above
     step    ///< anything else
   } role = step;
-  Form form = Form::words;
+  LineForm form = LineForm::words;
   Operand a = {}, b = {};
   double value = 0;
   std::string words = {};  ///< "sum", "unmasked, so unchanged"; or empty
@@ -50,7 +50,7 @@ struct Step {
   CellAddress cell;
   std::string title;    ///< "Softmax"
   std::string formula;  ///< "q_1 · k_0", with _ before a subscript
-  std::vector<Line> lines;
+  std::vector<StepLine> lines;
   double result = 0;  ///< computed from the operands
 };
 

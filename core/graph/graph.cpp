@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/line_words.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/stages.hpp"
@@ -12,18 +10,19 @@
 namespace core::graph {
 namespace {
 
-Heads heads_of(Stage stage) {
-  if (is_internal(stage) || !attention::info(stage).per_head) return Heads::shared;
-  return attention::info(stage).rows == attention::Rows::keys ? Heads::per_kv_head : Heads::per_head;
+NodeHeads heads_of(Stage stage) {
+  if (is_internal(stage) || !attention::info(stage).per_head) return NodeHeads::shared;
+  return attention::info(stage).rows == attention::RowTokens::keys ? NodeHeads::per_kv_head
+                                                                   : NodeHeads::per_head;
 }
 
 bool has_key_rows(Stage stage) {
   if (is_internal(stage)) return stage == all_keys || stage == all_values;
-  return attention::info(stage).rows == attention::Rows::keys;
+  return attention::info(stage).rows == attention::RowTokens::keys;
 }
 
 std::size_t n_matrices(const Node& node, const Model& m) {
-  return node.heads == Heads::shared ? 1 : node.heads == Heads::per_head ? m.n_heads : m.kv_heads();
+  return node.heads == NodeHeads::shared ? 1 : node.heads == NodeHeads::per_head ? m.n_heads : m.kv_heads();
 }
 
 const attention::GivenStage* given_stage(const Model& m, Stage stage) {
@@ -71,8 +70,8 @@ void compute(const Graph& g, const Model& m, const Node& node, const RowSelectio
 
 /// Returns the stages that must be computed whole if a few rows are wanted: some reader needs other rows of
 /// them.
-Stages needed_whole(const Graph& g, const Stages& present) {
-  Stages all;
+NodeSet needed_whole(const Graph& g, const NodeSet& present) {
+  NodeSet all;
   for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
     if (!present[index(node->stage)]) continue;
     for (const Input& input : node->operation->inputs)
@@ -171,7 +170,7 @@ const mat& OperationInputs::of_head(std::size_t k, std::size_t other) const {
                           matrix_ref(model, std::get<MatrixName>(input.source), stages.sequence, other));
     // Heads of queries read the KV head that they share; KV heads read their own.
     const Node& from = *graph.find(*stage);
-    const bool is_own = node.heads == Heads::per_kv_head && from.heads == Heads::per_kv_head;
+    const bool is_own = node.heads == NodeHeads::per_kv_head && from.heads == NodeHeads::per_kv_head;
     return stages[*stage][is_own ? other : nth_matrix(graph, from, other)];
   };
   if (!rows || !input.is_row_wise() || (stage && stages.partial[index(*stage)])) return numbers();
@@ -187,11 +186,11 @@ std::size_t OperationInputs::sequence() const {
 }
 
 std::size_t nth_matrix(const Graph& g, const Node& node, std::size_t head) {
-  return node.heads == Heads::shared ? 0 : node.heads == Heads::per_kv_head ? g.kv_head[head] : head;
+  return node.heads == NodeHeads::shared ? 0 : node.heads == NodeHeads::per_kv_head ? g.kv_head[head] : head;
 }
 
-Stages existing_nodes(const Graph& g, const Model& m) {
-  Stages known, needed, given;
+NodeSet existing_nodes(const Graph& g, const Model& m) {
+  NodeSet known, needed, given;
   needed.set(index(g.result));
   for (const auto& stage : m.given.stages) given.set(index(stage.stage));
   for (const Node& node : g.nodes) {
@@ -211,7 +210,7 @@ Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const 
                     Evaluation known, std::optional<Stage> last) {
   Evaluation stages = std::move(known);
   stages.sequence = sequence;
-  const Stages present = existing_nodes(g, m), whole = rows ? needed_whole(g, present) : Stages();
+  const NodeSet present = existing_nodes(g, m), whole = rows ? needed_whole(g, present) : NodeSet();
   for (const Node& node : g.nodes) {
     const std::size_t k = index(node.stage);
     const bool exists = !stages[node.stage].empty() && !(whole[k] && stages.partial[k]);
@@ -293,7 +292,7 @@ TorchCode code_of(const Graph& g, const Model& m, const Node& node) {
       hidden = inner.expression;
       name = in_parentheses(hidden);
     }
-    if (from->heads == Heads::per_kv_head && node.heads == Heads::per_head)
+    if (from->heads == NodeHeads::per_kv_head && node.heads == NodeHeads::per_head)
       name = repeat_kv_heads(g, m, name);
     if (from->stage == Stage::mask && m.n_heads > 1 && m.sequences.size() > 1 && !m.mask.hidden_keys.empty())
       name += ".unsqueeze(-3)";  // each sequence has a mask of its own, for all heads
@@ -306,6 +305,12 @@ TorchCode code_of(const Graph& g, const Model& m, const Node& node) {
 
 }  // namespace
 
+std::string code_line(const Graph& g, const Model& m, Stage stage) {
+  const Node* node = g.find(stage);
+  if (!node || m.given.find(stage) || dynamic_cast<const Parameter*>(node->operation.get())) return "";
+  return std::string(attention::info(stage).name) + " = " + code_of(g, m, *node).expression;
+}
+
 std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
   std::vector<std::string> lines{"n_tokens = x.shape[-2]"};
   if (m.context_length)
@@ -313,7 +318,7 @@ std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
                     ", \"more tokens than the context length\"");
   if (m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias())
     lines.push_back(std::string("n_keys = ") + (m.has_key_embeddings() ? "memory" : "x") + ".shape[-2]");
-  const Stages present = existing_nodes(g, m);
+  const NodeSet present = existing_nodes(g, m);
   std::vector<Stage> returned;
   std::optional<std::size_t> prepared;  // line for the positions that rotate queries and keys
   for (const Node& node : g.nodes) {
@@ -343,67 +348,3 @@ std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
 }
 
 }  // namespace core::graph
-
-namespace core::attention {
-
-Trace attend(const Model& model, std::size_t sequence) {
-  require(model, sequence);
-  return attend_checked(model, sequence);
-}
-
-Trace attend_checked(const Model& model, std::size_t sequence) {
-  const graph::Graph g = graph::attention(model);
-  const graph::Evaluation stages = graph::evaluate(g, model, sequence);
-  Trace t(model.n_heads);
-  t.sequence = sequence;
-  t.at(Stage::embeddings) = model.sequences[sequence].embeddings;
-  t.at(Stage::key_embeddings) = model.sequences[sequence].key_embeddings;
-  if (stages[Stage::mask].empty()) t.at(Stage::mask) = arma::ones(model.n_tokens(), model.n_keys());
-  for (const graph::Node& node : g.nodes) {
-    if (graph::is_internal(node.stage) || stages[node.stage].empty()) continue;
-    for (std::size_t h = 0; h < (node.heads == graph::Heads::shared ? 1 : model.n_heads); ++h)
-      t.at(node.stage, h) = stages[node.stage][nth_matrix(g, node, h)];
-  }
-  return t;
-}
-
-StageSet existing_stages(const Model& model) {
-  const graph::Stages existing_nodes = graph::existing_nodes(graph::attention(model), model);
-  StageSet set;
-  for (std::size_t k = 0; k < n_stages; ++k) set[k] = existing_nodes[k];
-  return set;
-}
-
-Stage input_stage(const Model& model, Stage stage) {
-  const graph::Graph g = graph::attention(model);
-  const graph::Node* node = g.find(stage);
-  do node = g.find(*node->operation->inputs[0].stage());
-  while (graph::is_internal(node->stage));
-  return node->stage;
-}
-
-bool is_computed(const Model& model, Stage stage) {
-  return contains(existing_stages(model), stage) && !model.given.find(stage);
-}
-
-std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
-  return model.given.find(stage.stage) ? "given" : computed_formula(stage, model, brief);
-}
-
-std::string computed_formula(const StageInfo& stage, const Model& model, bool brief) {
-  return graph::formula(graph::attention(model), model, stage.stage, brief);
-}
-
-}  // namespace core::attention
-
-namespace core::explain {
-
-std::string code_line(const attention::Model& model, attention::Stage stage) {
-  const graph::Graph g = graph::attention(model);
-  const graph::Node* node = g.find(stage);
-  if (!node || model.given.find(stage) || dynamic_cast<const graph::Parameter*>(node->operation.get()))
-    return "";
-  return std::string(attention::info(stage).name) + " = " + graph::code_of(g, model, *node).expression;
-}
-
-}  // namespace core::explain

@@ -24,8 +24,8 @@ using attention::Precision;
 using attention::SharedMatrix;
 using attention::Stage;
 using attention::Trace;
-using explain::Form;
 using explain::Label;
+using explain::LineForm;
 using explain::Operand;
 using explain::Source;
 using explain::SourceCell;
@@ -43,10 +43,10 @@ constexpr std::size_t index(Stage stage) {
 constexpr bool is_internal(Stage stage) {
   return index(stage) >= attention::n_stages;
 }
-using Stages = std::bitset<max_stages>;
+using NodeSet = std::bitset<max_stages>;
 
 /// Number of matrices of a stage.
-enum class Heads { shared, per_kv_head, per_head };
+enum class NodeHeads { shared, per_kv_head, per_head };
 
 /// Layout of the heads in one matrix, in both directions.
 struct HeadCell {
@@ -122,10 +122,10 @@ struct Derivation {
   /// Returns the title of steps whose operation has no other name for them: "Query", "Scaled".
   std::string title() const;
   void begin(std::string title, std::string formula);
-  void line(Form form, Operand a, Operand b, double value, std::string words = {});
-  void note(std::string words, double value) { line(Form::words, {}, {}, value, std::move(words)); }
+  void line(LineForm form, Operand a, Operand b, double value, std::string words = {});
+  void note(std::string words, double value) { line(LineForm::words, {}, {}, value, std::move(words)); }
   /// Writes a term of a sum, and the sum.
-  void term(Form form, Operand a, Operand b, double value, Label label = {});
+  void term(LineForm form, Operand a, Operand b, double value, Label label = {});
   void sum(double value);
   double result() const { return steps.back().result; }
 };
@@ -191,7 +191,7 @@ struct Operation {
 
 struct Node {
   Stage stage;
-  Heads heads;
+  NodeHeads heads;
   bool has_key_rows;  ///< one row per key, else per query
   std::unique_ptr<Operation> operation;
 };
@@ -273,7 +273,7 @@ Graph attention(const Model& model);
 struct Evaluation {
   std::size_t sequence = 0;
   std::vector<std::vector<SharedMatrix>> stages = std::vector<std::vector<SharedMatrix>>(max_stages);
-  Stages partial = {};  ///< those with only the wanted rows
+  NodeSet partial = {};  ///< those with only the wanted rows
   const std::vector<SharedMatrix>& operator[](Stage stage) const { return stages[index(stage)]; }
 };
 
@@ -281,7 +281,7 @@ struct Evaluation {
 std::size_t nth_matrix(const Graph& graph, const Node& node, std::size_t head);
 
 /// Returns the stages that exist: given, or known and needed for the result.
-Stages existing_nodes(const Graph& graph, const Model& model);
+NodeSet existing_nodes(const Graph& graph, const Model& model);
 
 /// Computes every stage of a sequence, or those up to `last`. With rows: these rows of each stage, or all of
 /// it if others need all of it. Stages in `known` are reused, unless it has only rows of them and all are
@@ -291,6 +291,10 @@ Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence
 
 /// Returns the formula of a computed stage; empty if the graph does not have it.
 std::string formula(const Graph& graph, const Model& model, Stage stage, bool brief);
+
+/// Returns the line of PyTorch that computes a stage: "scores = queries @ keys.transpose(-2, -1)"; "" for
+/// embeddings and given stages.
+std::string code_line(const Graph& graph, const Model& model, Stage stage);
 
 /// Returns the lines of forward() of a PyTorch program, which returns every stage that is shown; empty lines
 /// separate its parts.

@@ -2,34 +2,34 @@
 
 namespace core::attention {
 
-const char* name_of(Part part) {
+const char* name_of(ProjectionName part) {
   constexpr std::array names{"query", "key", "value", "output"};
   return names[static_cast<std::size_t>(part)];
 }
 
-const Linear* find_linear(const Model& model, Part part) {
+const Linear* find_linear(const Model& model, ProjectionName part) {
   if (!model.projections) return nullptr;
   const Projections& p = *model.projections;
   switch (part) {
-    case Part::query:
+    case ProjectionName::query:
       return &p.query;
-    case Part::key:
+    case ProjectionName::key:
       return &p.key;
-    case Part::value:
+    case ProjectionName::value:
       return &p.value;
-    case Part::output:
+    case ProjectionName::output:
       break;
   }
   return p.output ? &*p.output : nullptr;
 }
 
-Linear* find_linear(Model& model, Part part) {
+Linear* find_linear(Model& model, ProjectionName part) {
   return const_cast<Linear*>(find_linear(std::as_const(model), part));  // the model is not const
 }
 
-Part part_of(MatrixName name) {
+ProjectionName part_of(MatrixName name) {
   const MatrixName first = is_bias(name) ? MatrixName::query_bias : MatrixName::query_weight;
-  return static_cast<Part>(static_cast<std::size_t>(name) - static_cast<std::size_t>(first));
+  return static_cast<ProjectionName>(static_cast<std::size_t>(name) - static_cast<std::size_t>(first));
 }
 
 std::string path_of(MatrixName name) {
@@ -76,9 +76,9 @@ const SharedMatrix* find_matrix(const Model& model, MatrixRef place) {
                  ? &model.sequences[place.nth].key_embeddings
                  : nullptr;
     case MatrixName::query_norm:
-      return a.normalise ? &a.normalise->query : nullptr;
+      return a.normalize ? &a.normalize->query : nullptr;
     case MatrixName::key_norm:
-      return a.normalise ? &a.normalise->key : nullptr;
+      return a.normalize ? &a.normalize->key : nullptr;
     case MatrixName::frequencies:
       return p.rotary ? held(p.rotary->inverse_frequencies) : nullptr;
     case MatrixName::slopes:

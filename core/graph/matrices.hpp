@@ -9,15 +9,16 @@
 namespace core::attention {
 
 /// One of the four projections.
-enum class Part { query, key, value, output };
-inline constexpr std::array all_parts{Part::query, Part::key, Part::value, Part::output};
+enum class ProjectionName { query, key, value, output };
+inline constexpr std::array all_parts{ProjectionName::query, ProjectionName::key, ProjectionName::value,
+                                      ProjectionName::output};
 
 /// Returns the name as in files: "query".
-const char* name_of(Part part);
+const char* name_of(ProjectionName part);
 
 /// Returns that projection, or nullptr if the model has none.
-const Linear* find_linear(const Model& model, Part part);
-Linear* find_linear(Model& model, Part part);
+const Linear* find_linear(const Model& model, ProjectionName part);
+Linear* find_linear(Model& model, ProjectionName part);
 
 /// Embeddings, weights and biases of the projections in the order of Part, then the additions.
 enum class MatrixName {
@@ -53,7 +54,7 @@ constexpr bool has_one_row(MatrixName name) {
 }
 
 /// Returns the projection that a weight or bias belongs to.
-Part part_of(MatrixName name);
+ProjectionName part_of(MatrixName name);
 
 /// Returns the path in the session file: "projections.key.weight".
 std::string path_of(MatrixName name);

@@ -11,6 +11,7 @@
 #include "core/graph/matrices.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::mistakes {
@@ -140,10 +141,10 @@ bool has_rotary_scaling(const Model& m) {
   return has_rotary(m) && m.additions.positions.rotary->scaling.rule != positions::ScalingRule::none;
 }
 bool has_norm(const Model& m) {
-  return m.additions.normalise.has_value();
+  return m.additions.normalize.has_value();
 }
 bool has_cap(const Model& m) {
-  return m.additions.score_cap.has_value();
+  return m.additions.softcap.has_value();
 }
 bool has_bias(const Model& m) {
   return m.additions.has_bias();
@@ -164,8 +165,8 @@ bool lay_out(const Injection& in, Stage stage, const graph::HeadLayout& layout) 
   const graph::HeadLayout*& own = in.g.get<graph::SplitHeads>(stage)->inputs[0].layout;
   return std::exchange(own, &layout) != &layout;
 }
-bool transpose_weight(const Injection& in, Part part, Stage stage) {
-  auto* linear = in.g.get<graph::Linear>(stage);
+bool transpose_weight(const Injection& in, ProjectionName part, Stage stage) {
+  auto* linear = in.g.get<graph::Project>(stage);
   if (!linear) return false;
   const arma::mat& weight = find_linear(in.m, part)->weight;
   if (!weight.is_square() || weight.is_symmetric()) return false;
@@ -173,7 +174,7 @@ bool transpose_weight(const Injection& in, Part part, Stage stage) {
   return true;
 }
 bool leave_bias_out(const Injection& in, Stage stage) {
-  auto* linear = in.g.get<graph::Linear>(stage);
+  auto* linear = in.g.get<graph::Project>(stage);
   if (!linear || !linear->has_bias()) return false;
   linear->inputs.resize(2);
   return true;
@@ -230,7 +231,7 @@ bool norm_after_rotation(const Injection& in) {
   if (!in.g.find(Stage::rotated_queries) || !in.g.find(Stage::normed_queries)) return false;
   in.g.move_before(Stage::rotated_queries, Stage::normed_queries);
   in.g.move_before(Stage::rotated_keys, Stage::normed_keys);
-  for (graph::Norm* norm : in.g.all<graph::Norm>()) norm->is_after_rotation = true;
+  for (graph::Normalize* norm : in.g.all<graph::Normalize>()) norm->is_after_rotation = true;
   return true;
 }
 /// Changes every rotation; `change` returns whether it has an effect.
@@ -247,7 +248,7 @@ bool has_several_pairs(const positions::Rotary& rotary, const Model& m) {
 bool swap_rotary_pairing(const Injection& in) {
   return change_rotations(in, [&](positions::Rotary& r) {
     using positions::Pairs;
-    if (has_several_pairs(r, in.m)) r.pairs = r.pairs == Pairs::halves ? Pairs::neighbours : Pairs::halves;
+    if (has_several_pairs(r, in.m)) r.pairs = r.pairs == Pairs::halves ? Pairs::neighbors : Pairs::halves;
     return has_several_pairs(r, in.m);
   });
 }
@@ -296,13 +297,13 @@ bool swap_queries_and_keys(const Injection& in) {
   return true;
 }
 bool scales(const Injection& in) {
-  const auto* scale = in.g.get<graph::Scale>(Stage::scaled_scores);
+  const auto* scale = in.g.get<graph::ScaleScores>(Stage::scaled_scores);
   return scale && scale->factor != 1;
 }
 bool scale_twice(const Injection& in) {
   auto* products = in.g.get<graph::DotProducts>(Stage::scores);
   if (!products || !scales(in)) return false;
-  products->pre_scale = in.g.get<graph::Scale>(Stage::scaled_scores)->factor;
+  products->pre_scale = in.g.get<graph::ScaleScores>(Stage::scaled_scores)->factor;
   return true;
 }
 template <Stage stage>
@@ -344,7 +345,7 @@ bool take_blocks(const Injection& in) {
 }
 
 bool leave_output_projection_out(const Injection& in) {
-  const auto* linear = in.g.get<graph::Linear>(Stage::output);
+  const auto* linear = in.g.get<graph::Project>(Stage::output);
   if (linear) in.g.replace(linear, graph::Unprojected(Stage::concatenated));
   return linear;
 }
@@ -374,19 +375,19 @@ constexpr std::array table{
     Mistake{"weight_untransposed:query", "weight_untransposed:query", "query weight untransposed",
             "The query weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the query weight, or compute x·Wᵀ with it.",
-            Stage::queries, {}, [](const Injection& in) { return transpose_weight(in, Part::query, graph::all_queries); }},
+            Stage::queries, {}, [](const Injection& in) { return transpose_weight(in, ProjectionName::query, graph::all_queries); }},
     Mistake{"weight_untransposed:key", "weight_untransposed:key", "key weight untransposed",
             "The key weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the key weight, or compute x·Wᵀ with it.",
-            Stage::keys, {}, [](const Injection& in) { return transpose_weight(in, Part::key, graph::all_keys); }},
+            Stage::keys, {}, [](const Injection& in) { return transpose_weight(in, ProjectionName::key, graph::all_keys); }},
     Mistake{"weight_untransposed:value", "weight_untransposed:value", "value weight untransposed",
             "The value weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the value weight, or compute x·Wᵀ with it.",
-            Stage::values, {}, [](const Injection& in) { return transpose_weight(in, Part::value, graph::all_values); }},
+            Stage::values, {}, [](const Injection& in) { return transpose_weight(in, ProjectionName::value, graph::all_values); }},
     Mistake{"weight_untransposed:output", "weight_untransposed:output", "output weight untransposed",
             "The output weight is used as its transpose: a PyTorch Linear keeps out × in and computes x·Wᵀ.",
             "Transpose the output weight, or compute x·Wᵀ with it.",
-            Stage::output, {}, [](const Injection& in) { return transpose_weight(in, Part::output, Stage::output); }},
+            Stage::output, {}, [](const Injection& in) { return transpose_weight(in, ProjectionName::output, Stage::output); }},
     Mistake{"bias_missing", "bias_missing", "all biases missing",
             "No bias is added after the projections.", "Add the biases of all projections.",
             Stage::queries, {}, leave_biases_out},
@@ -754,24 +755,25 @@ Model effective_model(Model m) {
       return std::ranges::find(inputs, graph::Source(name), &graph::Input::source) != inputs.end();
     });
   };
-  for (const auto& [stage, part, bias] : {std::tuple{graph::all_queries, Part::query, MatrixName::query_bias},
-                                          std::tuple{graph::all_keys, Part::key, MatrixName::key_bias},
-                                          std::tuple{graph::all_values, Part::value, MatrixName::value_bias},
-                                          std::tuple{Stage::output, Part::output, MatrixName::output_bias}}) {
+  for (const auto& [stage, part, bias] :
+       {std::tuple{graph::all_queries, ProjectionName::query, MatrixName::query_bias},
+        std::tuple{graph::all_keys, ProjectionName::key, MatrixName::key_bias},
+        std::tuple{graph::all_values, ProjectionName::value, MatrixName::value_bias},
+        std::tuple{Stage::output, ProjectionName::output, MatrixName::output_bias}}) {
     Linear* linear = find_linear(m, part);
     if (!linear) continue;
     if (!reads(bias)) linear->bias.reset();
-    if (const auto* used = g.get<graph::Linear>(stage); used && used->is_transposed())
+    if (const auto* used = g.get<graph::Project>(stage); used && used->is_transposed())
       linear->weight = arma::mat(linear->weight->t());
   }
   if (m.projections && !reads(MatrixName::output_weight)) m.projections->output.reset();
   Additions& added = m.additions;
-  if (!reads(MatrixName::query_norm)) added.normalise.reset();
+  if (!reads(MatrixName::query_norm)) added.normalize.reset();
   if (!reads(MatrixName::frequencies)) added.positions.rotary.reset();
   if (!g.find(Stage::position_bias)) added.positions.alibi.reset(), added.positions.relative.reset();
   if (m.has_mistake("sink_missing")) added.sink.reset();
   if (!reads(MatrixName::score_bias)) added.score_bias.clear();
-  if (!g.find(Stage::capped_scores)) added.score_cap.reset();
+  if (!g.find(Stage::capped_scores)) added.softcap.reset();
   return m;
 }
 
@@ -878,7 +880,7 @@ Model with_rounded_inputs(const Model& model, attention::Precision precision) {
     round(sequence.embeddings, precision);
     if (next.has_key_embeddings()) round(sequence.key_embeddings, precision);
   }
-  for (const Part part : attention::all_parts)
+  for (const ProjectionName part : attention::all_parts)
     if (Linear* linear = find_linear(next, part)) {
       round(linear->weight, precision);
       if (linear->bias) round(*linear->bias, precision);
@@ -887,7 +889,7 @@ Model with_rounded_inputs(const Model& model, attention::Precision precision) {
     if (given.stage != attention::Stage::dropout_mask)
       for (attention::SharedMatrix& matrix : given.matrices) round(matrix, precision);
   attention::Additions& added = next.additions;
-  if (added.normalise) round(added.normalise->query, precision), round(added.normalise->key, precision);
+  if (added.normalize) round(added.normalize->query, precision), round(added.normalize->key, precision);
   if (added.positions.relative) round(added.positions.relative->table, precision);
   for (attention::SharedMatrix& bias : added.score_bias) round(bias, precision);
   if (added.sink) round(*added.sink, precision);

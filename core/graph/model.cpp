@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/error.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/stages.hpp"
@@ -99,16 +98,6 @@ bool Model::is_ablated(std::size_t head) const {
   return std::ranges::binary_search(heads_off, head);
 }
 
-void require(const Model& model, const std::string& place) {
-  if (const auto problem = check(model)) throw Error(place + problem->path + ": " + problem->message);
-}
-
-void require(const Model& model, std::size_t sequence) {
-  require(model);
-  if (sequence >= model.sequences.size())
-    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
-}
-
 void trim_mask(Model& model) {
   Mask& mask = model.mask;
   const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys();
@@ -147,12 +136,12 @@ std::optional<positions::Rotary> rotary_of(const Model& model) {
 
 std::size_t n_matrices(const Model& model, Stage stage) {
   const StageInfo& row = info(stage);
-  return !row.per_head ? 1 : row.rows == Rows::keys ? model.kv_heads() : model.n_heads;
+  return !row.per_head ? 1 : row.rows == RowTokens::keys ? model.kv_heads() : model.n_heads;
 }
 
 std::size_t matrix_of_head(const Model& model, Stage stage, std::size_t head) {
   const StageInfo& row = info(stage);
-  return !row.per_head ? 0 : row.rows == Rows::keys ? model.kv_head_of(head) : head;
+  return !row.per_head ? 0 : row.rows == RowTokens::keys ? model.kv_head_of(head) : head;
 }
 
 std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth) {

@@ -61,7 +61,7 @@ struct Scale {
 };
 
 /// How masked cells are excluded: before the softmax (negative_infinity, large_negative) or after it.
-enum class MaskMethod { negative_infinity, renormalise, zero_after_softmax, large_negative };
+enum class MaskMethod { negative_infinity, renormalize, zero_after_softmax, large_negative };
 
 /// Weights of a query whose keys are all masked: 0/0 by the formula, or zeros on request.
 enum class EmptyRows { nan, zeros };
@@ -232,21 +232,6 @@ struct Model {
   bool has_mistake(std::string_view mistake) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
-
-/// First problem that keeps a model from being computed.
-struct Problem {
-  std::string path;     ///< where, in the notation of the session file: "projections.key.weight"
-  std::string message;  ///< what was expected and what was found, in one line
-};
-
-/// Returns the first inconsistency of a model, or nothing if attend() can compute it.
-std::optional<Problem> check(const Model& model);
-
-/// Throws core::Error, "PLACEpath: message", if check() finds a problem.
-void require(const Model& model, const std::string& place = "");
-
-/// Throws core::Error if check() finds a problem or there is no such sequence.
-void require(const Model& model, std::size_t sequence);
 
 /// Removes entries of the mask for keys and queries that the model no longer has.
 void trim_mask(Model& model);

@@ -39,12 +39,12 @@ std::string Product::precision_text(bool brief) const {
          (sums ? std::string(", sums in ") + name_of(*sums) : "");
 }
 
-Linear::Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m)
+Project::Project(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m)
     : Product({{x, "i:"}, {weight, ":j"}}), x_symbol(std::move(symbol_of_x)) {
   if (attention::find_matrix(m, {bias})) inputs.push_back({bias, "0j"});
 }
 
-mat Linear::matrix(const OperationInputs& in) const {
+mat Project::matrix(const OperationInputs& in) const {
   const mat transposed = is_transposed() ? mat(in[1].t()) : mat();
   const mat& weight = is_transposed() ? transposed : in[1];
   mat y = has_reduced_precision() ? reduced_product(in[0], weight) : mat(in[0] * weight);
@@ -52,7 +52,7 @@ mat Linear::matrix(const OperationInputs& in) const {
   return y;
 }
 
-std::string Linear::formula(bool brief, const std::string&) const {
+std::string Project::formula(bool brief, const std::string&) const {
   return x_symbol + "·" + inputs[1].symbol() + (is_transposed() ? "ᵀ" : "") +
          (has_bias() ? " + " + inputs[2].symbol() : "") + precision_text(brief);
 }
@@ -170,7 +170,7 @@ TorchCode CombineHeads::torch_code(const InputNames& in) const {
 
 // Queries and keys.
 
-mat Norm::matrix(const OperationInputs& in) const {
+mat Normalize::matrix(const OperationInputs& in) const {
   mat y = in[0];
   const bool over_all = is_over_all_heads();
   const auto mean_over = [&](const auto& of_row) {  // of each row
@@ -193,14 +193,14 @@ mat Norm::matrix(const OperationInputs& in) const {
   return y;
 }
 
-std::string Norm::formula(bool brief, const std::string&) const {
+std::string Normalize::formula(bool brief, const std::string&) const {
   const std::string after = !is_after_rotation ? "" : brief ? ", rotated" : ", after the rotation";
   if (brief) return (is_over_all_heads() ? "norm of all heads" : "norm") + after;
   return std::string("each row ÷ its ") + (is_centered ? "standard deviation" : "root mean square") +
          (is_over_all_heads() ? " over all heads" : "") + " × w" + after;
 }
 
-TorchCode Norm::torch_code(const InputNames& in) const {
+TorchCode Normalize::torch_code(const InputNames& in) const {
   const std::string mean =
                         std::string(".mean(") + (is_over_all_heads() ? "(-3, -1)" : "-1") + ", keepdim=True)",
                     rows = is_centered ? "(" + in[0] + " - " + in[0] + mean + ")" : in[0];
@@ -246,20 +246,20 @@ TorchCode Rotate::torch_code(const InputNames& in) const {
 
 // Scores.
 
-Scale::Scale(Stage x, const Model& m)
+ScaleScores::ScaleScores(Stage x, const Model& m)
     : Operation({{x}}),
       rule(m.scale.rule),
       factor(scale_factor(m)),
       width(rule == attention::ScaleRule::inverse_sqrt_d_model ? m.d_model() : m.d_head()) {}
 
-std::string Scale::formula(bool, const std::string&) const {
+std::string ScaleScores::formula(bool, const std::string&) const {
   using attention::ScaleRule;
   return rule == ScaleRule::none     ? "not scaled"
          : rule == ScaleRule::factor ? "× factor"
                                      : "÷ √" + to_string(width);
 }
 
-TorchCode Scale::torch_code(const InputNames& in) const {
+TorchCode ScaleScores::torch_code(const InputNames& in) const {
   using attention::ScaleRule;
   switch (rule) {
     case ScaleRule::inverse_sqrt_d_head:
@@ -294,19 +294,19 @@ const std::vector<std::string> positions_in_torch{
 
 }  // namespace
 
-Alibi::Alibi(const Model& m) {
+AlibiBias::AlibiBias(const Model& m) {
   const positions::Alibi& alibi = *m.additions.positions.alibi;
   for (std::size_t h = 0; h < m.n_heads; ++h) slopes.push_back(positions::alibi_slope(alibi, h, m.n_heads));
   if (alibi.slopes) inputs = {{MatrixName::slopes, "0h"}};
 }
 
-mat Alibi::matrix(const OperationInputs& in) const {
+mat AlibiBias::matrix(const OperationInputs& in) const {
   return by_distance(in, [slope = slopes[in.head]](std::int64_t distance) {
     return -slope * static_cast<double>(std::abs(distance));
   });
 }
 
-TorchCode Alibi::torch_code(const InputNames&) const {
+TorchCode AlibiBias::torch_code(const InputNames&) const {
   return {std::string("(-slopes") + (slopes.size() > 1 ? "[:, None, None]" : "") +
               " * (key - query).abs()).expand(scores.shape)",
           positions_in_torch};

@@ -74,9 +74,9 @@ struct Product : Operation {
 };
 
 /// x·W + b.
-struct Linear : Product {
+struct Project : Product {
   std::string x_symbol;
-  Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
+  Project(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
   bool has_bias() const { return inputs.size() > 2; }
   bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a deviation: x·Wᵀ
   mat matrix(const OperationInputs& in) const override;
@@ -154,13 +154,13 @@ struct CombineHeads : Operation {
 
 /// RMSNorm (Zhang and Sennrich 2019) or LayerNorm without its shift (Ba, Kiros and Hinton 2016) of each row,
 /// over one head or all heads, times a factor for each column.
-struct Norm : Operation {
+struct Normalize : Operation {
   bool is_centered;
   double epsilon;
   attention::NormScope over;
   std::size_t n_heads, d_head;
   bool is_after_rotation = false;  ///< a deviation
-  Norm(Stage x, MatrixName factors, const attention::QueryKeyNorm& norm, std::size_t n, std::size_t d)
+  Normalize(Stage x, MatrixName factors, const attention::QueryKeyNorm& norm, std::size_t n, std::size_t d)
       : Operation({{x, "i:"}, {factors, norm.over == attention::NormScope::head ? "0j" : "0c"}}),
         is_centered(norm.rule == attention::NormRule::layer),
         epsilon(norm.epsilon),
@@ -197,11 +197,11 @@ struct Rotate : Operation {
 };
 
 /// Scores divided by the square root of a width, or times a factor.
-struct Scale : Operation {
+struct ScaleScores : Operation {
   attention::ScaleRule rule;
   double factor;      ///< multiplies the scores
   std::size_t width;  ///< under the square root, for rules that have one
-  Scale(Stage x, const Model& m);
+  ScaleScores(Stage x, const Model& m);
   mat matrix(const OperationInputs& in) const override { return in[0] * factor; }
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
@@ -221,9 +221,9 @@ struct Softcap : Operation {
 };
 
 /// −slope × distance of query and key.
-struct Alibi : Operation {
+struct AlibiBias : Operation {
   std::vector<double> slopes;  ///< [head]
-  explicit Alibi(const Model& m);
+  explicit AlibiBias(const Model& m);
   mat matrix(const OperationInputs& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {

@@ -45,7 +45,7 @@ constexpr bool is_projected(Stage stage) {
 }
 
 /// Tokens of a stage's rows: those of queries, or of keys.
-enum class Rows { queries, keys };
+enum class RowTokens { queries, keys };
 
 /// Columns of a stage; tokens are those of keys.
 enum class Columns { tokens, features, single };
@@ -64,7 +64,7 @@ struct StageInfo {
   const char* title;  ///< in the window: "Scaled"
   const char* one;    ///< name of one cell: "Scaled score"
   bool per_head;
-  Rows rows;
+  RowTokens rows;
   Columns columns;
   Coloring coloring;
   int line;  ///< 1 … 4: line of the strip that shows it
@@ -77,54 +77,55 @@ struct StageInfo {
 };
 
 inline constexpr std::array stage_table{
-    StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
+    StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, RowTokens::queries,
               Columns::features, Coloring::signed_values, 1},
-    StageInfo{Stage::key_embeddings, "key_embeddings", "Encoder states", "Encoder state", false, Rows::keys,
-              Columns::features, Coloring::signed_values, 1},
-    StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
+    StageInfo{Stage::key_embeddings, "key_embeddings", "Encoder states", "Encoder state", false,
+              RowTokens::keys, Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::queries, "queries", "Queries", "Query", true, RowTokens::queries, Columns::features,
               Coloring::signed_values, 1},
-    StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
+    StageInfo{Stage::keys, "keys", "Keys", "Key", true, RowTokens::keys, Columns::features,
               Coloring::signed_values, 1},
-    StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
+    StageInfo{Stage::values, "values", "Values", "Value", true, RowTokens::keys, Columns::features,
               Coloring::signed_values, 1},
     StageInfo{Stage::normed_queries, "normed_queries", "Normalized queries", "Normalized query", true,
-              Rows::queries, Columns::features, Coloring::signed_values, 1},
-    StageInfo{Stage::normed_keys, "normed_keys", "Normalized keys", "Normalized key", true, Rows::keys,
+              RowTokens::queries, Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::normed_keys, "normed_keys", "Normalized keys", "Normalized key", true, RowTokens::keys,
               Columns::features, Coloring::signed_values, 1},
     StageInfo{Stage::rotated_queries, "rotated_queries", "Rotated queries", "Rotated query", true,
-              Rows::queries, Columns::features, Coloring::signed_values, 1},
-    StageInfo{Stage::rotated_keys, "rotated_keys", "Rotated keys", "Rotated key", true, Rows::keys,
+              RowTokens::queries, Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::rotated_keys, "rotated_keys", "Rotated keys", "Rotated key", true, RowTokens::keys,
               Columns::features, Coloring::signed_values, 1},
-    StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
+    StageInfo{Stage::scores, "scores", "Scores", "Score", true, RowTokens::queries, Columns::tokens,
               Coloring::signed_values, 2},
-    StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
+    StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, RowTokens::queries,
               Columns::tokens, Coloring::signed_values, 2},
-    StageInfo{Stage::capped_scores, "capped_scores", "Soft-capped", "Soft-capped score", true, Rows::queries,
+    StageInfo{Stage::capped_scores, "capped_scores", "Soft-capped", "Soft-capped score", true,
+              RowTokens::queries, Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::position_bias, "position_bias", "Position bias", "Position bias", true,
+              RowTokens::queries, Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::biased_scores, "biased_scores", "Biased", "Biased score", true, RowTokens::queries,
               Columns::tokens, Coloring::signed_values, 2},
-    StageInfo{Stage::position_bias, "position_bias", "Position bias", "Position bias", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2},
-    StageInfo{Stage::biased_scores, "biased_scores", "Biased", "Biased score", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2},
-    StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Coloring::mask, 2},
-    StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
+    StageInfo{Stage::mask, "mask", "Mask", "Mask", false, RowTokens::queries, Columns::tokens, Coloring::mask,
+              2},
+    StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, RowTokens::queries,
               Columns::tokens, Coloring::signed_values, 2},
     StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
-              Rows::queries, Columns::tokens, Coloring::weights, 3},
-    StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
-              Columns::tokens, Coloring::weights, 3},
-    StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
+              RowTokens::queries, Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true,
+              RowTokens::queries, Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, RowTokens::queries, Columns::single,
               Coloring::weights, 3},
-    StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
+    StageInfo{Stage::weights, "weights", "Weights", "Weight", true, RowTokens::queries, Columns::tokens,
               Coloring::weights, 3},
-    StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries,
+    StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, RowTokens::queries,
               Columns::tokens, Coloring::mask, 3},
     StageInfo{Stage::dropped_weights, "dropped_weights", "Weights after dropout", "Weight after dropout",
-              true, Rows::queries, Columns::tokens, Coloring::weights, 3},
-    StageInfo{Stage::contexts, "contexts", "Context vectors", "Context vector", true, Rows::queries,
+              true, RowTokens::queries, Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::contexts, "contexts", "Context vectors", "Context vector", true, RowTokens::queries,
               Columns::features, Coloring::signed_values, 4},
-    StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries,
+    StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, RowTokens::queries,
               Columns::features, Coloring::signed_values, 4},
-    StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
+    StageInfo{Stage::output, "output", "Output", "Output", false, RowTokens::queries, Columns::features,
               Coloring::signed_values, 4},
 };
 

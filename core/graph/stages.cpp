@@ -7,11 +7,39 @@
 
 #include "core/base/find.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/graph.hpp"
 
 namespace core::attention {
 
 bool StageInfo::present(const Model& model) const {
   return contains(existing_stages(model), stage);
+}
+
+StageSet existing_stages(const Model& model) {
+  const graph::NodeSet existing_nodes = graph::existing_nodes(graph::attention(model), model);
+  StageSet set;
+  for (std::size_t k = 0; k < n_stages; ++k) set[k] = existing_nodes[k];
+  return set;
+}
+
+Stage input_stage(const Model& model, Stage stage) {
+  const graph::Graph g = graph::attention(model);
+  const graph::Node* node = g.find(stage);
+  do node = g.find(*node->operation->inputs[0].stage());
+  while (graph::is_internal(node->stage));
+  return node->stage;
+}
+
+bool is_computed(const Model& model, Stage stage) {
+  return contains(existing_stages(model), stage) && !model.given.find(stage);
+}
+
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
+  return model.given.find(stage.stage) ? "given" : computed_formula(stage, model, brief);
+}
+
+std::string computed_formula(const StageInfo& stage, const Model& model, bool brief) {
+  return graph::formula(graph::attention(model), model, stage.stage, brief);
 }
 
 std::vector<const StageInfo*> givable_stages() {
@@ -38,7 +66,7 @@ std::string fill_text(double fill) {
 
 StageShape shape_of(const Model& model, Stage stage) {
   const StageInfo& row = info(stage);
-  const std::size_t n_rows = row.rows == Rows::keys ? model.n_keys() : model.n_tokens();
+  const std::size_t n_rows = row.rows == RowTokens::keys ? model.n_keys() : model.n_tokens();
   if (row.columns == Columns::tokens) return {n_rows, model.n_keys()};
   switch (stage) {
     case Stage::embeddings:
@@ -71,7 +99,7 @@ std::string torch_shape(const Model& model, Stage stage) {
 }
 
 const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence) {
-  return stage.rows == Rows::keys ? sequence.keys() : sequence.tokens;
+  return stage.rows == RowTokens::keys ? sequence.keys() : sequence.tokens;
 }
 
 double color_range_max(const Model& model, Stage stage) {

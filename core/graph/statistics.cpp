@@ -1,3 +1,5 @@
+#include "core/graph/statistics.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,8 +13,6 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/difference.hpp"
-#include "core/graph/head_facts.hpp"
-#include "core/graph/row_facts.hpp"
 
 namespace core::attention {
 
@@ -70,14 +70,14 @@ double surprise(double p) {
 }
 
 /// Row of weights, the row divided by its sum, and its entropy; shares are empty if it is not a distribution.
-struct Row {
+struct WeightRow {
   arma::rowvec weights, probabilities;
   double entropy_bits = 0;
   bool is_distribution() const { return !probabilities.is_empty(); }
 };
 
-Row row_of(const StageMatrix& weights, std::size_t i) {
-  Row row{weights.row(i), {}};
+WeightRow row_of(const StageMatrix& weights, std::size_t i) {
+  WeightRow row{weights.row(i), {}};
   double sum = 0;
   bool sound = true;
   for (const double w : row.weights) {
@@ -91,7 +91,7 @@ Row row_of(const StageMatrix& weights, std::size_t i) {
 }
 
 /// Returns the Jensen–Shannon divergence of two distributions, in bits.
-double divergence(const Row& a, const Row& b) {
+double divergence(const WeightRow& a, const WeightRow& b) {
   double middle_bits = 0;
   for (std::size_t j = 0; j < a.probabilities.n_elem; ++j)
     middle_bits += surprise((a.probabilities[j] + b.probabilities[j]) / 2);
@@ -107,7 +107,7 @@ HeadStatistics head_statistics(const StageMatrix& weights, std::span<const std::
   const bool square = weights.n_rows() == weights.n_cols();
   for (std::size_t i = 0; i < weights.n_rows() && token.should_continue(); ++i) {
     std::vector<std::size_t>& earlier = seen[tokens[i]];
-    const Row row = row_of(weights, i);
+    const WeightRow row = row_of(weights, i);
     const arma::rowvec& w = row.weights;
     if (row.is_distribution()) {
       entropy.add(row.entropy_bits);
@@ -152,7 +152,7 @@ arma::mat head_similarity(const Trace& trace, const core::StopToken& token) {
   const std::size_t n = trace.n_heads(), n_rows = n > 0 ? trace.at(Stage::weights, 0).n_rows() : 0;
   std::vector<Mean> divergences(n * n);
   for (std::size_t i = 0; i < n_rows && token.should_continue(); ++i) {
-    std::vector<Row> rows;
+    std::vector<WeightRow> rows;
     for (std::size_t h = 0; h < n; ++h) rows.push_back(row_of(trace.at(Stage::weights, h), i));
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = a; b < n; ++b)
@@ -168,53 +168,3 @@ arma::mat head_similarity(const Trace& trace, const core::StopToken& token) {
   return all;
 }
 }  // namespace core::attention
-
-namespace core::compare {
-
-namespace {
-
-std::string shape(const arma::mat& m) {
-  return text::shape_text(m.n_rows, m.n_cols);
-}
-
-void expect_one_shape(const arma::mat& a, const arma::mat& b) {
-  if (a.n_rows == b.n_rows && a.n_cols == b.n_cols) return;
-  throw Error("comparison: expected two matrices of one shape, got " + shape(a) + " and " + shape(b));
-}
-
-}  // namespace
-
-double difference(DifferenceKind kind, double a, double b) {
-  if (equal_or_both_nan(a, b)) return 0;
-  const double d = a - b;
-  switch (kind) {
-    case DifferenceKind::absolute:
-      return std::abs(d);
-    case DifferenceKind::relative:
-      return std::isfinite(d) ? d / std::max(std::abs(a), std::abs(b)) : d;
-    case DifferenceKind::a_minus_b:
-      break;
-  }
-  return d;
-}
-
-arma::mat difference(DifferenceKind kind, const arma::mat& a, const arma::mat& b) {
-  expect_one_shape(a, b);
-  arma::mat result(a.n_rows, a.n_cols);
-  for (arma::uword k = 0; k < a.n_elem; ++k) result[k] = difference(kind, a[k], b[k]);
-  return result;
-}
-
-MaxDifference max_difference(const arma::mat& a, const arma::mat& b) {
-  expect_one_shape(a, b);
-  MaxDifference best;
-  for (std::size_t j = 0; j < a.n_cols; ++j)
-    for (std::size_t i = 0; i < a.n_rows; ++i) {
-      const double d = abs_difference(a(i, j), b(i, j));
-      const bool earlier = i < best.row || (i == best.row && j < best.column);
-      if (d > best.distance || (d > 0 && d == best.distance && earlier)) best = {d, i, j};
-    }
-  return best;
-}
-
-}  // namespace core::compare

@@ -3,8 +3,8 @@
 
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
-#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
+#include "core/graph/words.hpp"
 
 /// Derivation of a cell by each operation: its steps, line by line, and their titles.
 namespace core::graph {
@@ -25,7 +25,7 @@ std::string positions_words(const Cell& c) {
 void copy(const Cell& c, Derivation& d, std::string formula, Label label = {}) {
   const Operand x = c.operand(0);
   d.begin(d.title(), std::move(formula));
-  d.line(Form::single, x, {}, x.value);
+  d.line(LineForm::single, x, {}, x.value);
   d.steps.back().lines.back().label = label;
 }
 
@@ -70,12 +70,12 @@ void Product::write_products(const Cell& c, Derivation& d,
     a.value = attention::rounded(factors, a.value), b.value = attention::rounded(factors, b.value);
     const double product = attention::rounded(in_sums, a.value * b.value);
     sum = attention::rounded(in_sums, sum + product);
-    d.term(Form::product, a, b, product, label(k));
+    d.term(LineForm::product, a, b, product, label(k));
   }
   d.sum(sum);
 }
 
-void Linear::terms(const Cell& c, Derivation& d) const {
+void Project::terms(const Cell& c, Derivation& d) const {
   const std::string weight = inputs[1].symbol(), column = column_words(c.j);
   if (x_symbol.empty())
     d.begin("Projected", "row " + to_string(c.i) + " · column " + to_string(c.j) + " of " + weight);
@@ -87,10 +87,10 @@ void Linear::terms(const Cell& c, Derivation& d) const {
   const double sum = d.result();
   const Operand bias = c.operand(2);
   d.begin("Bias", inputs[2].symbol() + column);
-  d.line(Form::addition, {sum, {}}, bias, sum + bias.value);
+  d.line(LineForm::addition, {sum, {}}, bias, sum + bias.value);
 }
 
-std::optional<std::size_t> Linear::previous_operand(const Cell& c) const {
+std::optional<std::size_t> Project::previous_operand(const Cell& c) const {
   const std::vector<Operand> x = c.operands(0), weight = c.operands(1);
   std::size_t best = 0;
   double largest = -1;
@@ -107,7 +107,7 @@ void DotProducts::terms(const Cell& c, Derivation& d) const {
           is_swapped ? "k_" + i + " · q_" + j + ", in each other's place" : "q_" + i + " · k_" + j);
   write_products(c, d, [](std::size_t) { return Label(); });
   if (const double sum = d.result(); pre_scale)
-    d.line(Form::factor, {sum, {}}, {*pre_scale, {}}, sum * *pre_scale, "of scaled queries");
+    d.line(LineForm::factor, {sum, {}}, {*pre_scale, {}}, sum * *pre_scale, "of scaled queries");
 }
 
 void WeightedSum::terms(const Cell& c, Derivation& d) const {
@@ -152,7 +152,7 @@ void CombineHeads::terms(const Cell& c, Derivation& d) const {
 
 // Queries and keys.
 
-void Norm::terms(const Cell& c, Derivation& d) const {
+void Normalize::terms(const Cell& c, Derivation& d) const {
   std::vector<Operand> row = c.operands(0);
   const bool over_all = is_over_all_heads();
   std::vector<double> others;  // the same row in the other heads
@@ -176,7 +176,7 @@ void Norm::terms(const Cell& c, Derivation& d) const {
     Operand& x = row[k];
     x.value -= mean;
     squares += x.value * x.value;
-    d.term(Form::product, x, x, x.value * x.value, {Label::column, k});
+    d.term(LineForm::product, x, x, x.value * x.value, {Label::column, k});
   }
   d.sum(squares);
   if (over_all) {
@@ -186,12 +186,12 @@ void Norm::terms(const Cell& c, Derivation& d) const {
     squares += of_others;
     d.note("squares of all heads", squares);
   }
-  d.line(Form::division, {squares, {}}, {n, {}}, squares / n, "mean of the squares");
+  d.line(LineForm::division, {squares, {}}, {n, {}}, squares / n, "mean of the squares");
   const double root = std::sqrt(d.result() + epsilon);
   d.note("its square root, after + ε", root);
   const Operand own = row[c.j], factor = c.operand(1);
-  d.line(Form::division, own, {root, {}}, own.value / root);
-  d.line(Form::factor, {d.result(), {}}, factor, d.result() * factor.value);
+  d.line(LineForm::division, own, {root, {}}, own.value / root);
+  d.line(LineForm::factor, {d.result(), {}}, factor, d.result() * factor.value);
 }
 
 std::size_t Rotate::column(const Model& m, std::size_t, std::size_t j) const {
@@ -229,46 +229,46 @@ void Rotate::terms(const Cell& c, Derivation& d) const {
                by = positions::attention_factor(rotary), cosine = std::cos(angle) * by,
                sine = std::sin(angle) * by;
   if (rotary.scaling.rule == positions::ScalingRule::linear)
-    d.line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
+    d.line(LineForm::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
            "position, scaled");
-  d.line(Form::factor, {at, {}}, {frequency, {}}, angle, "angle: position × frequency");
+  d.line(LineForm::factor, {at, {}}, {frequency, {}}, angle, "angle: position × frequency");
   const std::string times = by == 1 ? "" : " × attention factor " + text::number_text(by);
   d.note("its cosine" + times, cosine);
   d.note("its sine" + times, sine);
   const double signed_sine = pair_columns(rotary, *pair, d_head).first == c.j ? -sine : sine;
-  d.term(Form::product, own, {cosine, {}}, own.value * cosine);
-  d.term(Form::product, other, {signed_sine, {}}, other.value * signed_sine);
+  d.term(LineForm::product, own, {cosine, {}}, own.value * cosine);
+  d.term(LineForm::product, other, {signed_sine, {}}, other.value * signed_sine);
   d.sum(own.value * cosine + other.value * signed_sine);
 }
 
 // Scores.
 
-void Scale::terms(const Cell& c, Derivation& d) const {
+void ScaleScores::terms(const Cell& c, Derivation& d) const {
   using attention::ScaleRule;
   const Operand score = c.operand(0);
   const bool by_model = rule == ScaleRule::inverse_sqrt_d_model;
   if (by_model || rule == ScaleRule::inverse_sqrt_d_head) {
     const double root = std::sqrt(static_cast<double>(width));
     d.begin(d.title(), std::string("÷ √d") + (by_model ? " of the model" : "") + ", d = " + to_string(width));
-    return d.line(Form::division, score, {root, {}}, score.value / root);
+    return d.line(LineForm::division, score, {root, {}}, score.value / root);
   }
   d.begin(d.title(), formula(false, ""));
   if (rule == ScaleRule::factor)
-    d.line(Form::factor, score, {factor, {}}, score.value * factor);
+    d.line(LineForm::factor, score, {factor, {}}, score.value * factor);
   else
-    d.line(Form::single, score, {}, score.value * factor);
+    d.line(LineForm::single, score, {}, score.value * factor);
 }
 
 void Softcap::terms(const Cell& c, Derivation& d) const {
   const Operand score = c.operand(0);
   const double part = score.value / cap, bent = std::tanh(part);
   d.begin(d.title(), formula(false, ""));
-  d.line(Form::division, score, {cap, {}}, part);
+  d.line(LineForm::division, score, {cap, {}}, part);
   d.note("tanh of it", bent);
-  d.line(Form::factor, {cap, {}}, {bent, {}}, cap * bent);
+  d.line(LineForm::factor, {cap, {}}, {bent, {}}, cap * bent);
 }
 
-void Alibi::terms(const Cell& c, Derivation& d) const {
+void AlibiBias::terms(const Cell& c, Derivation& d) const {
   const double slope = slopes[c.head];
   const auto relative_position = position_of_query(c.model, c.i) - position_of_key(c.model, c.j);
   const double distance = static_cast<double>(std::abs(relative_position));
@@ -276,8 +276,8 @@ void Alibi::terms(const Cell& c, Derivation& d) const {
   if (inputs.empty())
     d.note("slope of the head", slope);
   else
-    d.line(Form::single, c.operand(0), {}, slope, "slope of the head");
-  d.line(Form::factor, {-slope, {}}, {distance, {}}, -slope * distance, "−slope × distance");
+    d.line(LineForm::single, c.operand(0), {}, slope, "slope of the head");
+  d.line(LineForm::factor, {-slope, {}}, {distance, {}}, -slope * distance, "−slope × distance");
 }
 
 std::size_t RelativeBias::column(const Model& m, std::size_t i, std::size_t j) const {
@@ -293,7 +293,7 @@ void AddBiases::terms(const Cell& c, Derivation& d) const {
   Operand sum = c.operand(0);
   for (std::size_t k = 1; k < inputs.size(); ++k) {
     const Operand bias = c.operand(k);
-    d.line(Form::addition, sum, bias, sum.value + bias.value);
+    d.line(LineForm::addition, sum, bias, sum.value + bias.value);
     sum = {d.result(), {}};
   }
 }
@@ -312,7 +312,8 @@ void MaskedFill::terms(const Cell& c, Derivation& d) const {
           explain::visibility_formula(c.model, c.trace.sequence, c.i, c.j));
   const Operand score = c.operand(0, &d);
   if (drops) d.steps.back().lines.back().words = "score × dropout mask";
-  if (c.operand(1).value != 0) return d.line(Form::words, score, {}, score.value, "unmasked, so unchanged");
+  if (c.operand(1).value != 0)
+    return d.line(LineForm::words, score, {}, score.value, "unmasked, so unchanged");
   d.note("masked, so " + attention::fill_text(fill), fill);
 }
 
@@ -344,25 +345,25 @@ void Softmax::terms(const Cell& c, Derivation& d) const {
   const auto [largest_of_own, largest, last] = block_maxima(row, in);
   const bool adds_nothing = !is_empty || in_blocks || has_sink();  // a score of −∞; otherwise it gives NaN
   const std::size_t self = own(c);
-  const Label::Kind kind = inputs[0].cells[0] == 'i' ? Label::token : Label::query;
+  const Label::LabelKind kind = inputs[0].cells[0] == 'i' ? Label::token : Label::query;
   double sum = 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
     if (scores[k].value == -infinity && adds_nothing) continue;
     const double term = std::exp(scores[k].value - largest[k]);
     sum += term;
     if (largest[k] < infinity)  // otherwise the key is skipped
-      d.term(Form::exponential, scores[k], {largest[k], {}}, term, {kind, k});
+      d.term(LineForm::exponential, scores[k], {largest[k], {}}, term, {kind, k});
   }
   if (has_sink()) {
     const Operand sink = c.operand(1);
     const double term = std::exp(sink.value - last);
     sum += term;
-    d.term(Form::exponential, sink, {last, {}}, term, {Label::sink});
+    d.term(LineForm::exponential, sink, {last, {}}, term, {Label::sink});
   }
   d.sum(sum);
   const double score = scores[self].value,
                part = score == -infinity && adds_nothing ? 0 : std::exp(score - largest_of_own[self]);
-  d.line(Form::division, {part, {}}, {sum, {}}, part / sum);
+  d.line(LineForm::division, {part, {}}, {sum, {}}, part / sum);
   const double nearest = attention::rounded(precision, d.result());
   if (nearest != d.result() && !std::isnan(nearest))
     d.note(std::string("rounded to ") + attention::name_of(precision), nearest);
@@ -374,7 +375,7 @@ void Multiply::terms(const Cell& c, Derivation& d) const {
   const bool is_score = attention::info(*inputs[0].stage()).line == 2;
   d.begin(by == Stage::mask ? "Zeroed" : "Weights after dropout",
           std::string(is_score ? "score" : "weight") + (by == Stage::mask ? " × mask" : " × dropout mask"));
-  d.line(Form::factor, a, b, a.value * b.value);
+  d.line(LineForm::factor, a, b, a.value * b.value);
 }
 
 void RowSum::terms(const Cell& c, Derivation& d) const {
@@ -383,7 +384,7 @@ void RowSum::terms(const Cell& c, Derivation& d) const {
   double sum = 0;
   for (std::size_t k = 0; k < row.size(); ++k) {
     sum += row[k].value;
-    d.term(Form::single, row[k], {}, row[k].value, {Label::token, k});
+    d.term(LineForm::single, row[k], {}, row[k].value, {Label::token, k});
   }
   d.sum(sum);
 }
@@ -391,7 +392,7 @@ void RowSum::terms(const Cell& c, Derivation& d) const {
 void DivideByRowSum::terms(const Cell& c, Derivation& d) const {
   const Operand a = c.operand(0), b = c.operand(1);
   d.begin("Renormalised", "weight ÷ row sum");
-  d.line(Form::division, a, b, a.value / b.value);
+  d.line(LineForm::division, a, b, a.value / b.value);
 }
 
 bool ZeroEmptyRows::is_empty(const Cell& c) const {
@@ -431,7 +432,7 @@ void DropoutFactors::terms(const Cell& c, Derivation& d) const {
   const bool is_kept = c.trace.at(c.node.stage, c.head)(c.i, c.j) != 0;
   d.note((is_kept ? "kept " : "dropped ") + how, is_kept);
   if (is_kept && dropout.rescale)
-    d.line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate));
+    d.line(LineForm::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate));
 }
 
 }  // namespace core::graph

@@ -1,4 +1,4 @@
-#include "core/graph/text.hpp"
+#include "core/graph/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/graph/line_words.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
-#include "core/graph/visibility_words.hpp"
-#include "core/graph/visible.hpp"
 
 namespace core::explain {
 
@@ -49,26 +46,26 @@ std::string ascii(std::string text) {
   return text;
 }
 
-std::string operands_in_words(const Line& line) {
+std::string operands_in_words(const StepLine& line) {
   const std::string a = number(line.a.value), b = number(line.b.value);
   switch (line.form) {
-    case Form::words:
-    case Form::single:
+    case LineForm::words:
+    case LineForm::single:
       return {};
-    case Form::product:
-    case Form::factor:
+    case LineForm::product:
+    case LineForm::factor:
       return a + " * " + b;
-    case Form::division:
+    case LineForm::division:
       return a + " / " + b;
-    case Form::addition:
+    case LineForm::addition:
       return a + " + " + b;
-    case Form::exponential:
+    case LineForm::exponential:
       return "exp(" + a + " - " + b + ")";
   }
   return {};
 }
 
-std::string text_of(const Line& line, const attention::Sequence& sequence) {
+std::string text_of(const StepLine& line, const attention::Sequence& sequence) {
   std::string text = words(line.label, sequence);
   for (const std::string& more : {ascii(line.words), operands_in_words(line)})
     if (!more.empty()) text += (text.empty() ? "" : "  ") + more;
@@ -133,7 +130,7 @@ std::string plain_text(const Explanation& explanation, const attention::Sequence
     const Step& step = explanation.steps[s];
     text += "\n" + to_string(s + 1) + "  " + step.title +
             (step.formula.empty() ? "" : "  " + ascii(step.formula)) + "\n";
-    for (const Line& line : step.lines) text += "   " + text_of(line, sequence) + "\n";
+    for (const StepLine& line : step.lines) text += "   " + text_of(line, sequence) + "\n";
   }
   return text;
 }
@@ -362,7 +359,7 @@ std::string describe_weights(const Model& m, const Trace& trace, std::size_t hea
   using attention::MaskMethod;
   std::string words = is_given(m, Stage::weights) ? "Weights are given" : "Scores become weights";
   if (!is_given(m, Stage::weights) && m.mask.masks_keys()) {
-    if (m.mask.method == MaskMethod::renormalise) words += ", masked ones 0 and each row divided by its sum";
+    if (m.mask.method == MaskMethod::renormalize) words += ", masked ones 0 and each row divided by its sum";
     if (m.mask.method == MaskMethod::zero_after_softmax) words += ", masked ones 0";
   }
   if (const std::string sums = describe_row_sums(trace, head); !sums.empty()) words += "; " + sums;

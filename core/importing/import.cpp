@@ -15,7 +15,7 @@
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/graph/limits.hpp"
+#include "core/graph/validation.hpp"
 #include "core/importing/import_parts.hpp"
 #include "core/system/file.hpp"
 

@@ -15,8 +15,8 @@
 #include "core/files/stage_names.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 #include "core/importing/import_parts.hpp"
 

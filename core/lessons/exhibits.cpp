@@ -50,11 +50,11 @@ Model with_combine_rule(Model model, CombineRule rule) {
   return model;
 }
 
-std::vector<Picture> library(const StepState& m) {
+std::vector<ExhibitPicture> library(const StepState& m) {
   constexpr std::array relevance{"high", "high", "medium", "none", "low"};
   const std::size_t question = m.model.n_tokens() - 1,
                     books = std::min({relevance.size(), question, m.model.n_keys()});
-  Picture p{.title = tokens(m)[question], .shading = Shading::bars};
+  ExhibitPicture p{.title = tokens(m)[question], .shading = ExhibitShading::bars};
   p.numbers.set_size(books, 1);
   for (std::size_t book = 0; book < books; ++book) {
     p.rows.push_back(keys(m)[book]);
@@ -65,26 +65,26 @@ std::vector<Picture> library(const StepState& m) {
   return {p};
 }
 
-std::vector<Picture> single_query(const StepState& m) {
+std::vector<ExhibitPicture> single_query(const StepState& m) {
   constexpr std::size_t query = 1;
   const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
-  Picture terms{.title = tokens(m)[query] + " times each, number by number",
-                .rows = keys(m),
-                .columns = numbered("", k.n_cols),
-                .numbers = products,
-                .shading = Shading::signed_values};
-  Picture sums{.title = "added up",
-               .note = "row 1 of the scores",
-               .rows = keys(m),
-               .columns = {tokens(m)[query]},
-               .numbers = arma::sum(products, 1),
-               .shading = Shading::signed_values};
+  ExhibitPicture terms{.title = tokens(m)[query] + " times each, number by number",
+                       .rows = keys(m),
+                       .columns = numbered("", k.n_cols),
+                       .numbers = products,
+                       .shading = ExhibitShading::signed_values};
+  ExhibitPicture sums{.title = "added up",
+                      .note = "row 1 of the scores",
+                      .rows = keys(m),
+                      .columns = {tokens(m)[query]},
+                      .numbers = arma::sum(products, 1),
+                      .shading = ExhibitShading::signed_values};
   return {terms, sums};
 }
 
-std::vector<Picture> double_loop(const StepState& m) {
+std::vector<ExhibitPicture> double_loop(const StepState& m) {
   const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   arma::mat loops(q.n_rows, k.n_rows, arma::fill::zeros);
   for (std::size_t i = 0; i < q.n_rows; ++i)
@@ -92,23 +92,23 @@ std::vector<Picture> double_loop(const StepState& m) {
       for (std::size_t c = 0; c < q.n_cols; ++c) loops(i, j) += q(i, c) * k(j, c);
   const arma::mat product = q * k.t();
   const std::string difference_note = "largest difference " + number(largest_difference(loops, product));
-  return {{"two loops", "", tokens(m), keys(m), {}, loops, Shading::signed_values},
-          {"one product", difference_note, tokens(m), keys(m), {}, product, Shading::signed_values}};
+  return {{"two loops", "", tokens(m), keys(m), {}, loops, ExhibitShading::signed_values},
+          {"one product", difference_note, tokens(m), keys(m), {}, product, ExhibitShading::signed_values}};
 }
 
-std::vector<Picture> next_token(const StepState& m) {
-  Picture p{.title = "what may be read",
-            .rows = tokens(m),
-            .columns = keys(m),
-            .numbers = m.trace.at(attention::Stage::mask),
-            .shading = Shading::mask};
+std::vector<ExhibitPicture> next_token(const StepState& m) {
+  ExhibitPicture p{.title = "what may be read",
+                   .rows = tokens(m),
+                   .columns = keys(m),
+                   .numbers = m.trace.at(attention::Stage::mask),
+                   .shading = ExhibitShading::mask};
   for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
   p.note = std::to_string(p.ends.size()) + (p.ends.size() == 1 ? " pair" : " pairs") + " to learn from";
   p.ends.push_back("→ ?");
   return {p};
 }
 
-std::vector<Picture> moved_rows(const StepState& m) {
+std::vector<ExhibitPicture> moved_rows(const StepState& m) {
   const arma::vec joined = rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::concatenate));
   const arma::vec reshaped =
       rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::reshape_without_transpose));
@@ -117,21 +117,20 @@ std::vector<Picture> moved_rows(const StepState& m) {
            .rows = tokens(m),
            .columns = {"concatenate", "reshape"},
            .numbers = arma::join_rows(joined, reshaped),
-           .shading = Shading::signed_values}};
+           .shading = ExhibitShading::signed_values}};
 }
 
 /// Returns a picture of weights, labeled with the tokens, or with numbers where the size differs.
-Picture weights_picture(const StepState& m, const std::string& title, const std::string& note,
-                        const arma::mat& weights) {
+ExhibitPicture weights_picture(const StepState& m, const std::string& title, const std::string& note,
+                               const arma::mat& weights) {
   const auto names = [](const Labels& known, std::size_t n) {
     return n == known.size() ? known : numbered("", n);
   };
-  return {
-      title,           note, names(tokens(m), weights.n_rows), names(keys(m), weights.n_cols), {}, weights,
-      Shading::weights};
+  return {title, note,    names(tokens(m), weights.n_rows), names(keys(m), weights.n_cols),
+          {},    weights, ExhibitShading::weights};
 }
 
-std::vector<Picture> versions(const StepState& m) {
+std::vector<ExhibitPicture> versions(const StepState& m) {
   const arma::mat first = weights_of(editing::find_preset("002-average")->make()),
                   second = weights_of(editing::find_preset("002-softmax-zeros")->make());
   const arma::mat& third = m.trace.at(attention::Stage::weights, 0);
@@ -143,9 +142,9 @@ std::vector<Picture> versions(const StepState& m) {
           weights_picture(m, "version 3: queries and keys", distance(third), third)};
 }
 
-std::vector<Picture> mask_methods(const StepState& m) {
+std::vector<ExhibitPicture> mask_methods(const StepState& m) {
   const arma::mat infinite = weights_of(with_method(m.model, MaskMethod::negative_infinity));
-  const arma::mat renormalized = weights_of(with_method(m.model, MaskMethod::renormalise));
+  const arma::mat renormalized = weights_of(with_method(m.model, MaskMethod::renormalize));
   const bool divides_by_zero = infinite.is_finite() && !renormalized.is_finite();
   const std::string note = divides_by_zero
                                ? "0/0: nothing is left to divide by"
@@ -154,7 +153,7 @@ std::vector<Picture> mask_methods(const StepState& m) {
           weights_picture(m, "softmax, 0, renormalise", note, renormalized)};
 }
 
-std::vector<Picture> entropy(const StepState& m) {
+std::vector<ExhibitPicture> entropy(const StepState& m) {
   const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
   const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
   const arma::vec max_entropy = arma::log2(arma::vec(arma::sum(*m.trace.at(attention::Stage::mask), 1)));
@@ -164,12 +163,12 @@ std::vector<Picture> entropy(const StepState& m) {
        .rows = tokens(m),
        .columns = {"scaled", "not scaled", "at most"},
        .numbers = arma::join_rows(scaled, plain, max_entropy),
-       .shading = Shading::signed_values}};
+       .shading = ExhibitShading::signed_values}};
 }
 
 }  // namespace
 
-std::vector<Picture> pictures(Exhibit exhibit, const StepState& state) {
+std::vector<ExhibitPicture> pictures(Exhibit exhibit, const StepState& state) {
   // Exhibits recompute attention, which says nothing about given numbers.
   if (!state.model.given.empty()) return {};
   switch (exhibit) {

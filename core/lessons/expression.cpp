@@ -8,7 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/row_facts.hpp"
+#include "core/graph/statistics.hpp"
 
 namespace core::lessons {
 
@@ -76,13 +76,13 @@ arma::vec entropies(const arma::mat& weights) {
 namespace {
 
 using arma::mat;
-using Arguments = std::vector<Value>;
+using Values = std::vector<LessonValue>;
 
-const mat& matrix(const Value& value) {
+const mat& matrix(const LessonValue& value) {
   if (const mat* m = std::get_if<mat>(&value)) return *m;
   throw Error("expected a matrix");
 }
-double scalar(const Value& value) {
+double scalar(const LessonValue& value) {
   if (const double* number = std::get_if<double>(&value)) return *number;
   throw Error("expected a number");
 }
@@ -117,18 +117,18 @@ mat loops(const mat& queries, const mat& keys) {
   return scores;
 }
 
-std::string words(const Value& value) {
+std::string words(const LessonValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return number(scalar(value));
 }
 
 /// Returns whether both values are texts, and the same.
-bool same_text(const Value& a, const Value& b) {
+bool same_text(const LessonValue& a, const LessonValue& b) {
   const auto *x = std::get_if<std::string>(&a), *y = std::get_if<std::string>(&b);
   return x && y && *x == *y;
 }
 
-double difference(const Value& a, const Value& b) {
+double difference(const LessonValue& a, const LessonValue& b) {
   if (std::holds_alternative<mat>(a)) return largest_difference(matrix(a), matrix(b));
   if (std::holds_alternative<std::string>(a)) return same_text(a, b) ? 0 : 1;
   return std::abs(scalar(a) - scalar(b));
@@ -136,59 +136,59 @@ double difference(const Value& a, const Value& b) {
 
 struct Function {
   std::size_t n_arguments;
-  Value (*value)(const Arguments&);
+  LessonValue (*value)(const Values&);
 };
 
 const std::map<std::string_view, Function>& functions() {
   static const std::map<std::string_view, Function> table{
-      {"abs", {1, [](const Arguments& a) { return Value(mat(arma::abs(matrix(a[0])))); }}},
-      {"agree", {2, [](const Arguments& a) { return Value(truth(agree(matrix(a[0]), matrix(a[1])))); }}},
+      {"abs", {1, [](const Values& a) { return LessonValue(mat(arma::abs(matrix(a[0])))); }}},
+      {"agree", {2, [](const Values& a) { return LessonValue(truth(agree(matrix(a[0]), matrix(a[1])))); }}},
       {"argmax",
        {2,
-        [](const Arguments& a) {
+        [](const Values& a) {
           const mat& m = matrix(a[0]);
-          return Value(static_cast<double>(largest_in_row(m, resolve_index(scalar(a[1]), m.n_rows))));
+          return LessonValue(static_cast<double>(largest_in_row(m, resolve_index(scalar(a[1]), m.n_rows))));
         }}},
       {"but_last",
        {1,
-        [](const Arguments& a) {
+        [](const Values& a) {
           const mat& m = matrix(a[0]);
-          return Value(m.n_rows > 1 ? mat(m.head_rows(m.n_rows - 1)) : mat(1, 1, arma::fill::zeros));
+          return LessonValue(m.n_rows > 1 ? mat(m.head_rows(m.n_rows - 1)) : mat(1, 1, arma::fill::zeros));
         }}},
-      {"column_sums", {1, [](const Arguments& a) { return Value(mat(arma::sum(matrix(a[0]), 0).t())); }}},
+      {"column_sums", {1, [](const Values& a) { return LessonValue(mat(arma::sum(matrix(a[0]), 0).t())); }}},
       {"deviation",
        {1,
-        [](const Arguments& a) {
-          return Value(
+        [](const Values& a) {
+          return LessonValue(
               reduce_or_nan(matrix(a[0]), [](const mat& m) { return arma::stddev(arma::vectorise(m)); }));
         }}},
-      {"difference", {2, [](const Arguments& a) { return Value(difference(a[0], a[1])); }}},
-      {"entropies", {1, [](const Arguments& a) { return Value(mat(entropies(matrix(a[0])))); }}},
-      {"equal_rows", {1, [](const Arguments& a) { return Value(truth(equal_rows(matrix(a[0])))); }}},
-      {"finite", {1, [](const Arguments& a) { return Value(truth(matrix(a[0]).is_finite())); }}},
-      {"list", {1, [](const Arguments& a) { return Value(list(arma::vectorise(matrix(a[0])))); }}},
-      {"loops", {2, [](const Arguments& a) { return Value(loops(matrix(a[0]), matrix(a[1]))); }}},
+      {"difference", {2, [](const Values& a) { return LessonValue(difference(a[0], a[1])); }}},
+      {"entropies", {1, [](const Values& a) { return LessonValue(mat(entropies(matrix(a[0])))); }}},
+      {"equal_rows", {1, [](const Values& a) { return LessonValue(truth(equal_rows(matrix(a[0])))); }}},
+      {"finite", {1, [](const Values& a) { return LessonValue(truth(matrix(a[0]).is_finite())); }}},
+      {"list", {1, [](const Values& a) { return LessonValue(list(arma::vectorise(matrix(a[0])))); }}},
+      {"loops", {2, [](const Values& a) { return LessonValue(loops(matrix(a[0]), matrix(a[1]))); }}},
       {"max",
        {1,
-        [](const Arguments& a) {
-          return Value(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.max(); }));
+        [](const Values& a) {
+          return LessonValue(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.max(); }));
         }}},
       {"max_above_diagonal",
-       {1, [](const Arguments& a) { return Value(largest_above_diagonal(matrix(a[0]))); }}},
+       {1, [](const Values& a) { return LessonValue(largest_above_diagonal(matrix(a[0]))); }}},
       {"mean",
        {1,
-        [](const Arguments& a) {
-          return Value(
+        [](const Values& a) {
+          return LessonValue(
               reduce_or_nan(matrix(a[0]), [](const mat& m) { return arma::mean(arma::vectorise(m)); }));
         }}},
       {"min",
        {1,
-        [](const Arguments& a) {
-          return Value(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.min(); }));
+        [](const Values& a) {
+          return LessonValue(reduce_or_nan(matrix(a[0]), [](const mat& m) { return m.min(); }));
         }}},
-      {"row", {2, [](const Arguments& a) { return Value(row_of(matrix(a[0]), scalar(a[1]))); }}},
-      {"row_sums", {1, [](const Arguments& a) { return Value(mat(arma::sum(matrix(a[0]), 1))); }}},
-      {"sum", {1, [](const Arguments& a) { return Value(arma::accu(matrix(a[0]))); }}},
+      {"row", {2, [](const Values& a) { return LessonValue(row_of(matrix(a[0]), scalar(a[1]))); }}},
+      {"row_sums", {1, [](const Values& a) { return LessonValue(mat(arma::sum(matrix(a[0]), 1))); }}},
+      {"sum", {1, [](const Values& a) { return LessonValue(arma::accu(matrix(a[0]))); }}},
   };
   return table;
 }
@@ -196,7 +196,8 @@ const std::map<std::string_view, Function>& functions() {
 /// Applies an operator to two numbers or cell by cell; matrices of different shapes give
 /// `shape_mismatch_value`.
 template <class Operator>
-Value elementwise(const Value& a, const Value& b, double shape_mismatch_value, Operator apply) {
+LessonValue elementwise(const LessonValue& a, const LessonValue& b, double shape_mismatch_value,
+                        Operator apply) {
   if (!std::holds_alternative<mat>(a) && !std::holds_alternative<mat>(b)) return apply(scalar(a), scalar(b));
   if (std::holds_alternative<mat>(a) && std::holds_alternative<mat>(b) &&
       arma::size(matrix(a)) != arma::size(matrix(b)))
@@ -213,8 +214,8 @@ class Evaluator {
  public:
   Evaluator(std::string_view text, const NameResolver& names) : text_(text), names_(names) {}
 
-  Value whole() {
-    const Value value = or_expression();
+  LessonValue whole() {
+    const LessonValue value = or_expression();
     if (skip_spaces(); at_ < text_.size())
       throw Error("unexpected \"" + std::string(text_.substr(at_)) + "\"");
     return value;
@@ -237,38 +238,38 @@ class Evaluator {
     if (!accept(token)) throw Error("expected \"" + std::string(token) + "\"");
   }
   template <class Read>
-  Value read_branch(bool skipped, Read read) {
+  LessonValue read_branch(bool skipped, Read read) {
     const bool was = std::exchange(skipping_, skipping_ || skipped);
-    const Value value = read();
+    const LessonValue value = read();
     skipping_ = was;
     return value;
   }
-  bool is_truthy(const Value& value) const { return !skipping_ && scalar(value) != 0; }
+  bool is_truthy(const LessonValue& value) const { return !skipping_ && scalar(value) != 0; }
 
-  Value or_expression() {
-    Value left = and_expression();
+  LessonValue or_expression() {
+    LessonValue left = and_expression();
     while (accept("or")) {
       const bool is_true = is_truthy(left);
-      const Value right = read_branch(is_true, [&] { return and_expression(); });
+      const LessonValue right = read_branch(is_true, [&] { return and_expression(); });
       left = truth(is_true || is_truthy(right));
     }
     return left;
   }
-  Value and_expression() {
-    Value left = not_expression();
+  LessonValue and_expression() {
+    LessonValue left = not_expression();
     while (accept("and")) {
       const bool is_true = is_truthy(left);
-      const Value right = read_branch(!is_true, [&] { return not_expression(); });
+      const LessonValue right = read_branch(!is_true, [&] { return not_expression(); });
       left = truth(is_true && is_truthy(right));
     }
     return left;
   }
-  Value not_expression() {
+  LessonValue not_expression() {
     if (accept("not")) return truth(!is_truthy(not_expression()));
     return comparison();
   }
-  Value comparison() {
-    const Value left = sum();
+  LessonValue comparison() {
+    const LessonValue left = sum();
     if (accept("==")) return equality(left, sum(), true);
     if (accept("!=")) return equality(left, sum(), false);
     if (accept("<=")) return cells(left, sum(), [](double a, double b) { return truth(a <= b); });
@@ -277,19 +278,19 @@ class Evaluator {
     if (accept(">")) return cells(left, sum(), [](double a, double b) { return truth(a > b); });
     return left;
   }
-  Value equality(const Value& a, const Value& b, bool equal) const {
+  LessonValue equality(const LessonValue& a, const LessonValue& b, bool equal) const {
     if (!skipping_ && (std::holds_alternative<std::string>(a) || std::holds_alternative<std::string>(b)))
       return truth(same_text(a, b) == equal);
     return cells(
         a, b, [equal](double x, double y) { return truth((x == y) == equal); }, truth(!equal));
   }
   template <class Operator>
-  Value cells(const Value& a, const Value& b, Operator apply,
-              double shape_mismatch_value = arma::datum::nan) const {
-    return skipping_ ? Value(0.0) : elementwise(a, b, shape_mismatch_value, apply);
+  LessonValue cells(const LessonValue& a, const LessonValue& b, Operator apply,
+                    double shape_mismatch_value = arma::datum::nan) const {
+    return skipping_ ? LessonValue(0.0) : elementwise(a, b, shape_mismatch_value, apply);
   }
-  Value sum() {
-    Value left = product();
+  LessonValue sum() {
+    LessonValue left = product();
     for (;;) {
       if (accept("+"))
         left = cells(left, product(), std::plus());
@@ -301,11 +302,11 @@ class Evaluator {
         return left;
     }
   }
-  Value joined(const Value& a, const Value& b) const {
-    return skipping_ ? Value(0.0) : Value(words(a) + words(b));
+  LessonValue joined(const LessonValue& a, const LessonValue& b) const {
+    return skipping_ ? LessonValue(0.0) : LessonValue(words(a) + words(b));
   }
-  Value product() {
-    Value left = signed_value();
+  LessonValue product() {
+    LessonValue left = signed_value();
     for (;;) {
       if (accept("*"))
         left = cells(left, signed_value(), std::multiplies());
@@ -315,27 +316,27 @@ class Evaluator {
         return left;
     }
   }
-  Value signed_value() {
-    if (accept("-")) return cells(Value(0.0), signed_value(), std::minus());
-    Value value = primary();
+  LessonValue signed_value() {
+    if (accept("-")) return cells(LessonValue(0.0), signed_value(), std::minus());
+    LessonValue value = primary();
     while (accept("[")) {
-      const Value i = or_expression();
-      std::optional<Value> j;
+      const LessonValue i = or_expression();
+      std::optional<LessonValue> j;
       if (accept(",")) j = or_expression();
       expect("]");
       if (!skipping_) value = element(matrix(value), scalar(i), j);
     }
     return value;
   }
-  static Value element(const mat& m, double i, const std::optional<Value>& j) {
+  static LessonValue element(const mat& m, double i, const std::optional<LessonValue>& j) {
     if (j) return cell(m, resolve_index(i, m.n_rows), resolve_index(scalar(*j), m.n_cols));
     const std::size_t k = resolve_index(i, m.n_elem);
     return k < m.n_elem ? m[k] : arma::datum::nan;
   }
-  Value primary() {
+  LessonValue primary() {
     skip_spaces();
     if (accept("(")) {
-      const Value value = or_expression();
+      const LessonValue value = or_expression();
       expect(")");
       return value;
     }
@@ -363,24 +364,24 @@ class Evaluator {
     if (at_ == begin) throw Error("expected a value");
     return text_.substr(begin, at_ - begin);
   }
-  Value name_or_call() {
+  LessonValue name_or_call() {
     NameReference reference{.name = word(), .before = before_, .head = {}, .arguments = {}};
     if (reference.name == "before" && accept(".")) reference.name = word(), reference.before = true;
     if (accept("@")) reference.head = static_cast<std::size_t>(scalar(primary()));
-    if (!accept("(")) return skipping_ ? Value(0.0) : resolve(reference);
+    if (!accept("(")) return skipping_ ? LessonValue(0.0) : resolve(reference);
     if (reference.name == "if") return conditional();
     if (reference.name == "moved" || reference.name == "changed" || reference.name == "row_moves")
       return change_since_start(reference.name);
     do reference.arguments.push_back(or_expression());
     while (accept(","));
     expect(")");
-    return skipping_ ? Value(0.0) : call(reference);
+    return skipping_ ? LessonValue(0.0) : call(reference);
   }
-  Value resolve(const NameReference& reference) const {
+  LessonValue resolve(const NameReference& reference) const {
     if (auto value = names_(reference)) return *value;
     throw Error("there is no \"" + std::string(reference.name) + "\"");
   }
-  Value call(const NameReference& reference) const {
+  LessonValue call(const NameReference& reference) const {
     const auto function = functions().find(reference.name);
     if (function == functions().end()) return resolve(reference);
     if (reference.arguments.size() != function->second.n_arguments)
@@ -388,22 +389,22 @@ class Evaluator {
                   " arguments");
     return function->second.value(reference.arguments);
   }
-  Value conditional() {
+  LessonValue conditional() {
     const bool is_true = is_truthy(or_expression());
     expect(",");
-    const Value first = read_branch(!is_true, [&] { return or_expression(); });
+    const LessonValue first = read_branch(!is_true, [&] { return or_expression(); });
     expect(",");
-    const Value second = read_branch(is_true, [&] { return or_expression(); });
+    const LessonValue second = read_branch(is_true, [&] { return or_expression(); });
     expect(")");
     return is_true ? first : second;
   }
   /// Returns how far a value has moved since the start of the step.
-  Value change_since_start(std::string_view how) {
+  LessonValue change_since_start(std::string_view how) {
     const std::size_t begin = at_;
-    const Value now = or_expression();
+    const LessonValue now = or_expression();
     at_ = begin;
     const bool was = std::exchange(before_, true);
-    const Value before = or_expression();
+    const LessonValue before = or_expression();
     before_ = was;
     expect(")");
     if (skipping_) return 0.0;
@@ -418,7 +419,7 @@ class Evaluator {
   bool skipping_ = false, before_ = false;
 };
 
-Value evaluate(std::string_view expression, const NameResolver& names) {
+LessonValue evaluate(std::string_view expression, const NameResolver& names) {
   try {
     return Evaluator(expression, names).whole();
   } catch (const Error& error) {
@@ -429,7 +430,7 @@ Value evaluate(std::string_view expression, const NameResolver& names) {
 }  // namespace
 
 bool holds(std::string_view expression, const NameResolver& names) {
-  const Value value = evaluate(expression, names);
+  const LessonValue value = evaluate(expression, names);
   return scalar(value) != 0 && !std::isnan(scalar(value));
 }
 

@@ -20,18 +20,18 @@
 /// v[i] an element; -1 is the last; a missing one is NaN.
 namespace core::lessons {
 
-using Value = std::variant<double, std::string, arma::mat>;
+using LessonValue = std::variant<double, std::string, arma::mat>;
 
 /// A name in an expression, with its head and arguments.
 struct NameReference {
   std::string_view name;
-  bool before = false;              ///< at the start of the step
-  std::optional<std::size_t> head;  ///< if empty, the first
-  std::vector<Value> arguments;     ///< of a function of the lesson's subject
+  bool before = false;                 ///< at the start of the step
+  std::optional<std::size_t> head;     ///< if empty, the first
+  std::vector<LessonValue> arguments;  ///< of a function of the lesson's subject
 };
 
 /// Returns the value of a name, or nothing for an unknown one.
-using NameResolver = std::function<std::optional<Value>(const NameReference&)>;
+using NameResolver = std::function<std::optional<LessonValue>(const NameReference&)>;
 
 /// Returns whether the expression holds. Throws core::Error, which quotes it, when it is invalid.
 bool holds(std::string_view expression, const NameResolver& names);

@@ -50,17 +50,17 @@ Start read_start(const Json& json) {
   return start;
 }
 
-Step read_step(const Json& json) {
+LessonStep read_step(const Json& json) {
   json.expect_keys({"title", "text", "focus", "words", "exhibit", "predict", "start", "try", "done", "seen"});
-  Step step{.title = json.required("title").text(),
-            .text = json.required("text").text(),
-            .focus = texts(json.required("focus")),
-            .words = texts(json.required("words")),
-            .try_it = json.required("try").text(),
-            .start = read_start(json.required("start")),
-            .done = json.required("done").text(),
-            .seen = json.required("seen").text(),
-            .predict = {}};
+  LessonStep step{.title = json.required("title").text(),
+                  .text = json.required("text").text(),
+                  .focus = texts(json.required("focus")),
+                  .words = texts(json.required("words")),
+                  .try_it = json.required("try").text(),
+                  .start = read_start(json.required("start")),
+                  .done = json.required("done").text(),
+                  .seen = json.required("seen").text(),
+                  .predict = {}};
   if (const auto exhibit = json.member("exhibit")) step.exhibit = exhibit->word(exhibit_words);
   if (const auto predict = json.member("predict")) {
     const attention::StageInfo* stage = attention::find_stage(predict->text());
@@ -114,7 +114,7 @@ const Lesson* find_lesson(std::string_view name) {
   return find_by(lessons(), name, &Lesson::name);
 }
 
-attention::Model model_at_start(const Step& step) {
+attention::Model model_at_start(const LessonStep& step) {
   const Start& start = step.start;
   if (!start.session.empty()) return session_model(start.session, step.title);
   const editing::Preset* preset = editing::find_preset(start.preset);
@@ -126,7 +126,7 @@ attention::Model model_at_start(const Step& step) {
                        step.title);
 }
 
-experiment::Experiment experiment_at_start(const Step& step) {
+experiment::Experiment experiment_at_start(const LessonStep& step) {
   if (step.start.text.empty()) throw Error(step.title + ": this step begins without a text");
   return {.text = step.start.text, .layer = step.start.layer};
 }
@@ -146,7 +146,7 @@ std::vector<CellChange> changed_cells(const StepState& state, attention::Stage s
   return moved;
 }
 
-std::string question(const Step& step) {
+std::string question(const LessonStep& step) {
   return std::string("Which cell of ") + attention::info(*step.predict).title +
          " will change most? Click it; then: " + step.try_it;
 }

@@ -52,7 +52,7 @@ struct Start {
 };
 
 /// One step: an idea, something to change, and the expected observation.
-struct Step {
+struct LessonStep {
   std::string title;
   std::string text;                ///< one to three sentences
   std::vector<std::string> focus;  ///< landmarks of the parts of the window that it refers to
@@ -70,7 +70,7 @@ struct Lesson {
   std::string name;   ///< "000", "dropout"
   std::string title;  ///< "Causal attention in eleven steps"
   std::string about;  ///< one line
-  std::vector<Step> steps;
+  std::vector<LessonStep> steps;
   std::string model;  ///< the folder of the whole model that it uses, or ""
 };
 
@@ -81,14 +81,14 @@ const std::vector<Lesson>& lessons();
 const Lesson* find_lesson(std::string_view name);
 
 /// Returns the model or the experiment that a step starts with. Throws core::Error if it has the other.
-attention::Model model_at_start(const Step& step);
-experiment::Experiment experiment_at_start(const Step& step);
+attention::Model model_at_start(const LessonStep& step);
+experiment::Experiment experiment_at_start(const LessonStep& step);
 
 /// Returns whether a step was tried, and a description of the result, with its numbers.
-bool is_done(const Step& step, const StepState& state);
-bool is_done(const Step& step, const WholeStepState& state);
-std::string seen(const Step& step, const StepState& state);
-std::string seen(const Step& step, const WholeStepState& state);
+bool is_done(const LessonStep& step, const StepState& state);
+bool is_done(const LessonStep& step, const WholeStepState& state);
+std::string seen(const LessonStep& step, const StepState& state);
+std::string seen(const LessonStep& step, const WholeStepState& state);
 
 /// A cell that changed, and its change.
 struct CellChange {
@@ -101,7 +101,7 @@ struct CellChange {
 std::vector<CellChange> changed_cells(const StepState& state, attention::Stage stage, std::size_t head);
 
 /// Returns "Which cell of Weights will change most? Click it.", for a step with a prediction.
-std::string question(const Step& step);
+std::string question(const LessonStep& step);
 
 /// Returns the verdict on a prediction: right when no cell changed more, up to rounding; "" where nothing
 /// changed.

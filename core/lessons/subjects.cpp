@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
-#include "core/graph/dropout_study.hpp"
+#include "core/graph/dropout.hpp"
 #include "core/lessons/exhibits.hpp"
 #include "core/lessons/expression.hpp"
 #include "core/lessons/lessons.hpp"
@@ -33,7 +33,7 @@ struct Answer {
   Answer(std::size_t n) : value(count(n)) {}
   Answer(const char* text) : value(std::string(text)) {}
   Answer(std::string text) : value(std::move(text)) {}
-  Value value;
+  LessonValue value;
 };
 
 constexpr const char* scale_names[] = {"inverse_sqrt_d_head", "none", "inverse_sqrt_d_model", "factor"};
@@ -164,7 +164,7 @@ std::string token(const Model& m, double index) {
 }
 
 /// Returns the value of a name in a moment: of its model, tokens, sequences, stages or their dropout.
-std::optional<Value> resolve_name(const StepState& m, const NameReference& query) {
+std::optional<LessonValue> resolve_name(const StepState& m, const NameReference& query) {
   const auto number = [&](std::size_t k) { return std::get<double>(query.arguments.at(k)); };
   const auto name = [&](std::size_t k) { return std::get<std::string>(query.arguments.at(k)); };
   const Model& model = query.before ? m.start : m.model;
@@ -323,7 +323,7 @@ NameResolver make_resolver(const StepState& state) {
 }
 
 NameResolver make_resolver(const WholeStepState& state) {
-  return [&m = state](const NameReference& query) -> std::optional<Value> {
+  return [&m = state](const NameReference& query) -> std::optional<LessonValue> {
     const TextReading& reading = query.before ? m.before : m.now;
     if (const auto found = reading_values().find(query.name); found != reading_values().end())
       return found->second(m, reading).value;
@@ -335,16 +335,16 @@ NameResolver make_resolver(const WholeStepState& state) {
 
 }  // namespace
 
-bool is_done(const Step& step, const StepState& state) {
+bool is_done(const LessonStep& step, const StepState& state) {
   return holds(step.done, make_resolver(state));
 }
-bool is_done(const Step& step, const WholeStepState& state) {
+bool is_done(const LessonStep& step, const WholeStepState& state) {
   return holds(step.done, make_resolver(state));
 }
-std::string seen(const Step& step, const StepState& state) {
+std::string seen(const LessonStep& step, const StepState& state) {
   return interpolate(step.seen, make_resolver(state));
 }
-std::string seen(const Step& step, const WholeStepState& state) {
+std::string seen(const LessonStep& step, const WholeStepState& state) {
   return interpolate(step.seen, make_resolver(state));
 }
 

@@ -53,7 +53,7 @@ RotaryTable::RotaryTable(const std::optional<positions::Rotary>& rotary, std::si
   for (std::size_t k = 0; k < frequencies.size(); ++k)
     columns_.push_back(positions::pair_columns(now, k, d_head));
   for (auto position = static_cast<std::int64_t>(first); position < end; ++position) {
-    const positions::Rotation at = positions::rotation_at(now, frequencies, position);
+    const positions::PairRotations at = positions::rotation_at(now, frequencies, position);
     cosines_.insert(cosines_.end(), at.cosines.begin(), at.cosines.end());
     sines_.insert(sines_.end(), at.sines.begin(), at.sines.end());
   }

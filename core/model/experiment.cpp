@@ -8,8 +8,8 @@
 #include "core/files/session.hpp"
 #include "core/files/session_files.hpp"
 #include "core/files/session_parts.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "core/system/file.hpp"
 
 namespace core::experiment {
@@ -232,8 +232,8 @@ Model rules_alone(const Model& unedited, const LayerEdit& edit, std::size_t n_to
   p.key = empty(1, p.key);
   p.value = empty(1, p.value);
   if (p.output) p.output = Linear{arma::mat(p.output->weight.n_rows(), 1, arma::fill::zeros), std::nullopt};
-  const bool has_own_norm = model.additions.normalise != unedited.additions.normalise;
-  if (!has_own_norm) model.additions.normalise.reset();
+  const bool has_own_norm = model.additions.normalize != unedited.additions.normalize;
+  if (!has_own_norm) model.additions.normalize.reset();
   return model;
 }
 
@@ -284,7 +284,7 @@ std::optional<Projections> read_projections(const Json& place, const Projections
 /// Returns the edit of a layer as JSON, without unchanged numbers.
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& unedited, std::size_t n_tokens,
                       std::size_t d_model) {
-  const bool keeps_norm = unedited.additions.normalise == edit.model.additions.normalise;
+  const bool keeps_norm = unedited.additions.normalize == edit.model.additions.normalize;
   return "{\"layer\": " + std::to_string(layer) +
          ", \"words\": " + formats::list_text(edit.words, json_quoted) +
          ",\n     \"inputs\": " + cells_json(edit.inputs) +
@@ -305,7 +305,7 @@ LayerEdit read_edit(const Json& place, const Model& unedited) {
   LayerEdit edit;
   edit.model = formats::parse_session(formats::json_text(place.required("rules")), place.place()).model;
   edit.model.projections = read_projections(place.required("projections"), *unedited.projections);
-  if (place.required("keeps_norm").boolean()) edit.model.additions.normalise = unedited.additions.normalise;
+  if (place.required("keeps_norm").boolean()) edit.model.additions.normalize = unedited.additions.normalize;
   edit.model = without_text(std::move(edit.model));
   edit.inputs = read_cells(place.required("inputs"));
   edit.words = place.required("words").texts("a list of words");

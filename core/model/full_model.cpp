@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::transformer {
 namespace {

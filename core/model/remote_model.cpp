@@ -14,7 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
-#include "core/graph/limits.hpp"
+#include "core/graph/validation.hpp"
 #include "core/model/connection.hpp"
 
 namespace core::transformer {
@@ -212,7 +212,7 @@ MeasuredRotary rotation_of(const ProtocolFrame& answer, std::size_t n_tokens, st
   const fmat cosines = answer.matrix("cosines", n_tokens, n), sines = answer.matrix("sines", n_tokens, n);
   MeasuredRotary rotation;
   constexpr std::array words{formats::Word{"halves", positions::Pairs::halves},
-                             formats::Word{"neighbors", positions::Pairs::neighbours}};
+                             formats::Word{"neighbors", positions::Pairs::neighbors}};
   rotation.rotary.pairs = pairs.word(words);
   if (2 * n != d_head) rotation.rotary.dimensions = 2 * n;
   rotation.magnitude = std::hypot(double{cosines.at(0, 0)}, double{sines.at(0, 0)});
@@ -307,7 +307,7 @@ attention::Model rules_of(const ProtocolFrame& answer, const Description& of, st
   if (sizes.kv_heads != sizes.n_heads) model.n_kv_heads = sizes.kv_heads;
   model.mask = mask_of(answer, of, n_tokens);
   if (const auto cap = header.given("softcap"); cap && cap->number() != 0)
-    model.additions.score_cap = cap->number();
+    model.additions.softcap = cap->number();
   if (answer.has("sinks"))
     model.additions.sink = attention::SharedMatrix(row_in(answer, "sinks", sizes.n_heads));
   return model;
@@ -571,7 +571,7 @@ attention::Model RemoteModel::rebuild_layer(std::size_t layer, const RemotePass&
     if (is_scaled) factor *= magnitude * magnitude;
   }
   if (const Json norms = header.required("norms"); !norms.members().empty())
-    model.additions.normalise = norm_of(answer, norms, sizes.d_head);
+    model.additions.normalize = norm_of(answer, norms, sizes.d_head);
   model.scale = scale_of(factor, sizes.d_head);
   model.projections = projections(layer, pass.state(), progress)->projections;
   return model;

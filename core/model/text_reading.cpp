@@ -10,6 +10,7 @@
 #include "core/engine/engine.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::experiment {
 namespace {

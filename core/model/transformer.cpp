@@ -625,14 +625,14 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const S
   if (sizes.kv_heads != sizes.n_heads) result.n_kv_heads = sizes.kv_heads;
   result.additions.positions.rotary = rotary_of(architecture_, layer);
   result.additions.positions.alibi = architecture_.alibi;
-  result.additions.score_cap = architecture_.softcap;
+  result.additions.softcap = architecture_.softcap;
   if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty()) {
     const auto factors = [](const NormWeights& norm) {
       return arma::conv_to<arma::mat>::from(arma::frowvec(norm.factors));
     };
     const auto rule =
         architecture_.norm.kind == NormKind::rms ? attention::NormRule::rms : attention::NormRule::layer;
-    result.additions.normalise = attention::QueryKeyNorm{
+    result.additions.normalize = attention::QueryKeyNorm{
         rule, factors(weights->query_norm), factors(weights->key_norm), architecture_.norm.epsilon,
         formats::checkpoints::full_model_family_named(architecture_.family).norm_over};
   }

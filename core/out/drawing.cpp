@@ -63,9 +63,9 @@ double text_width(std::string_view text, double size, bool mono) {
   return width * size;
 }
 
-double text_width(const std::vector<Run>& runs) {
+double text_width(const std::vector<FontRun>& runs) {
   double width = 0;
-  for (const Run& run : runs) width += run.before + text_width(run.text, run.size, run.mono);
+  for (const FontRun& run : runs) width += run.before + text_width(run.text, run.size, run.mono);
   return width;
 }
 
@@ -93,10 +93,10 @@ std::string token_label(std::string_view token) {
   return text;
 }
 
-std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color) {
-  std::vector<Run> runs;
+std::vector<FontRun> formula_runs(std::string_view formula, double size, Rgb color) {
+  std::vector<FontRun> runs;
   for (const text::FormulaPiece& piece : text::formula_pieces(formula)) {
-    Run run{std::string(piece.text), size, color};
+    FontRun run{std::string(piece.text), size, color};
     if (piece.subscript) run.size = subscript_size * size, run.baseline_drop = subscript_drop * size;
     runs.push_back(run);
   }
@@ -124,14 +124,14 @@ struct Mover {
   Point by;
 
   void operator()(Point& p) const { p.x += by.x, p.y += by.y; }
-  void operator()(Area& a) const { a.x += by.x, a.y += by.y; }
-  void operator()(Box& box) const { (*this)(box.area); }
-  void operator()(Image& image) const { (*this)(image.area); }
-  void operator()(Text& text) const { (*this)(text.at); }
-  void operator()(Hatch& hatch) const {
-    for (Area& area : hatch.areas) (*this)(area);
+  void operator()(FigureRect& a) const { a.x += by.x, a.y += by.y; }
+  void operator()(FilledRect& box) const { (*this)(box.area); }
+  void operator()(PixelGrid& image) const { (*this)(image.area); }
+  void operator()(TextLine& text) const { (*this)(text.at); }
+  void operator()(HatchedRects& hatch) const {
+    for (FigureRect& area : hatch.areas) (*this)(area);
   }
-  void operator()(Lines& lines) const {
+  void operator()(LineSegments& lines) const {
     for (auto& ends : lines.ends)
       for (Point& p : ends) (*this)(p);
   }
@@ -212,8 +212,8 @@ FallbackFonts find_fallback_fonts(const DisplayList& figure) {
   constexpr char32_t first_checked = 0x0590;
   std::set<char32_t> characters;
   for (const Item& item : figure.items)
-    if (const auto* text = std::get_if<Text>(&item))
-      for (const Run& run : text->runs)
+    if (const auto* text = std::get_if<TextLine>(&item))
+      for (const FontRun& run : text->runs)
         for (const char32_t c : text::decode_utf8_lossy(run.text))
           if (c >= first_checked) characters.insert(c);
   FallbackFonts fallback_fonts;
@@ -229,16 +229,16 @@ struct CairoPainter {
   cairo_t* c;
   const FallbackFonts& fallback_fonts;
 
-  void operator()(const Box& box) const {
+  void operator()(const FilledRect& box) const {
     set_color(c, box.fill);
     cairo_rectangle(c, box.area.x, box.area.y, box.area.width, box.area.height);
     cairo_fill(c);
   }
 
-  void operator()(const Hatch& hatch) const {
+  void operator()(const HatchedRects& hatch) const {
     cairo_save(c);
     double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
-    for (const Area& a : hatch.areas) {
+    for (const FigureRect& a : hatch.areas) {
       cairo_rectangle(c, a.x, a.y, a.width, a.height);
       left = std::min(left, a.x), top = std::min(top, a.y);
       right = std::max(right, a.x + a.width), bottom = std::max(bottom, a.y + a.height);
@@ -255,7 +255,7 @@ struct CairoPainter {
     cairo_restore(c);
   }
 
-  void operator()(const Lines& lines) const {
+  void operator()(const LineSegments& lines) const {
     for (const auto& [from, to] : lines.ends) {
       cairo_move_to(c, from.x, from.y);
       cairo_line_to(c, to.x, to.y);
@@ -276,7 +276,7 @@ struct CairoPainter {
     cairo_fill(c);
   }
 
-  void operator()(const Image& image) const {
+  void operator()(const PixelGrid& image) const {
     const double width = image.area.width / static_cast<double>(image.columns),
                  height = image.area.height / static_cast<double>(image.rows);
     cairo_save(c);
@@ -291,14 +291,14 @@ struct CairoPainter {
     cairo_restore(c);
   }
 
-  void operator()(const Text& text) const {
+  void operator()(const TextLine& text) const {
     double width = 0;
-    for (const Run& run : text.runs) width += run.before + draw_run(run, 0, false);
+    for (const FontRun& run : text.runs) width += run.before + draw_run(run, 0, false);
     cairo_save(c);
     cairo_translate(c, text.at.x, text.at.y);
     if (text.is_rotated) cairo_rotate(c, -std::acos(-1.0) / 2);
     double x = text.anchor == Anchor::start ? 0 : text.anchor == Anchor::middle ? -width / 2 : -width;
-    for (const Run& run : text.runs) {
+    for (const FontRun& run : text.runs) {
       x += run.before;
       set_color(c, run.color);
       x += draw_run(run, x, true);
@@ -308,7 +308,7 @@ struct CairoPainter {
 
  private:
   /// Draws a run from x on, or only measures it; returns its width.
-  double draw_run(const Run& run, double x, bool is_drawing) const {
+  double draw_run(const FontRun& run, double x, bool is_drawing) const {
     const double from = x;
     std::string left = sanitized_text(run.text);
     while (!left.empty()) {
@@ -356,7 +356,7 @@ struct CairoPainter {
   }
 
   /// Draws a box with the code point of a character that no font has, in two lines; returns its width.
-  double draw_missing_glyph(char32_t character, const Run& run, double x, bool is_drawing) const {
+  double draw_missing_glyph(char32_t character, const FontRun& run, double x, bool is_drawing) const {
     if (!is_drawing) return run.size;
     const std::string digits = text::hexadecimal(character, character > 0xffff ? 6 : 4);
     const double line = run.size * 0.42, top = run.baseline_drop - run.size * 0.8;
@@ -469,7 +469,7 @@ std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + value + "\"";
 }
 
-std::string rect_attributes(const Area& a) {
+std::string rect_attributes(const FigureRect& a) {
   return attribute("x", number(a.x)) + attribute("y", number(a.y)) + attribute("width", number(a.width)) +
          attribute("height", number(a.height));
 }
@@ -481,20 +481,20 @@ std::string fill(Rgb color) {
 struct SvgWriter {
   std::string& text;
 
-  void operator()(const Box& box) const {
+  void operator()(const FilledRect& box) const {
     text += "<rect" + rect_attributes(box.area) + fill(box.fill) + "/>\n";
   }
 
-  void operator()(const Hatch& hatch) const {
+  void operator()(const HatchedRects& hatch) const {
     std::string path;
-    for (const Area& a : hatch.areas)
+    for (const FigureRect& a : hatch.areas)
       path += "M" + number(a.x) + " " + number(a.y) + "h" + number(a.width) + "v" + number(a.height) + "h" +
               number(-a.width) + "z";
     text +=
         "<path" + attribute("d", path) + attribute("fill", "url(#hatch-" + hex(hatch.line) + ")") + "/>\n";
   }
 
-  void operator()(const Lines& lines) const {
+  void operator()(const LineSegments& lines) const {
     std::string path;
     for (const auto& [from, to] : lines.ends)
       path += "M" + number(from.x) + " " + number(from.y) + "L" + number(to.x) + " " + number(to.y);
@@ -510,14 +510,14 @@ struct SvgWriter {
     text += "<path" + attribute("d", path) + fill(triangles.fill) + "/>\n";
   }
 
-  void operator()(const Image& image) const {
+  void operator()(const PixelGrid& image) const {
     text += "<image" + rect_attributes(image.area) +
             " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\"" +
             " style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64," +
             base64(png_bytes(image.rows, image.columns, image.pixels)) + "\"/>\n";
   }
 
-  void operator()(const Text& t) const {
+  void operator()(const TextLine& t) const {
     constexpr std::array anchors{"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
     text += "<text" + attribute("x", number(t.at.x)) + attribute("y", number(t.at.y)) +
             anchors[static_cast<std::size_t>(t.anchor)];
@@ -528,7 +528,7 @@ struct SvgWriter {
     } else {
       text += ">";
       double baseline_drop = 0;
-      for (const Run& run : t.runs) {
+      for (const FontRun& run : t.runs) {
         text += "<tspan" + font_attributes(run);
         if (run.before > 0) text += attribute("dx", number(run.before));
         if (run.baseline_drop != baseline_drop)
@@ -541,7 +541,7 @@ struct SvgWriter {
   }
 
  private:
-  static std::string font_attributes(const Run& run) {
+  static std::string font_attributes(const FontRun& run) {
     return attribute("font-size", number(run.size)) + fill(run.color) + (run.mono ? " class=\"m\"" : "");
   }
 };
@@ -550,7 +550,7 @@ struct SvgWriter {
 std::string patterns(const DisplayList& figure) {
   std::set<std::string> colors;
   for (const Item& item : figure.items)
-    if (const auto* hatch = std::get_if<Hatch>(&item)) colors.insert(hex(hatch->line));
+    if (const auto* hatch = std::get_if<HatchedRects>(&item)) colors.insert(hex(hatch->line));
   std::string text;
   for (const std::string& color : colors)
     text += "<pattern id=\"hatch-" + color + "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">" +

@@ -23,22 +23,22 @@ using color::Rgb;
 struct Point {
   double x = 0, y = 0;
 };
-struct Area {
+struct FigureRect {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-struct Box {
-  Area area;
+struct FilledRect {
+  FigureRect area;
   Rgb fill;
 };
 
 /// 45° lines, one pixel wide and six apart, aligned to the figure so that they continue in the next cell.
-struct Hatch {
-  std::vector<Area> areas;
+struct HatchedRects {
+  std::vector<FigureRect> areas;
   Rgb line;
 };
 
-struct Lines {
+struct LineSegments {
   std::vector<std::array<Point, 2>> ends;
   double thickness = 1;
   Rgb color;
@@ -50,14 +50,14 @@ struct Triangles {
 };
 
 /// A grid of colors, each a rectangle with hard edges.
-struct Image {
-  Area area;
+struct PixelGrid {
+  FigureRect area;
   std::size_t rows = 0, columns = 0;
   std::vector<Rgb> pixels;  ///< rows × columns, row-major
 };
 
 /// Text in one font and color.
-struct Run {
+struct FontRun {
   std::string text;  ///< UTF-8
   double size = 14;  ///< em size of the font
   Rgb color;
@@ -69,14 +69,14 @@ struct Run {
 enum class Anchor { start, middle, end };
 
 /// Consecutive runs, each starting where the previous one ends.
-struct Text {
+struct TextLine {
   Point at;  ///< on the baseline, at the anchor
   Anchor anchor = Anchor::start;
-  std::vector<Run> runs;
+  std::vector<FontRun> runs;
   bool is_rotated = false;  ///< rotated by 90° counterclockwise around `at`
 };
 
-using Item = std::variant<Box, Hatch, Lines, Triangles, Image, Text>;
+using Item = std::variant<FilledRect, HatchedRects, LineSegments, Triangles, PixelGrid, TextLine>;
 
 struct DisplayList {
   double width = 0, height = 0;
@@ -87,7 +87,7 @@ struct DisplayList {
 
 /// Estimates the width of a text in DejaVu Sans, or DejaVu Sans Mono; the font of a viewer may differ.
 double text_width(std::string_view text, double size, bool mono = false);
-double text_width(const std::vector<Run>& runs);
+double text_width(const std::vector<FontRun>& runs);
 
 /// Returns the text, or its beginning and "…" if it is wider than the room.
 std::string shortened(const std::string& text, double size, double room);
@@ -96,7 +96,7 @@ std::string shortened(const std::string& text, double size, double room);
 std::string token_label(std::string_view token);
 
 /// Returns a formula as runs: "W_q" is a W with a subscript q.
-std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color);
+std::vector<FontRun> formula_runs(std::string_view formula, double size, Rgb color);
 
 /// Returns the interval of labels, in cells, such that each has room: 1, 2, 4, 8, …
 std::size_t label_step(double cell, double room);

@@ -32,9 +32,9 @@ namespace mark = color::mark;
 enum class CellSizeLimit { single_map, several_maps };
 
 /// One matrix to be drawn as a heatmap.
-struct Heatmap {
+struct FigureMap {
   formats::LabeledMatrix matrix;
-  std::vector<Run> title;  ///< above the map
+  std::vector<FontRun> title;  ///< above the map
   color::Shading shading = {};
   const arma::mat* visible = nullptr;  ///< same size as the numbers: 0 = masked, or nullptr
   const arma::mat* kept = nullptr;     ///< same size as the numbers: 0 = dropped, or nullptr
@@ -49,15 +49,15 @@ struct Heatmap {
 /// A heatmap with its title, labels, numbers, marks and color bar; picture is the area of its cells.
 struct HeatmapFigure {
   DisplayList list;
-  Area cells_area;
+  FigureRect cells_area;
   unsigned marks = 0;                             ///< marks of all cells: a sum of color::mark
   std::size_t block_rows = 1, block_columns = 1;  ///< cells per pixel
   double unit = 1;                                ///< factor of the numbers in the cells
 };
 
 /// Cells of a map, or blocks of them, as they are drawn.
-struct Grid {
-  Area cells_area;
+struct CellGrid {
+  FigureRect cells_area;
   std::size_t rows = 0, columns = 0;  ///< drawn cells
   std::size_t block_rows = 1, block_columns = 1;
   double cell_width = 0, cell_height = 0;
@@ -67,7 +67,7 @@ struct Grid {
   const CellStyle& cell_style(std::size_t row, std::size_t column) const {
     return looks[row * columns + column];
   }
-  Area cell(std::size_t row, std::size_t column) const {
+  FigureRect cell(std::size_t row, std::size_t column) const {
     const double gap = separate ? 1 : 0;
     return {cells_area.x + static_cast<double>(column) * cell_width,
             cells_area.y + static_cast<double>(row) * cell_height, cell_width - gap, cell_height - gap};
@@ -83,7 +83,7 @@ struct LegendContent {
   std::set<double> units;               ///< of the numbers in cells, including 1
   bool logarithmic = false;
 
-  void add(const HeatmapFigure& figure, const Heatmap& map) {
+  void add(const HeatmapFigure& figure, const FigureMap& map) {
     marks |= figure.marks;
     by_hand |= !map.by_hand.empty();
     block_rows = std::max(block_rows, figure.block_rows),
@@ -125,9 +125,9 @@ std::vector<double> flags(const arma::mat* m, color::BlockRange rows, color::Blo
   return m ? color::pooled(color::ColorMap::weights, *m, rows, columns) : std::vector<double>{};
 }
 
-Grid grid_of(const Heatmap& map) {
+CellGrid grid_of(const FigureMap& map) {
   const arma::mat& numbers = map.matrix.numbers;
-  Grid g;
+  CellGrid g;
   g.block_rows = block_size(numbers.n_rows, map.room), g.block_columns = block_size(numbers.n_cols, map.room);
   g.rows = (numbers.n_rows + g.block_rows - 1) / g.block_rows;
   g.columns = (numbers.n_cols + g.block_columns - 1) / g.block_columns;
@@ -150,7 +150,7 @@ Grid grid_of(const Heatmap& map) {
 
 void add_text(DisplayList& list, Point at, Anchor anchor, const std::string& words, double size, Rgb ink,
               bool mono = false) {
-  list.items.emplace_back(Text{at, anchor, {{words, size, ink, mono}}});
+  list.items.emplace_back(TextLine{at, anchor, {{words, size, ink, mono}}});
 }
 
 constexpr double min_marked_cell = 5;  // in pixels; smaller cells have no × or cut corner
@@ -158,9 +158,9 @@ constexpr double number_size = 13, min_number_cell_width = 26, min_number_cell_h
 
 /// Marks by color, so that a thousand hatched cells are one item.
 struct Marks {
-  std::map<std::tuple<int, int, int>, Hatch> hatches;
-  std::map<std::tuple<int, int, int>, Lines> crosses;
-  Lines nans{{}, 1.2, {}};
+  std::map<std::tuple<int, int, int>, HatchedRects> hatches;
+  std::map<std::tuple<int, int, int>, LineSegments> crosses;
+  LineSegments nans{{}, 1.2, {}};
   std::vector<Triangles> corners;
 };
 
@@ -169,9 +169,9 @@ std::tuple<int, int, int> key(Rgb c) {
 }
 
 /// Adds an area, or extends the previous one if they adjoin.
-void add_hatch(Hatch& hatch, Area area, bool joined) {
+void add_hatch(HatchedRects& hatch, FigureRect area, bool joined) {
   if (joined && !hatch.areas.empty()) {
-    Area& last = hatch.areas.back();
+    FigureRect& last = hatch.areas.back();
     if (last.y == area.y && std::abs(last.x + last.width - area.x) < 1e-9) {
       last.width += area.width;
       return;
@@ -180,7 +180,7 @@ void add_hatch(Hatch& hatch, Area area, bool joined) {
   hatch.areas.push_back(area);
 }
 
-void add_dropped_cross(Lines& lines, const Area& a) {
+void add_dropped_cross(LineSegments& lines, const FigureRect& a) {
   const Point middle{a.x + std::floor(a.width / 2), a.y + std::floor(a.height / 2)};
   if (std::min(a.width, a.height) < 14) {  // too small for a cross: half of one
     const double r = std::min(a.width, a.height) / 2;
@@ -191,14 +191,14 @@ void add_dropped_cross(Lines& lines, const Area& a) {
   lines.ends.push_back({Point{middle.x - 4, middle.y + 4}, Point{middle.x + 4, middle.y - 4}});
 }
 
-Triangles cut_corner(const Area& a, bool above, Rgb ink) {
+Triangles cut_corner(const FigureRect& a, bool above, Rgb ink) {
   const double side = std::clamp(0.45 * std::min(a.width, a.height), 1.5, 9.0), right = a.x + a.width;
   const double y = above ? a.y : a.y + a.height, inner = above ? y + side : y - side;
   return {{{Point{right - side, y}, Point{right, y}, Point{right, inner}}}, ink};
 }
 
-void add_marks(Marks& all, const Grid& grid, const Area& area, const CellStyle& cell_style, Rgb background,
-               const Palette& p) {
+void add_marks(Marks& all, const CellGrid& grid, const FigureRect& area, const CellStyle& cell_style,
+               Rgb background, const Palette& p) {
   const Rgb ink = color::readable_on(background);
   if (cell_style.marks & mark::not_a_number) {
     all.nans.color = p.status.bad;
@@ -210,7 +210,7 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellStyle& 
   if (hatched) {
     const Rgb line =
         cell_style.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, background, 0.18f);
-    Hatch& hatch = all.hatches[key(line)];
+    HatchedRects& hatch = all.hatches[key(line)];
     hatch.line = line;
     add_hatch(hatch, area, !grid.separate);
   }
@@ -218,7 +218,7 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellStyle& 
   if (cell_style.marks & mark::dropped) {
     const bool small = std::min(area.width, area.height) < 14;
     const Rgb line = small ? color::mix(ink, background, 0.45f) : ink;
-    Lines& cross = all.crosses[key(line)];
+    LineSegments& cross = all.crosses[key(line)];
     cross.color = line, cross.thickness = small ? 0.8 : 1.5;
     add_dropped_cross(cross, area);
   }
@@ -227,7 +227,7 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellStyle& 
 }
 
 /// Returns the color of a cell without its marks.
-Rgb cell_color(const Heatmap& map, const CellStyle& cell_style, const Palette& palette) {
+Rgb cell_color(const FigureMap& map, const CellStyle& cell_style, const Palette& palette) {
   if (cell_style.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.background;
   const color::Shading& s = map.shading;
   const double place = cell_style.marks & mark::dropped
@@ -237,8 +237,8 @@ Rgb cell_color(const Heatmap& map, const CellStyle& cell_style, const Palette& p
 }
 
 /// Draws the colors and marks of all cells.
-void draw_cells(DisplayList& list, const Heatmap& map, const Grid& grid, const Palette& palette) {
-  Image image{grid.cells_area, grid.rows, grid.columns, {}};
+void draw_cells(DisplayList& list, const FigureMap& map, const CellGrid& grid, const Palette& palette) {
+  PixelGrid image{grid.cells_area, grid.rows, grid.columns, {}};
   Marks marks;
   for (std::size_t i = 0; i < grid.rows; ++i)
     for (std::size_t j = 0; j < grid.columns; ++j) {
@@ -246,7 +246,7 @@ void draw_cells(DisplayList& list, const Heatmap& map, const Grid& grid, const P
       Rgb background = cell_color(map, cell_style, palette);
       add_marks(marks, grid, grid.cell(i, j), cell_style, background, palette);
       if (grid.separate) {
-        list.items.emplace_back(Box{grid.cell(i, j), background});
+        list.items.emplace_back(FilledRect{grid.cell(i, j), background});
       } else {
         if (cell_style.marks & mark::not_a_number)
           background = palette.status.bad;  // a cross would be too small to see
@@ -260,14 +260,14 @@ void draw_cells(DisplayList& list, const Heatmap& map, const Grid& grid, const P
   for (Triangles& corner : marks.corners) list.items.emplace_back(std::move(corner));
   if (grid.block_rows > 1 || grid.block_columns > 1) return;
   for (const attention::MaskCell& cell : map.by_hand) {
-    const Area a = grid.cell(cell.row, cell.column);
+    const FigureRect a = grid.cell(cell.row, cell.column);
     const double side = std::min(6.0, a.height / 3), x = a.x + 2, y = a.y + 2;
-    list.items.emplace_back(Box{{x, y, side, side}, palette.accent});
+    list.items.emplace_back(FilledRect{{x, y, side, side}, palette.accent});
   }
 }
 
 /// Draws the numbers in the cells; returns their unit.
-double draw_numbers(DisplayList& list, const Heatmap& map, const Grid& grid, const Palette& palette) {
+double draw_numbers(DisplayList& list, const FigureMap& map, const CellGrid& grid, const Palette& palette) {
   const arma::mat& numbers = map.matrix.numbers;
   if (!map.numbers || !grid.separate) return 1;
   if (grid.cell_width < min_number_cell_width || grid.cell_height < min_number_cell_height) return 1;
@@ -284,28 +284,29 @@ double draw_numbers(DisplayList& list, const Heatmap& map, const Grid& grid, con
       Rgb ink = color::readable_on(cell_color(map, cell_style, palette));
       if (std::isnan(v)) ink = palette.status.bad;
       if (std::isinf(v) || cell_style.marks & mark::masked) ink = palette.faint;
-      const Area a = grid.cell(i, j);
+      const FigureRect a = grid.cell(i, j);
       const std::string words = text::cell_text(v, format, map.plain_one);
       const Point middle{a.x + a.width / 2, a.y + a.height / 2};
       if (std::isnan(v)) {  // clear the cross behind the word
         const double half = text_width(words, number_size, true) / 2 + 2;
-        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.background});
+        list.items.emplace_back(
+            FilledRect{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.background});
       }
-      list.items.emplace_back(
-          Text{{middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});
+      list.items.emplace_back(TextLine{
+          {middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});
     }
   return format.unit;
 }
 
 /// Labels around the cells, which determine the position of the cells.
-struct Labels {
+struct MapLabels {
   std::vector<std::string> rows, columns;  ///< as drawn
   double row_label_width = 0, index_width = 0, column_label_height = 0;
   bool has_rotated_columns = false;  ///< whether column names are rotated
 };
 
-Labels labels_of(const Heatmap& map, const Grid& g) {
-  Labels labels;
+MapLabels labels_of(const FigureMap& map, const CellGrid& g) {
+  MapLabels labels;
   const double column_pitch = g.cell_width * static_cast<double>(label_step(g.cell_width, 14));
   double widest = 0, longest = 0;
   // Names that only repeat the indices are omitted.
@@ -335,7 +336,8 @@ Labels labels_of(const Heatmap& map, const Grid& g) {
   return labels;
 }
 
-void draw_rows(DisplayList& list, const Heatmap& map, const Grid& g, const Labels& labels, const Palette& p) {
+void draw_rows(DisplayList& list, const FigureMap& map, const CellGrid& g, const MapLabels& labels,
+               const Palette& p) {
   const double cell = g.cell_height / static_cast<double>(g.block_rows), right = g.cells_area.x - 6;
   const std::size_t step = label_step(cell, 15);
   for (std::size_t i = 0; i < map.matrix.numbers.n_rows; i += step) {
@@ -348,7 +350,7 @@ void draw_rows(DisplayList& list, const Heatmap& map, const Grid& g, const Label
   }
 }
 
-void draw_columns(DisplayList& list, const Heatmap& map, const Grid& g, const Labels& labels,
+void draw_columns(DisplayList& list, const FigureMap& map, const CellGrid& g, const MapLabels& labels,
                   const Palette& p) {
   const double cell = g.cell_width / static_cast<double>(g.block_columns), base = g.cells_area.y - 6;
   const std::size_t count = map.matrix.numbers.n_cols;
@@ -359,10 +361,10 @@ void draw_columns(DisplayList& list, const Heatmap& map, const Grid& g, const La
     add_text(list, {middle, base}, Anchor::middle, std::to_string(j), index_size, p.faint, true);
     if (labels.columns.empty()) continue;
     if (labels.has_rotated_columns)
-      list.items.emplace_back(Text{{middle + 0.36 * column_size, base - 16},
-                                   Anchor::start,
-                                   {{labels.columns[j], column_size, p.dim}},
-                                   true});
+      list.items.emplace_back(TextLine{{middle + 0.36 * column_size, base - 16},
+                                       Anchor::start,
+                                       {{labels.columns[j], column_size, p.dim}},
+                                       true});
     else
       add_text(list, {middle, base - 15}, Anchor::middle, labels.columns[j], column_size, p.dim);
   }
@@ -386,7 +388,7 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
   const double left = text_width(low_end, index_size, true) + room,
                right = text_width(high_end, index_size, true) + room;
   const double length = std::max(64.0, std::floor(width - left - right));
-  Image colors{{left, 0, length, thick}, 1, steps, {}};
+  PixelGrid colors{{left, 0, length, thick}, 1, steps, {}};
   for (std::size_t k = 0; k < steps; ++k)
     colors.pixels.push_back(color_on_bar(
         shading,
@@ -408,15 +410,15 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
 }
 
 /// Widens a range to the finite numbers of a map.
-void widen(double& smallest, double& largest, const Heatmap& map) {
+void widen(double& smallest, double& largest, const FigureMap& map) {
   for (const double v : map.matrix.numbers)
     if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
 }
 
-void add_bar(HeatmapFigure& figure, const Heatmap& map, const Palette& palette) {
+void add_bar(HeatmapFigure& figure, const FigureMap& map, const Palette& palette) {
   double smallest = map.shading.high, largest = map.shading.low;
   widen(smallest, largest, map);
-  const Area& p = figure.cells_area;
+  const FigureRect& p = figure.cells_area;
   const DisplayList bar = bar_figure(map.shading, smallest, largest, std::max(p.width - 1, 64.0), palette);
   append(figure.list, bar, {p.x, p.y + p.height + bar_gap});
   figure.list.height += bar_gap + bar.height;
@@ -424,13 +426,13 @@ void add_bar(HeatmapFigure& figure, const Heatmap& map, const Palette& palette) 
 }
 
 /// Draws a map at the origin; color::pooled() pools matrices with more cells than pixels.
-HeatmapFigure map_figure(const Heatmap& map, const Palette& palette) {
+HeatmapFigure map_figure(const FigureMap& map, const Palette& palette) {
   HeatmapFigure figure;
-  Grid grid = grid_of(map);
-  const Labels labels = labels_of(map, grid);
+  CellGrid grid = grid_of(map);
+  const MapLabels labels = labels_of(map, grid);
   const double above = map.title.empty() ? 0 : title_height;
   grid.cells_area.x = labels.row_label_width, grid.cells_area.y = above + labels.column_label_height;
-  if (!map.title.empty()) figure.list.items.emplace_back(Text{{0, 16}, Anchor::start, map.title});
+  if (!map.title.empty()) figure.list.items.emplace_back(TextLine{{0, 16}, Anchor::start, map.title});
   draw_cells(figure.list, map, grid, palette);
   figure.unit = draw_numbers(figure.list, map, grid, palette);
   draw_rows(figure.list, map, grid, labels, palette);
@@ -459,16 +461,17 @@ void draw_legend_cell(DisplayList& list, unsigned mark, double x, const Palette&
   const bool plain = mark == mark::not_a_number || mark == mark::minus_infinity;
   const Rgb background = plain ? p.hatch.background : color::color_at(color::ColorMap::weights, p.dark, 0),
             ink = color::readable_on(background);
-  list.items.emplace_back(Box{{x, 0, side, side}, background});
+  list.items.emplace_back(FilledRect{{x, 0, side, side}, background});
   const auto cross = [&](Rgb ink_of_cross, double thickness) {
-    list.items.emplace_back(Lines{
+    list.items.emplace_back(LineSegments{
         {{Point{x + 2, 2}, Point{x + side - 2, side - 2}}, {Point{x + 2, side - 2}, Point{x + side - 2, 2}}},
         thickness,
         ink_of_cross});
   };
-  if (mark == mark::minus_infinity) list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
+  if (mark == mark::minus_infinity)
+    list.items.emplace_back(HatchedRects{{{x, 0, side, side}}, p.hatch.lines});
   if (mark == mark::masked)
-    list.items.emplace_back(Hatch{{{x, 0, side, side}}, color::mix(ink, background, 0.3f)});
+    list.items.emplace_back(HatchedRects{{{x, 0, side, side}}, color::mix(ink, background, 0.3f)});
   if (mark == mark::dropped) cross(ink, 1.5);
   if (mark == mark::not_a_number) cross(p.status.bad, 1.2);
   const bool above = mark == mark::above;
@@ -497,7 +500,7 @@ DisplayList legend_figure(const LegendContent& legend, const Palette& p, double 
     if (x > 0 && x + width > room) x = 0, y += 20;
     DisplayList part;
     draw_swatch(part);
-    part.items.emplace_back(Text{{swatch, 10.5}, Anchor::start, {{words, 12, p.dim}}});
+    part.items.emplace_back(TextLine{{swatch, 10.5}, Anchor::start, {{words, 12, p.dim}}});
     append(list, part, {x, y});
     x += width + 22;
     list.width = std::max(list.width, x - 22), list.height = y + 14;
@@ -510,7 +513,7 @@ DisplayList legend_figure(const LegendContent& legend, const Palette& p, double 
     add(
         "switched by hand",
         [&](DisplayList& part) {
-          part.items.emplace_back(Box{{3, 3, 6, 6}, p.accent});
+          part.items.emplace_back(FilledRect{{3, 3, 6, 6}, p.accent});
         },
         18);
   const auto nothing = [](DisplayList&) {};
@@ -566,10 +569,10 @@ ColorRange common_range(const FigureContext& s, const StageInfo& stage) {
   return all;
 }
 
-std::vector<Run> title(const FigureContext& s, const StageInfo& stage, const std::string& name,
-                       const arma::mat& numbers) {
-  std::vector<Run> runs{{name, 17, s.palette.text}};
-  const std::vector<Run> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
+std::vector<FontRun> title(const FigureContext& s, const StageInfo& stage, const std::string& name,
+                           const arma::mat& numbers) {
+  std::vector<FontRun> runs{{name, 17, s.palette.text}};
+  const std::vector<FontRun> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
   runs.insert(runs.end(), formula.begin(), formula.end());
   if (!formula.empty()) runs[1].before = 10;
   runs.push_back({text::shape_text(numbers.n_rows, numbers.n_cols), 13, s.palette.faint, true});
@@ -577,15 +580,15 @@ std::vector<Run> title(const FigureContext& s, const StageInfo& stage, const std
   return runs;
 }
 
-Heatmap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size_t head,
-                     const ColorRange& range) {
+FigureMap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size_t head,
+                       const ColorRange& range) {
   const bool weights = stage.stage == Stage::weights || stage.stage == Stage::dropped_weights ||
                        stage.stage == Stage::zeroed_weights;
   const bool drops = stage.stage == Stage::dropout_mask || stage.stage == Stage::dropped_weights;
   const bool scores = stage.stage == Stage::scores || stage.stage == Stage::scaled_scores;
   const bool of_tokens = stage.columns == Columns::tokens;
-  Heatmap map{.matrix = formats::labeled_stage(s.model, s.trace, stage, head, s.options.sequence),
-              .title = {}};
+  FigureMap map{.matrix = formats::labeled_stage(s.model, s.trace, stage, head, s.options.sequence),
+                .title = {}};
   map.shading = {color_map_of(s.options, stage.coloring), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.at(Stage::mask));
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.at(Stage::dropout_mask, head));
@@ -599,7 +602,7 @@ Heatmap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size_t
 
 DisplayList single_map(const FigureContext& s, const StageInfo& stage, std::size_t head,
                        LegendContent& legend) {
-  Heatmap map = map_of_stage(s, stage, head, range_of(s, stage, head));
+  FigureMap map = map_of_stage(s, stage, head, range_of(s, stage, head));
   const bool many = stage.per_head && s.model.n_heads > 1;
   map.title =
       title(s, stage, stage.title + (many ? ", head " + to_string(head) : std::string()), map.matrix.numbers);
@@ -630,9 +633,10 @@ DisplayList all_heads(const FigureContext& s, const StageInfo& stage, LegendCont
   double smallest = range.high, largest = range.low;
   RowLayout rows{list, 0, 34};
   for (std::size_t h = 0; h < n; ++h) {
-    Heatmap map = map_of_stage(s, stage, h, range);
+    FigureMap map = map_of_stage(s, stage, h, range);
     if (h == 0)
-      list.items.emplace_back(Text{{0, 16}, Anchor::start, title(s, stage, stage.title, map.matrix.numbers)});
+      list.items.emplace_back(
+          TextLine{{0, 16}, Anchor::start, title(s, stage, stage.title, map.matrix.numbers)});
     map.title = {{"head " + to_string(h), 14, s.palette.dim}};
     map.room = CellSizeLimit::several_maps, map.bar = false;
     widen(smallest, largest, map);
@@ -651,7 +655,7 @@ DisplayList all_heads(const FigureContext& s, const StageInfo& stage, LegendCont
 
 void draw_arrow(DisplayList& list, Point from, double length, Rgb color) {
   const Point tip{from.x + length, from.y};
-  list.items.emplace_back(Lines{{{from, Point{tip.x - 5, tip.y}}}, 1, color});
+  list.items.emplace_back(LineSegments{{{from, Point{tip.x - 5, tip.y}}}, 1, color});
   list.items.emplace_back(
       Triangles{{{tip, Point{tip.x - 6, tip.y - 3}, Point{tip.x - 6, tip.y + 3}}}, color});
 }
@@ -662,13 +666,14 @@ DisplayList strip(const FigureContext& s, std::size_t head, LegendContent& legen
   const bool many = s.model.n_heads > 1;
   RowLayout rows{list, 0, many ? head_label_height : 0};
   if (many)
-    list.items.emplace_back(Text{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
+    list.items.emplace_back(
+        TextLine{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
   int line = 0;
-  std::optional<Area> before;  // cells of the previous map in the same line
+  std::optional<FigureRect> before;  // cells of the previous map in the same line
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(s.model)) continue;
     const std::size_t h = stage.per_head ? head : 0;
-    Heatmap map = map_of_stage(s, stage, h, range_of(s, stage, h));
+    FigureMap map = map_of_stage(s, stage, h, range_of(s, stage, h));
     map.title = title(s, stage, stage.title, map.matrix.numbers);
     map.room = CellSizeLimit::several_maps;
     const HeatmapFigure part = map_figure(map, s.palette);

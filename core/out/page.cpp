@@ -231,7 +231,7 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   page.visible.push_back(trace.at(Stage::mask));
   page.scales.push_back(attention::scale_factor(model));
   const attention::Additions used = mistakes::effective_model(model).additions;
-  page.caps.push_back(used.score_cap.value_or(0));
+  page.caps.push_back(used.softcap.value_or(0));
   page.sinks.emplace_back();
   if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;
   add_heads(page, model, trace);

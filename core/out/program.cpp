@@ -8,6 +8,7 @@
 #include "core/graph/mistakes.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/python.hpp"
+#include "core/graph/validation.hpp"
 
 namespace core::formats {
 namespace {
@@ -208,12 +209,12 @@ std::string rotation_text(const Model& m) {
 }
 
 std::string additions_text(const Model& m) {
-  const auto& [normalise, positions, score_cap, score_bias, sink] = m.additions;
+  const auto& [normalize, positions, softcap, score_bias, sink] = m.additions;
   std::string text = m.has_key_embeddings() ? source_text(m) : "";
   const auto add = [&](const char* name, const arma::mat& row) {
     text += tensor_text(std::string("\n") + name + " = ", row, true) + "\n";
   };
-  if (normalise) add("query_norm", normalise->query), add("key_norm", normalise->key);
+  if (normalize) add("query_norm", normalize->query), add("key_norm", normalize->key);
   if (positions.rotary) text += rotation_text(m);
   if (positions.alibi) {
     std::vector<double> slopes;

@@ -22,8 +22,8 @@ using core::attention::Model;
 using core::attention::Precision;
 using core::attention::Projections;
 using core::attention::SharedMatrix;
+using core::attention::fast::AttentionKernels;
 using core::attention::fast::Engine;
-using core::attention::fast::Kernels;
 using Clock = std::chrono::steady_clock;
 
 Model random_model(std::size_t n_tokens, std::size_t width, std::size_t n_heads) {
@@ -143,12 +143,13 @@ void record(benchmark::State& state) {
 
 /// Measures the peak rate of float64 multiply-adds of one core, without loads or stores.
 void peak(benchmark::State& state) {
-  const Kernels<double>& kernels = core::attention::fast::supported_kernels<double>().front();
+  const AttentionKernels<double>& kernels = core::attention::fast::supported_kernels<double>().front();
   constexpr std::size_t n_rounds = 100000;
   for (auto _ : state) benchmark::DoNotOptimize(kernels.multiply_add(n_rounds));
-  state.counters["multiply_adds_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * n_rounds * Kernels<double>::benchmark_vectors * kernels.lanes),
-      benchmark::Counter::kIsRate);
+  state.counters["multiply_adds_per_second"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * n_rounds *
+                                             AttentionKernels<double>::benchmark_vectors * kernels.lanes),
+                         benchmark::Counter::kIsRate);
 }
 
 using Sizes = std::vector<std::vector<std::int64_t>>;

@@ -94,7 +94,7 @@ Model model_of(const Fixture& f) {
   m.n_heads = c.n_heads;
   m.scale = {ScaleRule::factor, c.scale};
   m.mask.causal = c.causal;
-  m.mask.method = c.mask_mode == "renormalise" ? MaskMethod::renormalise : MaskMethod::negative_infinity;
+  m.mask.method = c.mask_mode == "renormalise" ? MaskMethod::renormalize : MaskMethod::negative_infinity;
   m.dropout.rate = c.dropout_rate;
   if (c.dropout_rate > 0)
     for (std::size_t s = 0; s < c.n_sequences; ++s)

@@ -184,7 +184,7 @@ TEST(Averaging, BySoftmaxOfZerosEqualsVersionTwo) {
   EXPECT_TRUE(is_near(attention::attend(preset("002-softmax-zeros")).at(Stage::masked_scores, 0), masked, 0));
 }
 
-TEST(MaskedScores, EqualTheDrawnMatrixMaskedAndNormalised) {
+TEST(MaskedScores, EqualTheDrawnMatrixMaskedAndNormalized) {
   const auto tensors = support::read_fixture("s003_masked_scores_weights").tensors;
   const auto trace = attention::attend(preset("003-masked-scores"));
   EXPECT_TRUE(is_near(trace.at(Stage::scores), tensors.at("scores").matrix(), 0));

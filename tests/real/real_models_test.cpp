@@ -42,7 +42,7 @@ TEST(RealModel, MiniLmIsComputedAsTheLibraryDoes) {
         1e-4);
 }
 
-TEST(RealModel, SmolLm2PredictsFromItsQuantisedFileAsTheLibraryDoes) {
+TEST(RealModel, SmolLm2PredictsFromItsQuantizedFileAsTheLibraryDoes) {
   const auto model = goldens::opened(models() + "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
   const Golden golden(FIXTURES "/real/smollm2.npz");
   const auto ids = goldens::ids_of(*model, "The capital of France is");

@@ -107,7 +107,7 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   screen::Server server;
   Started window(server.display(), home.path());
   {
-    screen::Neighbour hand(server.display());
+    screen::Neighbor hand(server.display());
     ASSERT_TRUE(wait_until([&] { return hand.window_called("attnscope").has_value(); }));
     EXPECT_FALSE(has_journal(state));
     hand.press(*hand.window_called("attnscope"), 'c');  // toggles the causal mask
@@ -158,8 +158,8 @@ TEST(LostClipboard, LeavesNothingToPasteAndTheWindowGoesOn) {
   app::platform::Window window(jobs, "attnscope tests", 960, 600);
   support::keep_drivers_loaded();
   window.prepare_fonts(1);
-  auto other = std::make_unique<screen::Neighbour>(server.display());
-  const screen::Neighbour looker(server.display());
+  auto other = std::make_unique<screen::Neighbor>(server.display());
+  const screen::Neighbor looker(server.display());
   other->take_clipboard();
   ASSERT_TRUE(looker.clipboard_is_taken());
   other.reset();

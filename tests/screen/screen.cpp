@@ -42,20 +42,20 @@ void Server::kill() {
   process_ = 0;
 }
 
-struct Neighbour::Connection {
+struct Neighbor::Connection {
   Display* display;
 };
 
-Neighbour::Neighbour(const std::string& display)
+Neighbor::Neighbor(const std::string& display)
     : connection_(std::make_unique<Connection>(XOpenDisplay(display.c_str()))) {
   if (!connection_->display) throw std::runtime_error("no display " + display);
 }
 
-Neighbour::~Neighbour() {
+Neighbor::~Neighbor() {
   XCloseDisplay(connection_->display);
 }
 
-std::optional<unsigned long> Neighbour::window_called(const std::string& title) const {
+std::optional<unsigned long> Neighbor::window_called(const std::string& title) const {
   Display* display = connection_->display;
   Window root = 0, parent = 0, *windows = nullptr;
   unsigned n_windows = 0;
@@ -73,7 +73,7 @@ std::optional<unsigned long> Neighbour::window_called(const std::string& title) 
   return found;
 }
 
-void Neighbour::press(unsigned long window, char letter) {
+void Neighbor::press(unsigned long window, char letter) {
   Display* display = connection_->display;
   XKeyEvent event{};
   event.display = display;
@@ -89,14 +89,14 @@ void Neighbour::press(unsigned long window, char letter) {
   XSync(display, False);
 }
 
-void Neighbour::take_clipboard() {
+void Neighbor::take_clipboard() {
   Display* display = connection_->display;
   const Window window = XCreateSimpleWindow(display, DefaultRootWindow(display), 0, 0, 1, 1, 0, 0, 0);
   XSetSelectionOwner(display, XInternAtom(display, "CLIPBOARD", False), window, CurrentTime);
   XSync(display, False);
 }
 
-bool Neighbour::clipboard_is_taken() const {
+bool Neighbor::clipboard_is_taken() const {
   return XGetSelectionOwner(connection_->display, XInternAtom(connection_->display, "CLIPBOARD", False)) !=
          None;
 }

@@ -28,13 +28,13 @@ class Server {
 };
 
 /// Another client of an X server.
-class Neighbour {
+class Neighbor {
  public:
   /// Throws std::runtime_error if there is no such display.
-  explicit Neighbour(const std::string& display);
-  Neighbour(const Neighbour&) = delete;
-  Neighbour& operator=(const Neighbour&) = delete;
-  ~Neighbour();
+  explicit Neighbor(const std::string& display);
+  Neighbor(const Neighbor&) = delete;
+  Neighbor& operator=(const Neighbor&) = delete;
+  ~Neighbor();
 
   /// Returns the window with a title, if it is shown.
   std::optional<unsigned long> window_called(const std::string& title) const;

@@ -314,7 +314,7 @@ AttachedServer::Answer AttachedServer::layer(const transformer::Pass& pass, std:
                       : window && *window + 1 < n ? "{\"causal_window\":" + std::to_string(*window + 1) + "}"
                                                   : std::string("\"causal\""));
   answer.fields += ",\"norms\":{";
-  if (const auto& norm = additions.normalise) {
+  if (const auto& norm = additions.normalize) {
     const std::string rule = "{\"rule\":\"rms\",\"epsilon\":" + exact(norm->epsilon) + "}";
     answer.fields += "\"query\":" + rule + ",\"key\":" + rule;
     answer.arrays.push_back(row_of("query_norm.weight", norm->query));

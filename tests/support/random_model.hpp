@@ -133,7 +133,7 @@ inline core::positions::Rotary rotary(Random& random, std::size_t d_head) {
   using namespace core::positions;
   Rotary r;
   r.base = coin(random) ? 10000 : 2 + static_cast<double>(below(random, 50));
-  r.pairs = coin(random) ? Pairs::halves : Pairs::neighbours;
+  r.pairs = coin(random) ? Pairs::halves : Pairs::neighbors;
   if (d_head % 2 != 0 || coin(random)) r.dimensions = 2 * (1 + below(random, d_head / 2));
   r.first = static_cast<int>(below(random, 20)) - 5;
   r.scaling.rule = static_cast<ScalingRule>(below(random, 6));
@@ -166,12 +166,12 @@ inline void add_additions(Random& random, core::attention::Model& m) {
   Additions& a = m.additions;
   const std::size_t d_head = m.d_head();
   if (coin(random))
-    a.normalise = QueryKeyNorm{coin(random) ? NormRule::rms : NormRule::layer, matrix(random, 1, d_head),
+    a.normalize = QueryKeyNorm{coin(random) ? NormRule::rms : NormRule::layer, matrix(random, 1, d_head),
                                matrix(random, 1, d_head), coin(random) ? 1e-6 : 0.25};
-  if (a.normalise && below(random, 3) == 0) {
-    a.normalise->over = coin(random) ? NormScope::all_heads : NormScope::own_head;
-    a.normalise->query = matrix(random, 1, m.n_heads * d_head);
-    a.normalise->key = matrix(random, 1, m.kv_heads() * d_head);
+  if (a.normalize && below(random, 3) == 0) {
+    a.normalize->over = coin(random) ? NormScope::all_heads : NormScope::own_head;
+    a.normalize->query = matrix(random, 1, m.n_heads * d_head);
+    a.normalize->key = matrix(random, 1, m.kv_heads() * d_head);
   }
   if (d_head > 1 && coin(random)) a.positions.rotary = rotary(random, d_head);
   if (below(random, 3) == 0) {
@@ -180,7 +180,7 @@ inline void add_additions(Random& random, core::attention::Model& m) {
   } else if (coin(random)) {
     a.positions.relative = relative(random, m.n_heads);
   }
-  if (coin(random)) a.score_cap = 0.5 + static_cast<double>(below(random, 5));
+  if (coin(random)) a.softcap = 0.5 + static_cast<double>(below(random, 5));
   if (coin(random))
     for (std::size_t k = 0, n = coin(random) ? 1 : m.n_heads; k < n; ++k)
       a.score_bias.emplace_back(matrix(random, m.n_tokens(), m.n_keys()));

@@ -10,6 +10,7 @@
 #include "app/screen/window.hpp"
 #include "core/base/number.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/walk/walk.hpp"

@@ -8,9 +8,8 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/text.hpp"
-#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
+#include "core/graph/words.hpp"
 
 namespace app::widgets {
 
@@ -264,8 +263,8 @@ namespace {
 
 namespace ex = core::explain;
 
-using ex::Form;
-using ex::Line;
+using ex::LineForm;
+using ex::StepLine;
 
 constexpr std::size_t max_terms = 6;
 
@@ -274,20 +273,20 @@ struct Signs {
   const char *before, *between, *after;
 };
 
-Signs signs(Form form) {
+Signs signs(LineForm form) {
   switch (form) {
-    case Form::words:
-    case Form::single:
+    case LineForm::words:
+    case LineForm::single:
       break;
-    case Form::product:
+    case LineForm::product:
       return {"", " · ", ""};
-    case Form::factor:
+    case LineForm::factor:
       return {"", " × ", ""};
-    case Form::division:
+    case LineForm::division:
       return {"", " ÷ ", ""};
-    case Form::addition:
+    case LineForm::addition:
       return {"", " + ", ""};
-    case Form::exponential:
+    case LineForm::exponential:
       return {"exp(", " − ", ")"};
   }
   return {"", "", ""};
@@ -304,15 +303,15 @@ ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<
   ColumnWidths columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
-    const Line& line = step.lines[k];
-    if (line.role != Line::term) continue;
+    const StepLine& line = step.lines[k];
+    if (line.role != StepLine::term) continue;
     const Signs s = signs(line.form);
     const std::string label = ex::words(line.label, sequence);
     if (!label.empty())
       columns.label =
           std::max(columns.label, text_width(pen.frame.fonts.sans14, label) + pen.frame.metrics.px(10));
     columns.a = std::max(columns.a, text_width(mono, inspector_text(line.a.value)));
-    if (line.form != Form::single)
+    if (line.form != LineForm::single)
       columns.b = std::max(columns.b, text_width(mono, inspector_text(line.b.value)));
     signs_width = std::max(signs_width, text_width(mono, std::string(s.before) + s.between + s.after));
     value = std::max(value, text_width(mono, inspector_text(line.value)));
@@ -329,11 +328,11 @@ float draw_sign(const Pen& pen, float x, const char* sign) {
   return x + text_width(pen.frame.fonts.mono14, sign);
 }
 
-void draw_line(Pen& pen, const std::string& name, const Line& line, const ColumnWidths& widths) {
+void draw_line(Pen& pen, const std::string& name, const StepLine& line, const ColumnWidths& widths) {
   const Frame& frame = pen.frame;
   const float indent = pen.left + frame.metrics.px(18);
-  const bool is_term = line.role == Line::term;
-  if (line.role == Line::total) {
+  const bool is_term = line.role == StepLine::term;
+  if (line.role == StepLine::total) {
     draw_rect({pen.right - frame.metrics.px(60), std::round(pen.y) + frame.metrics.px(1)},
               {pen.right, std::round(pen.y) + frame.metrics.px(1) + 1}, frame.palette.strong_line);
     pen.skip(2);
@@ -351,7 +350,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
               shortened(frame.fonts.sans14, is_number ? std::to_string(line.label.index) : label, fits));
     x += room;
   }
-  if (line.form == Form::single) {
+  if (line.form == LineForm::single) {
     draw_operand(pen.frame, name + "/a", line.a,
                  {pen.right - text_width(frame.fonts.mono14, inspector_text(line.a.value)), pen.y}, 0);
     return pen.skip(9);
@@ -413,7 +412,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const ColumnWidths widths = columns_of(pen, step, shown.lines);
   bool drew_more_link = folded.others == 0;
   for (const std::size_t k : shown.lines) {
-    const bool past_terms = step.lines[k].role != Line::term;
+    const bool past_terms = step.lines[k].role != StepLine::term;
     if (past_terms && !drew_more_link) {
       draw_more(pen, number, unfolded ? "show fewer" : "and " + std::to_string(folded.others) + " others",
                 unfolded ? std::nullopt : std::optional(folded.rest));

@@ -42,13 +42,13 @@ TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
   };
   for (const char* pairs : {"neighbors", "neighbours"})  // as in help and as in sessions
     EXPECT_EQ(said_of({"--rope", std::string("1e4,") + pairs}).rotary->pairs,
-              core::positions::Pairs::neighbours);
+              core::positions::Pairs::neighbors);
   const auto said = said_of(
       {"--no-causal", "--scale", "0.5", "--rope", "500000,neighbours,4", "--window", "3", "--kv-heads", "2"});
   EXPECT_EQ(said.causal, false);
   EXPECT_EQ(said.scale, 0.5);
   EXPECT_EQ(said.rotary->base, 500000);
-  EXPECT_EQ(said.rotary->pairs, core::positions::Pairs::neighbours);
+  EXPECT_EQ(said.rotary->pairs, core::positions::Pairs::neighbors);
   EXPECT_EQ(said.rotary->dimensions, 4u);
   EXPECT_EQ(said.window, 3u);
   EXPECT_EQ(said.n_kv_heads, 2u);
@@ -91,7 +91,7 @@ TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
   EXPECT_EQ(attach.layer, 2u);
 }
 
-TEST(Arguments, OfExportAreReadInAnyOrderAndMeanEverythingAsLabelledCsvByDefault) {
+TEST(Arguments, OfExportAreReadInAnyOrderAndMeanEverythingAsLabeledCsvByDefault) {
   const auto command = parsed<Export>(
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
@@ -170,7 +170,7 @@ TEST(Arguments, OfFigureChooseColors) {
   EXPECT_EQ(of({}), ColorChoice());
   EXPECT_EQ(of({"--colours", "magma"}).sequential, ColorMap::magma);
   const ColorChoice two = of({"--colours", "greys,red-blue", "--range", "stage", "--logarithmic"});
-  EXPECT_EQ(two.sequential, ColorMap::greys);
+  EXPECT_EQ(two.sequential, ColorMap::grays);
   EXPECT_EQ(two.diverging, ColorMap::red_blue);
   EXPECT_EQ(two.range, ColorRangeRule::stage);
   EXPECT_TRUE(two.logarithmic);

@@ -32,7 +32,7 @@ class Pixels : public testing::Test {
   app::render::HeatmapRenderer renderer_;
 };
 
-TEST_F(Pixels, AtTheCentreOfEveryCellAreTheMapsInBothThemes) {
+TEST_F(Pixels, AtTheCenterOfEveryCellAreTheMapsInBothThemes) {
   for (const ColorMap map : {ColorMap::weights, ColorMap::values, ColorMap::mask}) {
     for (const bool dark : {true, false}) {
       const double low = map == ColorMap::values ? -1 : 0;

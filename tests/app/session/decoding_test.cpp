@@ -14,7 +14,7 @@ namespace app {
 namespace {
 
 using core::attention::Columns;
-using core::attention::Rows;
+using core::attention::RowTokens;
 
 /// Returns the largest difference between a row of a stage of all tokens and of the tokens so far.
 double difference(const arma::mat& all, const arma::mat& so_far, std::size_t row) {
@@ -39,7 +39,8 @@ TEST(Decoding, ShowsRowsThatTheTokensSoFarGive) {
       const auto so_far = core::editing::apply(model, core::editing::SetTokenCount{t + 1});
       const core::attention::Trace trace = core::attention::attend(so_far, 0);
       for (const auto& stage : core::attention::stages()) {
-        if ((stage.rows != Rows::queries && stage.rows != Rows::keys) || !stage.present(model)) continue;
+        if ((stage.rows != RowTokens::queries && stage.rows != RowTokens::keys) || !stage.present(model))
+          continue;
         for (std::size_t h = 0; h < stage.count(model.n_heads); ++h)
           EXPECT_LT(difference(all.at(stage.stage, h), trace.at(stage.stage, h), t), 1e-12)
               << stage.name << ", head " << h << ", token " << t;
@@ -58,7 +59,7 @@ TEST(Decoding, IsRefusedWhereEarlierRowsWouldChange) {
   EXPECT_TRUE(refused(core::editing::SetCausal{false}));
   EXPECT_TRUE(refused(core::editing::SwitchMaskCell{0, 2, true}));
   EXPECT_TRUE(refused(core::editing::SetPrefixLength{2}));
-  EXPECT_TRUE(refused(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalise}));
+  EXPECT_TRUE(refused(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalize}));
   EXPECT_FALSE(refused(core::editing::SwitchMaskCell{2, 0, false}));
   EXPECT_FALSE(refused(core::editing::SetSlidingWindow{{1, 0}}));
   EXPECT_FALSE(decoding_problem(core::editing::find_preset("modern-cross")->make()).empty());

@@ -161,7 +161,7 @@ TEST_F(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
   EXPECT_FALSE(program.has("banner/left_out"));
 }
 
-TEST_F(OpenedFile, ThatIsQuantisedOrHasMoreThanTensorsIsRefusedInWords) {
+TEST_F(OpenedFile, ThatIsQuantizedOrHasMoreThanTensorsIsRefusedInWords) {
   const std::string header =
       R"({"h.0.attn.qweight":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]},"h.0.attn.scales":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}})";
   const auto before = model();

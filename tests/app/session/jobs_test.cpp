@@ -89,7 +89,7 @@ TEST_F(JobsBesideTheWindow, OfTwoQueuesDoNotWaitForEachOther) {
   EXPECT_EQ(order, "qs");
 }
 
-TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelledButTheNextIs) {
+TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCanceledButTheNextIs) {
   JobQueue queue(jobs);
   Gate gate;
   std::atomic<bool> should_continue = true, second = false;

@@ -46,9 +46,10 @@ void look(gui::Program& program, std::function<void(app::View&)> change) {
 void add_biases_and_mask_rules(gui::Program& program) {
   using namespace core::editing;
   program.edit(SetInputWidth{4});
-  for (const auto& [part, name] :
-       {std::pair{Part::query, MatrixName::query_bias}, std::pair{Part::key, MatrixName::key_bias},
-        std::pair{Part::value, MatrixName::value_bias}, std::pair{Part::output, MatrixName::output_bias}}) {
+  for (const auto& [part, name] : {std::pair{ProjectionName::query, MatrixName::query_bias},
+                                   std::pair{ProjectionName::key, MatrixName::key_bias},
+                                   std::pair{ProjectionName::value, MatrixName::value_bias},
+                                   std::pair{ProjectionName::output, MatrixName::output_bias}}) {
     program.edit(SetBias{part, true});
     program.edit(SetCell{{name, 0}, 0, 1, 0.3});
   }

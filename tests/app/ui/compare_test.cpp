@@ -243,7 +243,7 @@ TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {
 }
 
 TEST_F(Compare, SaysWhichStagesCannotBeComparedAndDrawsNone) {
-  edit(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalise});
+  edit(core::editing::SetMaskMethod{core::attention::MaskMethod::renormalize});
   press(Key::k);
   edit(core::editing::SetMaskMethod{core::attention::MaskMethod::negative_infinity});
   open();

@@ -17,7 +17,8 @@
 #include "core/graph/mistakes.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
-#include "core/graph/text.hpp"
+#include "core/graph/validation.hpp"
+#include "core/graph/words.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -297,7 +298,7 @@ TEST_F(CellWords, AreSoForEveryMaskMethodWithRowsThatSeeNothing) {
   using core::attention::EmptyRows;
   using core::attention::MaskMethod;
   for (const char* name : {"004-causal-dropout", "multi-head"})
-    for (const auto method : {MaskMethod::negative_infinity, MaskMethod::renormalise,
+    for (const auto method : {MaskMethod::negative_infinity, MaskMethod::renormalize,
                               MaskMethod::zero_after_softmax, MaskMethod::large_negative})
       for (const auto empty : {EmptyRows::nan, EmptyRows::zeros}) {
         SCOPED_TRACE(std::string(name) + " method " + std::to_string(static_cast<int>(method)));

@@ -102,7 +102,7 @@ TEST_F(ModelPanel, SwitchesProjectionsAndTheirBiases) {
 TEST_F(ModelPanel, OffersEveryMaskMethod) {
   for (const std::size_t i : {1u, 2u, 3u, 0u}) {
     ui.choose("model/method", i);
-    const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise,
+    const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalize,
                              MaskMethod::zero_after_softmax, MaskMethod::large_negative};
     EXPECT_EQ(ui.model().mask.method, methods[i]);
   }
@@ -323,21 +323,21 @@ TEST_F(AdditionsPopup, OffersTheDivisorsOfTheHeadsAsGroups) {
 
 TEST_F(AdditionsPopup, NormsBeginWithFactorsOfOne) {
   press("more/norm/1");
-  ASSERT_TRUE(now().normalise);
-  EXPECT_EQ(now().normalise->rule, NormRule::rms);
-  EXPECT_EQ(now().normalise->key, SharedMatrix(arma::mat(1, 4, arma::fill::ones)));
+  ASSERT_TRUE(now().normalize);
+  EXPECT_EQ(now().normalize->rule, NormRule::rms);
+  EXPECT_EQ(now().normalize->key, SharedMatrix(arma::mat(1, 4, arma::fill::ones)));
   set("more/epsilon", "0.001");
-  EXPECT_EQ(now().normalise->epsilon, 0.001);
+  EXPECT_EQ(now().normalize->epsilon, 0.001);
   press("more/norm/2");
-  EXPECT_EQ(now().normalise->rule, NormRule::layer);
-  EXPECT_EQ(now().normalise->epsilon, 0.001) << "what was typed stays";
+  EXPECT_EQ(now().normalize->rule, NormRule::layer);
+  EXPECT_EQ(now().normalize->epsilon, 0.001) << "what was typed stays";
   set("more/epsilon", "-1");
   EXPECT_THAT(ui.message().text,
               HasSubstr("normalise.epsilon: expected a finite number that is not negative"));
-  EXPECT_EQ(now().normalise->epsilon, 0.001);
+  EXPECT_EQ(now().normalize->epsilon, 0.001);
   EXPECT_EQ(words(), "QK LayerNorm");
   press("more/norm/0");
-  EXPECT_FALSE(now().normalise);
+  EXPECT_FALSE(now().normalize);
 }
 
 TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
@@ -354,7 +354,7 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
   set("more/high", "5");
   set("more/original", "64");
   core::positions::Rotary expected;
-  expected.base = 500000, expected.pairs = core::positions::Pairs::neighbours, expected.dimensions = 2,
+  expected.base = 500000, expected.pairs = core::positions::Pairs::neighbors, expected.dimensions = 2,
   expected.first = -3, expected.scaling = {core::positions::ScalingRule::llama3, 8, 2, 5, 64};
   EXPECT_EQ(*now().positions.rotary, expected);
   set("more/columns", "3");
@@ -379,14 +379,14 @@ TEST_F(AdditionsPopup, SetsWhatANormIsTakenOver) {
   const std::size_t d_head = ui.model().d_head(), n_heads = ui.model().n_heads;
   press("more/norm/1");
   choose("more/norm_over", 2);
-  EXPECT_EQ(now().normalise->over, NormScope::all_heads);
-  EXPECT_EQ(now().normalise->query.n_cols(), n_heads * d_head);
-  EXPECT_EQ(now().normalise->key.n_cols(), ui.model().kv_heads() * d_head);
+  EXPECT_EQ(now().normalize->over, NormScope::all_heads);
+  EXPECT_EQ(now().normalize->query.n_cols(), n_heads * d_head);
+  EXPECT_EQ(now().normalize->key.n_cols(), ui.model().kv_heads() * d_head);
   EXPECT_EQ(words(), "QK RMSNorm over all heads");
   choose("more/norm_over", 1);
-  EXPECT_EQ(now().normalise->over, NormScope::own_head);
+  EXPECT_EQ(now().normalize->over, NormScope::own_head);
   choose("more/norm_over", 0);
-  EXPECT_EQ(now().normalise->query.n_cols(), d_head);
+  EXPECT_EQ(now().normalize->query.n_cols(), d_head);
 }
 
 TEST_F(AdditionsPopup, SetsTheNumbersOfEveryScaling) {
@@ -455,10 +455,10 @@ TEST_F(AdditionsPopup, SetsBiasesOfDistances) {
 
 TEST_F(AdditionsPopup, SetsCapBiasAndSink) {
   set("more/cap", "50");
-  EXPECT_EQ(now().score_cap, 50);
+  EXPECT_EQ(now().softcap, 50);
   set("more/cap", "-2");
   EXPECT_THAT(ui.message().text, HasSubstr("cap: expected a number above 0, or nothing, found \"-2\""));
-  EXPECT_EQ(now().score_cap, 50);
+  EXPECT_EQ(now().softcap, 50);
   choose("more/bias", 1);
   ASSERT_EQ(now().score_bias.size(), 1u);
   EXPECT_EQ(now().score_bias[0], SharedMatrix(arma::mat(6, 6, arma::fill::zeros)));

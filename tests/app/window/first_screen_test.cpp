@@ -8,8 +8,9 @@
 
 #include "app/ui/actions/actions.hpp"
 #include "core/editing/presets.hpp"
-#include "core/graph/line_words.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/words.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
@@ -130,10 +131,12 @@ TEST_F(FirstScreen, ShowsTheCodeOfAStageOnRequest) {
   ui.click("strip/formula/weights");
   ui.run(3);
   ASSERT_TRUE(ui.has("strip/code/weights"));
-  EXPECT_EQ(core::explain::code_line(ui.store.model(), Stage::scores),
-            "scores = queries @ keys.transpose(-2, -1)");
-  EXPECT_THAT(core::explain::code_line(ui.store.model(), Stage::weights), testing::HasSubstr("softmax"));
-  EXPECT_EQ(core::explain::code_line(ui.store.model(), Stage::embeddings), "");
+  const auto line = [&](Stage stage) {
+    return core::graph::code_line(core::graph::attention(ui.store.model()), ui.store.model(), stage);
+  };
+  EXPECT_EQ(line(Stage::scores), "scores = queries @ keys.transpose(-2, -1)");
+  EXPECT_THAT(line(Stage::weights), testing::HasSubstr("softmax"));
+  EXPECT_EQ(line(Stage::embeddings), "");
 }
 
 TEST_F(FirstScreen, WritesNumbersAsPyTorchPrintsThemOnRequest) {

@@ -247,7 +247,7 @@ TEST(RotaryDot, TurnsAsThePaperSays) {
 
 TEST(RotaryDot, DependsOnTheDistanceAlone) {
   Rotary rotary;
-  rotary.dimensions = 4, rotary.pairs = Pairs::neighbours;
+  rotary.dimensions = 4, rotary.pairs = Pairs::neighbors;
   const arma::rowvec query{0.5, -1, 2, 0.25, 3}, key{1, 0.75, -0.5, 2, 0.5};
   const double score = rotary_dot(rotary, query, key, 7, 2).score;
   EXPECT_NEAR(rotary_dot(rotary, query, key, 105, 100).score, score, 1e-12);
@@ -258,7 +258,7 @@ TEST(RotaryDot, DependsOnTheDistanceAlone) {
 TEST(RotaryDot, OfARotatedRowIsThatOfTheEngine) {
   for (const bool halves : {true, false}) {
     Rotary rotary;
-    rotary.pairs = halves ? Pairs::halves : Pairs::neighbours;
+    rotary.pairs = halves ? Pairs::halves : Pairs::neighbors;
     rotary.scaling = {ScalingRule::linear, 2};
     const arma::rowvec query{0.5, -1, 2, 0.25}, key{1, 0.75, -0.5, 2};
     const double score = arma::dot(rotate(arma::mat(query), 5, rotary), rotate(arma::mat(key), 3, rotary));

@@ -7,6 +7,7 @@
 #include "core/base/random.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/golden/fixture_model.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/json_fixture.hpp"
@@ -92,7 +93,7 @@ TEST(DrawLike, HasTheLayersOfTheModel) {
   EXPECT_EQ(two_heads.output, OutputLayer::with_bias);
   EXPECT_TRUE(matching_init(preset("001-attention")).bias);
   EXPECT_EQ(matching_init(preset("001-dot-product")).output, OutputLayer::none);
-  EXPECT_EQ(matching_init(apply(preset("multi-head"), SetBias{Part::output, false})).output,
+  EXPECT_EQ(matching_init(apply(preset("multi-head"), SetBias{ProjectionName::output, false})).output,
             OutputLayer::without_bias);
 }
 

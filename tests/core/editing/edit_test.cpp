@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/limits.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -70,7 +70,8 @@ TEST(SetCell, ChangesOneNumberAndSharesAllOtherMatrices) {
 
 TEST(SetCell, ReachesEveryMatrixByItsName) {
   Model m = four_tokens(2);
-  for (Part part : {Part::query, Part::value}) m = apply(m, SetBias{part, true});
+  for (ProjectionName part : {ProjectionName::query, ProjectionName::value})
+    m = apply(m, SetBias{part, true});
   using enum MatrixName;
   double value = 0;
   for (const MatrixRef place : {MatrixRef{embeddings, 1},
@@ -212,7 +213,7 @@ TEST(SetInputWidth, KeepsNumbersAndAddsZeros) {
 }
 
 TEST(SetOutputWidth, ChangesEveryProjectionAndKeepsTheirNumbers) {
-  const Model before = apply(four_tokens(), SetBias{Part::query, true});
+  const Model before = apply(four_tokens(), SetBias{ProjectionName::query, true});
   const Model after = apply(before, SetOutputWidth{6});
   const attention::Projections &was = *before.projections, &is = *after.projections;
   EXPECT_TRUE(same(is.query.weight->head_cols(4), was.query.weight));
@@ -244,10 +245,10 @@ TEST(WhatIsSwitchedOn, StartsAsIdentitiesOrZerosAndGoesAgain) {
   const Model output = apply(no_output, SetOutputProjection{true});
   EXPECT_TRUE(same(output.projections->output->weight, arma::eye(4, 4)));
   EXPECT_FALSE(output.projections->output->bias.has_value());
-  const Model biased = apply(before, SetBias{Part::value, true});
+  const Model biased = apply(before, SetBias{ProjectionName::value, true});
   ASSERT_TRUE(biased.projections->value.bias.has_value());
   EXPECT_TRUE(same(*biased.projections->value.bias, arma::zeros(1, 4)));
-  EXPECT_EQ(apply(biased, SetBias{Part::value, false}), before);
+  EXPECT_EQ(apply(biased, SetBias{ProjectionName::value, false}), before);
 }
 
 TEST(SwitchMaskCell, KeepsCellsSortedAndOnce) {
@@ -307,8 +308,9 @@ TEST(Edits, AreRefusedByTheNameOfWhatDoesNotFit) {
       {m, SetHeadCount{0}, "got 0"},
       {m, SetProjections{false}, "expected a number of heads that divides d_in = 3 (1 or 3), got 2"},
       {plain, SetOutputProjection{true}, "projections.output: the model has no projections"},
-      {no_output, SetBias{Part::output, true}, "projections.output: the model has no output projection"},
-      {plain, SetBias{Part::query, true}, "projections: the model has no projections"},
+      {no_output, SetBias{ProjectionName::output, true},
+       "projections.output: the model has no output projection"},
+      {plain, SetBias{ProjectionName::query, true}, "projections: the model has no projections"},
       {m, SwitchMaskCell{4, 0, true}, "mask[4]: there are only 4 rows"},
       {m, SwitchMaskCell{0, 9, true}, "mask[0][9]: there are only 4 columns"},
       {m, SetDropoutRate{1.5}, "dropout.rate: expected a number from 0 to 1"},
@@ -363,9 +365,10 @@ TEST(Apply, GivesAnEqualModelWhenNothingChanges) {
   const Model m = with_given_mask(apply(four_tokens(2), SwitchMaskCell{3, 1, false}));
   for (const Edit& edit : std::initializer_list<Edit>{
            SetTokenCount{4}, SetInputWidth{3}, SetOutputWidth{4}, SetHeadCount{2}, SetProjections{true},
-           SetOutputProjection{true}, SetBias{Part::key, true}, SetBias{Part::query, false}, SetScale{},
-           SetCausal{true}, MoveToken{0, 2, 2}, RenameToken{0, 1, "1"}, SwitchMaskCell{3, 1, false},
-           SetDropoutRate{0}, SetContextLength{std::nullopt}, ReplaceModel{m}})
+           SetOutputProjection{true}, SetBias{ProjectionName::key, true},
+           SetBias{ProjectionName::query, false}, SetScale{}, SetCausal{true}, MoveToken{0, 2, 2},
+           RenameToken{0, 1, "1"}, SwitchMaskCell{3, 1, false}, SetDropoutRate{0},
+           SetContextLength{std::nullopt}, ReplaceModel{m}})
     EXPECT_EQ(editing::apply(m, edit), m) << describe(edit);
 }
 
@@ -471,7 +474,7 @@ TEST(OverrideValue, SetsAndTakesBackOneCell) {
 }
 
 TEST(OverrideValue, IsForgottenWithItsStage) {
-  Model model = editing::apply(three_tokens(), SetMaskMethod{attention::MaskMethod::renormalise});
+  Model model = editing::apply(three_tokens(), SetMaskMethod{attention::MaskMethod::renormalize});
   model = editing::apply(model, OverrideValue{{row_sums, 0, 0, 1, 0}, 2});
   EXPECT_TRUE(
       editing::apply(model, SetMaskMethod{attention::MaskMethod::negative_infinity}).given.cells.empty());

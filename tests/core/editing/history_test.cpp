@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/core/editing/random_edit.hpp"
 
 namespace core::editing {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace core::editing {

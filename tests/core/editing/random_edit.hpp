@@ -93,7 +93,7 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
       [&]() -> Edit { return SetProjections{below(g, 3) > 0}; },
       [&]() -> Edit { return SetOutputProjection{coin(g)}; },
       [&]() -> Edit {
-        return SetBias{static_cast<Part>(below(g, 4)), coin(g)};
+        return SetBias{static_cast<ProjectionName>(below(g, 4)), coin(g)};
       },
       [&]() -> Edit { return SetScoreRule{static_cast<attention::ScoreRule>(below(g, 2))}; },
       [&]() -> Edit {
@@ -123,7 +123,7 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
       [&]() -> Edit { return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt}; },
       [&]() -> Edit { return SetKvHeadCount{below(g, w.n_heads + 2)}; },
       [&]() -> Edit { return random_memory(g, w); },
-      [&]() -> Edit { return SetHeadNorm{random_additions(g, w).normalise}; },
+      [&]() -> Edit { return SetHeadNorm{random_additions(g, w).normalize}; },
       [&]() -> Edit { return SetPositions{random_additions(g, w).positions}; },
       [&]() -> Edit { return SetSoftcap{coin(g) ? std::optional(number(g) + 1) : std::nullopt}; },
       [&]() -> Edit { return SetAttentionBias{random_additions(g, w).score_bias}; },

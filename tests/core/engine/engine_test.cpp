@@ -7,7 +7,8 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/engine/engine.hpp"
-#include "core/engine/parts.hpp"
+#include "core/engine/implementation.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/core/engine/agreement.hpp"
 #include "tests/core/graph/any_model.hpp"
@@ -94,7 +95,7 @@ TEST(Engine, AgreesWithAttendOnWhatModelsOfTodayAdd) {
     support::add_additions(random, m);
     if (support::coin(random)) support::add_mask_rules(random, m);
     m.dropout.rate = 0.25 * static_cast<double>(support::below(random, 3));
-    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormScope::head;
+    const bool is_by_head = !m.additions.normalize || m.additions.normalize->over == NormScope::head;
     ASSERT_EQ(supports(m), is_by_head);
     ASSERT_TRUE(computes(engine, m)) << "model " << k;
   }
@@ -108,7 +109,7 @@ TEST(Engine, AgreesWithAttendOnWindowsThatLeaveBlocksOfKeysOut) {
     m.mask.window = {left, left / 2};
     m.mask.causal = left % 2 == 0;
     m.mask.hidden_keys = {{5, 6, 7, 120, 200}};
-    m.additions.score_cap = 2;
+    m.additions.softcap = 2;
     ASSERT_TRUE(computes(engine, m)) << left;
   }
 }
@@ -391,7 +392,7 @@ TEST(Update, AgreesWithAttendOnWhatModelsOfTodayAdd) {
     if (below(random, 3) == 0) support::add_cross_attention_source(random, m);
     support::add_groups(random, m);
     support::add_additions(random, m);
-    const bool is_by_head = !m.additions.normalise || m.additions.normalise->over == NormScope::head;
+    const bool is_by_head = !m.additions.normalize || m.additions.normalize->over == NormScope::head;
     ASSERT_EQ(supports(m), is_by_head);
     ASSERT_NO_FATAL_FAILURE(edit_and_compare(m, 120, 3, k)) << "model " << k;
   }
@@ -489,12 +490,12 @@ TEST(Update, NamesEveryRowAndColumnThatItChanged) {
   }
 }
 
-TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
+TEST(ModelDifference, OfOneNumberIsNamedWithItsIncrement) {
   Random random(8);
   const Model before = calm_model(random, 4, 3, 4, 2);
   Model after = before;
   after.projections->key.bias->edit()(0, 3) += 0.5;
-  const Difference d = difference(before, after, 0);
+  const ModelDifference d = difference(before, after, 0);
   EXPECT_EQ(d.recompute, RecomputeScope::projection_number);
   EXPECT_EQ(d.projected, Qkv::keys);
   EXPECT_TRUE(d.is_bias);
@@ -504,7 +505,7 @@ TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
   EXPECT_EQ(difference(before, after, 0).recompute, RecomputeScope::everything);
 }
 
-TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
+TEST(ModelDifference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
   Random random(9);
   Model before = calm_model(random, 400, 1, 1, 1);
   for (std::size_t i = 0; i < 400; ++i)
@@ -513,7 +514,7 @@ TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
   std::erase_if(after.mask.cells, [](const MaskCell& c) { return c.row == 300 && c.column < 2; });
   after.mask.cells.back().visible = true;
   const auto start = std::chrono::steady_clock::now();
-  const Difference d = difference(before, after, 0);
+  const ModelDifference d = difference(before, after, 0);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   EXPECT_EQ(d.recompute, RecomputeScope::mask_rows);
   EXPECT_EQ(d.mask_rows, (std::vector<std::size_t>{300, 399}));

@@ -155,7 +155,7 @@ struct OfType {
   positions::Pairs pairs = positions::Pairs::halves;
   double fraction = 1;
 };
-constexpr auto neighbors = positions::Pairs::neighbours;
+constexpr auto neighbors = positions::Pairs::neighbors;
 
 TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
   const OfType types[] = {

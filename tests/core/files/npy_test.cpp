@@ -105,7 +105,7 @@ TEST(OpeningTensors, SurvivesAFileThatIsCutShortLater) {
   EXPECT_THAT(support::error_of([&] { file.read("a"); }), HasSubstr("became shorter while it was read"));
 }
 
-TEST(Reading, StopsWhenItIsCancelled) {
+TEST(Reading, StopsWhenItIsCanceled) {
   const TensorFile file = open_tensors(folder + "npy/f4.little.C.npy");
   core::StopToken progress;
   progress.stop();

@@ -168,7 +168,7 @@ TEST_F(SessionFiles, TakeFromACheckpointWhatTheyDoNotSay) {
                                  matrix(file.read("want.weights"), std::vector{head}), 1e-13));
   const attention::Model other = opened(R"("positions": {"rotary": {"base": 500}}, "normalise": null, )");
   EXPECT_EQ(other.additions.positions.rotary->base, 500);
-  EXPECT_FALSE(other.additions.normalise.has_value());
+  EXPECT_FALSE(other.additions.normalize.has_value());
 }
 
 TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {

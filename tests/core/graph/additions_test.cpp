@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::attention {
@@ -35,18 +36,18 @@ TEST(QkNorm, OverAllHeadsDividesByTheMeanOfAllColumns) {
   m.sequences.front().tokens = {"a"};
   m.sequences.front().embeddings = arma::mat{{3, 4}};
   m.n_heads = 2;
-  m.additions.normalise =
+  m.additions.normalize =
       QueryKeyNorm{NormRule::rms, arma::mat{{2, 10}}, ones(1, 2), 0, NormScope::all_heads};
   const Trace all = attend(m);
   const double root = std::sqrt(12.5);
   EXPECT_NEAR(all.at(Stage::normed_queries, 0)(0, 0), 2 * 3 / root, 1e-15);
   EXPECT_NEAR(all.at(Stage::normed_queries, 1)(0, 0), 10 * 4 / root, 1e-15);
   EXPECT_NEAR(all.at(Stage::normed_keys, 1)(0, 0), 4 / root, 1e-15);
-  m.additions.normalise->over = NormScope::own_head;
+  m.additions.normalize->over = NormScope::own_head;
   const Trace own = attend(m);
   EXPECT_NEAR(own.at(Stage::normed_queries, 0)(0, 0), 2, 1e-15);
   EXPECT_NEAR(own.at(Stage::normed_queries, 1)(0, 0), 10, 1e-15);
-  m.additions.normalise->over = NormScope::all_heads, m.additions.normalise->rule = NormRule::layer;
+  m.additions.normalize->over = NormScope::all_heads, m.additions.normalize->rule = NormRule::layer;
   EXPECT_NEAR(attend(m).at(Stage::normed_queries, 0)(0, 0), -2, 1e-15) << "(3 − 3.5) / 0.5 · 2";
 }
 
@@ -56,16 +57,16 @@ TEST(Additions, NameWhatDoesNotFit) {
   EXPECT_EQ(said_of([](Model& m) { m.n_kv_heads = 2; }),
             "projections.key.weight: expected 6×8 (d_in × n_kv_heads·d_head), got 6×16");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 3)};
+              m.additions.normalize = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 3)};
             }),
             "normalise.key: expected 1×4 (one number for each column of a head), got 1×3");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
+              m.additions.normalize = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
             }),
             "normalise.epsilon: expected a finite number that is not negative");
   EXPECT_EQ(said_of([](Model& m) {
-              m.additions.normalise = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4)};
-              m.additions.normalise->over = NormScope::all_heads;
+              m.additions.normalize = QueryKeyNorm{NormRule::rms, ones(1, 4), ones(1, 4)};
+              m.additions.normalize->over = NormScope::all_heads;
             }),
             "normalise.query: expected 1×16 (one number for each column of all heads), got 1×4");
   const auto scaled = [](auto change) {
@@ -103,7 +104,7 @@ TEST(Additions, NameWhatDoesNotFit) {
               m.additions.positions.relative = positions::Relative{ones(4, 8), 2};
             }),
             "positions.relative.max_distance: expected more than 2, got 2");
-  EXPECT_EQ(said_of([](Model& m) { m.additions.score_cap = -1; }),
+  EXPECT_EQ(said_of([](Model& m) { m.additions.softcap = -1; }),
             "score_cap: expected a finite number above 0");
   EXPECT_EQ(said_of([](Model& m) {
               m.additions.score_bias = {ones(5, 5), ones(5, 5)};

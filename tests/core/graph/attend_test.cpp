@@ -49,7 +49,7 @@ bool close(const arma::mat& a, const arma::mat& b) {
 TEST(Weights, OfEachRowSumToOneUnlessTheyAreLeftAsTheyAre) {
   Random random(6);
   for (MaskMethod method :
-       {MaskMethod::negative_infinity, MaskMethod::large_negative, MaskMethod::renormalise})
+       {MaskMethod::negative_infinity, MaskMethod::large_negative, MaskMethod::renormalize})
     for (bool causal : {true, false}) {
       Model m = support::model(random, 9, 4, 6, 3);
       m.mask.method = method;
@@ -87,8 +87,8 @@ TEST(CausalMask, BeforeTheSoftmaxKeepsALaterTokenOutToTheLastBit) {
   }
 }
 
-TEST(CausalMask, RenormalisedKeepsALaterTokenOutUpToRounding) {
-  const Model m = with_method(MaskMethod::renormalise);
+TEST(CausalMask, RenormalizedKeepsALaterTokenOutUpToRounding) {
+  const Model m = with_method(MaskMethod::renormalize);
   const Trace before = attend(m), after = attend(with_another_token_5(m));
   EXPECT_TRUE(close(before.at(Stage::output)->head_rows(5), after.at(Stage::output)->head_rows(5)));
   EXPECT_FALSE(arma::approx_equal(before.at(Stage::row_sums, 0)->head_rows(5),
@@ -125,20 +125,20 @@ TEST(Softmax, IgnoresAConstantAddedToTheScores) {
   EXPECT_TRUE(arma::approx_equal(*a.at(Stage::output), *b.at(Stage::output), "absdiff", 1e-13));
 }
 
-TEST(Renormalise, EqualsNegativeInfinityForModerateScores) {
-  const Trace a = attend(with_method(MaskMethod::renormalise));
+TEST(Renormalize, EqualsNegativeInfinityForModerateScores) {
+  const Trace a = attend(with_method(MaskMethod::renormalize));
   const Trace b = attend(with_method(MaskMethod::negative_infinity));
   for (std::size_t h = 0; h < 2; ++h) EXPECT_TRUE(close(a.at(Stage::weights, h), b.at(Stage::weights, h)));
   EXPECT_TRUE(arma::approx_equal(*a.at(Stage::output), *b.at(Stage::output), "absdiff", 1e-13));
 }
 
-TEST(Renormalise, Gives0Over0WhereALaterScoreTakesTheWholeRow) {
+TEST(Renormalize, Gives0Over0WhereALaterScoreTakesTheWholeRow) {
   // Scores 1·1, 1·1000 in row 0: the softmax leaves 0 for the only unmasked key.
   Model m = without_projections(arma::vec{1, 1000});
-  m.mask.method = MaskMethod::renormalise;
-  const Trace renormalised = attend(m);
-  EXPECT_EQ(renormalised.at(Stage::row_sums)(0, 0), 0);
-  EXPECT_TRUE(std::isnan(renormalised.at(Stage::weights)(0, 0)));
+  m.mask.method = MaskMethod::renormalize;
+  const Trace renormalized = attend(m);
+  EXPECT_EQ(renormalized.at(Stage::row_sums)(0, 0), 0);
+  EXPECT_TRUE(std::isnan(renormalized.at(Stage::weights)(0, 0)));
   m.mask.method = MaskMethod::negative_infinity;
   EXPECT_EQ(attend(m).at(Stage::weights, 0)(0, 0), 1);
 }

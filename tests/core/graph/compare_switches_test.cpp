@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/graph/attend.hpp"
-#include "core/graph/compare.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 #include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"

@@ -117,7 +117,7 @@ TEST(Compare, SaysWhichShapesDoNotFit) {
 
 TEST(Compare, NamesStagesThatOnlyOneOfThemHas) {
   Model after = bare(x);
-  after.mask.method = MaskMethod::renormalise;
+  after.mask.method = MaskMethod::renormalize;
   const StageDifference sums = of(compared(after, bare(x)), Stage::row_sums);
   EXPECT_TRUE(sums.in_a);
   EXPECT_FALSE(sums.in_b);

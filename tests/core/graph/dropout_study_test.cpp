@@ -1,11 +1,10 @@
-#include "core/graph/dropout_study.hpp"
+#include "core/graph/dropout.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/graph/attend.hpp"
-#include "core/graph/dropout.hpp"
 #include "tests/support/json_fixture.hpp"
 #include "tests/support/random_model.hpp"
 

@@ -24,8 +24,8 @@ double magnitude(const Explanation& explanation) {
   double sum = 0;
   for (const Step& step : explanation.steps) {
     if (step.cell != explanation.cell) continue;
-    for (const Line& line : step.lines)
-      if (line.role == Line::term || line.form == Form::addition) sum += std::abs(line.value);
+    for (const StepLine& line : step.lines)
+      if (line.role == StepLine::term || line.form == LineForm::addition) sum += std::abs(line.value);
   }
   return sum;
 }
@@ -114,7 +114,7 @@ TEST_F(Journey, ScoreNamesItsOperandsAndWhereTheyStand) {
   EXPECT_NEAR(score.lines[1].b.value, fixture.tensors.at("K").matrix({0})(0, 1), 1e-12);
   EXPECT_EQ(score.lines[0].a.place, (SourceCell{Stage::queries, 0, 1, 0}));
   EXPECT_EQ(score.lines[1].b.place, (SourceCell{Stage::keys, 0, 0, 1}));
-  EXPECT_EQ(score.lines[2].role, Line::total);
+  EXPECT_EQ(score.lines[2].role, StepLine::total);
 }
 
 TEST_F(Journey, QueryIsMadeOfTheEmbeddingAndAColumnOfItsProjection) {
@@ -149,12 +149,12 @@ TEST(Explanation, LeavesHiddenKeysOutOfTheSoftmax) {
 TEST(Fold, KeepsTheLargestTermsAndAddsUpTheRest) {
   Step step;
   for (const double value : {1.0, -9.0, 2.0, 8.0, -3.0, 0.5}) {
-    Line line;
-    line.role = Line::term;
+    StepLine line;
+    line.role = StepLine::term;
     line.value = value;
     step.lines.push_back(line);
   }
-  step.lines.emplace_back().role = Line::total;
+  step.lines.emplace_back().role = StepLine::total;
   const Folded folded = fold(step, 2);
   EXPECT_THAT(folded.lines, testing::ElementsAre(1, 3, 6));
   EXPECT_EQ(folded.others, 4u);
@@ -164,7 +164,7 @@ TEST(Fold, KeepsTheLargestTermsAndAddsUpTheRest) {
 TEST(Fold, LeavesOutNothingThatWouldSaveNoLine) {
   Step step;
   step.lines.resize(3);
-  for (Line& line : step.lines) line.role = Line::term;
+  for (StepLine& line : step.lines) line.role = StepLine::term;
   EXPECT_EQ(fold(step, 2).others, 0u);
   EXPECT_EQ(fold(step, 1).others, 2u);
 }

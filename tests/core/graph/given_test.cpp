@@ -8,6 +8,7 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/golden/fixture_model.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"
@@ -221,12 +222,12 @@ TEST(TypedCell, CountsForAllThatFollows) {
 TEST(TypedCell, CanStandInAnyStageButTheModelsOwnNumbers) {
   support::Random random(24);
   Model model = support::model(random, 3, 3, 4, 2);
-  model.mask.method = MaskMethod::renormalise;
+  model.mask.method = MaskMethod::renormalize;
   const SharedMatrix ones = arma::mat(1, 2, arma::fill::ones);
-  model.additions.normalise = QueryKeyNorm{NormRule::rms, ones, ones};
+  model.additions.normalize = QueryKeyNorm{NormRule::rms, ones, ones};
   model.additions.positions.rotary.emplace();
   model.additions.positions.alibi.emplace();
-  model.additions.score_cap = 3;
+  model.additions.softcap = 3;
   for (const StageInfo& stage : stages()) {
     const std::size_t head = stage.per_head ? 1 : 0;
     model.given.cells = {{{stage.stage, 0, head, 1, 0}, 0.125}};

@@ -8,6 +8,7 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/core/graph/any_model.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -21,7 +22,7 @@ struct Root : Operation {
   void terms(const Cell& cell, Derivation& steps) const override {
     const Operand x = cell.operand(0);
     steps.begin("Root", "√|x|");
-    steps.line(Form::single, x, {}, std::sqrt(std::abs(x.value)));
+    steps.line(LineForm::single, x, {}, std::sqrt(std::abs(x.value)));
   }
   std::string formula(bool, const std::string&) const override { return "√|x|"; }
   TorchCode torch_code(const InputNames& in) const override { return {in[0] + ".abs().sqrt()"}; }

@@ -1,4 +1,4 @@
-#include "core/graph/head_facts.hpp"
+#include "core/graph/statistics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(HeadStatistics, TakeTheEntropyOfRowsThatDoNotSumToOneAfterDividingThem) {
 }
 
 // A match of the hand-built heads outweighs everything else by e^10.
-TEST(HeadStatistics, RecogniseHeadsThatWereBuiltForIt) {
+TEST(HeadStatistics, RecognizeHeadsThatWereBuiltForIt) {
   EXPECT_NEAR(*facts_of_preset("head-previous-token").previous, 1, 1e-3);
   EXPECT_NEAR(*facts_of_preset("head-first-token").first, 1, 1e-3);
   EXPECT_LT(*facts_of_preset("head-first-token").previous, 0.3);

@@ -1,5 +1,5 @@
 // The strip's sentence about a line of stages, checked against the numbers by rules.
-#include "core/graph/line_words.hpp"
+#include "core/graph/words.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/mistakes.hpp"
-#include "core/graph/visibility_words.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::explain {
@@ -122,7 +122,7 @@ TEST(LineWords, HoldForEveryMaskMethodWithAndWithoutACausalMask) {
   for (const char* name : presets)
     for (const bool causal : {true, false})
       for (const auto method :
-           {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalise,
+           {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalize,
             attention::MaskMethod::zero_after_softmax, attention::MaskMethod::large_negative}) {
         const auto* preset = editing::find_preset(name);
         if (!preset) continue;
@@ -186,7 +186,7 @@ TEST(LineWords, HoldUnderDropoutOfEveryKind) {
 TEST(LineWords, HoldWhereAQuerySeesNoKey) {
   for (const auto empty : {attention::EmptyRows::nan, attention::EmptyRows::zeros})
     for (const auto method :
-         {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalise,
+         {attention::MaskMethod::negative_infinity, attention::MaskMethod::renormalize,
           attention::MaskMethod::zero_after_softmax, attention::MaskMethod::large_negative}) {
       Model model = editing::find_preset("004-causal")->make();
       model.mask.method = method, model.mask.empty_rows = empty;

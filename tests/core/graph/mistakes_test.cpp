@@ -13,6 +13,7 @@
 #include "core/graph/given_model.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/first_difference.hpp"
@@ -39,12 +40,12 @@ Model modern_model() {
   for (attention::Linear* l : {&m.projections->key, &m.projections->value})
     l->weight = support::matrix(random, 4, 8), l->bias = support::matrix(random, 1, 8);
   attention::Additions& a = m.additions;
-  a.normalise = {attention::NormRule::rms, support::matrix(random, 1, 4), support::matrix(random, 1, 4)};
+  a.normalize = {attention::NormRule::rms, support::matrix(random, 1, 4), support::matrix(random, 1, 4)};
   a.positions.rotary.emplace().base = 500;
   a.positions.rotary->scaling = {positions::ScalingRule::linear, 4};
   a.positions.alibi.emplace();
   a.score_bias = {support::matrix(random, 5, 5)};
-  a.score_cap = 1;
+  a.softcap = 1;
   a.sink = support::matrix(random, 1, 4);
   return m;
 }

@@ -1,4 +1,5 @@
 #include "core/graph/model.hpp"
+#include "core/graph/validation.hpp"
 
 #include <gtest/gtest.h>
 

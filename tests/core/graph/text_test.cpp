@@ -1,4 +1,4 @@
-#include "core/graph/text.hpp"
+#include "core/graph/words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/graph/visibility_words.hpp"
+#include "core/graph/words.hpp"
 
 #include <gtest/gtest.h>
 

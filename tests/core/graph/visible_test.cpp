@@ -1,4 +1,5 @@
 #include "core/graph/visible.hpp"
+#include "core/graph/validation.hpp"
 
 #include <gtest/gtest.h>
 

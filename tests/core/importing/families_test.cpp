@@ -256,7 +256,7 @@ TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
   const ImportResult without = opened(qwen, choices);
   EXPECT_EQ(names(without.import_report.not_supported), "rotary");
   EXPECT_FALSE(without.model.additions.positions.rotary.has_value());
-  EXPECT_TRUE(without.model.additions.normalise.has_value());
+  EXPECT_TRUE(without.model.additions.normalize.has_value());
   choices.ignored = {"all"};
   EXPECT_TRUE(opened(qwen, choices).model.additions.positions.rotary.has_value());
 }

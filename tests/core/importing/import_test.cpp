@@ -137,7 +137,7 @@ TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
               HasSubstr("x.csv: expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …"));
 }
 
-TEST(QuantisedWeights, AreRefusedByTheNameOfTheirScheme) {
+TEST(QuantizedWeights, AreRefusedByTheNameOfTheirScheme) {
   const support::TemporaryDirectory directory;
   const auto path = directory / "model.safetensors";
   const auto refusal = [&](const std::vector<Written>& tensors) {

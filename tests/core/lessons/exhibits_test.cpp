@@ -18,7 +18,7 @@ namespace {
 using attention::CombineRule;
 using attention::Model;
 
-std::vector<Picture> pictures_of(Exhibit exhibit, const Model& model) {
+std::vector<ExhibitPicture> pictures_of(Exhibit exhibit, const Model& model) {
   const attention::Trace trace = attention::attend(model);
   return pictures(exhibit, StepState{model, trace, model, trace});
 }

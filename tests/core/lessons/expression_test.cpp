@@ -9,7 +9,7 @@ namespace core::lessons {
 namespace {
 
 /// A subject of two matrices, a number and a text; `m` was zero before, `v` has no head 1.
-std::optional<Value> subject(const NameReference& reference) {
+std::optional<LessonValue> subject(const NameReference& reference) {
   if (reference.name == "m")
     return reference.before ? arma::mat(2, 2, arma::fill::zeros) : arma::mat{{1, 2}, {3, 4}};
   if (reference.name == "v") return reference.head.value_or(0) == 0 ? arma::mat{{5, 6, 7}} : arma::mat();

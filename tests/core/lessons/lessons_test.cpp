@@ -23,7 +23,7 @@ using editing::Random;
 using testing::HasSubstr;
 
 /// Returns whether a step is done, with the model at its start and after some edits.
-bool done(const Step& step, const Model& start, const Model& model) {
+bool done(const LessonStep& step, const Model& start, const Model& model) {
   const attention::Trace before = attention::attend(start), trace = attention::attend(model);
   return is_done(step, StepState{start, before, model, trace});
 }
@@ -43,7 +43,7 @@ TEST(Lessons, AreNotDoneBeforeTheyAreTriedAndDoneAfterwards) {
     ASSERT_TRUE(edits.contains(lesson.name)) << lesson.name;
     ASSERT_EQ(edits.at(lesson.name).size(), lesson.steps.size()) << lesson.name;
     for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
-      const Step& step = lesson.steps[k];
+      const LessonStep& step = lesson.steps[k];
       const Model start = model_at_start(step);
       EXPECT_FALSE(done(step, start, start)) << place(lesson, k);
       EXPECT_TRUE(done(step, start, edited(start, edits.at(lesson.name)[k]))) << place(lesson, k);
@@ -55,7 +55,7 @@ TEST(Lessons, AreNotDoneByAnyOtherSmallChange) {
   // A renamed token changes no number: only steps about another text may accept it.
   std::size_t taken = 0;
   for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps) {
+    for (const LessonStep& step : lesson.steps) {
       const Model start = model_at_start(step);
       if (done(step, start, edited(start, {editing::RenameToken{0, 0, "renamed"}}))) ++taken;
     }
@@ -148,7 +148,7 @@ TEST(Lessons, KeepWhatTheirTextsPromise) {
   const auto edits = tests::tried();
   for (const Promise& promise : promises) {
     const Lesson& lesson = *find_lesson(promise.lesson);
-    Step step = lesson.steps.at(promise.step);
+    LessonStep step = lesson.steps.at(promise.step);
     EXPECT_THAT(step.text + " " + step.try_it, HasSubstr(promise.words)) << place(lesson, promise.step);
     const Model start = model_at_start(step);
     step.done = promise.expression;
@@ -160,7 +160,7 @@ TEST(Lessons, KeepWhatTheirTextsPromise) {
 TEST(Lessons, PointAtStagesThatTheirModelHas) {
   for (const Lesson& lesson : tests::model_lessons())
     for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
-      const Step& step = lesson.steps[k];
+      const LessonStep& step = lesson.steps[k];
       EXPECT_GE(step.focus.size(), 1u) << place(lesson, k);
       const Model start = model_at_start(step);
       for (const std::string& name : step.focus) {
@@ -192,7 +192,7 @@ TEST(Guesses, AreAskedForOnceInEveryLessonAndCanBeRight) {
     SCOPED_TRACE(lesson.name);
     std::size_t asked = 0;
     for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
-      const Step& step = lesson.steps[k];
+      const LessonStep& step = lesson.steps[k];
       if (!step.predict) continue;
       ++asked;
       const attention::Model start = model_at_start(step);
@@ -227,10 +227,10 @@ TEST(LessonNumber, HasFourDecimalsUnlessFewerSayItAllOrItIsTiny) {
 }
 
 /// Reads a step's pictures and observation, which must be a full sentence.
-void ask(const Step& step, const Model& start, const attention::Trace& before, const Model& model) {
+void ask(const LessonStep& step, const Model& start, const attention::Trace& before, const Model& model) {
   const attention::Trace trace = attention::attend(model);
   const StepState state{start, before, model, trace};
-  for (const Picture& picture : pictures(step.exhibit, state))
+  for (const ExhibitPicture& picture : pictures(step.exhibit, state))
     EXPECT_EQ(picture.rows.size(), picture.numbers.n_rows) << step.title;
   if (!is_done(step, state)) return;
   EXPECT_EQ(seen(step, state).back(), '.') << step.title;
@@ -239,7 +239,7 @@ void ask(const Step& step, const Model& start, const attention::Trace& before, c
 TEST(Lessons, TakeAnyModel) {
   Random random(7);
   for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps) {
+    for (const LessonStep& step : lesson.steps) {
       const Model start = model_at_start(step);
       const attention::Trace before = attention::attend(start);
       for (int k = 0; k < 12; ++k) {

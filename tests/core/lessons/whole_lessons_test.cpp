@@ -24,14 +24,14 @@ struct WholeLesson : testing::Test {
       transformer::goldens::opened(transformer::goldens::tiny_gpt);
   transformer::goldens::Tools tools;
 
-  const Step& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
+  const LessonStep& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
   Reading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.context); }
   WholeStepState at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
     return {*model, before, now, layer, head};
   }
   /// Expects a step to be done only after it was tried, and returns its observation.
   std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
-    const Step& what = step_of(lesson, step);
+    const LessonStep& what = step_of(lesson, step);
     const Reading before = read(experiment_at_start(what)), now = read(tried.experiment);
     EXPECT_FALSE(is_done(what, at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
     const WholeStepState state = at(before, now, tried.layer, tried.head);
@@ -66,7 +66,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
 }
 
 TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
-  const Step& what = step_of("next-word", 2);
+  const LessonStep& what = step_of("next-word", 2);
   const Reading reading = read(experiment_at_start(what));
   std::vector<bool> done;
   for (std::size_t layer = 0; layer < 4; ++layer)
@@ -95,7 +95,7 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
 
 /// "Ablate 2.0 first: the others still copy. Then ablate 2.3": probabilities as NumPy computes them.
 TEST_F(WholeLesson, InductionNamesTheHeadsThatBackEachOtherUp) {
-  const Step& step = step_of("induction", 3);
+  const LessonStep& step = step_of("induction", 3);
   const Experiment plain = experiment_at_start(step);
   const Reading before = read(plain);
   using Heads = decltype(Experiment::heads_off);
@@ -113,8 +113,8 @@ TEST_F(WholeLesson, InductionNamesTheHeadsThatBackEachOtherUp) {
 }
 
 TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
-  const Step &find = step_of("induction", 1), &remove = step_of("induction", 2),
-             &earlier = step_of("induction", 4);
+  const LessonStep &find = step_of("induction", 1), &remove = step_of("induction", 2),
+                   &earlier = step_of("induction", 4);
   Experiment experiment = experiment_at_start(find);
   const Reading before = read(experiment);
   std::vector<std::size_t> found_in;
@@ -131,8 +131,8 @@ TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
 TEST_F(WholeLesson, TakesAnyText) {
   for (const Lesson& lesson : lessons()) {
     if (lesson.model.empty()) continue;
-    for (const Step& step : lesson.steps) {
-      const Step& what = step;
+    for (const LessonStep& step : lesson.steps) {
+      const LessonStep& what = step;
       const Reading before = read(experiment_at_start(what));
       for (const char* text : {"a", "漢字 🙂", "Emma was very much"}) {
         Experiment other{.text = text, .heads_off = {{0, 2}, {2, 0}, {2, 3}, {3, 3}}};

@@ -250,7 +250,7 @@ TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
   EXPECT_NE(copy.error().find(shard), std::string::npos) << copy.error();
 }
 
-TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
+TEST(DamagedModel, NeighborsThatTurnInPartAreRefused) {
   const support::TemporaryDirectory directory;
   std::string bytes = bytes_of(goldens::folder + "llama.gguf");
   const std::string key = "llama.rope.dimension_count";

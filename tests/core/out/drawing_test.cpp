@@ -115,7 +115,7 @@ TEST(PngBytes, OfMorePixelsThanAnImageMayHaveAreRefused) {
 }
 
 TEST(Png, HasScaleTimesAsManyPixels) {
-  const Picture picture(render_png(figure_of({Box{{10, 5, 10, 10}, rgb(0xff0000)}}), 2));
+  const Picture picture(render_png(figure_of({FilledRect{{10, 5, 10, 10}, rgb(0xff0000)}}), 2));
   EXPECT_EQ(picture.columns, 80u);
   EXPECT_EQ(picture.rows, 40u);
   EXPECT_EQ(picture.at(20, 10), rgb(0xff0000));
@@ -126,7 +126,7 @@ TEST(Png, HasScaleTimesAsManyPixels) {
 
 TEST(Png, DrawsCellsOfAGridWithHardEdges) {
   const Picture picture(
-      render_png(figure_of({Image{{0, 0, 40, 20}, 1, 2, {rgb(0x112233), rgb(0x445566)}}}), 1));
+      render_png(figure_of({PixelGrid{{0, 0, 40, 20}, 1, 2, {rgb(0x112233), rgb(0x445566)}}}), 1));
   EXPECT_EQ(picture.at(19, 19), rgb(0x112233));
   EXPECT_EQ(picture.at(20, 0), rgb(0x445566));
 }
@@ -139,10 +139,10 @@ TEST(Png, HatchesOnlyTheAreaAndDrawsWords) {
       for (std::size_t x = from; x < to; ++x) n += !(picture.at(x, y) == rgb(0xffffff));
     return n;
   };
-  const Item hatch = Hatch{{{0, 0, 20, 20}}, rgb(0)};
+  const Item hatch = HatchedRects{{{0, 0, 20, 20}}, rgb(0)};
   EXPECT_GT(inked(hatch, 0, 20), 60u);
   EXPECT_EQ(inked(hatch, 20, 40), 0u);
-  EXPECT_GT(inked(Text{{5, 15}, Anchor::start, {{"M", 14, rgb(0)}}}, 0, 40), 10u);
+  EXPECT_GT(inked(TextLine{{5, 15}, Anchor::start, {{"M", 14, rgb(0)}}}, 0, 40), 10u);
 }
 
 TEST(Png, OfAnUnreasonableScaleIsRefused) {
@@ -156,15 +156,15 @@ TEST(Png, OfAnUnreasonableScaleIsRefused) {
 }
 
 TEST(Png, IsDrawnWhateverCharactersAWordHas) {
-  const Text words{{}, Anchor::start, {{"a\uFFFE\uFDD0\xff", 10, rgb(0)}}};
+  const TextLine words{{}, Anchor::start, {{"a\uFFFE\uFDD0\xff", 10, rgb(0)}}};
   EXPECT_EQ(Picture(render_png(figure_of({words}), 1)).columns, 40u);
 }
 
 TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
   DisplayList list;
   list.width = 400, list.height = 200, list.title = "Weights, head 1";
-  list.items.emplace_back(Box{{10, 10, 50, 20}, rgb(0x112233)});
-  list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, rgb(0)}}});
+  list.items.emplace_back(FilledRect{{10, 10, 50, 20}, rgb(0x112233)});
+  list.items.emplace_back(TextLine{{20, 40}, Anchor::start, {{"head 1", 14, rgb(0)}}});
   const std::string pdf = render_pdf(list);
   EXPECT_TRUE(pdf.starts_with("%PDF-1.4"));
   EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 300 150 ]")) << "a pixel is 1/96 of an inch, a point 1/72";
@@ -213,7 +213,7 @@ TEST(Svg, HasTheSizeGroundAndTitleOfTheFigure) {
 
 TEST(Svg, KeepsWordsAsText) {
   const std::string svg =
-      render_svg(with(Text{{10, 20}, Anchor::middle, {{"a & b", 13, rgb(0x1c2127), true}}}));
+      render_svg(with(TextLine{{10, 20}, Anchor::middle, {{"a & b", 13, rgb(0x1c2127), true}}}));
   EXPECT_THAT(
       svg,
       HasSubstr(
@@ -221,7 +221,7 @@ TEST(Svg, KeepsWordsAsText) {
 }
 
 TEST(Svg, LowersASubscriptAndComesBack) {
-  Text text{{0, 0}, Anchor::start, {{"W", 14, {}}, {"q", 10, {}}, {"x", 14, {}}}};
+  TextLine text{{0, 0}, Anchor::start, {{"W", 14, {}}, {"q", 10, {}}, {"x", 14, {}}}};
   text.runs[1].baseline_drop = 3;
   const std::string svg = render_svg(with(text));
   EXPECT_THAT(svg, HasSubstr("dy=\"3\">q</tspan>"));
@@ -229,21 +229,21 @@ TEST(Svg, LowersASubscriptAndComesBack) {
 }
 
 TEST(Svg, EmbedsAGridAsAPictureOfOnePixelACell) {
-  const std::string svg = render_svg(with(Image{{5, 6, 20, 10}, 1, 2, {rgb(0xff0000), rgb(0x00ff00)}}));
+  const std::string svg = render_svg(with(PixelGrid{{5, 6, 20, 10}, 1, 2, {rgb(0xff0000), rgb(0x00ff00)}}));
   EXPECT_THAT(svg,
               HasSubstr("<image x=\"5\" y=\"6\" width=\"20\" height=\"10\" preserveAspectRatio=\"none\""));
   EXPECT_THAT(svg, HasSubstr("data:image/png;base64,iVBORw0KGgo"));  // PNG's signature
 }
 
 TEST(Svg, DefinesAPatternForEachColorOfHatches) {
-  const std::string svg = render_svg(with(Hatch{{{1, 2, 3, 4}}, rgb(0xb4bac2)}));
+  const std::string svg = render_svg(with(HatchedRects{{{1, 2, 3, 4}}, rgb(0xb4bac2)}));
   EXPECT_THAT(svg, HasSubstr("<pattern id=\"hatch-b4bac2\""));
   EXPECT_THAT(svg, HasSubstr("<path d=\"M1 2h3v4h-3z\" fill=\"url(#hatch-b4bac2)\"/>"));
 }
 
 TEST(Figures, HaveABoxForACharacterThatNoFontHas) {
   const auto words = [](const char* text) {
-    return figure_of({Text{{20, 14}, Anchor::middle, {{text, 12, rgb(0)}}}});
+    return figure_of({TextLine{{20, 14}, Anchor::middle, {{text, 12, rgb(0)}}}});
   };
   EXPECT_TRUE(missing_characters(words("Your − journey ·")).empty());
   EXPECT_EQ(missing_characters(words("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));

@@ -44,7 +44,7 @@ TEST(ExportStages, LeavesOutStagesThatTheModelDoesNotHave) {
   export_stages(two_tokens(), dir.path());
   EXPECT_FALSE(dir.names().contains("row_sums.head0.csv"));
   Model m = two_tokens();
-  m.mask.method = attention::MaskMethod::renormalise;
+  m.mask.method = attention::MaskMethod::renormalize;
   export_stages(m, dir.path(), {.labels = false});
   EXPECT_EQ(support::bytes_of(dir / "row_sums.head0.csv").substr(0, 3), "0.6");  // e^½ / (e^½ + 1) for row 0
 }

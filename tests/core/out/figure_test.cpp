@@ -39,9 +39,9 @@ std::vector<Kind> all(const DisplayList& list) {
 
 std::vector<std::string> words(const DisplayList& list) {
   std::vector<std::string> found;
-  for (const Text& text : all<Text>(list)) {
+  for (const TextLine& text : all<TextLine>(list)) {
     std::string line;
-    for (const Run& run : text.runs) line += run.text;
+    for (const FontRun& run : text.runs) line += run.text;
     found.push_back(line);
   }
   return found;
@@ -49,7 +49,7 @@ std::vector<std::string> words(const DisplayList& list) {
 
 std::size_t boxes_of(const DisplayList& list, core::color::Rgb color) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(all<Box>(list), [&](const Box& box) { return box.fill == color; }));
+      std::ranges::count_if(all<FilledRect>(list), [&](const FilledRect& box) { return box.fill == color; }));
 }
 
 TEST(Figure, ShowsTokensNumbersFormulaAndShape) {
@@ -64,7 +64,7 @@ TEST(Figure, ShowsTokensNumbersFormulaAndShape) {
 
 TEST(Figure, HatchesExactlyTheHiddenCells) {
   const DisplayList list = drawn(preset("004-causal"));
-  const auto hatches = all<Hatch>(list);
+  const auto hatches = all<HatchedRects>(list);
   ASSERT_EQ(hatches.size(), 2u);  // of the cells, and the sample below
   EXPECT_EQ(hatches[0].areas.size(), 15u);
 }
@@ -103,7 +103,7 @@ TEST(Figure, MarksDroppedWeightsOtherwiseThanZeros) {
   const arma::mat dropped = trace.at(Stage::dropout_mask, 0), visible = trace.at(Stage::mask);
   const auto visible_and_dropped = arma::accu((dropped == 0) % (visible == 1));
   ASSERT_GT(visible_and_dropped, 0u);
-  EXPECT_EQ(all<Lines>(list).front().ends.size(), 2 * visible_and_dropped);
+  EXPECT_EQ(all<LineSegments>(list).front().ends.size(), 2 * visible_and_dropped);
   EXPECT_THAT(words(list), Contains("dropped"));
 }
 
@@ -112,7 +112,7 @@ TEST(Figure, CrossesWhatIsNotANumber) {
   for (std::size_t j = 0; j < 6; ++j) model.mask.cells.push_back({0, j, false});
   const DisplayList list = drawn(model);
   EXPECT_THAT(words(list), Contains("NaN").Times(6));
-  EXPECT_EQ(all<Lines>(list).front().ends.size(), 12u);
+  EXPECT_EQ(all<LineSegments>(list).front().ends.size(), 12u);
   EXPECT_THAT(words(list), Contains("switched by hand"));
 }
 
@@ -142,8 +142,8 @@ TEST(Figure, OfManyTokensIsOnePictureThatSaysWhatAPixelIs) {
   x(0, 0) = 1;
   model.sequences = {{core::attention::numbered_tokens(1024), x}};
   const DisplayList list = drawn(model);
-  ASSERT_EQ(all<Image>(list).size(), 2u);  // the cells, and the color bar
-  EXPECT_EQ(all<Image>(list)[0].pixels.size(), 512u * 512u);
+  ASSERT_EQ(all<PixelGrid>(list).size(), 2u);  // the cells, and the color bar
+  EXPECT_EQ(all<PixelGrid>(list)[0].pixels.size(), 512u * 512u);
   EXPECT_THAT(words(list), Contains("1 pixel shows the largest of 2 × 2 cells"));
   EXPECT_LT(list.width, 900);
   model.dropout.rate = 0.5;

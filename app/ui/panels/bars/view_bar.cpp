@@ -395,8 +395,8 @@ float label_width(const Frame& frame, const char* words) {
 }
 
 /// Returns the width of the fields of Layers, with or without labels.
-float layers_controls_width(const Frame& frame, bool labelled) {
-  const float labels = labelled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
+float layers_controls_width(const Frame& frame, bool labeled) {
+  const float labels = labeled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
   return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
 }
 
@@ -460,16 +460,16 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
 
 /// Draws the choices of maps and bars of Layers, from right to left on one line. Landmarks "view/maps",
 /// "view/bars".
-void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {
+void draw_layers_controls(const Frame& frame, float right, float top, bool labeled) {
   draw_bars_chooser(frame, right, top);
   right -= frame.metrics.px(bars_width);
-  if (labelled) {
+  if (labeled) {
     field_label(frame, right, top, "bars");
     right -= label_width(frame, "bars");
   }
   right -= frame.metrics.px(field_gap);
   draw_maps_chooser(frame, right, top);
-  if (labelled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
+  if (labeled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
 }
 
 /// Draws the controls of the displayed view, from right to left on one line.

@@ -99,7 +99,7 @@ std::vector<std::size_t> marked_rows(const Pending& view, MatrixRef place) {
   const auto& [pinned_stage, head, row, column] = *view.selection.pinned;
   const bool other_keys = view.model.has_key_embeddings(), of_keys = place.name == MatrixName::key_embeddings;
   std::vector<std::size_t> rows;
-  if (!other_keys || (stage.rows == core::attention::Rows::keys) == of_keys) rows.push_back(row);
+  if (!other_keys || (stage.rows == core::attention::RowTokens::keys) == of_keys) rows.push_back(row);
   if (stage.columns == core::attention::Columns::tokens && other_keys == of_keys) rows.push_back(column);
   return rows;
 }

@@ -15,7 +15,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/matrices.hpp"
-#include "core/graph/text.hpp"
+#include "core/graph/words.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {

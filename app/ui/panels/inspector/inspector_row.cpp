@@ -13,7 +13,7 @@
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "core/graph/row_facts.hpp"
+#include "core/graph/statistics.hpp"
 
 namespace app::panels {
 
@@ -452,8 +452,8 @@ void draw_similarity(Pen& pen, std::size_t head) {
 namespace {
 
 using core::explain::Explanation;
-using core::explain::Line;
 using core::explain::SourceRect;
+using core::explain::StepLine;
 using std::to_string;
 
 constexpr std::size_t max_links = 6, max_contributions = 12;
@@ -524,13 +524,13 @@ void draw_contributions(Pen& pen, const Explanation& explanation) {
   std::size_t n_terms = 0;
   double bias = 0;
   for (const auto& step : explanation.steps)
-    for (const Line& line : step.lines) {
-      if (step.cell == explanation.cell && line.role == Line::term &&
+    for (const StepLine& line : step.lines) {
+      if (step.cell == explanation.cell && line.role == StepLine::term &&
           line.label.kind == core::explain::Label::head) {
         by_head[line.label.index] += line.value;
         ++n_terms;
       }
-      if (line.form == core::explain::Form::addition) bias = line.b.value;
+      if (line.form == core::explain::LineForm::addition) bias = line.b.value;
     }
   if (n_terms == 0) return;
   pen.rule();

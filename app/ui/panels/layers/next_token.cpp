@@ -181,7 +181,7 @@ void draw_presented_prediction(const Frame& frame) {
     paragraph(font, color, width, words);
   };
   if (f.lesson) {
-    const core::lessons::Step& step = f.lesson->shown();
+    const core::lessons::LessonStep& step = f.lesson->shown();
     say(f.fonts.sans12, f.palette.dim, f.lesson->lesson->title);
     say(f.fonts.sans16, f.palette.text, step.title);
     say(f.fonts.sans12, f.palette.text, step.text);

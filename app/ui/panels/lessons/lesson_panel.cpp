@@ -176,7 +176,7 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
 
 namespace {
 
-using core::lessons::Step;
+using core::lessons::LessonStep;
 
 /// Heights of the parts of the panel, at scale 1.
 constexpr float top_line = 26, title_line = 32, gap = 8, keys_line = 30, edges = 22;
@@ -341,7 +341,7 @@ bool lesson_is_in_inspector(const Frame& frame) {
 void draw_lesson_in_inspector(const Frame& frame) {
   take_guess(frame);
   const auto& f = frame;
-  const Step& step = f.lesson->shown();
+  const LessonStep& step = f.lesson->shown();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, middle = at.y + f.metrics.px(8);
   const std::string place = step_words(f);
@@ -382,7 +382,7 @@ void draw_lesson(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   take_guess(frame);
-  const Step& step = frame.lesson->shown();
+  const LessonStep& step = frame.lesson->shown();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
@@ -436,29 +436,29 @@ void draw_lesson_terms(const Frame& frame) {
 
 namespace {
 
-using core::lessons::Picture;
-using core::lessons::Shading;
+using core::lessons::ExhibitPicture;
+using core::lessons::ExhibitShading;
 
 // At scale 1.
 constexpr float title_height = 26, labels_height = 18, note_height = 22, max_row_height = 24,
                 min_row_height = 3, edge = 10, picture_gap = 32;
 
 /// Returns the stage in whose style a picture is drawn.
-Stage style_stage(const Picture& picture) {
+Stage style_stage(const ExhibitPicture& picture) {
   switch (picture.shading) {
-    case Shading::weights:
-    case Shading::bars:
+    case ExhibitShading::weights:
+    case ExhibitShading::bars:
       return Stage::weights;
-    case Shading::mask:
+    case ExhibitShading::mask:
       return Stage::mask;
-    case Shading::signed_values:
+    case ExhibitShading::signed_values:
       break;
   }
   return Stage::scores;
 }
 
-ColorLimits ends_of(const Picture& picture) {
-  if (picture.shading != Shading::signed_values) return {0, 1};
+ColorLimits ends_of(const ExhibitPicture& picture) {
+  if (picture.shading != ExhibitShading::signed_values) return {0, 1};
   const ValueRange e = value_range(picture.numbers);
   const double most = std::max(-e.smallest, e.largest);
   return {-most, most};
@@ -472,12 +472,12 @@ float max_text_width(ImFont* font, const std::vector<std::string>& words) {
 
 /// A picture with the widths of its parts, in pixels.
 struct PictureLayout {
-  const Picture* picture;
+  const ExhibitPicture* picture;
   float labels, cells, ends, title;
   float width() const { return std::max(labels + cells + ends, title); }
 };
 
-PictureLayout lay_out_picture(const Frame& frame, const Picture& p, float room, float row) {
+PictureLayout lay_out_picture(const Frame& frame, const ExhibitPicture& p, float room, float row) {
   const float max_label_width = frame.metrics.px(frame.metrics.compact ? 90 : 150);
   PictureLayout place{&p, 0, 0, 0, 0};
   place.labels = std::min(max_text_width(frame.fonts.sans13, p.rows), max_label_width) + frame.metrics.px(32);
@@ -489,7 +489,7 @@ PictureLayout lay_out_picture(const Frame& frame, const Picture& p, float room, 
                           ? 0
                           : std::min(max_text_width(frame.fonts.sans12, p.columns) + frame.metrics.px(6),
                                      frame.metrics.px(72));
-  const float preferred = p.shading == Shading::bars
+  const float preferred = p.shading == ExhibitShading::bars
                               ? frame.metrics.px(220)
                               : n * std::clamp(std::max(row * 1.9f, named), 1.0f, frame.metrics.px(72));
   place.cells = std::floor(std::max(n, std::min(preferred, room - place.labels - place.ends)));
@@ -499,7 +499,7 @@ PictureLayout lay_out_picture(const Frame& frame, const Picture& p, float room, 
 
 /// Draws one column of numbers as bars, to show lengths instead of colors alone.
 void draw_bars(const Frame& frame, const PictureLayout& place, ImVec2 at, float row) {
-  const Picture& p = *place.picture;
+  const ExhibitPicture& p = *place.picture;
   for (std::size_t i = 0; i < p.numbers.n_rows; ++i) {
     const double v = p.numbers(i, 0);
     const float middle = at.y + (static_cast<float>(i) + 0.5f) * row,
@@ -520,7 +520,7 @@ void draw_bars(const Frame& frame, const PictureLayout& place, ImVec2 at, float 
 
 void draw_cells(const Frame& frame, const PictureLayout& place, const std::string& name, ImVec2 at,
                 float row) {
-  const Picture& p = *place.picture;
+  const ExhibitPicture& p = *place.picture;
   const OtherNumbers numbers{.numbers = &p.numbers,
                              .version = frame.lesson->version,
                              .ends = ends_of(p),
@@ -539,12 +539,12 @@ void draw_cells(const Frame& frame, const PictureLayout& place, const std::strin
 
 void draw_picture(const Frame& frame, const PictureLayout& place, const std::string& name, ImVec2 at,
                   float row) {
-  const Picture& p = *place.picture;
+  const ExhibitPicture& p = *place.picture;
   draw_text(frame.fonts.sans15, {at.x, centered_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
             frame.palette.text, p.title);
   const ImVec2 labels(at.x, at.y + frame.metrics.px(title_height)),
       cells(at.x, labels.y + frame.metrics.px(labels_height));
-  if (p.shading == Shading::bars)
+  if (p.shading == ExhibitShading::bars)
     draw_bars(frame, place, cells, row);
   else
     draw_cells(frame, place, name, labels, row);
@@ -562,9 +562,9 @@ void draw_picture(const Frame& frame, const PictureLayout& place, const std::str
             Align::left_middle, frame.palette.dim, p.note);
 }
 
-std::size_t max_rows(const std::vector<Picture>& pictures) {
+std::size_t max_rows(const std::vector<ExhibitPicture>& pictures) {
   std::size_t rows = 0;
-  for (const Picture& p : pictures) rows = std::max<std::size_t>(rows, p.numbers.n_rows);
+  for (const ExhibitPicture& p : pictures) rows = std::max<std::size_t>(rows, p.numbers.n_rows);
   return rows;
 }
 
@@ -581,7 +581,7 @@ float lesson_pictures_height(const Frame& frame, float most) {
 }
 
 void draw_lesson_pictures(const Frame& frame) {
-  const std::vector<Picture>& pictures = frame.lesson->pictures;
+  const std::vector<ExhibitPicture>& pictures = frame.lesson->pictures;
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();

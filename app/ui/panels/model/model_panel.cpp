@@ -274,12 +274,12 @@ void bias_row(const Form& form) {
   const auto& p = *form.frame.pending.model.projections;
   struct Box {
     const char *name, *words;
-    Part part;
+    ProjectionName part;
     bool on;
   };
-  const std::array boxes{Box{"model/bias_q", "q", Part::query, p.query.bias.has_value()},
-                         Box{"model/bias_k", "k", Part::key, p.key.bias.has_value()},
-                         Box{"model/bias_v", "v", Part::value, p.value.bias.has_value()}};
+  const std::array boxes{Box{"model/bias_q", "q", ProjectionName::query, p.query.bias.has_value()},
+                         Box{"model/bias_k", "k", ProjectionName::key, p.key.bias.has_value()},
+                         Box{"model/bias_v", "v", ProjectionName::value, p.value.bias.has_value()}};
   float offset = form.label_width();
   for (const Box& box : boxes) {
     form.place(offset);
@@ -397,7 +397,7 @@ void output_row(const Form& form) {
   form.place(form.label_width() + form.frame.metrics.px(64));
   if (const auto on = checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value(),
                                "The bias of the output projection"))
-    form.frame.commands.edit(SetBias{Part::output, *on});
+    form.frame.commands.edit(SetBias{ProjectionName::output, *on});
 }
 
 void context_row(const Form& form) {
@@ -469,7 +469,7 @@ void causal_row(const Form& form) {
 }
 
 void method_row(const Form& form) {
-  constexpr std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalise,
+  constexpr std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalize,
                                MaskMethod::zero_after_softmax, MaskMethod::large_negative};
   const std::array options{
       Option{"−∞ before softmax",

@@ -17,8 +17,8 @@
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
 #include "core/editing/edit.hpp"
-#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
+#include "core/graph/words.hpp"
 
 namespace app::panels {
 
@@ -415,7 +415,7 @@ SharedMatrix factors_over(NormScope over, const arma::mat& factors, std::size_t 
 }
 
 void norm_rows(PopupFields& fields, const Model& model) {
-  const auto& norm = model.additions.normalise;
+  const auto& norm = model.additions.normalize;
   fields.row("QK norm");
   const std::size_t now = norm ? 1 + static_cast<std::size_t>(norm->rule) : 0;
   if (const auto chosen = segmented(fields.frame, "more/norm", norms, now)) {
@@ -453,7 +453,7 @@ void norm_rows(PopupFields& fields, const Model& model) {
 }
 
 void softcap_row(PopupFields& fields, const Model& model) {
-  const auto& cap = model.additions.score_cap;
+  const auto& cap = model.additions.softcap;
   const auto typed =
       fields.field("softcap", "more/cap", cap ? core::text::number_text(*cap) : "",
                    "Logit soft-capping: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.");
@@ -501,11 +501,11 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   if (model.kv_heads() != model.n_heads)
     parts.push_back("KV heads " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
   if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
-  if (a.normalise)
-    parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalise->rule)) +
-                    (a.normalise->over == NormScope::all_heads ? " over all heads" : ""));
+  if (a.normalize)
+    parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalize->rule)) +
+                    (a.normalize->over == NormScope::all_heads ? " over all heads" : ""));
   for (const std::string& words : positions_words(a.positions)) parts.push_back(words);
-  if (a.score_cap) parts.push_back("softcap " + core::text::number_text(*a.score_cap));
+  if (a.softcap) parts.push_back("softcap " + core::text::number_text(*a.softcap));
   if (!a.score_bias.empty()) parts.push_back(a.score_bias.size() == 1 ? "bias" : "bias per head");
   const bool adds = !parts.empty() || a.sink;
   if (!adds) return "";

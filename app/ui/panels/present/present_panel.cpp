@@ -22,7 +22,7 @@ namespace app::panels {
 namespace {
 
 using core::attention::Columns;
-using core::attention::Rows;
+using core::attention::RowTokens;
 using core::attention::StageInfo;
 using core::explain::SourceCell;
 using core::explain::SourceRect;
@@ -86,13 +86,13 @@ std::optional<DisplayedMap> displayed_map(const Frame& frame, const core::attent
 }
 
 void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
-  if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
+  if (stage.rows != RowTokens::queries && stage.rows != RowTokens::keys) return;
   if (!stage.present(frame.displayed.model)) return;
   const auto map = displayed_map(frame, stage);
   if (!map) return;
   const auto [n_rows, n_columns] = core::attention::shape_of(frame.displayed.model, stage.stage);
   ImGui::PushClipRect(map->rect.min, map->rect.max, true);
-  if (stage.rows == Rows::queries) dim_cells(frame, *map, 0, now, 0, n_columns, reused_opacity);
+  if (stage.rows == RowTokens::queries) dim_cells(frame, *map, 0, now, 0, n_columns, reused_opacity);
   dim_cells(frame, *map, now + 1, n_rows, 0, n_columns, uncomputed_opacity);
   if (stage.columns == Columns::tokens)
     dim_cells(frame, *map, now, now + 1, now + 1, n_columns, uncomputed_opacity);

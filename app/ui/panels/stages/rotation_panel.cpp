@@ -322,8 +322,8 @@ void choose_pinned(const Frame& frame, QueryKeyChoice& c) {
   const auto& pinned = frame.displayed.selection.pinned;
   if (!pinned) return;
   const auto& stage = core::attention::info(pinned->stage);
-  if (stage.rows == core::attention::Rows::queries) c.query = std::min(pinned->row, c.n_queries - 1);
-  if (stage.rows == core::attention::Rows::keys) c.key = std::min(pinned->row, c.n_keys - 1);
+  if (stage.rows == core::attention::RowTokens::queries) c.query = std::min(pinned->row, c.n_queries - 1);
+  if (stage.rows == core::attention::RowTokens::keys) c.key = std::min(pinned->row, c.n_keys - 1);
   if (stage.columns == core::attention::Columns::tokens) c.key = std::min(pinned->column, c.n_keys - 1);
 }
 

@@ -17,7 +17,8 @@
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
-#include "core/graph/line_words.hpp"
+#include "core/graph/graph.hpp"
+#include "core/graph/words.hpp"
 
 namespace app::panels {
 
@@ -201,8 +202,8 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   const auto shape = core::attention::shape_of(model, stage.stage);
   b.rows = shape.n_rows, b.columns = shape.n_cols;
   b.square = stage.columns == Columns::tokens;
-  b.own_names =
-      model.has_key_embeddings() && stage.rows == core::attention::Rows::keys && stage.stage != Stage::values;
+  b.own_names = model.has_key_embeddings() && stage.rows == core::attention::RowTokens::keys &&
+                stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
   b.map.place = std::string("strip/") + stage.name;
   b.map.stage = stage.stage;
@@ -230,7 +231,7 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   }
   b.map.head = frame.displayed.look.head;
   if (frame.displayed.look.code_lines.contains(stage.stage))
-    b.code = core::explain::code_line(model, stage.stage);
+    b.code = core::graph::code_line(core::graph::attention(model), model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
   // The low-end label of a bar may use the free part of the gap at its left.
   b.indices = std::max(index + m.px(10), low_room - m.px(max_label_overhang));

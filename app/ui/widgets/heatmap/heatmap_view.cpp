@@ -352,7 +352,7 @@ void set_cross(const Frame& frame, const Heatmap& map, HeatmapLayout& d) {
     d.cross = render::Cross{pinned->row, pinned->column};
   } else {
     // Without such a column only the row stays bright; for keys and values, that of the key.
-    const bool of_key = from.columns == Columns::tokens && d.stage.rows == core::attention::Rows::keys;
+    const bool of_key = from.columns == Columns::tokens && d.stage.rows == core::attention::RowTokens::keys;
     d.cross = render::Cross{of_key ? pinned->column : pinned->row, d.numbers.n_cols};
     d.row_only = true;
   }

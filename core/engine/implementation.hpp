@@ -32,7 +32,7 @@ enum class RecomputeScope {
 };
 
 /// Difference between the model that an engine holds and another one of the same shape.
-struct Difference {
+struct ModelDifference {
   RecomputeScope recompute = RecomputeScope::nothing;
   std::size_t row = 0, column = 0;       ///< of the embeddings, the source embeddings or the weight
   std::optional<double> increment = {};  ///< after − before, if a single number changed
@@ -42,12 +42,12 @@ struct Difference {
 };
 
 /// Returns the difference for one sequence; Redo::everything if more than one thing differs.
-Difference difference(const Model& before, const Model& after, std::size_t sequence);
+ModelDifference difference(const Model& before, const Model& after, std::size_t sequence);
 
 /// Returns a trace with the stages of `model`, each computed when it is read, from `all`, `traced_model` and
 /// `sequence` as they are then; these must outlive the trace.
 template <class Number>
-Trace lazy_trace(Heads<Number>& all, const Model& model, const Model& traced_model,
+Trace lazy_trace(AllHeads<Number>& all, const Model& model, const Model& traced_model,
                  const std::size_t& sequence, std::function<const arma::mat&()> output);
 
 /// Makes every stage recompute when it is next read.
@@ -61,7 +61,7 @@ struct Engine::Impl {
   /// Runs the full pass; returns false if it was canceled.
   bool compute(const Model& model, std::size_t s, const StopToken* progress);
   /// Applies a difference; returns false if everything must be computed instead.
-  virtual bool update(const Model& after, const Difference& d, const StopToken* progress,
+  virtual bool update(const Model& after, const ModelDifference& d, const StopToken* progress,
                       UpdateResult& change) = 0;
   /// Returns whether rounding errors are close to the limit for edits of a projection.
   virtual bool is_near_drift_limit() const = 0;
@@ -100,7 +100,7 @@ template <class Number>
 struct TypedImpl : Engine::Impl {
   explicit TypedImpl(std::size_t n_threads);
 
-  bool update(const Model& after, const Difference& d, const StopToken* progress,
+  bool update(const Model& after, const ModelDifference& d, const StopToken* progress,
               UpdateResult& change) override;
   bool is_near_drift_limit() const override;
   RowView rows(Stage stage, std::size_t head) const override;
@@ -122,26 +122,28 @@ struct TypedImpl : Engine::Impl {
   /// Query, key and value of one token, heads or KV heads concatenated, in the order of Projected; empty
   /// where the token has none.
   using TokenRows = std::array<std::vector<Number>, 3>;
-  using Numbers = std::vector<Number>;
+  using NumberList = std::vector<Number>;
 
-  bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
+  bool add_to_rows(const Model& after, const ModelDifference& d, TokenRows& rows);
   /// Updates the numbers of one token that is a query, a key, or both.
-  bool update_rows(const Model& after, const Difference& d, bool is_query, bool is_key, UpdateResult& change);
-  bool update_projection(const Model& after, const Difference& d, UpdateResult& change);
-  std::pair<std::size_t, std::size_t> affected_heads(const Difference& d) const;
-  bool add_to_column(const Difference& d, const Numbers& increments, Numbers& after);
-  bool project_column(const Linear& linear, const arma::mat& from, const Difference& d, Numbers& column);
-  bool update_column_scores(const Difference& d, std::size_t h, const Numbers& increments);
-  void update_values(std::size_t h, std::size_t c, const Numbers& column);
-  bool update_mask(const Model& after, const Difference& d, UpdateResult& change);
+  bool update_rows(const Model& after, const ModelDifference& d, bool is_query, bool is_key,
+                   UpdateResult& change);
+  bool update_projection(const Model& after, const ModelDifference& d, UpdateResult& change);
+  std::pair<std::size_t, std::size_t> affected_heads(const ModelDifference& d) const;
+  bool add_to_column(const ModelDifference& d, const NumberList& increments, NumberList& after);
+  bool project_column(const Linear& linear, const arma::mat& from, const ModelDifference& d,
+                      NumberList& column);
+  bool update_column_scores(const ModelDifference& d, std::size_t h, const NumberList& increments);
+  void update_values(std::size_t h, std::size_t c, const NumberList& column);
+  bool update_mask(const Model& after, const ModelDifference& d, UpdateResult& change);
   bool update_all(const Model& after, StartStage from, const StopToken* progress, UpdateResult& change);
   /// Returns an upper bound of the score error after one more addition to queries, keys or values.
-  double drift_after(double drift_before, const Numbers& before, const Numbers& after,
+  double drift_after(double drift_before, const NumberList& before, const NumberList& after,
                      double increment) const;
   /// Updates this bound for all tokens; returns false if it exceeds the limit.
-  bool add_drift(const Numbers& before, const Numbers& after, double increment);
+  bool add_drift(const NumberList& before, const NumberList& after, double increment);
 
-  Heads<Number> all;
+  AllHeads<Number> all;
   bool must_clear_rows = true;  // fill rows with −inf before computing them: the mask changed
   Output<Number> output;
   double max_query_norm = 0, max_key_norm = 0;  // upper bounds over all heads

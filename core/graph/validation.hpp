@@ -3,10 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/graph/model.hpp"
 
+/// Consistency of models, and limits of their size.
 namespace core::attention {
+
+/// First problem that keeps a model from being computed.
+struct Problem {
+  std::string path;     ///< where, in the notation of the session file: "projections.key.weight"
+  std::string message;  ///< what was expected and what was found, in one line
+};
+
+/// Returns the first inconsistency of a model, or nothing if attend() can compute it.
+std::optional<Problem> check(const Model& model);
+
+/// Throws core::Error, "PLACEpath: message", if check() finds a problem.
+void require(const Model& model, const std::string& place = "");
+
+/// Throws core::Error if check() finds a problem or there is no such sequence.
+void require(const Model& model, std::size_t sequence);
 
 /// Limits of a model; larger ones are refused before anything is allocated.
 constexpr std::size_t max_sequences = 16384, max_tokens = 16384, max_columns = 16384;

@@ -1,14 +1,14 @@
+#include "core/graph/validation.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/limits.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
-/// Consistency of models, and limits of their size.
 namespace core::attention {
 namespace {
 
@@ -207,8 +207,8 @@ bool is_positive(double number) {
 }
 
 std::optional<Problem> check_norm(const Model& m) {
-  if (!m.additions.normalise) return std::nullopt;
-  const QueryKeyNorm& norm = *m.additions.normalise;
+  if (!m.additions.normalize) return std::nullopt;
+  const QueryKeyNorm& norm = *m.additions.normalize;
   const char* meaning = norm.over == NormScope::head ? "one number for each column of a head"
                                                      : "one number for each column of all heads";
   if (m.d_head() == 0) return Problem{"normalise", "expected queries and keys of known width"};
@@ -354,8 +354,7 @@ std::optional<Problem> check_additions(const Model& m) {
   if (auto p = check_rotary(m)) return p;
   if (auto p = check_position_bias(m)) return p;
   const Additions& a = m.additions;
-  if (a.score_cap && !is_positive(*a.score_cap))
-    return Problem{"score_cap", "expected a finite number above 0"};
+  if (a.softcap && !is_positive(*a.softcap)) return Problem{"score_cap", "expected a finite number above 0"};
   if (auto p = check_score_bias(m)) return p;
   if (!a.sink) return std::nullopt;
   return check_matrix("sink", *a.sink, 1, m.n_heads, "one number for each head");
@@ -364,7 +363,7 @@ std::optional<Problem> check_additions(const Model& m) {
 // Given stages and cells.
 
 std::string meaning(const StageInfo& stage) {
-  const std::string rows = stage.rows == Rows::keys ? "n_keys" : "n_tokens";
+  const std::string rows = stage.rows == RowTokens::keys ? "n_keys" : "n_tokens";
   if (stage.columns == Columns::tokens) return rows + " × n_keys";
   return rows + (stage.stage == Stage::values ? " × d_value" : " × d_head");
 }
@@ -503,6 +502,16 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_scale(model)) return p;
   if (auto p = check_heads_off(model)) return p;
   return check_dropout(model);
+}
+
+void require(const Model& model, const std::string& place) {
+  if (const auto problem = check(model)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require(const Model& model, std::size_t sequence) {
+  require(model);
+  if (sequence >= model.sequences.size())
+    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
 }
 
 ModelSize model_size(const Model& model) {
