@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/check/check.hpp"
+#include "core/graph/graph.hpp"
 #include "core/system/process.hpp"
 
 namespace app {
@@ -39,8 +40,15 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
   return result;
 }
 
-/// Sets the first stage that differs, and the masks that explain zeros.
+/// Sets the formulas, the first stage that differs, and the masks that explain zeros.
 void finish(Comparison& c, const Trace& kept, const Trace& live) {
+  const core::graph::Graph graph = core::graph::attention(c.model),
+                           live_graph = core::graph::attention(c.live);
+  for (ComparedStage& stage : c.stages) {
+    const StageInfo& info = core::attention::info(stage.all.stage);
+    stage.formula =
+        stage.all.in_b ? formula_of(live_graph, c.live, info, true) : formula_of(graph, c.model, info, true);
+  }
   const auto first = std::ranges::find_if(c.stages, [](const ComparedStage& s) { return !s.within; });
   c.first = first == c.stages.end() ? nullptr : &*first;
   c.visible_live = live.at(Stage::mask);
@@ -131,10 +139,11 @@ std::shared_ptr<const Comparison> compare_tensors(const ComparisonKey& key, std:
   c->trace = {check, &check->observed};
   const auto& results = check->report.stages;
   c->tensors = std::move(check);
+  const core::attention::StageSet existing = existing_stages(c->model);
   for (const Stage stage : c->tensors->stages) {
     if (!token.should_continue()) return c;
     const StageInfo& info = core::attention::info(stage);
-    if (!info.present(c->model)) continue;
+    if (!contains(existing, stage)) continue;
     c->stages.push_back(
         seen(core::compare::compare_stage(info, *live.trace, *c->trace), *live.trace, *c->trace, key));
     c->stages.back().within = std::ranges::none_of(

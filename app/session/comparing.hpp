@@ -44,6 +44,7 @@ struct Reference {
 /// One stage of A against the same stage of B.
 struct ComparedStage {
   core::compare::StageDifference all;  ///< over all heads
+  std::string formula;                 ///< in the live model, else in the reference
   core::compare::MaxDifference shown;  ///< in the displayed head
   /// In the displayed head: the numbers of both and their difference of the chosen kind; empty where nothing
   /// differs or the shapes do.

@@ -16,6 +16,7 @@
 #include "app/session/view.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/history.hpp"
+#include "core/graph/explain.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/trace.hpp"
 #include "core/importing/import.hpp"
@@ -146,15 +147,16 @@ struct Message {
 
 class WholeReading;  // in whole_reading.hpp
 
-/// The displayed state: a trace, its model, and the view restricted to that model.
-struct Displayed {
-  const core::attention::Model& model;
-  const core::attention::Trace& trace;  ///< of the displayed sequence
-  std::uint64_t version;                ///< changes with the trace's numbers
+/// The displayed state: a model, its graph and its trace of the displayed sequence, and the view restricted
+/// to that model.
+struct Displayed : core::explain::Computation {
+  core::attention::StageSet stages;  ///< that the model has
+  std::uint64_t version;             ///< changes with the trace's numbers
   const Look& look;
   const Selection& selection;
 
   const core::attention::Sequence& sequence() const { return model.sequences[look.sequence]; }
+  bool has(Stage stage) const { return contains(stages, stage); }
 };
 
 /// The newest state, which edits change; it may have no trace yet.

@@ -181,7 +181,7 @@ const core::attention::SharedMatrix* matrix_at_cursor(const ActionContext& s,
 /// Whether the cell exists, as a menu may be open while the model changes.
 bool is_there(const ActionContext& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
-  if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.n_heads()))
+  if (!s.displayed.has(stage.stage) || (stage.per_head && cell.head >= s.displayed.trace.n_heads()))
     return false;
   const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, cell.head);
   return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();

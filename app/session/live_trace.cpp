@@ -50,6 +50,7 @@ std::deque<arma::mat> take_computed_stages(const core::attention::Trace& trace) 
 
 bool LiveTrace::State::compute(UpdateResult& change, const core::StopToken* token, const Engine::Plan* plan) {
   const auto start = Clock::now();
+  core::graph::Graph next_graph = core::graph::attention(model);
   change = {};
   if (is_small(model)) {
     reference = core::attention::attend_checked(model, sequence);
@@ -61,6 +62,8 @@ bool LiveTrace::State::compute(UpdateResult& change, const core::StopToken* toke
     change = engine.update(model, sequence, plan ? *plan : engine.plan(model, sequence), token);
     if (!change.completed) return false;
   }
+  stages = existing_stages(next_graph, model);
+  graph = std::move(next_graph);
   ms = ms_since(start);
   return true;
 }

@@ -11,6 +11,7 @@
 
 #include "app/session/jobs.hpp"
 #include "core/engine/engine.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
@@ -52,6 +53,9 @@ class LiveTrace {
   const core::attention::Model& model() const { return shown_->model; }
   std::size_t sequence() const { return shown_->sequence; }
   const core::attention::Trace& trace() const { return shown_->trace(); }
+  /// Returns the graph of the model, and the stages that it has.
+  const core::graph::Graph& graph() const { return shown_->graph; }
+  const core::attention::StageSet& stages() const { return shown_->stages; }
   /// Returns the trace for reading in the background.
   ReadLock read_lock() const;
   std::uint64_t version() const { return version_; }  ///< changes with the trace's numbers
@@ -80,6 +84,8 @@ class LiveTrace {
   struct State {
     core::attention::Model model;
     std::size_t sequence = 0;
+    core::graph::Graph graph;
+    core::attention::StageSet stages;
     std::optional<core::attention::Trace> reference;  // of a small model, by attend()
     core::attention::fast::Engine engine;
     bool engine_holds_a_model = false;

@@ -193,11 +193,11 @@ void clamp_view(ModelView& view, const core::attention::Model& model) {
   if (view.selection.cursor &&
       (view.selection.cursor->row >= edited.n_rows() || view.selection.cursor->column >= edited.n_cols()))
     view.selection.cursor.reset();
-  const auto exists = [&model](const std::optional<CellRef>& cell) {
+  const core::attention::StageSet stages = existing_stages(model);
+  const auto exists = [&](const std::optional<CellRef>& cell) {
     if (!cell) return true;
-    const auto& stage = core::attention::info(cell->stage);
     const core::attention::StageShape shape = core::attention::shape_of(model, cell->stage);
-    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows &&
+    return contains(stages, cell->stage) && cell->head < model.n_heads && cell->row < shape.n_rows &&
            cell->column < shape.n_cols;
   };
   if (!exists(view.selection.pinned)) unpin_cell(view);
@@ -213,7 +213,7 @@ void clamp_view(ModelView& view, const core::attention::Model& model) {
   if (view.selection.hovered_head && *view.selection.hovered_head >= model.n_heads)
     view.selection.hovered_head.reset();
   std::erase_if(look.silent_heads, [&model](std::size_t h) { return h >= model.n_heads; });
-  if (!core::attention::info(view.look.heads_stage).present(model)) view.look.heads_stage = Stage::weights;
+  if (!contains(stages, view.look.heads_stage)) view.look.heads_stage = Stage::weights;
 }
 
 core::editing::MatrixRef edited_place(const Look& look, const core::attention::Model& model) {
@@ -253,17 +253,16 @@ void StepDecoding::change(View& view) const {
   view.look.large.reset();
 }
 
-std::vector<CellRef> animated_cells(const core::attention::Model& model, const core::attention::Trace& trace,
-                                    const CellRef& cell) {
-  std::vector<CellRef> cells = core::explain::derived_cells(model, trace, cell);
-  std::erase_if(cells, [&](const CellRef& c) { return core::explain::operands(model, trace, c).empty(); });
+std::vector<CellRef> animated_cells(const core::explain::Computation& of, const CellRef& cell) {
+  std::vector<CellRef> cells = core::explain::derived_cells(of, cell);
+  std::erase_if(cells, [&](const CellRef& c) { return core::explain::operands(of, c).empty(); });
   return cells;
 }
 
 std::optional<AnimationStep> current_animation_step(const Displayed& shown) {
   const auto& operand_animation = shown.selection.presentation.operand_animation;
   if (!operand_animation || shown.selection.pinned != operand_animation->cell) return std::nullopt;
-  const auto cells = animated_cells(shown.model, shown.trace, operand_animation->cell);
+  const auto cells = animated_cells(shown, operand_animation->cell);
   if (cells.empty()) return std::nullopt;
   const auto n = static_cast<double>(cells.size());
   const double at = std::clamp(operand_animation->at, 0.0, n);

@@ -9,8 +9,7 @@
 
 #include "app/session/document.hpp"
 #include "app/session/view.hpp"
-#include "core/graph/model.hpp"
-#include "core/graph/trace.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app {
 
@@ -58,8 +57,7 @@ constexpr double animation_step_seconds = 1.6;  ///< of one step of an animation
 
 /// Returns the cells that the animation of a cell computes in order, the cell itself last; cells without
 /// operands are left out.
-std::vector<CellRef> animated_cells(const core::attention::Model& model, const core::attention::Trace& trace,
-                                    const CellRef& cell);
+std::vector<CellRef> animated_cells(const core::explain::Computation& of, const CellRef& cell);
 
 /// One step of the animation under way.
 struct AnimationStep {

@@ -94,10 +94,11 @@ using core::attention::Coloring;
 using core::attention::Model;
 using core::attention::Stage;
 using core::attention::StageInfo;
+using core::attention::StageSet;
 
 /// Returns the value range of all numbers that set the color range of one matrix.
-ValueRange range_in_force(ColorRangeRule rule, const Model& model, const ValueRangeFunction& number_range,
-                          const StageInfo& stage, std::size_t head) {
+ValueRange range_in_force(ColorRangeRule rule, const Model& model, const StageSet& stages,
+                          const ValueRangeFunction& number_range, const StageInfo& stage, std::size_t head) {
   ValueRange all;
   const auto add = [&](const ValueRange& e) {
     all.smallest = std::min(all.smallest, e.smallest);
@@ -107,7 +108,7 @@ ValueRange range_in_force(ColorRangeRule rule, const Model& model, const ValueRa
   for (const StageInfo& other : core::attention::stages()) {
     const bool counts =
         other.stage == stage.stage || (rule == ColorRangeRule::all_heads && other.coloring == stage.coloring);
-    if (!counts || !other.present(model)) continue;
+    if (!counts || !contains(stages, other.stage)) continue;
     const bool one_head = !other.per_head || rule == ColorRangeRule::matrix || rule == ColorRangeRule::typed;
     const std::size_t first = one_head && other.per_head ? head : 0;
     for (std::size_t h = first; h < (one_head ? first + 1 : model.n_heads); ++h)
@@ -128,7 +129,7 @@ double least_of(const ColorLimits& ends, double smallest) {
 }
 
 /// Returns the ends as typed, or as they follow from the numbers.
-ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
+ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model, const StageSet& stages,
                                   const ValueRangeFunction& number_range, Stage stage, std::size_t head) {
   const StageInfo& row = core::attention::info(stage);
   const double top = core::attention::color_range_max(model, stage);
@@ -136,7 +137,7 @@ ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
   const bool is_signed = row.coloring == Coloring::signed_values;
   const bool typed = chosen.range == ColorRangeRule::typed;
   if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : ColorLimits{0, top};
-  const ValueRange of = range_in_force(chosen.range, model, number_range, row, head);
+  const ValueRange of = range_in_force(chosen.range, model, stages, number_range, row, head);
   const double most = std::max(-of.smallest, of.largest);
   ColorLimits ends = is_signed ? ColorLimits{-most, most} : ColorLimits{0, top};
   if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
@@ -146,20 +147,21 @@ ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
 
 }  // namespace
 
-ColorLimits color_limits(const ColorChoice& chosen, const Model& model,
+ColorLimits color_limits(const ColorChoice& chosen, const Model& model, const StageSet& stages,
                          const ValueRangeFunction& number_range, Stage stage, std::size_t head) {
   const std::size_t of = core::attention::info(stage).per_head ? head : 0;
   if (chosen.locked)
     if (const auto it = chosen.locked->find({stage, of}); it != chosen.locked->end()) return it->second;
-  return unlocked_color_limits(chosen, model, number_range, stage, head);
+  return unlocked_color_limits(chosen, model, stages, number_range, stage, head);
 }
 
 core::figures::DisplayList colored_figure(const Model& model, const core::attention::Trace& trace,
                                           core::figures::FigureOptions options, const ColorChoice& chosen) {
   const auto number_range = [&](Stage stage, std::size_t head) { return value_range(trace.at(stage, head)); };
   options.sequential = chosen.sequential, options.diverging = chosen.diverging;
-  options.range = [&](Stage stage, std::size_t head) -> core::figures::ColorRange {
-    const ColorLimits ends = color_limits(chosen, model, number_range, stage, head);
+  options.range = [&, stages = existing_stages(model)](Stage stage,
+                                                       std::size_t head) -> core::figures::ColorRange {
+    const ColorLimits ends = color_limits(chosen, model, stages, number_range, stage, head);
     return {ends.low, ends.high, ends.least};
   };
   return core::figures::figure(model, trace, options);
@@ -189,7 +191,7 @@ void PictureSource::follow(const LiveTrace& live) {
     if (!live.change().everything) changes_ = live.change().heads;
     const core::attention::Model& model = live.model();
     const Mask mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
-                    core::attention::info(Stage::mask).present(model)};
+                    contains(live.stages(), Stage::mask)};
     if (std::exchange(mask_, mask) != mask) ++mask_version_;
   } else {
     take_result();

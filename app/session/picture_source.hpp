@@ -12,7 +12,6 @@
 #include "app/session/jobs.hpp"
 #include "app/session/view.hpp"
 #include "core/engine/engine.hpp"
-#include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 #include "core/out/figure.hpp"
@@ -68,10 +67,11 @@ class ValueRanges {
 /// Returns the value range of one matrix of a trace.
 using ValueRangeFunction = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
 
-/// Returns the color range of a matrix as chosen: locked, typed, fixed, or following the numbers.
+/// Returns the color range of a matrix of a model with those stages as chosen: locked, typed, fixed, or
+/// following the numbers.
 ColorLimits color_limits(const ColorChoice& chosen, const core::attention::Model& model,
-                         const ValueRangeFunction& number_range, core::attention::Stage stage,
-                         std::size_t head);
+                         const core::attention::StageSet& stages, const ValueRangeFunction& number_range,
+                         core::attention::Stage stage, std::size_t head);
 
 /// Draws the figure in these colors, which replace those of the options.
 core::figures::DisplayList colored_figure(const core::attention::Model& model,

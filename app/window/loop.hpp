@@ -26,7 +26,9 @@ struct DisplayedState {
   ModelView view;     ///< limited to the parts that its model has
   bool is_a = false;  ///< a snapshot
 
-  Displayed displayed() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
+  Displayed displayed() const {
+    return {{live.graph(), live.model(), live.trace()}, live.stages(), version, view.look, view.selection};
+  }
 };
 
 /// Displays the chosen A in place of B while Space is held, unless the key has another meaning where the

@@ -4,7 +4,7 @@
 
 #include "core/engine/implementation.hpp"
 #include "core/engine/products.hpp"
-#include "core/graph/stages.hpp"
+#include "core/graph/graph.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -127,12 +127,11 @@ void set_query_key_stages(AllHeads<Number>* a, size_t h, const Additions& additi
   }
 }
 
-/// Sets the score stages of a head, from QKᵀ to the last one before the mask. Unmasked numbers of that last
-/// stage are the stored ones, so that they equal the masked scores to the bit.
+/// Sets the score stages of a head, from QKᵀ to `last`, the one before the mask. Its unmasked numbers are the
+/// stored ones, so that they equal the masked scores to the bit.
 template <class Number>
-void set_score_stages(AllHeads<Number>* a, size_t h, const Model& model, Trace& trace) {
+void set_score_stages(AllHeads<Number>* a, size_t h, const Model& model, Stage last, Trace& trace) {
   const Additions& additions = model.additions;
-  const Stage last = input_stage(model, Stage::masked_scores);
   const auto stored_or = [a, h, last](Stage stage, size_t i, size_t j, double score) {
     return stage == last && a->visibility.is_unmasked(i, j) ? a->scores(h, i)[j]
                                                             : rounded_to_format<Number>(score);
@@ -158,7 +157,7 @@ void set_score_stages(AllHeads<Number>* a, size_t h, const Model& model, Trace& 
 }
 
 template <class Number>
-void set_head_stages(AllHeads<Number>& all, size_t h, const Model& model, Trace& trace) {
+void set_head_stages(AllHeads<Number>& all, size_t h, const Model& model, Stage last, Trace& trace) {
   AllHeads<Number>* const a = &all;
   const size_t n = all.n_queries, n_keys = all.n_keys, d = all.d_head;
   const auto weight = [a, h](size_t i, size_t j) {
@@ -174,7 +173,7 @@ void set_head_stages(AllHeads<Number>& all, size_t h, const Model& model, Trace&
   };
 
   set_query_key_stages(a, h, model.additions, trace);
-  set_score_stages(a, h, model, trace);
+  set_score_stages(a, h, model, last, trace);
   trace.at(Stage::values, h) =
       stage_from_cells(n_keys, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
   trace.at(Stage::masked_scores, h) =
@@ -214,7 +213,8 @@ Trace lazy_trace(AllHeads<Number>& all, const Model& model, const Model& traced_
                           [m, s]() -> const arma::mat& { return m->sequences[*s].key_embeddings; });
   trace.at(Stage::mask) = stage_from_cells(
       n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.is_unmasked(i, j) ? 1.0 : 0.0; });
-  for (size_t h = 0; h < all.heads.size(); ++h) set_head_stages(all, h, model, trace);
+  const Stage last = input_stage(graph::attention(model), Stage::masked_scores);
+  for (size_t h = 0; h < all.heads.size(); ++h) set_head_stages(all, h, model, last, trace);
   trace.at(Stage::concatenated) =
       stage_from_matrix(n, d_out, [a, m] { return a->combined_contexts(m->merge); });
   trace.at(Stage::output) = stage_from_matrix(n, model.d_output(), std::move(output));

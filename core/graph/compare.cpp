@@ -79,10 +79,11 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
 
 std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a, const Model& model_b,
                                      const Trace& trace_b, double rounding, const core::StopToken& token) {
+  const attention::StageSet stages_a = existing_stages(model_a), stages_b = existing_stages(model_b);
   std::vector<StageDifference> result;
   for (const StageInfo& stage : attention::stages()) {
     if (!token.should_continue()) break;
-    const bool in_a = stage.present(model_a), in_b = stage.present(model_b);
+    const bool in_a = contains(stages_a, stage.stage), in_b = contains(stages_b, stage.stage);
     const bool copied = copies(model_a, stage.stage) && copies(model_b, stage.stage);
     if (in_a && in_b)
       result.push_back(compare_stage(stage, trace_a, trace_b, copied ? 0 : rounding));

@@ -364,16 +364,8 @@ const graph::Node& node_of(const graph::Graph& g, Stage stage) {
   throw Error(std::string(attention::info(stage).name) + ": the model has no such stage");
 }
 
-graph::Cell cell_of(const graph::Graph& g, const Model& m, const Trace& t, const CellAddress& cell) {
-  return {g, node_of(g, cell.stage), m, t, cell.head, cell.row, cell.column};
-}
-
-std::vector<CellAddress> chain_to(const graph::Graph& g, const Model& m, const Trace& t,
-                                  const CellAddress& cell) {
-  std::vector<CellAddress> chain{cell};
-  while (const auto earlier = graph::previous_cell(cell_of(g, m, t, chain.back()))) chain.push_back(*earlier);
-  std::ranges::reverse(chain);
-  return chain;
+graph::Cell cell_of(const Computation& of, const CellAddress& cell) {
+  return {of.graph, node_of(of.graph, cell.stage), of.model, of.trace, cell.head, cell.row, cell.column};
 }
 
 /// Writes the one step of a cell that is given, or those of the operation.
@@ -387,30 +379,30 @@ void derive(const graph::Cell& c, graph::Derivation& steps) {
 
 }  // namespace
 
-Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell) {
-  const graph::Graph g = graph::attention(model);
+Explanation explain(const Computation& of, const CellAddress& cell) {
   Explanation explanation{cell, {}, 0};
-  for (const CellAddress& address : chain_to(g, model, trace, cell)) {
+  for (const CellAddress& address : derived_cells(of, cell)) {
     graph::Derivation derivation{address};
-    derive(cell_of(g, model, trace, address), derivation);
+    derive(cell_of(of, address), derivation);
     for (Step& step : derivation.steps) explanation.steps.push_back(std::move(step));
   }
   explanation.result = explanation.steps.back().result;
   return explanation;
 }
 
-std::vector<CellAddress> derived_cells(const Model& model, const Trace& trace, const CellAddress& cell) {
-  return chain_to(graph::attention(model), model, trace, cell);
+std::vector<CellAddress> derived_cells(const Computation& of, const CellAddress& cell) {
+  std::vector<CellAddress> chain{cell};
+  while (const auto earlier = graph::previous_cell(cell_of(of, chain.back()))) chain.push_back(*earlier);
+  std::ranges::reverse(chain);
+  return chain;
 }
 
-std::vector<SourceRect> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
-  const graph::Graph g = graph::attention(model);
-  return graph::operands_of(cell_of(g, model, trace, cell));
+std::vector<SourceRect> operands(const Computation& of, const CellAddress& cell) {
+  return graph::operands_of(cell_of(of, cell));
 }
 
-std::vector<SourceRect> results(const Model& model, const Trace& trace, const CellAddress& cell) {
-  const graph::Graph g = graph::attention(model);
-  graph::DependentFinder readers{g, model, trace};
+std::vector<SourceRect> results(const Computation& of, const CellAddress& cell) {
+  graph::DependentFinder readers{of.graph, of.model, of.trace};
   readers.find({cell.stage, cell.head, cell.row, cell.row + 1, cell.column, cell.column + 1});
   return readers.found;
 }

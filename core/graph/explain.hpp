@@ -6,7 +6,18 @@
 
 #include "core/graph/address.hpp"
 
+namespace core::graph {
+struct Graph;
+}
+
 namespace core::explain {
+
+/// A model, its graph and its trace of one sequence.
+struct Computation {
+  const graph::Graph& graph;
+  const Model& model;
+  const Trace& trace;
+};
 
 /// Number that enters another, and its place if it has one.
 struct Operand {
@@ -61,20 +72,20 @@ struct Explanation {
   double result = 0;        ///< of the last step
 };
 
-/// Derives a cell from the numbers it is computed from; the trace must be one of the model's.
+/// Derives a cell from the numbers it is computed from.
 ///
 /// Throws core::Error if the model has no such stage.
-Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell);
+Explanation explain(const Computation& of, const CellAddress& cell);
 
 /// Returns the cells that explain() derives, the given one last.
-std::vector<CellAddress> derived_cells(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<CellAddress> derived_cells(const Computation& of, const CellAddress& cell);
 
 /// Returns the direct operands of a cell. Keys at −inf, which add nothing to a softmax, are left out; the
 /// weight of such a key depends on its −inf alone.
-std::vector<SourceRect> operands(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<SourceRect> operands(const Computation& of, const CellAddress& cell);
 
 /// Returns the direct results of a cell: rectangles of stages that the model has, without given cells.
-std::vector<SourceRect> results(const Model& model, const Trace& trace, const CellAddress& cell);
+std::vector<SourceRect> results(const Computation& of, const CellAddress& cell);
 
 /// Terms of a step that are shown when it is folded.
 struct Folded {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -213,18 +214,23 @@ struct Graph {
     return add_node(stage, std::make_unique<NewOperation>(std::move(operation)));
   }
 
-  // Edits for deviations; each does nothing if the stage is missing.
-
   /// Returns the operation of a type that makes a stage, alone or wrapped by another.
   template <class OperationType>
-  OperationType* get(Stage stage) {
-    Node* node = find(stage);
+  const OperationType* get(Stage stage) const {
+    const Node* node = find(stage);
     if (!node) return nullptr;
-    if (auto* operation = dynamic_cast<OperationType*>(node->operation.get())) return operation;
+    if (const auto* operation = dynamic_cast<const OperationType*>(node->operation.get())) return operation;
     const auto& inputs = node->operation->inputs;
     const Stage* inner = inputs.empty() ? nullptr : inputs[0].stage();
     return inner && is_internal(*inner) ? get<OperationType>(*inner) : nullptr;
   }
+  template <class OperationType>
+  OperationType* get(Stage stage) {
+    return const_cast<OperationType*>(std::as_const(*this).get<OperationType>(stage));
+  }
+
+  // Edits for deviations; each does nothing if the stage is missing.
+
   /// Returns all operations of a type.
   template <class OperationType>
   std::vector<OperationType*> all() {

@@ -15,17 +15,20 @@ bool StageInfo::present(const Model& model) const {
   return contains(existing_stages(model), stage);
 }
 
-StageSet existing_stages(const Model& model) {
-  const graph::NodeSet existing_nodes = graph::existing_nodes(graph::attention(model), model);
+StageSet existing_stages(const graph::Graph& graph, const Model& model) {
+  const graph::NodeSet existing_nodes = graph::existing_nodes(graph, model);
   StageSet set;
   for (std::size_t k = 0; k < n_stages; ++k) set[k] = existing_nodes[k];
   return set;
 }
 
-Stage input_stage(const Model& model, Stage stage) {
-  const graph::Graph g = graph::attention(model);
-  const graph::Node* node = g.find(stage);
-  do node = g.find(*node->operation->inputs[0].stage());
+StageSet existing_stages(const Model& model) {
+  return existing_stages(graph::attention(model), model);
+}
+
+Stage input_stage(const graph::Graph& graph, Stage stage) {
+  const graph::Node* node = graph.find(stage);
+  do node = graph.find(*node->operation->inputs[0].stage());
   while (graph::is_internal(node->stage));
   return node->stage;
 }
@@ -34,12 +37,8 @@ bool is_computed(const Model& model, Stage stage) {
   return contains(existing_stages(model), stage) && !model.given.find(stage);
 }
 
-std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
-  return model.given.find(stage.stage) ? "given" : computed_formula(stage, model, brief);
-}
-
-std::string computed_formula(const StageInfo& stage, const Model& model, bool brief) {
-  return graph::formula(graph::attention(model), model, stage.stage, brief);
+std::string formula_of(const graph::Graph& graph, const Model& model, const StageInfo& stage, bool brief) {
+  return model.given.find(stage.stage) ? "given" : graph::formula(graph, model, stage.stage, brief);
 }
 
 std::vector<const StageInfo*> givable_stages() {

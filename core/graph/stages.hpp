@@ -10,6 +10,10 @@
 #include "core/graph/stage.hpp"
 #include "core/graph/trace.hpp"
 
+namespace core::graph {
+struct Graph;
+}
+
 namespace core::attention {
 
 /// Set of stages; bit k is stage k in the order of the computation.
@@ -23,14 +27,15 @@ inline bool contains(const StageSet& set, Stage stage) {
 ///
 /// A stage exists if it is given, or if all its inputs are known and the output depends on it: scores that
 /// could be computed do not exist if the weights are given.
+StageSet existing_stages(const graph::Graph& graph, const Model& model);
 StageSet existing_stages(const Model& model);
 
 /// Returns whether a stage is computed: it exists and is not given as a whole.
 bool is_computed(const Model& model, Stage stage);
 
-/// Returns the stage that is the first input of another in this model: the scores that are scaled, the
-/// queries that are rotated.
-Stage input_stage(const Model& model, Stage stage);
+/// Returns the stage that is the first input of another: the scores that are scaled, the queries that are
+/// rotated.
+Stage input_stage(const graph::Graph& graph, Stage stage);
 
 /// Returns the stages that can be given as a whole, in order: see can_be_given().
 std::vector<const StageInfo*> givable_stages();
@@ -43,10 +48,7 @@ std::string fill_text(double fill);
 
 /// Returns the formula of a stage in the field's notation, or "given"; "_q" stands for a subscript q. The
 /// brief one fits a narrow window.
-std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
-
-/// Returns the formula that computes a stage; empty if the model has no such step.
-std::string computed_formula(const StageInfo& stage, const Model& model, bool brief);
+std::string formula_of(const graph::Graph& graph, const Model& model, const StageInfo& stage, bool brief);
 
 /// Shape of a stage in the traces of a model that has it.
 struct StageShape {

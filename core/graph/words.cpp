@@ -244,9 +244,6 @@ namespace {
 constexpr std::size_t max_cells = 4096;  // scanned for a sentence
 constexpr double masked_threshold = -1e8, sum_tolerance = 1e-6;
 
-bool present(const Model& m, Stage stage) {
-  return attention::info(stage).present(m);
-}
 bool is_given(const Model& m, Stage stage) {
   return m.given.find(stage) != nullptr;
 }
@@ -262,7 +259,8 @@ std::string capital(std::string words) {
   return words;
 }
 
-std::string describe_projections(const Model& m) {
+std::string describe_projections(const graph::Graph& g, const Model& m) {
+  const attention::StageSet stages = attention::existing_stages(g, m);
   struct ProjectionNames {
     Stage stage;
     const char *one, *many;
@@ -272,7 +270,7 @@ std::string describe_projections(const Model& m) {
                            ProjectionNames{Stage::values, "a value", "values"}};
   std::vector<std::string> from_token, from_source, given;
   for (const ProjectionNames& projection : all) {
-    if (!present(m, projection.stage)) continue;
+    if (!contains(stages, projection.stage)) continue;
     if (is_given(m, projection.stage))
       given.emplace_back(projection.many);
     else
@@ -288,19 +286,19 @@ std::string describe_projections(const Model& m) {
   if (!from_source.empty())
     words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(from_source);
   if (!given.empty()) words += (words.empty() ? capital(listed(given)) : "; " + listed(given)) + " are given";
-  if (m.kv_heads() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
-  if (present(m, Stage::rotated_queries)) words += "; RoPE rotates them";
+  if (m.kv_heads() < m.n_heads && contains(stages, Stage::keys)) words += "; heads share keys and values";
+  if (contains(stages, Stage::rotated_queries)) words += "; RoPE rotates them";
   return words;
 }
 
 /// Describes which of the masked scores are masked, by whatever rule.
-std::string describe_masking(const Model& m, const Trace& trace, std::size_t head) {
-  if (!present(m, Stage::masked_scores)) return "";
+std::string describe_masking(const Computation& of, std::size_t head) {
+  const auto& [g, m, trace] = of;
+  if (!contains(attention::existing_stages(g, m), Stage::masked_scores)) return "";
   const auto& masked = trace.at(attention::Stage::masked_scores, head);
   if (masked.n_rows() * masked.n_cols() > max_cells) {
     const bool before = m.mask.is_before_softmax();
     if (!m.mask.masks_keys() || !before || !m.given.empty()) return "";
-    graph::Graph g = graph::attention(m);
     const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
     return fill && fill->is_only_causal ? "; the future is masked" : "; some keys are masked";
   }
@@ -321,8 +319,8 @@ std::string describe_masking(const Model& m, const Trace& trace, std::size_t hea
   return future ? "; the future is masked" : past ? "; the past is masked" : "; some keys are masked";
 }
 
-std::string describe_scores(const Model& m, const Trace& trace, std::size_t head) {
-  graph::Graph g = graph::attention(m);
+std::string describe_scores(const Computation& of, std::size_t head) {
+  const auto& [g, m, trace] = of;
   const auto* products = g.get<graph::DotProducts>(Stage::scores);
   std::string words = !products              ? "No query prefers any key"
                       : products->is_swapped ? "Dot products of keys and queries"
@@ -332,13 +330,13 @@ std::string describe_scores(const Model& m, const Trace& trace, std::size_t head
       words = stage == Stage::scores          ? "Scores are given"
               : stage == Stage::scaled_scores ? "Scaled scores are given"
                                               : "Masked scores are given";
-  return words + describe_masking(m, trace, head);
+  return words + describe_masking(of, head);
 }
 
-std::string describe_dropout(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_dropout(const Computation& of, std::size_t head) {
+  const auto& [g, m, trace] = of;
   if (is_given(m, Stage::dropout_mask)) return "; the dropout mask is given";
   if (!m.dropout.active()) return "";
-  graph::Graph g = graph::attention(m);
   if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout is applied to the scores";
   const auto &weights = trace.at(attention::Stage::weights, head),
              &dropped = trace.at(attention::Stage::dropped_weights, head);
@@ -355,7 +353,8 @@ std::string describe_dropout(const Model& m, const Trace& trace, std::size_t hea
                              : "";
 }
 
-std::string describe_weights(const Model& m, const Trace& trace, std::size_t head) {
+std::string describe_weights(const Computation& of, std::size_t head) {
+  const auto& [g, m, trace] = of;
   using attention::MaskMethod;
   std::string words = is_given(m, Stage::weights) ? "Weights are given" : "Scores become weights";
   if (!is_given(m, Stage::weights) && m.mask.masks_keys()) {
@@ -363,12 +362,11 @@ std::string describe_weights(const Model& m, const Trace& trace, std::size_t hea
     if (m.mask.method == MaskMethod::zero_after_softmax) words += ", masked ones 0";
   }
   if (const std::string sums = describe_row_sums(trace, head); !sums.empty()) words += "; " + sums;
-  return words + describe_dropout(m, trace, head);
+  return words + describe_dropout(of, head);
 }
 
-std::string describe_output(const Model& m) {
+std::string describe_output(const graph::Graph& g, const Model& m) {
   std::string words = "Weights mix the values";
-  const graph::Graph g = graph::attention(m);
   const graph::HeadLayout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
   if (m.n_heads > 1)
     words += layout == &graph::untransposed  ? "; heads are combined without the transpose"
@@ -403,12 +401,12 @@ std::string describe_row_sums(const Trace& trace, std::size_t head) {
   return "rows do not all sum to 1";
 }
 
-std::string describe_line(const Model& model, const Trace& trace, std::size_t head, int line) {
-  std::string words = line == 1   ? describe_projections(model)
-                      : line == 2 ? describe_scores(model, trace, head)
-                      : line == 3 ? describe_weights(model, trace, head)
-                                  : describe_output(model);
-  if (const std::size_t n = count_overridden(model, trace, head, line); n > 0)
+std::string describe_line(const Computation& of, std::size_t head, int line) {
+  std::string words = line == 1   ? describe_projections(of.graph, of.model)
+                      : line == 2 ? describe_scores(of, head)
+                      : line == 3 ? describe_weights(of, head)
+                                  : describe_output(of.graph, of.model);
+  if (const std::size_t n = count_overridden(of.model, of.trace, head, line); n > 0)
     words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " overridden";
   return words;
 }

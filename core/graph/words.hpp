@@ -35,8 +35,7 @@ std::string describe_visibility(const attention::Model& model, std::size_t seque
 /// what is masked, whether rows sum to 1, what dropout did.
 ///
 /// For matrices too large to scan quickly it describes only the model's options.
-std::string describe_line(const attention::Model& model, const attention::Trace& trace, std::size_t head,
-                          int line);
+std::string describe_line(const Computation& of, std::size_t head, int line);
 
 /// Returns the sums of a head's weights in words: "a row sums to 1", "a column sums to 1, not a row",
 /// "rows do not all sum to 1", "some weights are not numbers"; "" for matrices that are too large.

@@ -51,15 +51,16 @@ std::string single_matrix(const Model& model, const std::filesystem::path& path,
 }  // namespace
 
 std::vector<const StageInfo*> select_stages(const Model& model, const std::vector<std::string>& names) {
+  const attention::StageSet existing = existing_stages(model);
   std::vector<const StageInfo*> present;
   for (const StageInfo& stage : attention::stages())
-    if (stage.present(model)) present.push_back(&stage);
+    if (contains(existing, stage.stage)) present.push_back(&stage);
   if (names.empty()) return present;
   std::vector<const StageInfo*> wanted;
   for (const std::string& name : names) {
     const StageInfo* stage = attention::find_stage(name);
     if (!stage) throw Error("stage \"" + name + "\": expected one of " + known_stage_names());
-    if (!stage->present(model))
+    if (!contains(existing, stage->stage))
       throw Error("stage \"" + name + "\": this model does not have it; it has " +
                   text::joined(present, ", ", &StageInfo::name));
     if (std::find(wanted.begin(), wanted.end(), stage) == wanted.end()) wanted.push_back(stage);

@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/graph.hpp"
 #include "core/out/export.hpp"
 
 namespace core::figures {
@@ -535,6 +536,8 @@ struct FigureContext {
   const Trace& trace;
   const FigureOptions& options;
   const Palette& palette;
+  graph::Graph graph = graph::attention(model);
+  attention::StageSet stages = existing_stages(graph, model);
 };
 
 color::ColorMap color_map_of(const FigureOptions& options, Coloring coloring) {
@@ -572,7 +575,8 @@ ColorRange common_range(const FigureContext& s, const StageInfo& stage) {
 std::vector<FontRun> title(const FigureContext& s, const StageInfo& stage, const std::string& name,
                            const arma::mat& numbers) {
   std::vector<FontRun> runs{{name, 17, s.palette.text}};
-  const std::vector<FontRun> formula = formula_runs(formula_of(stage, s.model, false), 14, s.palette.dim);
+  const std::vector<FontRun> formula =
+      formula_runs(formula_of(s.graph, s.model, stage, false), 14, s.palette.dim);
   runs.insert(runs.end(), formula.begin(), formula.end());
   if (!formula.empty()) runs[1].before = 10;
   runs.push_back({text::shape_text(numbers.n_rows, numbers.n_cols), 13, s.palette.faint, true});
@@ -592,7 +596,7 @@ FigureMap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size
   map.shading = {color_map_of(s.options, stage.coloring), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.at(Stage::mask));
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.at(Stage::dropout_mask, head));
-  if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
+  if (of_tokens && !scores && contains(s.stages, Stage::mask)) map.by_hand = s.model.mask.cells;
   map.tokens_above = of_tokens;
   map.plain_one = stage.coloring != Coloring::signed_values;
   map.numbers = s.options.numbers;
@@ -671,7 +675,7 @@ DisplayList strip(const FigureContext& s, std::size_t head, LegendContent& legen
   int line = 0;
   std::optional<FigureRect> before;  // cells of the previous map in the same line
   for (const StageInfo& stage : attention::stages()) {
-    if (!stage.present(s.model)) continue;
+    if (!contains(s.stages, stage.stage)) continue;
     const std::size_t h = stage.per_head ? head : 0;
     FigureMap map = map_of_stage(s, stage, h, range_of(s, stage, h));
     map.title = title(s, stage, stage.title, map.matrix.numbers);
@@ -700,7 +704,7 @@ DisplayList content(const FigureContext& s, LegendContent& legend) {
                 " (0 is the first)");
   if (!o.stage) return strip(s, o.head.value_or(0), legend);
   const StageInfo& stage = attention::info(*o.stage);
-  if (!stage.present(s.model))
+  if (!contains(s.stages, stage.stage))
     throw Error(std::string("stage \"") + stage.name + "\": this model does not have it");
   if (!stage.per_head) return single_map(s, stage, 0, legend);
   if (o.head) return single_map(s, stage, *o.head, legend);

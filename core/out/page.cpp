@@ -19,6 +19,7 @@
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "embedded_page.hpp"
 
@@ -129,8 +130,9 @@ constexpr std::array key_stages{Stage::rotated_keys, Stage::normed_keys, Stage::
 /// Returns the bias of the scores after scale and softcap, 0 where both are infinite; empty if unknown.
 arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
   if (!model.additions.has_bias()) return {};
-  const Stage stage = input_stage(model, Stage::masked_scores);
-  const arma::mat &sum = trace.at(stage, head), &before = trace.at(input_stage(model, stage), head);
+  const graph::Graph g = graph::attention(model);
+  const Stage stage = input_stage(g, Stage::masked_scores);
+  const arma::mat &sum = trace.at(stage, head), &before = trace.at(input_stage(g, stage), head);
   if (arma::size(sum) != arma::size(before)) return {};
   arma::mat bias = sum - before;
   bias.replace(arma::datum::nan, 0);

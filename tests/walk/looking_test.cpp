@@ -272,7 +272,8 @@ TEST_F(Presentation, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
   EXPECT_FALSE(now().operand_animation) << "nothing is pinned";
   const CellRef cell{Stage::weights, 0, 2, 1};
   pin(cell);
-  const auto cells = app::animated_cells(ui.model(), ui.store.live().trace(), cell);
+  const auto cells =
+      app::animated_cells({ui.store.live().graph(), ui.model(), ui.store.live().trace()}, cell);
   ASSERT_GE(cells.size(), 3u);
   EXPECT_EQ(cells.back(), cell);
   ui.key(Key::space, {.shift = true});

@@ -16,9 +16,7 @@ bool is_presenting(const Pending& view) {
 }
 
 std::size_t n_animation_steps(const ActionContext& s) {
-  return s.displayed.selection.pinned
-             ? animated_cells(s.displayed.model, s.displayed.trace, *s.displayed.selection.pinned).size()
-             : 0;
+  return s.displayed.selection.pinned ? animated_cells(s.displayed, *s.displayed.selection.pinned).size() : 0;
 }
 
 /// Returns why operands cannot be animated, or "".
@@ -180,7 +178,7 @@ std::optional<CellRef> cell_in_neighbor_stage(const ActionContext& s, int by) {
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   const auto shown = [&](std::ptrdiff_t k) {
     const auto& stage = all[static_cast<std::size_t>(k)];
-    return stage.present(s.displayed.model) && !s.displayed.look.folded.contains(stage.stage);
+    return s.displayed.has(stage.stage) && !s.displayed.look.folded.contains(stage.stage);
   };
   while (at >= 0 && at < count && !shown(at)) at += by;
   if (at < 0 || at >= count) return std::nullopt;

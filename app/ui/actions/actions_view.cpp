@@ -268,11 +268,9 @@ void add_positions(Rows& rows) {
        .menu = "View",
        .group = 5,
        .about = "Shows the rotary pairs of a query and a key as arrows, and the score at every distance",
-       .disabled_reason = unless(
-           [](const ActionContext& now) {
-             return core::attention::info(Stage::rotated_queries).present(now.displayed.model);
-           },
-           "the model has no rotary embedding"),
+       .disabled_reason =
+           unless([](const ActionContext& now) { return now.displayed.has(Stage::rotated_queries); },
+                  "the model has no rotary embedding"),
        .command = always(set<&Look::large>(Stage::rotated_queries), set<&Look::tab>(Tab::stages))});
 }
 
@@ -280,7 +278,7 @@ void add_positions(Rows& rows) {
 template <class Finish>
 void add_each(Rows& rows, const ActionContext& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
-    if (!stage.present(s.displayed.model)) continue;
+    if (!s.displayed.has(stage.stage)) continue;
     Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
     if (finish(row, stage)) rows.push_back(std::move(row));
   }

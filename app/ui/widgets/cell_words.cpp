@@ -113,7 +113,7 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
                ? "NaN: this query attends to no key, so its softmax is 0/0"
                : "NaN: its row of weights is 0/0";
   if (cell.stage == Stage::unmasked_weights || cell.stage == Stage::weights) {
-    const bool masked = core::attention::info(Stage::masked_scores).present(model);
+    const bool masked = frame.displayed.has(Stage::masked_scores);
     const auto& scores = trace.at(masked ? Stage::masked_scores : Stage::scaled_scores, cell.head);
     bool all_minus_infinity = scores.n_cols() > 0;
     for (std::size_t j = 0; j < scores.n_cols() && all_minus_infinity; ++j)
@@ -182,7 +182,8 @@ std::string stage_title(const Frame& frame, Stage stage) {
 
 std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
   if (stage != Stage::embeddings || !frame.pending.whole)
-    return core::attention::formula_of(core::attention::info(stage), frame.displayed.model, brief);
+    return core::attention::formula_of(frame.displayed.graph, frame.displayed.model,
+                                       core::attention::info(stage), brief);
   return frame.pending.whole->model->description().layer_input;
 }
 

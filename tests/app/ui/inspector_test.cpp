@@ -201,7 +201,7 @@ void hold_number(const Frame& frame, const CellRef& cell, double value, const st
     return;
   }
   bool any_odd = false;
-  for (const auto& cells : core::explain::operands(model, trace, cell)) {
+  for (const auto& cells : core::explain::operands({core::graph::attention(model), model, trace}, cell)) {
     const Stage* of = std::get_if<Stage>(&cells.source);
     if (!of) continue;
     const arma::mat numbers = trace.at(*of, cells.head);

@@ -41,7 +41,7 @@ std::size_t expect_every_cell_explained(const Model& model) {
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Trace trace = attend(model, s);
     for_each_cell(model, trace, [&](const CellAddress& cell) {
-      const Explanation e = explain(model, trace, cell);
+      const Explanation e = explain({graph::attention(model), model, trace}, cell);
       ++n_cells;
       if (equals(e.result, cell_of(trace, cell), magnitude(e))) return;
       if (++n_wrong < 5)
@@ -78,13 +78,14 @@ TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {
   const Model model = support::model(random, 4, 3, 4, 2);
   Trace trace = attend(model);
   const CellAddress cell{Stage::scores, 1, 2, 0};
-  const double before = explain(model, trace, cell).result;
+  const double before = explain({graph::attention(model), model, trace}, cell).result;
   trace.at(attention::Stage::scores, 1) = arma::mat(4, 4, arma::fill::value(99));
-  EXPECT_EQ(explain(model, trace, cell).result, before);
+  EXPECT_EQ(explain({graph::attention(model), model, trace}, cell).result, before);
   arma::mat queries = trace.at(attention::Stage::queries, 1);
   queries(2, 1) += 1;
   trace.at(attention::Stage::queries, 1) = queries;
-  EXPECT_NEAR(explain(model, trace, cell).result - before, trace.at(attention::Stage::keys, 1)(0, 1), 1e-12);
+  EXPECT_NEAR(explain({graph::attention(model), model, trace}, cell).result - before,
+              trace.at(attention::Stage::keys, 1)(0, 1), 1e-12);
 }
 
 /// The weight of query 'journey' on key 'Your', with the notebook's two columns.
@@ -92,7 +93,7 @@ struct Journey : testing::Test {
   support::Fixture fixture = support::read_fixture("s004_causal_neg_inf");
   Model model = golden::model_of(fixture);
   Trace trace = attend(model);
-  Explanation weight = explain(model, trace, {Stage::weights, 0, 1, 0});
+  Explanation weight = explain({graph::attention(model), model, trace}, {Stage::weights, 0, 1, 0});
 };
 
 TEST_F(Journey, IsWorkedOutFromQueriesAndKeysToTheWeight) {
@@ -118,7 +119,7 @@ TEST_F(Journey, ScoreNamesItsOperandsAndWhereTheyStand) {
 }
 
 TEST_F(Journey, QueryIsMadeOfTheEmbeddingAndAColumnOfItsProjection) {
-  const Explanation query = explain(model, trace, {Stage::queries, 0, 1, 1});
+  const Explanation query = explain({graph::attention(model), model, trace}, {Stage::queries, 0, 1, 1});
   EXPECT_EQ(query.steps[0].formula, "x_1 · W_q, column 1");
   ASSERT_EQ(query.steps[0].lines.size(), model.d_model() + 1);
   EXPECT_EQ(query.steps[0].lines[2].a.place, (SourceCell{Stage::embeddings, 0, 1, 2}));
@@ -129,7 +130,7 @@ TEST(Explanation, UnfoldsAnOutputAlongItsLargestTerm) {
   support::Random random(8);
   const Model model = support::model(random, 3, 3, 4, 2);
   const Trace trace = attend(model);
-  const Explanation output = explain(model, trace, {Stage::output, 0, 2, 1});
+  const Explanation output = explain({graph::attention(model), model, trace}, {Stage::output, 0, 2, 1});
   std::vector<std::string> titles;
   for (const Step& step : output.steps) titles.push_back(step.title);
   EXPECT_THAT(titles, testing::ElementsAre("Context vector", "Concatenated", "Projected", "Bias"));
@@ -142,7 +143,8 @@ TEST(Explanation, UnfoldsAnOutputAlongItsLargestTerm) {
 TEST(Explanation, LeavesHiddenKeysOutOfTheSoftmax) {
   support::Random random(9);
   const Model model = support::model(random, 5, 3, 4, 2);
-  const Explanation weight = explain(model, attend(model), {Stage::weights, 0, 1, 0});
+  const Explanation weight =
+      explain({graph::attention(model), model, attend(model)}, {Stage::weights, 0, 1, 0});
   EXPECT_EQ(weight.steps.back().lines.size(), 2u + 2);  // two visible keys, their sum, the quotient
 }
 

@@ -261,7 +261,7 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
       (*before.at(Stage::concatenated)).tail_cols(2) * model.projections->output->weight->tail_rows(2);
   EXPECT_TRUE(
       is_near(after.at(Stage::output), rest + arma::repmat(**model.projections->output->bias, 3, 1), 1e-14));
-  EXPECT_EQ(computed_formula(info(Stage::concatenated), model, false), "1 head on");
+  EXPECT_EQ(graph::formula(graph::attention(model), model, Stage::concatenated, false), "1 head on");
 }
 
 /// Returns check()'s "path: message" after a change to a model of three tokens, two heads, d_head = 2.

@@ -33,8 +33,8 @@ double worst_sum(const arma::mat& numbers, int along) {
 /// Expects every sentence to be true of the numbers, and no true one to be missing.
 void expect_true_sentences(const Model& model, const Trace& trace, std::size_t head) {
   const arma::mat weights = trace.at(Stage::weights, head), dropped = trace.at(Stage::dropped_weights, head);
-  const std::string second = describe_line(model, trace, head, 2),
-                    third = describe_line(model, trace, head, 3);
+  const std::string second = describe_line({graph::attention(model), model, trace}, head, 2),
+                    third = describe_line({graph::attention(model), model, trace}, head, 3);
   const bool numbers = !weights.has_nan();
   EXPECT_EQ(says(third, "some weights are not numbers"), !numbers) << third;
   EXPECT_EQ(says(third, "a row sums to 1"), numbers && worst_sum(weights, 1) <= 1e-6) << third;
@@ -81,11 +81,12 @@ void expect_true_sentences(const Model& model, const Trace& trace, std::size_t h
   for (const Stage stage : {Stage::queries, Stage::keys, Stage::values, Stage::scores, Stage::weights})
     if (model.given.find(stage)) {
       const int line = attention::info(stage).line;
-      EXPECT_THAT(describe_line(model, trace, head, line), HasSubstr("given"));
+      EXPECT_THAT(describe_line({graph::attention(model), model, trace}, head, line), HasSubstr("given"));
     }
   if (model.given.stages.empty()) {
     for (const int line : {1, 2, 3}) {
-      EXPECT_THAT(describe_line(model, trace, head, line), Not(HasSubstr("given")));
+      EXPECT_THAT(describe_line({graph::attention(model), model, trace}, head, line),
+                  Not(HasSubstr("given")));
     }
   }
 }
@@ -160,7 +161,8 @@ TEST(LineWords, HoldForGivenStagesAndTypedCells) {
     hold(editing::apply(model, editing::OverrideStage{given}));
     const auto typed = editing::apply(model, editing::OverrideValue{{stage, 0, 0, 0, 1}, 0.7});
     hold(typed);
-    EXPECT_THAT(describe_line(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
+    EXPECT_THAT(describe_line({graph::attention(typed), typed, attention::attend(typed, 0)}, 0,
+                              attention::info(stage).line),
                 HasSubstr("1 number is overridden"));
   }
 }
@@ -197,11 +199,11 @@ TEST(LineWords, HoldWhereAQuerySeesNoKey) {
 
 TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
   const Model plain = editing::find_preset("004-causal")->make();
-  EXPECT_EQ(describe_line(plain, attention::attend(plain, 0), 0, 2),
+  EXPECT_EQ(describe_line({graph::attention(plain), plain, attention::attend(plain, 0)}, 0, 2),
             "Dot products of queries and keys; the future is masked");
   Model model = plain;
   model.mask.edge.transposed = true;
-  EXPECT_EQ(describe_line(model, attention::attend(model, 0), 0, 2),
+  EXPECT_EQ(describe_line({graph::attention(model), model, attention::attend(model, 0)}, 0, 2),
             "Dot products of queries and keys; the past is masked");
   EXPECT_EQ(describe_visibility(model, 0, 1, 0),
             "masked: key 0 comes before query 1, as the mask is transposed");
@@ -211,7 +213,7 @@ TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {
   Model model = editing::find_preset("004-causal")->make();
   model.mask.causal = false;
   model = injected(*mistakes::find_mistake("softmax_over_queries"), model);
-  EXPECT_EQ(describe_line(model, attention::attend(model, 0), 0, 3),
+  EXPECT_EQ(describe_line({graph::attention(model), model, attention::attend(model, 0)}, 0, 3),
             "Scores become weights; a column sums to 1, not a row");
 }
 

@@ -41,10 +41,11 @@ TEST(Links, WhatACellIsMadeOfLeadsToIt) {
     const Model model = any_model(random);
     const Trace trace = attend(model);
     for_each_cell(model, trace, [&](const CellAddress& cell) {
-      for_each_stage_cell(operands(model, trace, cell), [&](const CellAddress& part) {
-        ASSERT_TRUE(contains(model, results(model, trace, part), cell))
-            << attention::info(part.stage).name << " to " << attention::info(cell.stage).name;
-      });
+      for_each_stage_cell(
+          operands({graph::attention(model), model, trace}, cell), [&](const CellAddress& part) {
+            ASSERT_TRUE(contains(model, results({graph::attention(model), model, trace}, part), cell))
+                << attention::info(part.stage).name << " to " << attention::info(cell.stage).name;
+          });
     });
   }
 }
@@ -57,10 +58,11 @@ TEST(Links, WhatACellLeadsToIsMadeOfIt) {
     for_each_cell(model, trace, [&](const CellAddress& cell) {
       const double value = trace.at(cell.stage, cell.head)(cell.row, cell.column);
       if (value == -arma::datum::inf) return;  // adds nothing to a softmax
-      for_each_stage_cell(results(model, trace, cell), [&](const CellAddress& made) {
-        ASSERT_TRUE(contains(model, operands(model, trace, made), cell))
-            << attention::info(cell.stage).name << " to " << attention::info(made.stage).name;
-      });
+      for_each_stage_cell(
+          results({graph::attention(model), model, trace}, cell), [&](const CellAddress& made) {
+            ASSERT_TRUE(contains(model, operands({graph::attention(model), model, trace}, made), cell))
+                << attention::info(cell.stage).name << " to " << attention::info(made.stage).name;
+          });
     });
   }
 }
@@ -73,48 +75,48 @@ struct Wired : testing::Test {
 };
 
 TEST_F(Wired, ScoreIsMadeOfTheRowOfItsQueryAndTheRowOfItsKey) {
-  EXPECT_THAT(operands(model, trace, {Stage::scores, 1, 3, 2}),
+  EXPECT_THAT(operands({graph::attention(model), model, trace}, {Stage::scores, 1, 3, 2}),
               ElementsAre(SourceRect{Stage::queries, 1, 3, 4, 0, 2}, SourceRect{Stage::keys, 1, 2, 3, 0, 2}));
 }
 
 TEST_F(Wired, WeightIsMadeOfTheVisibleScoresOfItsRow) {
-  EXPECT_THAT(operands(model, trace, {Stage::weights, 0, 2, 0}),
+  EXPECT_THAT(operands({graph::attention(model), model, trace}, {Stage::weights, 0, 2, 0}),
               ElementsAre(SourceRect{Stage::masked_scores, 0, 2, 3, 0, 3}));
 }
 
 TEST_F(Wired, HiddenScoreMakesItsOwnWeightAloneAndOthersMakeThoseOfSeenKeys) {
-  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 1, 3}),
+  EXPECT_THAT(results({graph::attention(model), model, trace}, {Stage::masked_scores, 1, 1, 3}),
               ElementsAre(SourceRect{Stage::weights, 1, 1, 2, 3, 4}));
-  EXPECT_THAT(operands(model, trace, {Stage::weights, 1, 1, 3}),
+  EXPECT_THAT(operands({graph::attention(model), model, trace}, {Stage::weights, 1, 1, 3}),
               ElementsAre(SourceRect{Stage::masked_scores, 1, 1, 2, 3, 4}));
-  EXPECT_THAT(results(model, trace, {Stage::masked_scores, 1, 2, 0}),
+  EXPECT_THAT(results({graph::attention(model), model, trace}, {Stage::masked_scores, 1, 2, 0}),
               ElementsAre(SourceRect{Stage::weights, 1, 2, 3, 0, 3}));
 }
 
 TEST_F(Wired, KeyOfTheSecondHeadIsMadeOfItsOwnBandOfTheProjection) {
-  EXPECT_THAT(operands(model, trace, {Stage::keys, 1, 0, 1}),
+  EXPECT_THAT(operands({graph::attention(model), model, trace}, {Stage::keys, 1, 0, 1}),
               ElementsAre(SourceRect{Stage::embeddings, 0, 0, 1, 0, 3},
                           SourceRect{MatrixName::key_weight, 0, 0, 3, 3, 4},
                           SourceRect{MatrixName::key_bias, 0, 0, 1, 3, 4}));
 }
 
 TEST_F(Wired, KeyLeadsToAColumnOfScores) {
-  EXPECT_THAT(results(model, trace, {Stage::keys, 1, 3, 0}),
+  EXPECT_THAT(results({graph::attention(model), model, trace}, {Stage::keys, 1, 3, 0}),
               ElementsAre(SourceRect{Stage::scores, 1, 0, 5, 3, 4}));
 }
 
 TEST_F(Wired, ContextLeadsToItsPlaceAmongTheHeads) {
-  EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
+  EXPECT_THAT(results({graph::attention(model), model, trace}, {Stage::contexts, 1, 2, 0}),
               ElementsAre(SourceRect{Stage::concatenated, 0, 2, 3, 2, 3}));
   model.merge = attention::CombineRule::reshape_without_transpose;
   trace = attend(model);
   // Flat index (1·5 + 2)·2, read back in rows of four.
-  EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
+  EXPECT_THAT(results({graph::attention(model), model, trace}, {Stage::contexts, 1, 2, 0}),
               ElementsAre(SourceRect{Stage::concatenated, 0, 3, 4, 2, 3}));
 }
 
 TEST_F(Wired, OutputLeadsNowhere) {
-  EXPECT_TRUE(results(model, trace, {Stage::output, 0, 2, 3}).empty());
+  EXPECT_TRUE(results({graph::attention(model), model, trace}, {Stage::output, 0, 2, 3}).empty());
 }
 
 }  // namespace

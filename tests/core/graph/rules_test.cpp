@@ -15,7 +15,9 @@ struct RulesOfAModel : testing::Test {
   support::Random random{31};
   Model model = support::model(random, 3, 3, 4, 2);
 
-  std::string formula(Stage stage) const { return formula_of(info(stage), model, false); }
+  std::string formula(Stage stage) const {
+    return formula_of(graph::attention(model), model, info(stage), false);
+  }
   void make(const char* name, std::int64_t size = 0) {
     model = injected(*mistakes::find_any_mistake(name), model, size);
   }

@@ -22,7 +22,8 @@ Model small() {
 
 TEST(PlainText, TellsTheWholeDerivationOfAScore) {
   const Model model = small();
-  const Explanation score = explain(model, attend(model), {Stage::scores, 0, 1, 0});
+  const Explanation score =
+      explain({graph::attention(model), model, attend(model)}, {Stage::scores, 0, 1, 0});
   EXPECT_EQ(plain_text(score, {{"a", "b"}, {}}),
             "scores, head 0, row 1 (b), column 0 (a) = 6\n\n"
             "1  Score  q1 . k0\n"
@@ -36,7 +37,8 @@ TEST(PlainText, IsAsciiForEveryCellOfEveryKind) {
     const Model model = any_model(random);
     const Trace trace = attend(model);
     for_each_cell(model, trace, [&](const CellAddress& cell) {
-      const std::string text = plain_text(explain(model, trace, cell), model.sequences[0]);
+      const std::string text =
+          plain_text(explain({graph::attention(model), model, trace}, cell), model.sequences[0]);
       ASSERT_TRUE(std::all_of(text.begin(), text.end(), [](char c) {
         return static_cast<unsigned char>(c) < 128;
       })) << text;

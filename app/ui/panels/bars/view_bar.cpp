@@ -365,7 +365,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   if (begin_combo(frame, "##stage", core::attention::info(frame.displayed.look.heads_stage).title,
                   ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
-      if (!stage.present(frame.displayed.model) || !stage.per_head) continue;
+      if (!frame.displayed.has(stage.stage) || !stage.per_head) continue;
       if (ImGui::Selectable(stage.title, stage.stage == frame.displayed.look.heads_stage))
         frame.commands.add(set<&Look::heads_stage>(stage.stage));
     }

@@ -134,16 +134,14 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.dim;
   draw_text(title, {at.x, middle}, Align::left_middle, ink, info.title);
   const float named = text_width(title, info.title);
-  if (info.present(frame.displayed.model))
+  if (frame.displayed.has(info.stage))
     draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.displayed.look.head,
                     {at.x, at.y + m.px(2)}, {named, m.px(title_height - 4)});
   float x = at.x + named + m.px(10);
-  const bool of_b = stage.all.in_b;
-  const std::string formula =
-      formula_of(info, of_b ? frame.compared.comparison->live : frame.compared.comparison->model, true);
-  if (!formula.empty()) {
+  if (!stage.formula.empty()) {
     ImFont* font = frame.fonts.sans14;
-    x += draw_formula(font, {x, centered_y(font, at.y, m.px(title_height))}, frame.palette.dim, formula) +
+    x += draw_formula(font, {x, centered_y(font, at.y, m.px(title_height))}, frame.palette.dim,
+                      stage.formula) +
          m.px(16);
   }
   if (&stage == frame.compared.comparison->first) {

@@ -204,7 +204,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   ImFont* font = frame.fonts.sans13;
   if (link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent,
            "copy as text")) {
-    const auto computation = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
+    const auto computation = core::explain::explain(frame.displayed, cell);
     frame.commands.add(CopyText{core::explain::plain_text(computation, frame.displayed.sequence())});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
@@ -289,7 +289,7 @@ std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
 /// Returns the largest weight among the last rows that have several unmasked keys: an instructive cell.
 std::optional<CellRef> example_cell(const Frame& frame) {
   const auto& trace = frame.displayed.trace;
-  if (!core::attention::info(Stage::weights).present(frame.displayed.model)) return std::nullopt;
+  if (!frame.displayed.has(Stage::weights)) return std::nullopt;
   const auto& weights = trace.at(Stage::weights, frame.displayed.look.head);
   if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
   const std::size_t n = weights.n_rows(), first = n - n_rows_searched(weights);
@@ -330,16 +330,14 @@ void draw_formula_box(Pen& pen) {
   const Frame& frame = pen.frame;
   const auto& model = frame.displayed.model;
   const auto formula = [&](Stage stage) {
-    return core::attention::formula_of(core::attention::info(stage), model, true);
+    return core::attention::formula_of(frame.displayed.graph, model, core::attention::info(stage), true);
   };
   std::string inner = "QKᵀ";
-  if (model.scale.rule != core::attention::ScaleRule::none &&
-      core::attention::info(Stage::scaled_scores).present(model))
+  if (model.scale.rule != core::attention::ScaleRule::none && frame.displayed.has(Stage::scaled_scores))
     inner += " " + formula(Stage::scaled_scores);
   if (model.mask.causal || model.mask.masks_keys()) inner += " + mask";
   std::vector<std::string> lines{"head = softmax( " + inner + " ) V"};
-  if (core::attention::info(Stage::output).present(model))
-    lines.push_back("output = heads " + formula(Stage::output));
+  if (frame.displayed.has(Stage::output)) lines.push_back("output = heads " + formula(Stage::output));
   const float pitch = frame.metrics.px(22), pad = frame.metrics.px(12);
   const float height = pitch * static_cast<float>(lines.size()) + frame.metrics.px(10);
   draw_rect({pen.left, pen.y}, {pen.right, pen.y + height}, frame.palette.background.raised,
@@ -359,7 +357,7 @@ void draw_shapes(Pen& pen) {
   const auto& model = frame.displayed.model;
   for (const Stage stage : {Stage::queries, Stage::scores, Stage::contexts, Stage::output}) {
     const auto& info = core::attention::info(stage);
-    if (!info.present(model)) continue;
+    if (!frame.displayed.has(stage)) continue;
     const std::string words = core::attention::torch_shape(model, stage);
     const std::string heads =
         info.per_head && model.n_heads > 1 ? std::to_string(model.n_heads) + " × " : std::string();
@@ -395,7 +393,7 @@ void draw_layer(Pen& pen) {
     pen.skip(6);
     draw_value(pen, *cell, "inspector/largest");
     pen.rule();
-    draw_cell_steps(pen, core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
+    draw_cell_steps(pen, core::explain::explain(frame.displayed, *cell));
   }
   pen.rule();
   pen.at_left(frame.fonts.sans13, frame.palette.dim, "TRY");
@@ -420,7 +418,7 @@ void draw_cell(Pen& pen) {
   if (!cell) {
     draw_layer(pen);
   } else {
-    const auto explanation = core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell);
+    const auto explanation = core::explain::explain(frame.displayed, *cell);
     draw_value(pen, *cell);
     draw_override_field(pen, *cell);
     pen.rule();

@@ -507,8 +507,7 @@ std::vector<SourceRect> downstream(const Frame& frame, CellRef cell) {
   std::vector<SourceRect> all;
   while (true) {
     const std::vector<SourceRect> next =
-        without_duplicates(frame.displayed.model, cell.head,
-                           core::explain::results(frame.displayed.model, frame.displayed.trace, cell));
+        without_duplicates(frame.displayed.model, cell.head, core::explain::results(frame.displayed, cell));
     all.insert(all.end(), next.begin(), next.end());
     if (next.size() != 1 || next[0].count() != 1) return all;
     cell = nearest(next[0], cell);

@@ -116,7 +116,7 @@ bool outlines_masked(const Frame& frame, std::string_view name) {
   const bool is_about_mask =
       std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
   const auto* stage = is_about_mask ? core::attention::find_stage(name.substr(6)) : nullptr;
-  if (!stage || !stage->present(frame.displayed.model) || stage->columns != core::attention::Columns::tokens)
+  if (!stage || !frame.displayed.has(stage->stage) || stage->columns != core::attention::Columns::tokens)
     return false;
   const bool is_before = stage->stage < Stage::mask;
   constexpr std::size_t most = 1024;

@@ -14,7 +14,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "core/graph/explain.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
 
 namespace app::panels {
@@ -87,7 +87,7 @@ std::optional<DisplayedMap> displayed_map(const Frame& frame, const core::attent
 
 void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
   if (stage.rows != RowTokens::queries && stage.rows != RowTokens::keys) return;
-  if (!stage.present(frame.displayed.model)) return;
+  if (!frame.displayed.has(stage.stage)) return;
   const auto map = displayed_map(frame, stage);
   if (!map) return;
   const auto [n_rows, n_columns] = core::attention::shape_of(frame.displayed.model, stage.stage);
@@ -221,7 +221,7 @@ constexpr double moving_share = 0.8;  // of a step; then the numbers have arrive
 /// Returns the operands of a cell that are on the screen, at most max_operands.
 std::vector<SourceCell> displayed_operands(const Frame& frame, const CellRef& to) {
   std::vector<SourceCell> places;
-  for (const SourceRect& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
+  for (const SourceRect& cells : core::explain::operands(frame.displayed, to))
     for (std::size_t k = 0; k < cells.count() && places.size() < max_operands; ++k)
       if (cell_rect(frame, cells.at(k))) places.push_back(cells.at(k));
   return places;
@@ -323,8 +323,7 @@ std::string animation_words(const Frame& frame) {
   if (!current_step) return "";
   const auto& to = core::attention::info(current_step->to.stage);
   std::string from;
-  for (const SourceRect& cells :
-       core::explain::operands(frame.displayed.model, frame.displayed.trace, current_step->to)) {
+  for (const SourceRect& cells : core::explain::operands(frame.displayed, current_step->to)) {
     const Stage* stage = std::get_if<Stage>(&cells.source);
     const std::string name = stage ? core::attention::info(*stage).title : "";
     if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
@@ -481,9 +480,7 @@ std::optional<CellRef> presented_cell(const Frame& frame) {
 /// Returns the presented stage: of the animation, the pinned cell, the lesson's step or the Heads view, else
 /// the one shown large, or the weights.
 Stage presented_stage(const Frame& frame) {
-  const auto present = [&](Stage stage) {
-    return core::attention::info(stage).present(frame.displayed.model);
-  };
+  const auto present = [&](Stage stage) { return frame.displayed.has(stage); };
   if (const auto cell = presented_cell(frame); cell && present(cell->stage)) return cell->stage;
   if (frame.lesson)
     for (const std::string_view name : frame.lesson->shown().focus)
@@ -495,7 +492,7 @@ Stage presented_stage(const Frame& frame) {
   if (frame.displayed.look.large && present(*frame.displayed.look.large)) return *frame.displayed.look.large;
   if (present(Stage::weights)) return Stage::weights;
   for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.displayed.model)) return stage.stage;
+    if (frame.displayed.has(stage.stage)) return stage.stage;
   return Stage::weights;
 }
 
@@ -507,7 +504,7 @@ std::pair<std::size_t, std::size_t> index_and_count(const Frame& frame) {
             frame.pending.whole->model->description().sizes.n_layers};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
-    if (stage.present(frame.displayed.model)) {
+    if (frame.displayed.has(stage.stage)) {
       ++count;
       if (stage.stage == presented_stage(frame)) index = count;
     }
@@ -590,8 +587,10 @@ constexpr float edge = 40, left_share = 0.31f, max_cell_width = 60, max_cell_hei
 float title_width(const Frame& frame, Stage stage, ImFont* font) {
   const StageInfo& info = core::attention::info(stage);
   const float gap = frame.metrics.px(10);
-  float width = text_width(font, info.title) + gap +
-                formula_width(frame.fonts.sans12, computed_formula(info, frame.displayed.model, true));
+  float width =
+      text_width(font, info.title) + gap +
+      formula_width(frame.fonts.sans12,
+                    core::graph::formula(frame.displayed.graph, frame.displayed.model, info.stage, true));
   const std::string head = head_words(frame.displayed.model, stage, frame.displayed.look.head);
   if (frame.displayed.model.n_heads > 1 && !head.empty()) width += gap + text_width(frame.fonts.sans12, head);
   return width;
@@ -607,7 +606,8 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   const float end = at.x + width + frame.metrics.px(10);
   const float formula = !whole ? 0
                                : draw_formula(frame.fonts.sans12, {end, at.y + lowered}, frame.palette.dim,
-                                              computed_formula(info, frame.displayed.model, true));
+                                              core::graph::formula(frame.displayed.graph,
+                                                                   frame.displayed.model, info.stage, true));
   const std::string head = head_words(frame.displayed.model, stage, frame.displayed.look.head);
   if (whole && frame.displayed.model.n_heads > 1 && !head.empty())
     draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered}, Align::left_top,
@@ -640,7 +640,7 @@ Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, 
 /// Returns the stages of the operands of a cell, each once.
 std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
   std::vector<Stage> sources;
-  for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, cell))
+  for (const auto& cells : core::explain::operands(frame.displayed, cell))
     if (const Stage* stage = std::get_if<Stage>(&cells.source);
         stage && std::ranges::find(sources, *stage) == sources.end())
       sources.push_back(*stage);
@@ -649,7 +649,7 @@ std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
 
 /// Returns the steps that compute the cell from its direct operands.
 core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
-  core::explain::Explanation all = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
+  core::explain::Explanation all = core::explain::explain(frame.displayed, cell);
   std::erase_if(all.steps, [&](const core::explain::Step& step) { return !(step.cell == cell); });
   return all;
 }

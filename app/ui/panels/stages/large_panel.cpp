@@ -11,6 +11,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/graph.hpp"
 
 namespace app::panels {
 
@@ -169,7 +170,7 @@ constexpr float max_thumbnail_size = 64, thumbnail_gap = 12, title_height = 28, 
 std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   std::vector<const StageInfo*> shown;
   for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.displayed.model) &&
+    if (frame.displayed.has(stage.stage) &&
         (!frame.displayed.look.folded.contains(stage.stage) || frame.displayed.look.large == stage.stage))
       shown.push_back(&stage);
   return shown;
@@ -250,7 +251,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
   float x = at.x + text_width(f.sans17, stage_title(frame, stage.stage)) + frame.metrics.px(10);
   const auto lowered = [&](ImFont* small) { return top + baseline_drop(f.sans17, small); };
-  std::string words = computed_formula(stage, frame.displayed.model, false);
+  std::string words = core::graph::formula(frame.displayed.graph, frame.displayed.model, stage.stage, false);
   x += draw_formula(f.sans14, {x, lowered(f.sans14)}, frame.palette.dim, words) + frame.metrics.px(10);
   if (stage.per_head) {
     words = head_words(frame.displayed.model, stage.stage, frame.displayed.look.head);

@@ -370,8 +370,8 @@ QueryKeyChoice query_key_choice(const Frame& frame) {
   c.rotary = *rotary_of(model);
   c.head = frame.displayed.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
   choose_pinned(frame, c);
-  c.query_stage = core::attention::input_stage(model, Stage::rotated_queries);
-  c.key_stage = core::attention::input_stage(model, Stage::rotated_keys);
+  c.query_stage = core::attention::input_stage(frame.displayed.graph, Stage::rotated_queries);
+  c.key_stage = core::attention::input_stage(frame.displayed.graph, Stage::rotated_keys);
   c.query_row = frame.displayed.trace.at(c.query_stage, c.head).row(c.query);
   c.key_row = frame.displayed.trace.at(c.key_stage, c.head).row(c.key);
   const auto& dragged_arrow = look.dragged_arrow;

@@ -231,7 +231,7 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   }
   b.map.head = frame.displayed.look.head;
   if (frame.displayed.look.code_lines.contains(stage.stage))
-    b.code = core::graph::code_line(core::graph::attention(model), model, stage.stage);
+    b.code = core::graph::code_line(frame.displayed.graph, model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
   // The low-end label of a bar may use the free part of the gap at its left.
   b.indices = std::max(index + m.px(10), low_room - m.px(max_label_overhang));
@@ -253,11 +253,11 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = text_width(frame.fonts.mono12, std::to_string(n - 1));
   const float name = widest_name(frame);
-  const bool normed = core::attention::info(Stage::normed_queries).present(frame.displayed.model);
+  const bool normed = frame.displayed.has(Stage::normed_queries);
   std::array<std::vector<Block>, 4> lines;
   Block* before = nullptr;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.displayed.model) || frame.displayed.look.folded.contains(stage.stage)) continue;
+    if (!frame.displayed.has(stage.stage) || frame.displayed.look.folded.contains(stage.stage)) continue;
     if (auto pill = before ? pill_of(frame, stage) : std::nullopt) {
       if (before->pills.empty() || before->pills.back().words != pill->words)
         before->pills.push_back(*std::move(pill));
@@ -511,8 +511,7 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
-  return core::explain::describe_line(frame.displayed.model, frame.displayed.trace, frame.displayed.look.head,
-                                      line);
+  return core::explain::describe_line(frame.displayed, frame.displayed.look.head, line);
 }
 
 void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
@@ -658,7 +657,7 @@ void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVe
 }
 
 bool is_folded(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.displayed.model) && frame.displayed.look.folded.contains(stage.stage);
+  return frame.displayed.has(stage.stage) && frame.displayed.look.folded.contains(stage.stage);
 }
 
 /// Returns whether any stage is folded; small windows ignore those that are folded by default.
@@ -733,8 +732,7 @@ void scroll_to_target(const Frame& frame, const std::vector<Row>& rows) {
 
 void draw_stages(const Frame& frame) {
   reset_scroll(frame);
-  if (frame.displayed.look.large &&
-      core::attention::info(*frame.displayed.look.large).present(frame.displayed.model))
+  if (frame.displayed.look.large && frame.displayed.has(*frame.displayed.look.large))
     return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const ImVec2 origin = ImGui::GetCursorScreenPos();

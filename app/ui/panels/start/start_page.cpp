@@ -33,7 +33,7 @@ struct StartCard {
 void draw_example(const Frame& frame, const Box& box) {
   const auto& m = frame.metrics;
   const std::size_t n = frame.displayed.model.n_tokens(), n_keys = frame.displayed.model.n_keys();
-  if (!core::attention::info(Stage::weights).present(frame.displayed.model) || n > 16 || n_keys > 16) return;
+  if (!frame.displayed.has(Stage::weights) || n > 16 || n_keys > 16) return;
   const float labels = m.px(72), top = m.px(18);
   const auto cell = [](float room, std::size_t count) {
     return std::floor(room / static_cast<float>(count));

@@ -257,12 +257,11 @@ void outline_operands(const Frame& frame, const Heatmap& map, const HeatmapLayou
     return cells.source == core::explain::Source(map.stage) && shows_head(frame, map, cells.head);
   };
   const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.background.back, 0.5f));
-  for (const auto& cells : core::explain::results(frame.displayed.model, frame.displayed.trace,
-                                                  *frame.displayed.selection.pinned))
+  for (const auto& cells : core::explain::results(frame.displayed, *frame.displayed.selection.pinned))
     if (is_here(cells)) outline_cells(d, cells, quiet, 2 * line_width_factor(frame));
-  for (const CellRef& worked : core::explain::derived_cells(frame.displayed.model, frame.displayed.trace,
-                                                            *frame.displayed.selection.pinned))
-    for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, worked))
+  for (const CellRef& worked :
+       core::explain::derived_cells(frame.displayed, *frame.displayed.selection.pinned))
+    for (const auto& cells : core::explain::operands(frame.displayed, worked))
       if (is_here(cells))
         outline_cells(d, cells, packed(frame.palette.operand), 2 * line_width_factor(frame));
 }
@@ -304,7 +303,7 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const HeatmapLayout& d)
 /// Marks mask cells that were switched by hand.
 void mark_mask_edits(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
-      !core::attention::info(Stage::mask).present(frame.displayed.model))
+      !frame.displayed.has(Stage::mask))
     return;
   const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
   for (const auto& cell : frame.displayed.model.mask.cells) {

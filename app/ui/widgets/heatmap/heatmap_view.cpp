@@ -113,13 +113,14 @@ ColorLimits color_limits(const Frame& frame, Stage stage, std::size_t head) {
       if (const auto* before = previous_numbers(frame, of, h)) return value_range(*before);
     return stage_value_range(frame, of, h);
   };
-  return app::color_limits(frame.displayed.look.colors, frame.displayed.model, number_range, stage, head);
+  return app::color_limits(frame.displayed.look.colors, frame.displayed.model, frame.displayed.stages,
+                           number_range, stage, head);
 }
 
 std::map<std::pair<Stage, std::size_t>, ColorLimits> all_color_ends(const Frame& frame) {
   std::map<std::pair<Stage, std::size_t>, ColorLimits> ends;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.displayed.model)) continue;
+    if (!frame.displayed.has(stage.stage)) continue;
     for (std::size_t h = 0; h < stage.count(frame.displayed.trace.n_heads()); ++h)
       ends[{stage.stage, h}] = color_limits(frame, stage.stage, h);
   }
