@@ -101,8 +101,7 @@ void AllHeads<Number>::compute_scores(std::size_t h, std::size_t first, std::siz
   for (std::size_t i = first; i < end; ++i) {
     Number* const row = scores(h, i);
     if (v.ends()[i] == 0) continue;
-    if (rules.has_softcap_or_bias())
-      rules.apply_softcap_and_bias(*kernels, h, i, row, v.first_keys()[i], v.ends()[i]);
+    if (rules.changes_scores()) rules.finish_scores(*kernels, h, i, row, v.first_keys()[i], v.ends()[i]);
     std::fill(row + from, row + v.first_keys()[i], -infinity<Number>);
     for (const std::size_t j : v.masked_keys(i)) row[j] = -infinity<Number>;
   }
@@ -349,7 +348,7 @@ RecomputedRows AllHeads<Number>::update_token(std::size_t h, std::size_t t, cons
     const auto largest = static_cast<Number>(heads[h].largest[i]);
     exponentials[k] = score - largest;
     score = uniform ? 0 : kernels->dot(query(h, i), key_numbers.data(), d_head) * static_cast<Number>(scale);
-    if (rules.has_softcap_or_bias()) score = static_cast<Number>(rules.biased_score(h, i, t, score));
+    if (rules.changes_scores()) score = static_cast<Number>(rules.biased_score(h, i, t, score));
     exponentials[n + k] = std::min(score - largest, max_exponent<Number>);
   }
   kernels->exponentials(exponentials.data(), exponentials.size());

@@ -131,8 +131,7 @@ struct AllHeads : BufferSizes {
   KvHeadData<Number>& kv_head(std::size_t h) { return kv_head_data[kv_head_of(h)]; }
   /// Returns whether a change of one query or key entry changes scores by a product.
   bool is_bilinear() const {
-    return can_increment && !rules.has_norm_or_rope() && !rules.has_softcap() &&
-           kv_head_data.size() == heads.size();
+    return can_increment && rules.is_bilinear() && kv_head_data.size() == heads.size();
   }
 
   Number* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }

@@ -254,16 +254,16 @@ void apply_softcap(const AttentionKernels<Number>& kernels, Number c, Number* sc
 }  // namespace
 
 template <class Number>
-void Rules::apply_softcap_and_bias(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
-                                   Number* scores, std::size_t first, std::size_t end) const {
+void Rules::finish_scores(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
+                          Number* scores, std::size_t first, std::size_t end) const {
   if (softcap_) apply_softcap(kernels, static_cast<Number>(*softcap_), scores + first, end - first);
   for (const double* numbers : {position_bias_row(head, row), attention_bias_row(head, row)})
     for (std::size_t j = first; numbers && j < end; ++j) scores[j] += static_cast<Number>(numbers[j]);
 }
 
-template void Rules::apply_softcap_and_bias(const AttentionKernels<double>&, std::size_t, std::size_t,
-                                            double*, std::size_t, std::size_t) const;
-template void Rules::apply_softcap_and_bias(const AttentionKernels<float>&, std::size_t, std::size_t, float*,
-                                            std::size_t, std::size_t) const;
+template void Rules::finish_scores(const AttentionKernels<double>&, std::size_t, std::size_t, double*,
+                                   std::size_t, std::size_t) const;
+template void Rules::finish_scores(const AttentionKernels<float>&, std::size_t, std::size_t, float*,
+                                   std::size_t, std::size_t) const;
 
 }  // namespace core::attention::fast

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,18 +61,17 @@ class Rules {
   /// Applies only the norm.
   void norm(Qkv what, double* row) const;
 
-  bool has_softcap() const { return softcap_.has_value(); }
+  /// Returns whether a change of one query or key entry changes scores by a product.
+  bool is_bilinear() const { return !has_norm_or_rope() && !softcap_; }
   /// Returns whether scaled scores are changed before the mask.
-  bool has_softcap_or_bias() const {
-    return has_softcap() || !position_biases_.empty() || !attention_bias_.empty();
-  }
+  bool changes_scores() const { return softcap_ || !position_biases_.empty() || !attention_bias_.empty(); }
   /// Applies the softcap and the biases to scores first … end − 1 of a row, in place.
   template <class Number>
-  void apply_softcap_and_bias(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
-                              Number* scores, std::size_t first, std::size_t end) const;
+  void finish_scores(const AttentionKernels<Number>& kernels, std::size_t head, std::size_t row,
+                     Number* scores, std::size_t first, std::size_t end) const;
   /// Returns one scaled score after the softcap; biased_score() adds all biases too.
   double softcapped(double scaled) const {
-    return softcap_ ? *softcap_ * std::tanh(scaled / *softcap_) : scaled;
+    return softcap_ ? attention::softcapped(scaled, *softcap_) : scaled;
   }
   double biased_score(std::size_t head, std::size_t row, std::size_t key, double scaled) const;
   /// Returns the relative position bias alone.

@@ -271,7 +271,6 @@ ConfigPositions parse_positions(const Json& top, const Family& family) {
     positions.rotary = first_member(top, {"max_position_embeddings"}).has_value();
     positions.alibi = !positions.rotary;
   }
-  positions.softcap = number(top, {"attn_logit_softcapping"});
   positions.has_qk_norm = is_true(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
   positions.has_clipped_qkv = first_member(top, {"clip_qkv"}).has_value();
   positions.window = parse_window(top, family.window);
@@ -307,6 +306,7 @@ Config parse_config_object(const Json& top, const char* part, const std::string&
   if (is_true(top, {"causal"})) config.is_decoder = true;
   config.heads = parse_heads(top);
   config.scale = parse_scale(top);
+  config.softcap = number(top, {"attn_logit_softcapping"});
   config.epsilon = number(top, epsilon_keys);
   config.positions = parse_positions(top, family_for_keys(config));
   if (*part) return config;  // nested parts do not matter

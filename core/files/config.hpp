@@ -45,12 +45,11 @@ struct ConfigRotary {
   positions::Rotary rotary(bool is_interleaved) const;
 };
 
-/// Positions, norms, window and softcap of the attention.
+/// Positions, norms and window of the attention.
 struct ConfigPositions {
   bool rotary = false, relative = false, has_qk_norm = false, has_clipped_qkv = false;
   std::optional<bool> alibi;
   std::optional<double> alibi_bias_max;       ///< MPT's exponent m: the last slope is 2^−m
-  std::optional<double> softcap;              ///< of the scores
   std::optional<std::size_t> window;          ///< maximum number of keys that a query attends to
   std::vector<bool> windowed;                 ///< by layer, or empty: all layers
   ConfigRotary default_rotary;                ///< of all layers, or of those without a window
@@ -69,7 +68,21 @@ struct Sizes {
   friend bool operator==(const Sizes&, const Sizes&) = default;
 };
 
-struct Config {
+/// Numbers of a configuration that a whole model takes as they are.
+struct ConfigNumbers {
+  ConfigScale scale;
+  std::optional<double> softcap;  ///< of scaled scores
+  double embedding_factor = 1;    ///< of the token embeddings
+  double residual_factor = 1;     ///< of the outputs of attention and the MLP
+  double logit_factor = 1;
+  std::optional<double> logit_softcap;
+  Experts experts;
+  bool has_tied_embeddings =
+      false;  ///< the unembedding is the token embedding, as also without a tensor of its own
+  friend bool operator==(const ConfigNumbers&, const ConfigNumbers&) = default;
+};
+
+struct Config : ConfigNumbers {
   std::string part;                ///< its key in the enclosing configuration, "vision_config", or ""
   std::string model_type;          ///< "gpt2", or the first of its architectures in lower case, or ""
   std::string type_override;       ///< model type whose family the user chose instead, or ""
@@ -77,7 +90,6 @@ struct Config {
   std::string quantization;        ///< "gptq", or ""
   std::optional<bool> is_decoder;
   ConfigHeads heads;
-  ConfigScale scale;
   std::optional<double> epsilon;  ///< of norms
   ConfigPositions positions;
   std::vector<Config> parts;  ///< of a multi-part model: text_config, vision_config …
@@ -87,12 +99,6 @@ struct Config {
   std::optional<Activation> activation;
   std::optional<bool> parallel;  ///< whether the MLP is parallel, in families that read it from config.json
   bool is_post_norm = false;  ///< whether norms follow attention and the MLP although the family is pre-norm
-  double embedding_factor = 1;  ///< of the token embeddings
-  double residual_factor = 1;   ///< of the outputs of attention and the MLP
-  double logit_factor = 1;
-  std::optional<double> logit_softcap;
-  Experts experts;
-  bool has_tied_embeddings = false;
   std::size_t padding_token = 1;
 };
 

@@ -356,8 +356,8 @@ class RulesFinder {
     const auto features = detect_features(tensors_, layer_, rules_.is_cross);
     if (!rules_.is_cross)  // its keys have no positions among the queries
       find_positions(std::ranges::find(features, std::string("rotary")) != features.end());
-    if (positions_.softcap && is_enabled("cap")) {
-      rules_.softcap = positions_.softcap;
+    if (config_.softcap && is_enabled("cap")) {
+      rules_.softcap = config_.softcap;
       rules_.known.push_back("a cap on the scores");
     }
     find_head_norms();

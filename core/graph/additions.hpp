@@ -1,5 +1,8 @@
 #pragma once
 
+#include <armadillo>
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -41,11 +44,21 @@ struct Positions {
   friend bool operator==(const Positions&, const Positions&) = default;
 };
 
+/// Returns c·tanh(s/c) of a score or of all numbers of a matrix: logit soft-capping.
+template <std::floating_point Number>
+Number softcapped(Number score, Number cap) {
+  return cap * std::tanh(score / cap);
+}
+template <class Number>
+arma::Mat<Number> softcapped(const arma::Mat<Number>& scores, Number cap) {
+  return cap * arma::tanh(scores / cap);
+}
+
 /// Extensions of the original paper in current models; none by default.
 struct Additions {
   std::optional<QueryKeyNorm> normalize;
   Positions positions;
-  std::optional<double> softcap;  ///< c above 0: scaled scores s become c·tanh(s/c)
+  std::optional<double> softcap;  ///< c above 0, for softcapped() of the scaled scores
   /// Attention bias, none, one for all heads, or one for each: n_tokens × n_keys, finite or −inf.
   std::vector<SharedMatrix> score_bias;
   /// Attention sink, 1 × n_heads: exp(sink) joins the sum of each softmax row; weights sum to less than 1.

@@ -212,7 +212,7 @@ struct ScaleScores : Operation {
 struct Softcap : Operation {
   double cap;
   Softcap(Stage x, double c) : Operation({{x}}), cap(c) {}
-  mat matrix(const OperationInputs& in) const override { return cap * arma::tanh(in[0] / cap); }
+  mat matrix(const OperationInputs& in) const override { return attention::softcapped(in[0], cap); }
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "c·tanh(s/c)" : "c·tanh(s ÷ c)";

@@ -63,6 +63,7 @@ void start_positions_after_padding(std::size_t padding, Architecture& architectu
 Architecture architecture_of(const Config& config, const std::string& place) {
   const Family& family = *config.family;
   Architecture architecture;
+  static_cast<formats::checkpoints::ConfigNumbers&>(architecture) = config;
   architecture.family = family.full_model;
   architecture.sizes = config.sizes;
   architecture.norm = family.norm;
@@ -84,16 +85,8 @@ Architecture architecture_of(const Config& config, const std::string& place) {
     if (const auto& in_window = config.positions.window_rotary)
       architecture.windowed_rotary = rotary_from_config(*in_window, config, place);
   }
-  architecture.scale = config.scale;
   architecture.is_scaled = family.is_scaled && config.scale.scaled;
-  architecture.softcap = config.positions.softcap;
-  architecture.embedding_factor = config.embedding_factor;
-  architecture.residual_factor = config.residual_factor;
-  architecture.logit_factor = config.logit_factor;
-  architecture.logit_softcap = config.logit_softcap;
-  architecture.experts = config.experts;
   architecture.first_position = family.first_position;
-  architecture.has_tied_embeddings = config.has_tied_embeddings;
   require_sizes(architecture, place);
   architecture.windows = windows_of(config);
   if (family.positions_follow_padding)

@@ -24,7 +24,7 @@ using formats::checkpoints::Sizes;
 using formats::checkpoints::TensorRole;
 
 /// The sizes and rules of a model: everything that its weights do not determine.
-struct Architecture {
+struct Architecture : formats::checkpoints::ConfigNumbers {
   std::string family;  ///< Family::full_model
   Sizes sizes;
   ModelNorm norm;
@@ -37,16 +37,7 @@ struct Architecture {
   std::size_t first_position = 0;                    ///< row of the first token among learned positions
   /// Takes no position: reads the row of its own ID among learned positions.
   std::optional<std::size_t> padding_token = {};
-  formats::checkpoints::ConfigScale scale = {};
-  bool is_scaled = true;          ///< scores by 1/√d_head, unless `scale` says otherwise
-  std::optional<double> softcap;  ///< of scaled scores
-  double embedding_factor = 1;    ///< of the embeddings of tokens
-  double residual_factor = 1;     ///< of the outputs of attention and the MLP
-  double logit_factor = 1;
-  std::optional<double> logit_softcap;
-  formats::checkpoints::Experts experts = {};
-  bool has_tied_embeddings =
-      false;  ///< the unembedding is the token embedding, as also without a tensor of its own
+  bool is_scaled = true;  ///< scores by 1/√d_head, unless `scale` says otherwise
   bool has_adjacent_pairs =
       false;  ///< in GGUF: columns 2k and 2k + 1 are rotary pairs, not those of two halves
   /// [layer]: largest number of keys per query, 0 for all; or empty. If attention is not causal, half of them

@@ -209,7 +209,7 @@ void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t 
   const float cap = rules.softcap;
   for (std::size_t j = 0; j < n; ++j) {
     scores[j] *= rules.scale;
-    if (cap > 0) scores[j] = cap * std::tanh(scores[j] / cap);
+    if (cap > 0) scores[j] = attention::softcapped(scores[j], cap);
     const std::size_t key = first + j;
     scores[j] -= slope * static_cast<float>(key > position ? key - position : position - key);
   }

@@ -584,7 +584,7 @@ fmat Transformer::compute_logits(const RowsView& last, const CallContext& contex
   for (std::size_t k = 0; k < std::min(head->bias.size(), n_vocabulary); ++k) logits.col(k) += head->bias[k];
   if (architecture_.logit_factor != 1) logits *= static_cast<float>(architecture_.logit_factor);
   if (const auto cap = static_cast<float>(architecture_.logit_softcap.value_or(0)); cap > 0)
-    logits = cap * arma::tanh(logits / cap);
+    logits = attention::softcapped(logits, cap);
   if (last.is_finite() && !logits.is_finite())
     throw_non_finite("what predicts tokens", weights_->tensors_of_prediction(), context);
   return logits;

@@ -158,7 +158,7 @@ bool computes_scores(const Trace& trace, std::size_t head, double scale, double 
                   &keys = score_input(trace, head, key_stages);
   if (queries.n_cols != keys.n_cols || queries.empty()) return false;
   arma::mat scores = queries * keys.t() * scale;
-  if (cap > 0) scores = cap * arma::tanh(scores / cap);
+  if (cap > 0) scores = attention::softcapped(scores, cap);
   if (!bias.empty()) scores += bias;
   return all_close(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
 }
