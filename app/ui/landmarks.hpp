@@ -8,16 +8,19 @@
 
 namespace app {
 
+/// A rectangle on the screen, in pixels.
+struct Rect {
+  ImVec2 min, max;
+  ImVec2 center() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
+  float width() const { return max.x - min.x; }
+  float height() const { return max.y - min.y; }
+};
+
 /// Rectangles of the window's parts, by name: lessons point at them and tests click on them.
 ///
 /// Names are paths: "model/causal", "edit/cell/1/2", "strip/weights", "menu/File".
 class Landmarks {
  public:
-  struct Rect {
-    ImVec2 min, max;
-    ImVec2 center() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
-  };
-
   /// Removes the marks of the last frame.
   void clear() { rects_.clear(); }
   void mark(const std::string& name, ImVec2 min, ImVec2 max) { rects_[name] = {min, max}; }

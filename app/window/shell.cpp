@@ -155,7 +155,7 @@ const std::array table_of_panels{
              [](const Frame& f) { return f.metrics.narrow && shows_model(f); }},
     PanelRow{"edit", panels::draw_edit, true, false, below_model_rect,
              [](const Frame& f) { return shows_model(f) && !panels::inspector_replaces_edit(f); }},
-    PanelRow{"whole", panels::draw_whole_model, true, true,
+    PanelRow{"whole", panels::draw_full_model, true, true,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip,
                              f.metrics.narrow ? r.top + r.model_height : r.bottom);

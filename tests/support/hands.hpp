@@ -53,7 +53,7 @@ class Hands {
   }
 
   bool has(const std::string& name) const { return landmarks().find(name).has_value(); }
-  app::Landmarks::Rect rect(const std::string& name) const {
+  app::Rect rect(const std::string& name) const {
     const auto found = landmarks().find(name);
     if (!found) throw std::runtime_error("nothing on the screen is called " + name);
     return *found;

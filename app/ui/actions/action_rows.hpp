@@ -16,24 +16,24 @@ std::vector<Action> lesson_actions(const ActionContext& context);
 std::vector<Action> help_actions(const ActionContext& context);
 
 // These append rows to a list.
-using Rows = std::vector<Action>;
-void add_copy_actions(Rows& rows, const ActionContext& context, const std::string& menu,
+using ActionRows = std::vector<Action>;
+void add_copy_actions(ActionRows& rows, const ActionContext& context, const std::string& menu,
                       const std::optional<CellRef>& cell = {});
 /// Appends rows that copy the whole matrix of a cell in every form, as one menu.
-void add_matrix_copy_actions(Rows& rows, const ActionContext& context, const std::string& menu,
+void add_matrix_copy_actions(ActionRows& rows, const ActionContext& context, const std::string& menu,
                              const CellRef& cell);
 /// Appends the actions for one stage of a head, as the menu "Stage".
-void add_stage_menu(Rows& rows, const ActionContext& context, Stage stage, std::size_t head);
-void add_model_toggles(Rows& rows, const ActionContext& context);
-void add_mistakes(Rows& rows, const ActionContext& context);
-void add_heads(Rows& rows, const ActionContext& context);
-void add_stages(Rows& rows, const ActionContext& context);
-void add_colors(Rows& rows, const ActionContext& context);
-void add_whole_model(Rows& rows, const ActionContext& context);
-void add_presenting(Rows& rows);
-void add_decoding(Rows& rows);
-void add_navigation(Rows& rows, const ActionContext& context);
-void add_editor_keys(Rows& rows);
+void add_stage_menu(ActionRows& rows, const ActionContext& context, Stage stage, std::size_t head);
+void add_model_toggles(ActionRows& rows, const ActionContext& context);
+void add_mistakes(ActionRows& rows, const ActionContext& context);
+void add_heads(ActionRows& rows, const ActionContext& context);
+void add_stages(ActionRows& rows, const ActionContext& context);
+void add_colors(ActionRows& rows, const ActionContext& context);
+void add_full_model(ActionRows& rows, const ActionContext& context);
+void add_presenting(ActionRows& rows);
+void add_decoding(ActionRows& rows);
+void add_navigation(ActionRows& rows, const ActionContext& context);
+void add_editor_keys(ActionRows& rows);
 
 /// Returns the stage that keys apply to: the pinned one, else the displayed one.
 Stage active_stage(const ActionContext& context);

@@ -15,7 +15,7 @@ std::string undo_title(const char* verb, const std::string& words) {
   return words.empty() ? verb : verb + (" " + words);
 }
 
-void add_undo_actions(Rows& rows, const ActionContext& s) {
+void add_undo_actions(ActionRows& rows, const ActionContext& s) {
   rows.push_back({.id = "edit/undo",
                   .title = undo_title("Undo", s.document.steps.undo_words),
                   .menu = "Edit",
@@ -47,7 +47,7 @@ void add_undo_actions(Rows& rows, const ActionContext& s) {
        .command = [](const ActionContext& now) { return CommandList{CopyText{*number_to_copy(now)}}; }});
 }
 
-void add_token_actions(Rows& rows) {
+void add_token_actions(ActionRows& rows) {
   rows.push_back({.id = "edit/sentence",
                   .title = "Type a sentence…",
                   .menu = "Edit",
@@ -73,7 +73,7 @@ void add_token_actions(Rows& rows) {
        }});
 }
 
-void add_matrix_editing(Rows& rows) {
+void add_matrix_editing(ActionRows& rows) {
   rows.push_back({.id = "edit/by_keyboard",
                   .title = "Edit the matrix by keyboard",
                   .menu = "Edit",
@@ -83,7 +83,7 @@ void add_matrix_editing(Rows& rows) {
 }
 
 /// Adds the actions that override or initialize numbers of the model.
-void add_override_actions(Rows& rows) {
+void add_override_actions(ActionRows& rows) {
   rows.push_back({.id = "edit/type_over",
                   .title = "Override the pinned value",
                   .menu = "Model",
@@ -125,7 +125,7 @@ void add_override_actions(Rows& rows) {
 }  // namespace
 
 std::vector<Action> edit_actions(const ActionContext& s) {
-  Rows rows;
+  ActionRows rows;
   add_undo_actions(rows, s);
   add_copy_actions(rows, s, "Edit/Copy as");
   add_token_actions(rows);
@@ -135,11 +135,11 @@ std::vector<Action> edit_actions(const ActionContext& s) {
 }
 
 std::vector<Action> model_actions(const ActionContext& s) {
-  Rows rows;
+  ActionRows rows;
   add_override_actions(rows);
   add_model_toggles(rows, s);
   add_mistakes(rows, s);
-  add_whole_model(rows, s);
+  add_full_model(rows, s);
   return rows;
 }
 
@@ -162,7 +162,7 @@ std::string injection_disabled_reason(const Mistake& mistake, const ActionContex
 
 }  // namespace
 
-void add_model_toggles(Rows& rows, const ActionContext& s) {
+void add_model_toggles(ActionRows& rows, const ActionContext& s) {
   rows.push_back(
       {.id = "model/causal",
        .title = "Causal mask",
@@ -235,7 +235,7 @@ void add_model_toggles(Rows& rows, const ActionContext& s) {
                       }});
 }
 
-void add_mistakes(Rows& rows, const ActionContext& s) {
+void add_mistakes(ActionRows& rows, const ActionContext& s) {
   for (const Mistake& mistake : core::mistakes::mistakes()) {
     if (!core::mistakes::is_relevant(mistake, s.pending.model)) continue;
     rows.push_back(
@@ -256,7 +256,7 @@ void add_mistakes(Rows& rows, const ActionContext& s) {
 }
 
 std::vector<Action> compare_actions(const ActionContext&) {
-  Rows rows;
+  ActionRows rows;
   rows.push_back({.id = "compare/keep",
                   .title = "Snapshot as A",
                   .menu = "Compare",
@@ -299,7 +299,7 @@ std::vector<Action> compare_actions(const ActionContext&) {
   return rows;
 }
 
-void add_editor_keys(Rows& rows) {
+void add_editor_keys(ActionRows& rows) {
   const auto key = [&](const char* id, const char* title, std::vector<KeyPress> keys,
                        const char* key_text = "") {
     rows.push_back(
@@ -363,7 +363,7 @@ CommandList show_alone(std::size_t head, std::size_t n_heads) {
   return CommandList{set<&Look::head>(head), set<&TokensLook::silent_heads>(std::move(silent))};
 }
 
-void add_shown_head(Rows& rows, const ActionContext& s) {
+void add_shown_head(ActionRows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back({.id = "head/" + std::to_string(h),
                     .title = std::to_string(h),
@@ -390,7 +390,7 @@ void add_shown_head(Rows& rows, const ActionContext& s) {
                     }});
 }
 
-void add_lines(Rows& rows, const ActionContext& s) {
+void add_lines(ActionRows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back(
         {.id = "lines/" + std::to_string(h),
@@ -430,7 +430,7 @@ void add_lines(Rows& rows, const ActionContext& s) {
                         }});
 }
 
-void add_order(Rows& rows) {
+void add_order(ActionRows& rows) {
   using core::attention::HeadMetric;
   const auto row = [&](const std::string& name, const char* title, std::optional<HeadMetric> order) {
     rows.push_back(
@@ -447,7 +447,7 @@ void add_order(Rows& rows) {
 
 }  // namespace
 
-void add_heads(Rows& rows, const ActionContext& s) {
+void add_heads(ActionRows& rows, const ActionContext& s) {
   add_shown_head(rows, s);
   add_lines(rows, s);
   add_order(rows);

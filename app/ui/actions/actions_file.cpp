@@ -21,7 +21,7 @@ std::string preset_submenu(const core::editing::Preset& preset) {
   return name.starts_with("0") || name.starts_with("chapter-") ? "Notebooks" : "Concepts";
 }
 
-void add_presets(Rows& rows) {
+void add_presets(ActionRows& rows) {
   for (const auto& preset : editing::presets()) {
     const bool is_default = &preset == &editing::default_preset();
     Action row{.id = std::string("new/") + preset.name,
@@ -34,7 +34,7 @@ void add_presets(Rows& rows) {
   }
 }
 
-void add_recent(Rows& rows, const ActionContext& s) {
+void add_recent(ActionRows& rows, const ActionContext& s) {
   for (std::size_t k = 0; k < s.document.recent.size(); ++k) {
     const auto& path = s.document.recent[k];
     rows.push_back({.id = "recent/" + std::to_string(k),
@@ -52,7 +52,7 @@ void add_recent(Rows& rows, const ActionContext& s) {
 }
 
 /// Adds the whole models that are installed with the program.
-void add_models(Rows& rows, const ActionContext& s) {
+void add_models(ActionRows& rows, const ActionContext& s) {
   for (const auto& path : s.forms.models)
     rows.push_back({.id = "model/" + path.filename().string(),
                     .title = path.filename().string(),
@@ -68,7 +68,7 @@ void add_models(Rows& rows, const ActionContext& s) {
                     }});
 }
 
-void add_layers(Rows& rows, const ActionContext& s) {
+void add_layers(ActionRows& rows, const ActionContext& s) {
   for (std::size_t k = 0; k < s.document.layers.size(); ++k)
     rows.push_back({.id = "layer/" + std::to_string(k),
                     .title = s.document.layers[k].empty() ? std::to_string(k) : s.document.layers[k],
@@ -80,7 +80,7 @@ void add_layers(Rows& rows, const ActionContext& s) {
 }  // namespace
 
 std::vector<Action> file_actions(const ActionContext& s) {
-  Rows rows;
+  ActionRows rows;
   add_presets(rows);
   rows.push_back({.id = "file/start",
                   .title = "Start page",
@@ -198,7 +198,7 @@ Action form_row(const ActionContext& s, const std::string& menu, const std::opti
 
 }  // namespace
 
-void add_matrix_copy_actions(Rows& rows, const ActionContext& s, const std::string& menu,
+void add_matrix_copy_actions(ActionRows& rows, const ActionContext& s, const std::string& menu,
                              const CellRef& cell) {
   for (std::size_t form = 0; form < core::formats::copy_formats().size(); ++form) {
     Action row = form_row(s, menu, cell, copy_scopes[0], form);
@@ -207,7 +207,7 @@ void add_matrix_copy_actions(Rows& rows, const ActionContext& s, const std::stri
   }
 }
 
-void add_copy_actions(Rows& rows, const ActionContext& s, const std::string& menu,
+void add_copy_actions(ActionRows& rows, const ActionContext& s, const std::string& menu,
                       const std::optional<CellRef>& cell) {
   rows.push_back({.id = "copy/source", .title = copy_title(s, cell), .menu = menu, .group = 1});
   for (const CopyScopeRow& scope : copy_scopes)
@@ -239,28 +239,28 @@ void add_copy_actions(Rows& rows, const ActionContext& s, const std::string& men
 
 namespace {
 
-constexpr const char* whole_model_menu = "Model/Whole model";
-constexpr const char* no_whole_model = "no whole model is open";
+constexpr const char* full_model_menu = "Model/Whole model";
+constexpr const char* no_full_model = "no whole model is open";
 
-bool has_whole_model(const ActionContext& s) {
+bool has_full_model(const ActionContext& s) {
   return s.pending.whole != nullptr;
 }
 
 /// Returns the disabled_reason of the layer before (−1) or after (+1) the selected one.
 std::function<std::string(const ActionContext&)> layer_step_disabled_reason(int by) {
   return [by](const ActionContext& s) -> std::string {
-    if (!has_whole_model(s)) return no_whole_model;
+    if (!has_full_model(s)) return no_full_model;
     const std::size_t now = s.pending.whole->experiment.layer;
     if (by < 0) return now > 0 ? "" : "this is the first layer";
     return now + 1 < s.pending.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
   };
 }
 
-void add_layer_steps(Rows& rows) {
+void add_layer_steps(ActionRows& rows) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "whole/layer_before" : "whole/layer_after",
                     .title = by < 0 ? "Previous layer" : "Next layer",
-                    .menu = whole_model_menu,
+                    .menu = full_model_menu,
                     .group = 5,
                     .keys = {plain(by < 0 ? Key::page_up : Key::page_down)},
                     .keys_apply = outside_editor,
@@ -274,7 +274,7 @@ void add_layer_steps(Rows& rows) {
 
 }  // namespace
 
-void add_whole_model(Rows& rows, const ActionContext& s) {
+void add_full_model(ActionRows& rows, const ActionContext& s) {
   const std::size_t first = rows.size();
   rows.push_back({.id = "tab/layers",
                   .title = "Layers",
@@ -282,58 +282,58 @@ void add_whole_model(Rows& rows, const ActionContext& s) {
                   .about = "Every head of every layer of a whole model",
                   .keys = {ctrl(Key::digit_6)},
                   .sheet_text = "Layers of a whole model",
-                  .disabled_reason = unless(has_whole_model, no_whole_model),
+                  .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(set<&Look::tab>(Tab::layers)),
                   .checked = [](const ActionContext& now) { return now.displayed.look.tab == Tab::layers; }});
   add_layer_steps(rows);
   rows.push_back(
       {.id = "whole/head_off",
        .title = "Ablate or enable the selected head",
-       .menu = whole_model_menu,
+       .menu = full_model_menu,
        .group = 5,
        .keys = {plain(Key::x)},
        .keys_apply = outside_editor,
        .sheet_text = "Whole models: ablate or enable the selected head",
-       .disabled_reason = unless(has_whole_model, no_whole_model),
+       .disabled_reason = unless(has_full_model, no_full_model),
        .command = [](const ActionContext& now) {
          return CommandList{ToggleHead{now.pending.whole->experiment.layer, now.pending.look.head}};
        }});
   rows.push_back(
       {.id = "whole/sweep",
        .title = "Compute all ablation effects",
-       .menu = whole_model_menu,
+       .menu = full_model_menu,
        .group = 5,
        .part = 1,
        .about = "How the logit of the selected token changes without each head, as bars under the maps",
-       .disabled_reason = unless(has_whole_model, no_whole_model),
+       .disabled_reason = unless(has_full_model, no_full_model),
        .command = always(SweepHeads{true})});
   rows.push_back({.id = "whole/undo_all",
                   .title = "Undo all edits of the model",
-                  .menu = whole_model_menu,
+                  .menu = full_model_menu,
                   .group = 5,
                   .part = 1,
                   .disabled_reason = unless(
                       [](const ActionContext& now) {
-                        return has_whole_model(now) && now.pending.whole->experiment.is_edited();
+                        return has_full_model(now) && now.pending.whole->experiment.is_edited();
                       },
                       "nothing in a whole model has been edited"),
                   .command = always(DiscardEdits{})});
   rows.push_back({.id = "whole/compare",
                   .title = "Compare the layer with the original",
-                  .menu = whole_model_menu,
+                  .menu = full_model_menu,
                   .group = 5,
                   .part = 1,
-                  .disabled_reason = unless(has_whole_model, no_whole_model),
+                  .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(CompareEdits{})});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
                     .title = back ? "Remove last token" : "Generate token",
-                    .menu = whole_model_menu,
+                    .menu = full_model_menu,
                     .group = 5,
                     .part = 2,
-                    .disabled_reason = unless(has_whole_model, no_whole_model),
+                    .disabled_reason = unless(has_full_model, no_full_model),
                     .command = always(StepGeneration{back})});
-  if (!has_whole_model(s))  // disabled rows would only lengthen the menu
+  if (!has_full_model(s))  // disabled rows would only lengthen the menu
     for (std::size_t k = first; k < rows.size(); ++k) rows[k].menu.clear();
 }
 
@@ -347,7 +347,7 @@ bool anywhere_in_lesson(const Pending& view) {
   return view.selection.lesson.has_value();
 }
 
-void add_lesson_steps(Rows& rows) {
+void add_lesson_steps(ActionRows& rows) {
   const auto row = [&](const char* id, const char* title, Key key, int by, const char* sheet_text) {
     const auto keys_apply = by == 0 ? in_lesson : anywhere_in_lesson;
     rows.push_back({.id = id,
@@ -386,7 +386,7 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Actio
 }  // namespace
 
 std::vector<Action> lesson_actions(const ActionContext& s) {
-  Rows rows;
+  ActionRows rows;
   if (const auto* left = s.displayed.selection.lesson ? nullptr : unfinished_lesson(s.progress))
     rows.push_back({.id = "lesson/resume",
                     .title = "Resume: " + left->title + ", step " +
@@ -417,7 +417,7 @@ std::vector<Action> lesson_actions(const ActionContext& s) {
 }
 
 std::vector<Action> help_actions(const ActionContext&) {
-  Rows rows;
+  ActionRows rows;
   rows.push_back({.id = "help/palette",
                   .title = "Find an action…",
                   .menu = "Help",

@@ -30,7 +30,7 @@ CommandList play(const ActionContext& s) {
   return {PlayAnimation{n_animation_steps(s)}};
 }
 
-void add_operand_animation(Rows& rows) {
+void add_operand_animation(ActionRows& rows) {
   rows.push_back({.id = "flight/play",
                   .title = "Animate operands",
                   .menu = animation_menu,
@@ -92,7 +92,7 @@ void add_operand_animation(Rows& rows) {
 
 }  // namespace
 
-void add_presenting(Rows& rows) {
+void add_presenting(ActionRows& rows) {
   rows.push_back({.id = "view/present",
                   .title = "Present",
                   .menu = "View",
@@ -152,7 +152,7 @@ std::optional<std::pair<CellRef, Shape>> neighbor_cell(const ActionContext& s, c
   return std::pair{cell, shape};
 }
 
-void add_cell_moves(Rows& rows) {
+void add_cell_moves(ActionRows& rows) {
   for (const CellMove& cell_move : cell_moves)
     rows.push_back(
         {.id = cell_move.id,
@@ -197,7 +197,7 @@ bool is_presenting_stages(const Pending& view) {
 }
 
 /// Adds plain arrow keys that change the presented stage, as they change the step of a lesson.
-void add_presented_stages(Rows& rows) {
+void add_presented_stages(ActionRows& rows) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "present/back" : "present/next",
                     .title = by < 0 ? "Present the previous stage" : "Present the next stage",
@@ -217,7 +217,7 @@ void add_presented_stages(Rows& rows) {
                         }});
 }
 
-void add_neighbor_stages(Rows& rows) {
+void add_neighbor_stages(ActionRows& rows) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
                     .title = by < 0 ? "Previous stage" : "Next stage",
@@ -253,7 +253,7 @@ CommandList move_query(const ActionContext& s, bool down) {
   return CommandList{set<&TokensLook::pinned_query>(next), set<&TokensLook::scrolls_to_query>(true)};
 }
 
-void add_query_moves(Rows& rows) {
+void add_query_moves(ActionRows& rows) {
   for (const bool down : {false, true})
     rows.push_back({.id = down ? "query/below" : "query/above",
                     .title = down ? "Query below" : "Query above",
@@ -287,7 +287,7 @@ std::optional<Command> release_command(const ActionContext& s) {
 
 }  // namespace
 
-void add_navigation(Rows& rows, const ActionContext&) {
+void add_navigation(ActionRows& rows, const ActionContext&) {
   add_cell_moves(rows);
   add_neighbor_stages(rows);
   add_presented_stages(rows);
@@ -335,7 +335,7 @@ std::function<std::string(const ActionContext&)> token_step_disabled_reason(int 
 
 }  // namespace
 
-void add_decoding(Rows& rows) {
+void add_decoding(ActionRows& rows) {
   constexpr const char* menu = "View/Decoding";
   for (const int by : {1, -1})
     rows.push_back({.id = by > 0 ? "decode/on" : "decode/back",

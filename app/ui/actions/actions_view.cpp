@@ -27,7 +27,8 @@ Action color_action(const char* id, const char* title, int part) {
   return {.id = id, .title = title, .menu = "View/Colors", .group = 4, .part = part};
 }
 
-void add_color_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*field, int part) {
+void add_color_maps(ActionRows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*field,
+                    int part) {
   for (const NamedMap& map : maps) {
     Action row = color_action("", map.name, part);
     row.id = std::string("map/") + map.name;
@@ -42,7 +43,7 @@ void add_color_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorCh
 
 }  // namespace
 
-void add_colors(Rows& rows, const ActionContext&) {
+void add_colors(ActionRows& rows, const ActionContext&) {
   for (const RangeRow& range : ranges) {
     Action row = color_action(range.id, range.title, 0);
     row.command = always(set<&ColorChoice::range>(range.rule), set<&ColorChoice::locked>(std::nullopt));
@@ -76,17 +77,17 @@ void add_colors(Rows& rows, const ActionContext&) {
 
 namespace {
 
-struct TabRow {
+struct TabAction {
   Tab tab;
   const char* id;
   const char* title;
   Key key;
 };
-constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit_1},
-                          TabRow{Tab::heads, "tab/heads", "Heads", Key::digit_2},
-                          TabRow{Tab::tokens, "tab/tokens", "Tokens", Key::digit_3},
-                          TabRow{Tab::compare, "tab/compare", "Compare", Key::digit_4},
-                          TabRow{Tab::laboratory, "tab/laboratory", "Dropout laboratory", Key::digit_5}};
+constexpr std::array tabs{TabAction{Tab::stages, "tab/stages", "Stages", Key::digit_1},
+                          TabAction{Tab::heads, "tab/heads", "Heads", Key::digit_2},
+                          TabAction{Tab::tokens, "tab/tokens", "Tokens", Key::digit_3},
+                          TabAction{Tab::compare, "tab/compare", "Compare", Key::digit_4},
+                          TabAction{Tab::laboratory, "tab/laboratory", "Dropout laboratory", Key::digit_5}};
 
 /// Opens a view; the laboratory sets a rate of 0.5 for a model without dropout, as it would show nothing.
 CommandList open_tab(Tab tab, const ActionContext& s) {
@@ -101,8 +102,8 @@ CommandList open_tab(Tab tab, const ActionContext& s) {
   return command_list;
 }
 
-void add_tabs(Rows& rows) {
-  for (const TabRow& row : tabs)
+void add_tabs(ActionRows& rows) {
+  for (const TabAction& row : tabs)
     rows.push_back(
         {.id = row.id,
          .title = row.title,
@@ -114,7 +115,7 @@ void add_tabs(Rows& rows) {
 }
 
 /// Adds the themes; dark and light share a key that toggles them.
-void add_themes(Rows& rows, const ActionContext& s) {
+void add_themes(ActionRows& rows, const ActionContext& s) {
   for (const bool dark : {true, false}) {
     rows.push_back({.id = dark ? "theme/dark" : "theme/light",
                     .title = dark ? "Dark" : "Light",
@@ -129,7 +130,7 @@ void add_themes(Rows& rows, const ActionContext& s) {
 
 /// Adds a row for each size, in percent.
 template <std::size_t n>
-void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<int, n>& choices,
+void add_sizes(ActionRows& rows, const char* id, const char* menu, const std::array<int, n>& choices,
                float Settings::*size) {
   for (const int percent : choices) {
     const float wanted = static_cast<float>(percent) / 100;
@@ -148,7 +149,7 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
 }  // namespace
 
 std::vector<Action> view_actions(const ActionContext& s) {
-  Rows rows;
+  ActionRows rows;
   add_tabs(rows);
   add_presenting(rows);
   add_decoding(rows);
@@ -181,7 +182,7 @@ CommandList zoom_by(const ActionContext& s, double factor) {
   return {Zoom{shape, row, column, factor}};
 }
 
-void add_zoom(Rows& rows) {
+void add_zoom(ActionRows& rows) {
   constexpr double step = 1.5;
   for (const bool in : {true, false})
     rows.push_back(
@@ -204,7 +205,7 @@ void add_zoom(Rows& rows) {
        .command = always(set<&Look::zoomed>({}))});
 }
 
-void add_stage_display(Rows& rows, const ActionContext& s) {
+void add_stage_display(ActionRows& rows, const ActionContext& s) {
   rows.push_back(
       {.id = "stages/alone",
        .title = s.displayed.look.tab == Tab::stages && s.displayed.look.large ? "Back to all stages"
@@ -261,7 +262,7 @@ void add_stage_display(Rows& rows, const ActionContext& s) {
 }
 
 /// Adds the RoPE view, which is displayed below the rotated queries.
-void add_positions(Rows& rows) {
+void add_positions(ActionRows& rows) {
   rows.push_back(
       {.id = "stages/positions",
        .title = "RoPE view",
@@ -276,7 +277,7 @@ void add_positions(Rows& rows) {
 
 /// Adds a row for each stage of the model for which finish() returns true.
 template <class Finish>
-void add_each(Rows& rows, const ActionContext& s, const char* id, const char* menu, Finish finish) {
+void add_each(ActionRows& rows, const ActionContext& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
     if (!s.displayed.has(stage.stage)) continue;
     Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
@@ -292,7 +293,7 @@ Stage active_stage(const ActionContext& s) {
   return s.displayed.look.large.value_or(Stage::weights);
 }
 
-void add_stages(Rows& rows, const ActionContext& s) {
+void add_stages(ActionRows& rows, const ActionContext& s) {
   using core::attention::StageInfo;
   add_zoom(rows);
   add_stage_display(rows, s);
@@ -327,7 +328,7 @@ namespace {
 constexpr const char* stage_menu = "Stage";
 
 /// Adds an action of the table to the stage menu, if it exists.
-void add_existing_action(Rows& rows, const std::vector<Action>& all, const char* id, int group) {
+void add_existing_action(ActionRows& rows, const std::vector<Action>& all, const char* id, int group) {
   const Action* found = find_action(all, id);
   if (!found) return;
   Action row = *found;
@@ -406,7 +407,7 @@ Action export_row(Stage stage, std::size_t head) {
 
 }  // namespace
 
-void add_stage_menu(Rows& rows, const ActionContext& s, Stage stage, std::size_t head) {
+void add_stage_menu(ActionRows& rows, const ActionContext& s, Stage stage, std::size_t head) {
   const std::vector<Action> all = actions(s);
   rows.push_back(large_row(s, stage));
   rows.push_back(present_row(stage, head));

@@ -189,23 +189,24 @@ ImFont* subscript_font(const ImFont* font) {
 }
 
 /// Part of a text that a font can draw, or a character that no font can.
-struct Run {
+struct GlyphRun {
   std::string_view text;
   char32_t missing = 0;
 };
 
 /// Removes and returns the leading text that a font can draw, or one character that no font can. Requests
 /// missing characters, which are drawn as usual until the search for a font is done.
-Run take_run(ImFont* font, std::string_view& text) {
+GlyphRun take_run(ImFont* font, std::string_view& text) {
   auto* const characters = static_cast<GlyphRequests*>(ImGui::GetIO().UserData);
-  Run run{text};
+  GlyphRun run{text};
   for (std::size_t at = 0; characters && at < text.size();) {
     const bool is_ascii = static_cast<unsigned char>(text[at]) < 0x80;
     const auto character = is_ascii ? std::nullopt : core::text::first_character(text.substr(at));
     if (character && !platform::has_glyph(font, character->value)) {
       characters->wanted.insert(character->value);
       if (characters->missing.contains(character->value)) {
-        run = at > 0 ? Run{text.substr(0, at)} : Run{text.substr(0, character->size), character->value};
+        run = at > 0 ? GlyphRun{text.substr(0, at)}
+                     : GlyphRun{text.substr(0, character->size), character->value};
         break;
       }
     }
@@ -215,7 +216,7 @@ Run take_run(ImFont* font, std::string_view& text) {
   return run;
 }
 
-float run_width(ImFont* font, const Run& run) {
+float run_width(ImFont* font, const GlyphRun& run) {
   const std::string chip = run.missing ? core::text::code_point_name(run.missing) : "";
   ImFont* used = run.missing ? subscript_font(font) : font;
   const std::string_view text = run.missing ? std::string_view(chip) : run.text;
@@ -255,7 +256,7 @@ void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= digit_middle(font);
   while (!text.empty()) {
-    const Run run = take_run(font, text);
+    const GlyphRun run = take_run(font, text);
     const ImVec2 at{std::round(position.x), std::round(position.y)};
     if (run.missing)
       draw_chip(font, at, ink.packed, run.missing);
@@ -513,7 +514,7 @@ namespace {
 using core::lessons::Term;
 
 /// A word with its punctuation, its position, and the term that it begins or continues.
-struct Piece {
+struct PlacedWord {
   std::string_view word;
   float x = 0, width = 0;
   int line = 0;
@@ -550,9 +551,9 @@ float piece_width(ImFont* font, std::string_view word) {
   return is_symbol(word) ? formula_width(font, word) : text_width(font, word);
 }
 
-std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
+std::vector<PlacedWord> pieces_of(ImFont* font, float width, std::string_view text) {
   const float space = text_width(font, " ");
-  std::vector<Piece> pieces;
+  std::vector<PlacedWord> pieces;
   float x = 0;
   int line = 0;
   while (!text.empty()) {
@@ -568,7 +569,7 @@ std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
 }
 
 /// Finds the first occurrence of each term of one or two words.
-void find_terms(std::vector<Piece>& pieces) {
+void find_terms(std::vector<PlacedWord>& pieces) {
   std::set<const Term*> known;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     const std::string word(without_punctuation(pieces[k].word));
@@ -637,10 +638,10 @@ const Term* term_of(Stage stage) {
 void draw_glossary_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle,
                         const std::string& text) {
   draw_text(font, left_middle, Align::left_middle, color, text);
-  std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
+  std::vector<PlacedWord> pieces = pieces_of(font, FLT_MAX, text);
   find_terms(pieces);
   const float half = std::round(platform::font_size(font) * 0.56f);
-  for (const Piece& piece : pieces) {
+  for (const PlacedWord& piece : pieces) {
     if (!piece.term) continue;
     const std::string_view word = without_punctuation(piece.word);
     const float left = left_middle.x + piece.x, right = left + text_width(font, word);
@@ -650,11 +651,11 @@ void draw_glossary_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left
 }
 
 void draw_glossary_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text) {
-  std::vector<Piece> pieces = pieces_of(font, width, text);
+  std::vector<PlacedWord> pieces = pieces_of(font, width, text);
   find_terms(pieces);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = line_height(frame, font);
-  for (const Piece& piece : pieces) {
+  for (const PlacedWord& piece : pieces) {
     const ImVec2 pos(at.x + piece.x, at.y + static_cast<float>(piece.line) * height);
     if (is_symbol(piece.word))
       draw_formula(font, pos, color, piece.word);
@@ -669,7 +670,7 @@ void draw_glossary_text(const Frame& frame, ImFont* font, Rgb color, float width
 }
 
 float glossary_text_height(const Frame& frame, ImFont* font, float width, const std::string& text) {
-  const std::vector<Piece> pieces = pieces_of(font, width, text);
+  const std::vector<PlacedWord> pieces = pieces_of(font, width, text);
   return pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * line_height(frame, font);
 }
 

@@ -32,7 +32,7 @@ using support::DrawnText;
 const std::array<ImVec2, 5> sizes{ImVec2{1024, 700}, {1280, 800}, {1600, 1000}, {1920, 1080}, {2560, 1440}};
 constexpr std::array scales{1.0f, 1.5f, 2.0f};
 
-bool lies_in(const DrawnText& t, const app::Landmarks::Rect& r) {
+bool lies_in(const DrawnText& t, const app::Rect& r) {
   const ImVec2 middle{(t.min.x + t.max.x) / 2, (t.min.y + t.max.y) / 2};
   return middle.x > r.min.x && middle.x < r.max.x && middle.y > r.min.y && middle.y < r.max.y;
 }
@@ -337,12 +337,11 @@ std::size_t named_lines(const std::vector<DrawnText>& texts, std::size_t n, floa
   return lines.size();
 }
 
-std::size_t named_rows(const std::vector<DrawnText>& texts, const app::Landmarks::Rect& map, std::size_t n) {
+std::size_t named_rows(const std::vector<DrawnText>& texts, const app::Rect& map, std::size_t n) {
   return named_lines(texts, n, map.min.y, map.max.y, map.min.x, 220, &y_of, &x_of);
 }
 
-std::size_t named_columns(const std::vector<DrawnText>& texts, const app::Landmarks::Rect& map,
-                          std::size_t n) {
+std::size_t named_columns(const std::vector<DrawnText>& texts, const app::Rect& map, std::size_t n) {
   return named_lines(texts, n, map.min.x, map.max.x, map.min.y + 1, 90, &x_of, &y_of);
 }
 

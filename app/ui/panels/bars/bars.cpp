@@ -247,9 +247,9 @@ void draw_status(const Frame& frame) {
 namespace {
 
 /// Returns the actions for a cell; the first row names it.
-rows::Rows cell_actions(const Frame& frame, const ActionContext& context, const CellRef& cell) {
+rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
-  rows::Rows all;
+  rows::ActionRows all;
   const auto add = [&](const char* id, std::string title, std::string about,
                        std::vector<Command> command_list) {
     all.push_back(

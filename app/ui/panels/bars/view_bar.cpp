@@ -131,18 +131,18 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::EndPopup();
 }
 
-struct TabRow {
+struct TabTitle {
   Tab tab;
   const char* title;
   const char* about;
 };
 
 constexpr std::array tabs{
-    TabRow{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
-    TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
-    TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
-    TabRow{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
-    TabRow{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
+    TabTitle{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
+    TabTitle{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
+    TabTitle{Tab::heads, "Heads", "One stage of all heads, side by side"},
+    TabTitle{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
+    TabTitle{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
 
 /// Shows a tooltip over the last item of the bar.
 void bar_tooltip(const Frame& frame, const char* text) {
@@ -155,12 +155,12 @@ void bar_tooltip(const Frame& frame, const char* text) {
 /// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
 float draw_tabs_as_combo(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabRow::tab);
+  const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabTitle::tab);
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   platform::push_font(frame.fonts.sans15);
   if (begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
-    for (const TabRow& row : tabs) {
+    for (const TabTitle& row : tabs) {
       if (row.tab == Tab::layers && !frame.pending.whole) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
         frame.commands.add(set<&Look::tab>(row.tab));
@@ -179,13 +179,13 @@ float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.whole ? 20 : 24);
-  const auto is_shown = [&](const TabRow& row) { return row.tab != Tab::layers || frame.pending.whole; };
+  const auto is_shown = [&](const TabTitle& row) { return row.tab != Tab::layers || frame.pending.whole; };
   float all = 0;
-  for (const TabRow& row : tabs)
+  for (const TabTitle& row : tabs)
     if (is_shown(row)) all += text_width(font, row.title) + gap;
   if (all > room) return draw_tabs_as_combo(frame, room);
   float x = origin.x;
-  for (const TabRow& row : tabs) {
+  for (const TabTitle& row : tabs) {
     if (!is_shown(row)) continue;
     const float width = text_width(font, row.title);
     platform::move_to({x, origin.y});

@@ -171,7 +171,7 @@ int CompareLayout::feature_width(const Metrics& metrics, std::size_t n_columns) 
 }
 
 /// Numbers of a stage in A or B, with the masks of their cells.
-struct Side {
+struct ComparedSide {
   const arma::mat& numbers;
   const core::attention::Sequence& sequence;
   const ValueRange& number_range;
@@ -221,8 +221,8 @@ Heatmap make_heatmap(const Frame& frame, const CompareLayout& l, const ComparedS
   return map;
 }
 
-void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, const Side& side,
-               std::size_t column, ImVec2 at) {
+void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& stage,
+               const ComparedSide& side, std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   Heatmap map = make_heatmap(frame, l, stage, column);
   OtherNumbers numbers{.numbers = &side.numbers,
@@ -267,12 +267,12 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   const core::attention::Sequence &of_reference = c.model.sequences[c.sequence], &of_live = live_sequence(c);
   // Tensors are B, on the right, and masked as in the model.
   const bool of_tensors = c.tensors != nullptr;
-  const Side a{stage.numbers_a, of_tensors ? of_live : of_reference, stage.a,
-               of_tensors ? c.visible_live : c.visible_reference,
-               of_tensors ? c.dropout_mask_live : c.dropout_mask_reference};
-  const Side b{stage.numbers_b, of_tensors ? of_reference : of_live, stage.b,
-               of_tensors ? c.visible_reference : c.visible_live,
-               of_tensors ? c.dropout_mask_reference : c.dropout_mask_live};
+  const ComparedSide a{stage.numbers_a, of_tensors ? of_live : of_reference, stage.a,
+                       of_tensors ? c.visible_live : c.visible_reference,
+                       of_tensors ? c.dropout_mask_live : c.dropout_mask_reference};
+  const ComparedSide b{stage.numbers_b, of_tensors ? of_reference : of_live, stage.b,
+                       of_tensors ? c.visible_reference : c.visible_live,
+                       of_tensors ? c.dropout_mask_reference : c.dropout_mask_live};
   const Heatmap map = make_heatmap(frame, l, stage, 0);
   const float height = column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);
   if (!ImGui::IsRectVisible(at, {at.x + l.width, at.y + height})) return height;

@@ -391,9 +391,9 @@ void draw_setting(const Frame& frame, const char* landmark, const char* words,
 /// Draws the settings of attention that override those of the file.
 void draw_settings_line(const Frame& frame) {
   using core::importing::AttentionSettings;
-  using TypedField = std::optional<double>;
-  const Settings& settings = frame.forms.import.choices.settings;
-  const auto count = [](const TypedField& typed) {
+  using TypedNumber = std::optional<double>;
+  const AttentionSettings& settings = frame.forms.import.choices.settings;
+  const auto count = [](const TypedNumber& typed) {
     return typed && *typed >= 1 ? std::optional(static_cast<std::size_t>(*typed)) : std::nullopt;
   };
   label(frame, "attention");
@@ -406,17 +406,17 @@ void draw_settings_line(const Frame& frame) {
       c.settings.causal = *chosen == 0 ? std::nullopt : std::optional(*chosen == 1);
     });
   draw_setting(frame, "import/scale", "scale", settings.scale,
-               [](Settings& s, const TypedField& typed) { s.scale = typed; });
+               [](AttentionSettings& s, const TypedNumber& typed) { s.scale = typed; });
   draw_setting(frame, "import/rope", "RoPE base",
                settings.rotary ? std::optional(settings.rotary->base) : std::nullopt,
-               [](Settings& s, const TypedField& typed) {
+               [](AttentionSettings& s, const TypedNumber& typed) {
                  s.rotary.reset();
                  if (typed && *typed > 0) s.rotary.emplace().base = *typed;
                });
   draw_setting(frame, "import/window", "window", settings.window,
-               [&](Settings& s, const TypedField& typed) { s.window = count(typed); });
+               [&](AttentionSettings& s, const TypedNumber& typed) { s.window = count(typed); });
   draw_setting(frame, "import/kv_heads", "KV heads", settings.n_kv_heads,
-               [&](Settings& s, const TypedField& typed) { s.n_kv_heads = count(typed); });
+               [&](AttentionSettings& s, const TypedNumber& typed) { s.n_kv_heads = count(typed); });
 }
 
 void draw_tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {

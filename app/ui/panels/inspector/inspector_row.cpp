@@ -322,7 +322,7 @@ std::string hundredths(double similarity) {
 }
 
 /// Positions of the cells of the similarity matrix.
-struct Grid {
+struct SimilarityGrid {
   ImVec2 corner;
   float cell;
   std::size_t count;
@@ -332,11 +332,11 @@ struct Grid {
   }
 };
 
-bool has_numbers(const Frame& frame, const Grid& g) {
+bool has_numbers(const Frame& frame, const SimilarityGrid& g) {
   return g.cell >= text_width(frame.fonts.mono12, "00") + 3;
 }
 
-void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
+void draw_cells(const Frame& frame, const SimilarityGrid& g, const arma::mat& similarity,
                 const std::vector<std::size_t>& order) {
   const bool numbers = has_numbers(frame, g);
   const float gap = g.cell >= 8 ? 1 : 0;
@@ -354,7 +354,8 @@ void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
     }
 }
 
-void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t>& order, std::size_t head) {
+void draw_names(const Frame& frame, const SimilarityGrid& g, const std::vector<std::size_t>& order,
+                std::size_t head) {
   const std::size_t step = label_step(g.cell, frame.metrics.px(16));
   for (std::size_t k = 0; k < g.count; ++k) {
     const bool chosen = order[k] == head;
@@ -368,7 +369,7 @@ void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t
   }
 }
 
-void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity,
+void handle_mouse(const Frame& frame, const SimilarityGrid& g, const arma::mat& similarity,
                   const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
   platform::move_to(g.corner);
@@ -430,7 +431,8 @@ void draw_similarity(Pen& pen, std::size_t head) {
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;
     const float cell = std::min(std::floor(room / static_cast<float>(order.size())), frame.metrics.px(34));
     pen.skip(22);
-    const Grid g{{std::round(pen.left + labels), std::round(pen.y)}, std::max(cell, 1.0f), order.size()};
+    const SimilarityGrid g{
+        {std::round(pen.left + labels), std::round(pen.y)}, std::max(cell, 1.0f), order.size()};
     draw_cells(frame, g, similarity, order);
     draw_names(frame, g, order, head);
     const auto row = static_cast<std::size_t>(std::find(order.begin(), order.end(), head) - order.begin());

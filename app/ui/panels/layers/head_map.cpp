@@ -18,12 +18,12 @@ using core::transformer::HeadRoles;
 constexpr double min_role_share = 0.3,
                  min_measured_share = 0.4;  // smallest shares: of any role; of a measured one
 
-struct RoleName {
+struct RoleShare {
   const char *name, *brief;
   double (*share)(const HeadRoles&);
 };
 
-constexpr RoleName role_names[]{
+constexpr RoleShare role_names[]{
     {"previous", "prev", [](const HeadRoles& r) { return r.previous; }},
     {"first token", "first", [](const HeadRoles& r) { return r.first; }},
     {"itself", "self", [](const HeadRoles& r) { return r.itself; }},
@@ -37,7 +37,7 @@ std::string HeadRole::words() const {
 }
 
 std::string HeadRole::brief() const {
-  const auto row = std::ranges::find(role_names, name, &RoleName::name);
+  const auto row = std::ranges::find(role_names, name, &RoleShare::name);
   const std::string number = share ? fixed(*share, 2) : "";
   return (row == std::end(role_names) ? name : row->brief) + (number.starts_with("0") ? " " + number.substr(1)
                                                               : number.empty()        ? ""
@@ -49,7 +49,7 @@ namespace {
 /// Returns the role with the largest share of a head's weights.
 HeadRole role_among(const HeadRoles& roles) {
   HeadRole best{"diffuse"};
-  for (const RoleName& row : role_names)
+  for (const RoleShare& row : role_names)
     if (const double share = row.share(roles); share > best.share.value_or(min_role_share))
       best = {row.name, share};
   return best;
@@ -315,8 +315,8 @@ void draw_tooltip(const HeadTile& m) {
 /// Draws the context menu of a head: in the selected layer, that of a stage's title.
 void draw_menu(const HeadTile& m) {
   const Frame& frame = m.frame;
-  const auto& whole = *frame.pending.whole;
-  const bool is_model = m.layer == whole.layer && m.layer == whole.experiment.layer;
+  const auto& full_model = *frame.pending.whole;
+  const bool is_model = m.layer == full_model.layer && m.layer == full_model.experiment.layer;
   if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
   const std::string name = "menu of " + head_name(m);
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
@@ -361,7 +361,7 @@ void handle_mouse(const HeadTile& m) {
 /// Returns the map of a head that the reading must have.
 HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
-  const WholeModel& whole = *frame.pending.whole;
+  const WholeModel& full_model = *frame.pending.whole;
   const TextReading& now = *frame.pending.reading->readings()->now;
   const LayerHeads& layer_heads = *now.layers[layer];
   const TextReading& original = *frame.pending.reading->readings()->before;
@@ -378,8 +378,8 @@ HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer,
           layer_heads,
           layer_heads.heads[head],
           has_same_size ? &original.layers[layer]->heads[head] : nullptr,
-          whole.experiment.heads_off.contains({layer, head}),
-          layer == whole.experiment.layer && head == frame.pending.look.head,
+          full_model.experiment.heads_off.contains({layer, head}),
+          layer == full_model.experiment.layer && head == frame.pending.look.head,
           t.header / 2 + (layer == 0 ? t.columns.room : 0)};
 }
 

@@ -121,6 +121,6 @@ std::size_t wrapped_position(const std::string& lines, std::size_t text_position
 void draw_selected_head(const Frame& frame);
 
 /// Draws the left column of the Layers view: the model's sizes, prompt, selected layer and edits.
-void draw_whole_model(const Frame& frame);
+void draw_full_model(const Frame& frame);
 
 }  // namespace app::panels

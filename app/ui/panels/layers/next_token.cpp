@@ -193,9 +193,10 @@ void draw_presented_prediction(const Frame& frame) {
     draw_rect(top, {top.x + f.metrics.px(2), ImGui::GetItemRectMax().y}, f.palette.accent);
     f.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
   } else {
-    const auto& whole = *f.pending.whole;
-    say(f.fonts.sans16, f.palette.text, whole.model->description().path.filename().string());
-    say(f.fonts.sans12, f.palette.dim, core::experiment::whole_text(*whole.model, whole.experiment));
+    const auto& full_model = *f.pending.whole;
+    say(f.fonts.sans16, f.palette.text, full_model.model->description().path.filename().string());
+    say(f.fonts.sans12, f.palette.dim,
+        core::experiment::whole_text(*full_model.model, full_model.experiment));
   }
   ImGui::Dummy({width, f.metrics.px(8)});
   const Prediction* next = prediction(f);

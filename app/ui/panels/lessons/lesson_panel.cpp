@@ -19,7 +19,7 @@ namespace {
 
 constexpr float dim_opacity = 0.58f;
 
-bool is_within(const Landmarks::Rect& rect, ImVec2 min, ImVec2 max) {
+bool is_within(const Rect& rect, ImVec2 min, ImVec2 max) {
   const ImVec2 c = rect.center();
   return c.x >= min.x && c.x < max.x && c.y >= min.y && c.y < max.y;
 }
@@ -125,7 +125,7 @@ bool outlines_masked(const Frame& frame, std::string_view name) {
 }
 
 /// Draws a line around the masked positions: the staircase of a causal mask.
-void outline_masked(const Frame& frame, const Landmarks::Rect& rect) {
+void outline_masked(const Frame& frame, const Rect& rect) {
   const arma::mat& mask = frame.displayed.trace.at(Stage::mask);
   const auto x = [&](arma::uword j) {
     return std::round(rect.min.x +

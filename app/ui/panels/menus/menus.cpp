@@ -94,7 +94,7 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
   if (!ImGui::BeginPopup(name.c_str())) return;
   platform::push_font(frame.fonts.sans15);
   const ActionContext context = situation_of(frame);
-  rows::Rows all;
+  rows::ActionRows all;
   rows::add_stage_menu(all, context, stage, head);
   draw_menu_items(frame, context, all, "Stage");
   ImGui::PopFont();

@@ -28,38 +28,38 @@ using namespace core::editing;
 using core::mistakes::Mistake;
 
 /// Explanation of a label, in a sentence.
-struct Meaning {
+struct LabelMeaning {
   std::string_view label;
   const char* sentence;
 };
 
 constexpr std::array meanings{
-    Meaning{"layer", "The layer of the file that the model was made from."},
-    Meaning{"tokens", "The number of tokens of the sequence, the rows of X."},
-    Meaning{"heads", "The number of heads; each has its own columns. A divisor of d_out."},
-    Meaning{"d_in", "The size of an embedding, the columns of X."},
-    Meaning{"d_out", "The columns of queries, keys and values, over all heads."},
-    Meaning{"project", "Whether queries, keys and values are projections of X, or X itself."},
-    Meaning{"bias", "Whether the projections add a bias."},
-    Meaning{"mask", "Which keys a query may attend to."},
-    Meaning{"dropout", "The probability with which a weight is set to 0 in training mode."},
-    Meaning{"seed", "The seed of dropout; the same seed samples the same mask."},
-    Meaning{"generator",
-            "Which of PyTorch's two generators samples the dropout mask; they give different masks."},
-    Meaning{"drop mask", "The dropout mask came with the file and is not sampled."},
-    Meaning{"scale", "The factor of the scores before the mask."},
-    Meaning{"factor", "The factor of the scores."},
-    Meaning{"scores", "How scores are computed: dot products of queries and keys, or all 0."},
-    Meaning{"combine", "How the context vectors of the heads are combined."},
-    Meaning{"output", "Whether there is an output projection, and its bias."},
-    Meaning{"context", "The context length: the largest number of tokens."},
-    Meaning{"sequence", "The displayed sequence of the batch; sequences are independent."},
+    LabelMeaning{"layer", "The layer of the file that the model was made from."},
+    LabelMeaning{"tokens", "The number of tokens of the sequence, the rows of X."},
+    LabelMeaning{"heads", "The number of heads; each has its own columns. A divisor of d_out."},
+    LabelMeaning{"d_in", "The size of an embedding, the columns of X."},
+    LabelMeaning{"d_out", "The columns of queries, keys and values, over all heads."},
+    LabelMeaning{"project", "Whether queries, keys and values are projections of X, or X itself."},
+    LabelMeaning{"bias", "Whether the projections add a bias."},
+    LabelMeaning{"mask", "Which keys a query may attend to."},
+    LabelMeaning{"dropout", "The probability with which a weight is set to 0 in training mode."},
+    LabelMeaning{"seed", "The seed of dropout; the same seed samples the same mask."},
+    LabelMeaning{"generator",
+                 "Which of PyTorch's two generators samples the dropout mask; they give different masks."},
+    LabelMeaning{"drop mask", "The dropout mask came with the file and is not sampled."},
+    LabelMeaning{"scale", "The factor of the scores before the mask."},
+    LabelMeaning{"factor", "The factor of the scores."},
+    LabelMeaning{"scores", "How scores are computed: dot products of queries and keys, or all 0."},
+    LabelMeaning{"combine", "How the context vectors of the heads are combined."},
+    LabelMeaning{"output", "Whether there is an output projection, and its bias."},
+    LabelMeaning{"context", "The context length: the largest number of tokens."},
+    LabelMeaning{"sequence", "The displayed sequence of the batch; sequences are independent."},
 };
 
 const char* meaning_of(std::string_view label) {
   if (label.starts_with("head "))
     return "Whether this head is enabled; an ablated head contributes zeros to the output.";
-  const auto found = std::ranges::find(meanings, label, &Meaning::label);
+  const auto found = std::ranges::find(meanings, label, &LabelMeaning::label);
   return found == meanings.end() ? nullptr : found->sentence;
 }
 
@@ -75,7 +75,7 @@ void explain_label(const Frame& frame, ImVec2 min, const char* words) {
 }
 
 /// Layout of the rows of MODEL: a column of labels and one of controls.
-struct Form {
+struct ModelForm {
   const Frame& frame;
   float width;  ///< of a whole row
   ImVec2 at{};  ///< top left corner of the current row
@@ -101,7 +101,7 @@ struct Form {
 };
 
 /// Draws a line of text with a button at its right end; returns whether it was pressed.
-bool text_with_button(const Form& form, Rgb color, const std::string& words, const char* name,
+bool text_with_button(const ModelForm& form, Rgb color, const std::string& words, const char* name,
                       const char* does, const char* help) {
   const float width = button_width(form.frame, does);
   ImFont* font = form.frame.fonts.sans14;
@@ -112,7 +112,7 @@ bool text_with_button(const Form& form, Rgb color, const std::string& words, con
 }
 
 /// Draws a label and a list of choices; returns the chosen one.
-std::optional<std::size_t> choose(const Form& form, const char* label, const char* name,
+std::optional<std::size_t> choose(const ModelForm& form, const char* label, const char* name,
                                   std::span<const Option> options, std::size_t current) {
   form.label(label);
   return combo(form.frame, name, form.control_width(), options, current);
@@ -124,7 +124,7 @@ std::string_view group_of(const Preset& preset) {
   return name.substr(0, name.find('-'));
 }
 
-void preset_row(const Form& form) {
+void preset_row(const ModelForm& form) {
   const DocumentState& document = form.frame.document;
   const Preset* current = find_preset(document.preset);
   std::string shown = current ? current->title : document.title;
@@ -143,7 +143,7 @@ void preset_row(const Form& form) {
 }
 
 /// Draws the label of the second of two fields in a row, which ends where the row ends.
-void second_label(const Form& form, const char* words) {
+void second_label(const ModelForm& form, const char* words) {
   ImFont* font = form.frame.fonts.sans15;
   const float roomy = form.label_width() + form.field_width() + form.frame.metrics.px(16);
   const float latest = form.width - form.field_width() - form.frame.metrics.px(6) - text_width(font, words);
@@ -167,21 +167,21 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
 }
 
 /// Disables fields that are fixed by a whole model or its prompt.
-struct WholeModelGuard {
+struct FullModelGuard {
   const Frame& frame;
-  const bool is_whole_model = frame.pending.whole != nullptr;
-  explicit WholeModelGuard(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_whole_model); }
-  WholeModelGuard(const WholeModelGuard&) = delete;
-  WholeModelGuard& operator=(const WholeModelGuard&) = delete;
-  ~WholeModelGuard() { ImGui::EndDisabled(); }
-  void explain(const char* words, const char* reason) const { tooltip(is_whole_model ? reason : words); }
+  const bool is_full_model = frame.pending.whole != nullptr;
+  explicit FullModelGuard(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_full_model); }
+  FullModelGuard(const FullModelGuard&) = delete;
+  FullModelGuard& operator=(const FullModelGuard&) = delete;
+  ~FullModelGuard() { ImGui::EndDisabled(); }
+  void explain(const char* words, const char* reason) const { tooltip(is_full_model ? reason : words); }
 };
 
 constexpr const char* fixed_by_model = "Fixed: the other layers of the whole model depend on it.";
 
-void tokens_row(const Form& form) {
+void tokens_row(const ModelForm& form) {
   const Model& model = form.frame.pending.model;
-  const WholeModelGuard fields(form.frame);
+  const FullModelGuard fields(form.frame);
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
   if (const auto n =
@@ -207,16 +207,16 @@ void tokens_row(const Form& form) {
   fields.explain("The number of heads, a divisor of d_out.", fixed_by_model);
 }
 
-bool has_whole_model(const Frame& frame) {
+bool has_full_model(const Frame& frame) {
   return frame.pending.whole != nullptr;
 }
 
 bool has_single_layer(const Frame& frame) {
-  return !has_whole_model(frame);
+  return !has_full_model(frame);
 }
 
 /// Draws where the tokens come from, with a link to it.
-void prompt_row(const Form& form) {
+void prompt_row(const ModelForm& form) {
   const Frame& frame = form.frame;
   ImFont* font = frame.fonts.sans13;
   const float middle = form.at.y + frame.metrics.px(8);
@@ -227,10 +227,10 @@ void prompt_row(const Form& form) {
     frame.commands.add(set<&Look::tab>(Tab::layers));
 }
 
-void widths_row(const Form& form) {
+void widths_row(const ModelForm& form) {
   const Model& model = form.frame.pending.model;
   const bool projected = model.projections.has_value();
-  const WholeModelGuard fields(form.frame);
+  const FullModelGuard fields(form.frame);
   form.label("d_in");
   const auto input = [&](std::uint64_t v, int direction) {
     return step_by(v, direction, projected ? 1 : model.n_heads);
@@ -252,7 +252,7 @@ void widths_row(const Form& form) {
   }
 }
 
-void projections_row(const Form& form) {
+void projections_row(const ModelForm& form) {
   form.label("project");
   const char* help = "On: queries, keys and values are projections of X. Off: all three are X itself.";
   const bool on = form.frame.pending.model.projections.has_value();
@@ -269,19 +269,19 @@ void projections_row(const Form& form) {
     perform("edit/draw_model", situation_of(form.frame), form.frame.commands);
 }
 
-void bias_row(const Form& form) {
+void bias_row(const ModelForm& form) {
   form.label("bias");
   const auto& p = *form.frame.pending.model.projections;
-  struct Box {
+  struct BiasBox {
     const char *name, *words;
     ProjectionName part;
     bool on;
   };
-  const std::array boxes{Box{"model/bias_q", "q", ProjectionName::query, p.query.bias.has_value()},
-                         Box{"model/bias_k", "k", ProjectionName::key, p.key.bias.has_value()},
-                         Box{"model/bias_v", "v", ProjectionName::value, p.value.bias.has_value()}};
+  const std::array boxes{BiasBox{"model/bias_q", "q", ProjectionName::query, p.query.bias.has_value()},
+                         BiasBox{"model/bias_k", "k", ProjectionName::key, p.key.bias.has_value()},
+                         BiasBox{"model/bias_v", "v", ProjectionName::value, p.value.bias.has_value()}};
   float offset = form.label_width();
-  for (const Box& box : boxes) {
+  for (const BiasBox& box : boxes) {
     form.place(offset);
     if (const auto on = checkbox(form.frame, box.name, box.words, box.on, "The bias of this projection"))
       form.frame.commands.edit(SetBias{box.part, *on});
@@ -293,7 +293,7 @@ bool has_layers(const Frame& frame) {
   return frame.document.layers.size() > 1;
 }
 
-void layer_row(const Form& form) {
+void layer_row(const ModelForm& form) {
   const DocumentState& document = form.frame.document;
   std::vector<Option> options;
   for (std::size_t k = 0; k < document.layers.size(); ++k)
@@ -307,7 +307,7 @@ bool has_evidence(const Frame& frame) {
   return preset && preset->evidence != Evidence::sampled;
 }
 
-void head_row(const Form& form) {
+void head_row(const ModelForm& form) {
   const std::size_t head = form.frame.pending.look.head;
   const std::string label = "head " + std::to_string(head);
   form.label(label.c_str());
@@ -318,7 +318,7 @@ void head_row(const Form& form) {
     form.frame.commands.edit(core::editing::ToggleHead{head, *on});
 }
 
-void overridden_stages_row(const Form& form) {
+void overridden_stages_row(const ModelForm& form) {
   const auto& stages = form.frame.pending.model.given.stages;
   std::string words = "overridden: ";
   for (const auto& stage : stages)
@@ -329,7 +329,7 @@ void overridden_stages_row(const Form& form) {
                             set<&Forms::dialog>(Dialog::override_stage));
 }
 
-void overrides_row(const Form& form) {
+void overrides_row(const ModelForm& form) {
   const std::size_t n = form.frame.pending.model.given.cells.size();
   const std::string words = core::text::counted(n, "cell") + " overridden";
   if (text_with_button(form, form.frame.palette.dim, words, "model/typed", "revert", "Computes them again"))
@@ -348,7 +348,7 @@ bool has_overridden_cells(const Frame& frame) {
   return !frame.pending.model.given.cells.empty();
 }
 
-void scale_row(const Form& form) {
+void scale_row(const ModelForm& form) {
   const Scale& scale = form.frame.pending.model.scale;
   const std::array options{Option{"1/√d_head", "As in the paper"}, Option{"none", "Scores are not scaled"},
                            Option{"1/√d_model", "Uses the width of the embeddings"},
@@ -362,7 +362,7 @@ void scale_row(const Form& form) {
   }
 }
 
-void factor_row(const Form& form) {
+void factor_row(const ModelForm& form) {
   form.label("factor");
   const double old = form.frame.pending.model.scale.factor;
   if (const auto factor = real_field(form.frame, "model/factor", "scale", old, form.control_width()))
@@ -370,7 +370,7 @@ void factor_row(const Form& form) {
   tooltip("The factor of the scores");
 }
 
-void scores_row(const Form& form) {
+void scores_row(const ModelForm& form) {
   const std::array options{Option{"Q·Kᵀ", "Dot products of queries and keys"},
                            Option{"uniform", "All scores are 0: plain averaging of the unmasked values"}};
   const auto current = static_cast<std::size_t>(form.frame.pending.model.scores);
@@ -378,7 +378,7 @@ void scores_row(const Form& form) {
     form.frame.commands.edit(SetScoreRule{static_cast<ScoreRule>(*chosen)});
 }
 
-void combine_row(const Form& form) {
+void combine_row(const ModelForm& form) {
   const std::array options{Option{"concatenate", "The heads are concatenated"},
                            Option{"reshape, no transpose",
                                   "A common bug: without the transpose, the reshape mixes tokens and heads"}};
@@ -387,7 +387,7 @@ void combine_row(const Form& form) {
     form.frame.commands.edit(SetCombineRule{static_cast<CombineRule>(*chosen)});
 }
 
-void output_row(const Form& form) {
+void output_row(const ModelForm& form) {
   form.label("output");
   const auto& output = form.frame.pending.model.projections->output;
   if (const auto on =
@@ -400,7 +400,7 @@ void output_row(const Form& form) {
     form.frame.commands.edit(SetBias{ProjectionName::output, *on});
 }
 
-void context_row(const Form& form) {
+void context_row(const ModelForm& form) {
   const auto& length = form.frame.pending.model.context_length;
   form.label("context");
   FieldStyle style;
@@ -422,7 +422,7 @@ void context_row(const Form& form) {
   }
 }
 
-void sequence_row(const Form& form) {
+void sequence_row(const ModelForm& form) {
   const std::size_t n = form.frame.pending.model.sequences.size(), shown = form.frame.pending.look.sequence;
   const Frame& frame = form.frame;
   form.label("sequence");
@@ -454,7 +454,7 @@ bool has_factor(const Frame& frame) {
 
 constexpr const char* mask_popup = "mask rules";
 
-void causal_row(const Form& form) {
+void causal_row(const ModelForm& form) {
   form.label("mask");
   const char* help = "A token attends to itself and to earlier tokens only.";
   if (const auto on =
@@ -468,7 +468,7 @@ void causal_row(const Form& form) {
   draw_mask_popup(form.frame, mask_popup);
 }
 
-void method_row(const Form& form) {
+void method_row(const ModelForm& form) {
   constexpr std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalize,
                                MaskMethod::zero_after_softmax, MaskMethod::large_negative};
   const std::array options{
@@ -485,7 +485,7 @@ void method_row(const Form& form) {
   if (chosen) form.frame.commands.edit(SetMaskMethod{methods[*chosen]});
 }
 
-void cells_row(const Form& form) {
+void cells_row(const ModelForm& form) {
   const std::size_t n = form.frame.pending.model.mask.cells.size();
   const std::string words = core::text::counted(n, "cell") + " by hand";
   if (text_with_button(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
@@ -493,7 +493,7 @@ void cells_row(const Form& form) {
     form.frame.commands.edit(ClearMaskCells{});
 }
 
-void empty_rows_row(const Form& form) {
+void empty_rows_row(const ModelForm& form) {
   const bool zeros = form.frame.pending.model.mask.empty_rows == EmptyRows::zeros;
   if (zeros
           ? text_with_button(form, form.frame.palette.dim, "fully masked rows: zeros", "model/empty_rows",
@@ -503,7 +503,7 @@ void empty_rows_row(const Form& form) {
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 
-void rules_row(const Form& form) {
+void rules_row(const ModelForm& form) {
   const std::string words = mask_rules_words(form.frame.pending.model.mask, form.frame.pending.look.sequence);
   form.line("model/mask_rules", words, form.frame.palette.text, form.width);
 }
@@ -518,7 +518,7 @@ bool has_additions(const Frame& frame) {
   return !additions_words(frame.pending.model, frame.pending.look.sequence).empty();
 }
 
-void additions_row(const Form& form) {
+void additions_row(const ModelForm& form) {
   const std::string words = additions_words(form.frame.pending.model, form.frame.pending.look.sequence);
   form.line("model/additions", words, form.frame.palette.text, form.width);
 }
@@ -570,7 +570,7 @@ std::string rate_text(double rate) {
   return std::to_string(n / 100) + "." + std::to_string(n / 10 % 10) + std::to_string(n % 10);
 }
 
-void rate_row(const Form& form) {
+void rate_row(const ModelForm& form) {
   form.label("dropout");
   const Frame& frame = form.frame;
   double rate = frame.pending.model.dropout.rate;
@@ -598,7 +598,7 @@ void rate_row(const Form& form) {
   if (rate != frame.pending.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
 }
 
-void seed_row(const Form& form) {
+void seed_row(const ModelForm& form) {
   const Frame& frame = form.frame;
   form.label("seed");
   const float width = frame.metrics.px(frame.metrics.compact ? 44 : 56);
@@ -612,7 +612,7 @@ void seed_row(const Form& form) {
     frame.commands.edit(SetTraining{*on});
 }
 
-void stream_row(const Form& form) {
+void stream_row(const ModelForm& form) {
   const Frame& frame = form.frame;
   const std::array options{Option{"mt19937", "Everywhere since PyTorch 2.7"},
                            Option{"mkl", "On Linux on x86 before PyTorch 2.7"}};
@@ -628,7 +628,7 @@ void stream_row(const Form& form) {
     frame.commands.edit(SetDropoutSeed{frame.pending.model.dropout.seed + 1});
 }
 
-void given_mask_row(const Form& form) {
+void given_mask_row(const ModelForm& form) {
   form.label("drop mask");
   if (button(form.frame, "model/draw_instead", "given · sample instead",
              "The mask came with the file; samples it from the seed instead"))
@@ -646,7 +646,7 @@ bool samples_dropout_mask(const Frame& frame) {
 constexpr const char* additions_popup = "additions";
 
 /// Draws the button next to the heading that opens the popup with the additions to the paper.
-void draw_additions_button(const Form& form) {
+void draw_additions_button(const ModelForm& form) {
   const Frame& frame = form.frame;
   const float width = button_width(frame, "more…");
   platform::move_to({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
@@ -701,7 +701,7 @@ std::string remark(const Preset& preset) {
 }
 
 /// Draws the source of the numbers of an unchanged preset, in at most two lines; marked "model/evidence".
-void evidence_row(const Form& form) {
+void evidence_row(const ModelForm& form) {
   const Preset* preset = core::editing::find_preset(form.frame.document.preset);
   if (!preset) return;
   const Frame& frame = form.frame;
@@ -739,7 +739,7 @@ bool has_unlisted_mistakes(const Frame& frame) {
   return core::mistakes::deviates(model) || !model.dropout.rescale;
 }
 
-void mistake_row(const Form& form) {
+void mistake_row(const ModelForm& form) {
   const Frame& frame = form.frame;
   const auto found = unlisted_mistakes(frame.pending.model);
   const std::string names = core::text::joined(found, ", ", &Mistake::title);
@@ -754,7 +754,7 @@ void mistake_row(const Form& form) {
 /// One row of MODEL, an entry of model_rows.
 struct ModelRow {
   bool (*present)(const Frame&);
-  void (*draw)(const Form&);
+  void (*draw)(const ModelForm&);
   float gap = 0;           ///< above it, at scale 1
   float extra_height = 0;  ///< height beyond that of other rows, at scale 1
 };
@@ -772,7 +772,7 @@ constexpr std::array model_rows{ModelRow{always, preset_row, 2},
                                 ModelRow{has_layers, layer_row, 2},
                                 ModelRow{always, tokens_row, 2},
                                 ModelRow{always, widths_row},
-                                ModelRow{has_whole_model, prompt_row},
+                                ModelRow{has_full_model, prompt_row},
                                 ModelRow{always, projections_row},
                                 ModelRow{has_projections, bias_row},
                                 ModelRow{has_additions, additions_row},
@@ -818,7 +818,7 @@ float model_panel_height(const Frame& frame) {
 
 void draw_model(const Frame& frame) {
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  Form form{frame, ImGui::GetContentRegionAvail().x, start};
+  ModelForm form{frame, ImGui::GetContentRegionAvail().x, start};
   section_heading(frame, form.width, "MODEL");
   draw_additions_button(form);
   form.at.y += frame.metrics.px(heading_height);

@@ -715,11 +715,9 @@ void draw_mask_picture(const Frame& frame, float width) {
   draw_legend(frame, kinds, found, {grid.corner.x, grid.corner.y + grid.size.y + frame.metrics.px(6)}, width);
 }
 
-using Counts = std::vector<std::size_t>;
-
 const std::array<std::string, 2> alignments{"the last keys", "the first keys"};
 
-std::string counts_text(const Counts& counts, const char* between = " ") {
+std::string counts_text(std::span<const std::size_t> counts, const char* between = " ") {
   return core::text::joined(counts, between, [](std::size_t n) { return std::to_string(n); });
 }
 

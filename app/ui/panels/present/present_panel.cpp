@@ -29,7 +29,7 @@ using core::explain::SourceRect;
 
 /// A stage's map on the screen, and the part of its cells that is displayed.
 struct DisplayedMap {
-  Landmarks::Rect rect;
+  Rect rect;
   CellWindow part;
   /// Return where a column or a row begins, in pixels; beyond the map if it is not displayed.
   float x(double column) const;
@@ -169,7 +169,7 @@ ImVec2 OperandPath::at(float t) const {
 
 }  // namespace
 
-std::optional<CellRect> cell_rect(const Frame& frame, const core::explain::SourceCell& place) {
+std::optional<Rect> cell_rect(const Frame& frame, const core::explain::SourceCell& place) {
   const Stage* stage = std::get_if<Stage>(&place.source);
   if (!stage) return std::nullopt;
   const core::attention::StageInfo& info = core::attention::info(*stage);
@@ -184,14 +184,13 @@ std::optional<CellRect> cell_rect(const Frame& frame, const core::explain::Sourc
   if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
       column + 0.5 > part.right)
     return std::nullopt;
-  return CellRect{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
+  return Rect{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
 }
 
 namespace {
 
 /// Returns the path from one cell to another; k of n separates the paths of several numbers.
-OperandPath path_between(const Frame& frame, const CellRect& from, const CellRect& to, std::size_t k,
-                         std::size_t n) {
+OperandPath path_between(const Frame& frame, const Rect& from, const Rect& to, std::size_t k, std::size_t n) {
   const auto px = [&](float length) { return frame.metrics.px(length); };
   const float share = n > 1 ? static_cast<float>(k) / static_cast<float>(n - 1) : 0;
   const ImVec2 start{(from.min.x + from.max.x) / 2, from.min.y};
@@ -236,7 +235,7 @@ void draw_path(ImDrawList* list, const OperandPath& path, float t, Rgb color) {
 }
 
 /// Returns the box of a moving number at a position.
-app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
+Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
   ImFont* font = frame.fonts.mono13;
   const float half = text_width(font, text) / 2 + frame.metrics.px(4),
               high = platform::font_size(font) / 2 + frame.metrics.px(2);
@@ -244,12 +243,12 @@ app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& te
           {std::round(at.x + half), std::round(at.y + high)}};
 }
 
-bool overlap(const app::Landmarks::Rect& a, const app::Landmarks::Rect& b) {
+bool overlap(const Rect& a, const Rect& b) {
   return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
 }
 
-void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rect& box,
-                 const std::string& text, std::size_t k) {
+void draw_number(const Frame& frame, ImDrawList* list, const Rect& box, const std::string& text,
+                 std::size_t k) {
   ImFont* font = frame.fonts.mono13;
   const auto& [min, max] = box;
   list->AddRectFilled(min, max, packed(frame.palette.background.back, 0.92f), frame.metrics.px(2));
@@ -288,7 +287,7 @@ void draw_animation(const Frame& frame) {
   const std::vector<SourceCell> places = displayed_operands(frame, current_step->to);
   const double t = current_step->share / moving_share;
   const bool arrived = t >= 1;
-  std::vector<app::Landmarks::Rect> occupied;
+  std::vector<Rect> occupied;
   for (std::size_t k = 0; k < places.size() && !arrived; ++k) {
     const OperandPath path = path_between(frame, *cell_rect(frame, places[k]), *target, k, places.size());
     const double wait = 0.25 * static_cast<double>(k) / static_cast<double>(places.size());
@@ -300,7 +299,7 @@ void draw_animation(const Frame& frame) {
     // If two would overlap, the later one waits behind, or in its cell.
     const std::string text = fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
-      const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
+      const Rect box = box_of(frame, path.at(at), text);
       if (std::ranges::any_of(occupied, [&](const auto& other) { return overlap(box, other); })) continue;
       draw_number(frame, list, box, text, k);
       occupied.push_back(box);
@@ -383,7 +382,7 @@ constexpr float card_width = 320, card_gap = 14;  // at scale 1
 
 /// Returns the position of a card of that size: right of its target, else left, below or above, within the
 /// window.
-ImVec2 card_position(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size) {
+ImVec2 card_position(const Frame& frame, const Rect& rect, ImVec2 size) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
   const float gap = frame.metrics.px(card_gap), inset = frame.metrics.px(8);
   ImVec2 at{rect.max.x + gap, rect.min.y};
@@ -427,7 +426,7 @@ void draw_tour(const Frame& frame) {
   }
   if (frame.forms.dialog != Dialog::none) return;
   const auto place = frame.landmarks.find(step.place);
-  const Landmarks::Rect rect = place.value_or(Landmarks::Rect{{0, 0}, {0, 0}});
+  const Rect rect = place.value_or(Rect{{0, 0}, {0, 0}});
   const float margin = frame.metrics.px(3);
   if (place)
     outline({rect.min.x - margin, rect.min.y - margin}, {rect.max.x + margin, rect.max.y + margin},

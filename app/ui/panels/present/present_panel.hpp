@@ -35,12 +35,8 @@ void draw_decoding_bar(const Frame& frame);
 
 float decoding_bar_height(const Frame& frame);
 
-/// Rectangle of a cell on the screen, if its stage is there.
-struct CellRect {
-  ImVec2 min, max;
-};
-
-std::optional<CellRect> cell_rect(const Frame& frame, const core::explain::SourceCell& place);
+/// Returns the rectangle of a cell on the screen, if its stage is there.
+std::optional<Rect> cell_rect(const Frame& frame, const core::explain::SourceCell& place);
 
 /// Draws the animation in progress over the maps on the screen: the operands of one step moving to the cell
 /// computed from them. Advances it while it plays.

@@ -76,7 +76,7 @@ struct Pill {
 
 /// One stage of the strip with its measures, and its position relative to the strip's corner. The measures
 /// are the largest of all heads, so that no map moves when another head is chosen.
-struct Block {
+struct StageBlock {
   const StageInfo* stage = nullptr;
   std::size_t rows = 0, columns = 0;
   bool square = false;           ///< one column per token
@@ -103,12 +103,12 @@ struct Block {
 };
 
 /// A row of maps; a line of the strip may need several.
-struct Row {
+struct StageRow {
   int line = 1;               ///< 1 … 4
   bool first = true;          ///< whether the line's heading is above it
   float heading = 0;          ///< y of the heading, or of the return arrow
   float top = 0, bottom = 0;  ///< of the whole row
-  std::vector<Block> blocks;
+  std::vector<StageBlock> blocks;
 };
 
 // At scale 1.
@@ -177,7 +177,7 @@ float pill_width(const Frame& frame, const Pill& pill) {
   return text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
 }
 
-float min_title_width(const Frame& frame, const Block& b) {
+float min_title_width(const Frame& frame, const StageBlock& b) {
   float width =
       text_width(title_font(frame), stage_title(frame, b.stage->stage)) + group_width(frame, b.stage->stage);
   for (const Pill& pill : b.pills) width += pill_width(frame, pill) + frame.metrics.px(8);
@@ -194,10 +194,10 @@ float widest_name(const Frame& frame) {
   return std::min(std::ceil(widest), frame.metrics.px(64));
 }
 
-Block measure(const Frame& frame, const StageInfo& stage, float index, float name) {
+StageBlock measure(const Frame& frame, const StageInfo& stage, float index, float name) {
   const auto& m = frame.metrics;
   const auto& model = frame.displayed.model;
-  Block b;
+  StageBlock b;
   b.stage = &stage;
   const auto shape = core::attention::shape_of(model, stage.stage);
   b.rows = shape.n_rows, b.columns = shape.n_cols;
@@ -242,20 +242,20 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   return b;
 }
 
-float gap_before(const Frame& frame, std::span<const Block> blocks, std::size_t k) {
+float gap_before(const Frame& frame, std::span<const StageBlock> blocks, std::size_t k) {
   const bool after_embeddings = blocks[k - 1].stage->stage == Stage::embeddings;
   return frame.metrics.px(after_embeddings ? 30 : 14);  // at least: spare width is divided between the gaps
 }
 
 /// Returns the displayed stages, by line; a stage without effect is a pill of the previous map.
-std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
+std::array<std::vector<StageBlock>, 4> stage_lines(const Frame& frame) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = text_width(frame.fonts.mono12, std::to_string(n - 1));
   const float name = widest_name(frame);
   const bool normed = frame.displayed.has(Stage::normed_queries);
-  std::array<std::vector<Block>, 4> lines;
-  Block* before = nullptr;
+  std::array<std::vector<StageBlock>, 4> lines;
+  StageBlock* before = nullptr;
   for (const StageInfo& stage : core::attention::stages()) {
     if (!frame.displayed.has(stage.stage) || frame.displayed.look.folded.contains(stage.stage)) continue;
     if (auto pill = before ? pill_of(frame, stage) : std::nullopt) {
@@ -266,7 +266,7 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
     auto line = static_cast<std::size_t>(stage.line - 1);
     const bool alone = lines[2].size() == 1 && lines[2].front().stage->stage == Stage::weights;
     if (stage.stage == Stage::contexts && alone) line = 2;  // next to the weights, then the largest map
-    Block b = measure(frame, stage, index, name);
+    StageBlock b = measure(frame, stage, index, name);
     b.starts_row = stage.stage == Stage::normed_queries || (stage.stage == Stage::rotated_queries && !normed);
     b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
     lines.at(line).push_back(std::move(b));
@@ -274,7 +274,7 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   }
   if (lines[2].size() > 1 && lines[2][1].square) lines[2].front().is_main = false;
   for (auto& line : lines)
-    for (Block& b : line) b.min_title_width = min_title_width(frame, b);
+    for (StageBlock& b : line) b.min_title_width = min_title_width(frame, b);
   return lines;
 }
 
@@ -292,14 +292,14 @@ constexpr std::array<std::pair<int, int>, 11> decimal_choices{{{4, 4},
                                                                {no_numbers, no_numbers}}};
 
 /// Returns the preferred width of all cells of a block without numbers.
-float preferred_width(const Frame& frame, const Block& b, bool has_squares) {
+float preferred_width(const Frame& frame, const StageBlock& b, bool has_squares) {
   const auto n = static_cast<float>(b.columns);
   if (b.square) return std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(max_map_width));
   const float all = n * frame.metrics.px(b.columns <= 16 ? 36 : plain_cell);
   return has_squares ? std::min(all, frame.metrics.px(160)) : all;
 }
 
-float min_width(const Frame& frame, const Block& b) {
+float min_width(const Frame& frame, const StageBlock& b) {
   const auto n = static_cast<float>(b.columns);
   const float cells = b.square
                           ? std::min(n * frame.metrics.px(min_plain_cell), frame.metrics.px(150))
@@ -315,11 +315,11 @@ float whole_cells(float width, std::size_t n) {
 }
 
 /// Sets the decimals of a rung and the widths of the pictures; returns false if they do not fit.
-bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> choice, float width, bool named) {
+bool fit(const Frame& frame, std::span<StageBlock> row, std::pair<int, int> choice, float width, bool named) {
   float left = width, extra_wanted = 0;  // beyond the minimum of each picture
-  const bool squares = std::ranges::any_of(row, &Block::square);
+  const bool squares = std::ranges::any_of(row, &StageBlock::square);
   for (std::size_t k = 0; k < row.size(); ++k) {
-    Block& b = row[k];
+    StageBlock& b = row[k];
     b.decimals = b.cell[0] > 0 ? (b.is_main ? choice.first : choice.second) : no_numbers;
     b.named = k == 0 || named || b.own_names;
     b.map.label_width = b.named ? b.names : b.indices;
@@ -337,7 +337,7 @@ bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> choice, f
   }
   if (left < 0) return false;
   const float share = extra_wanted > 0 ? std::min(1.0f, left / extra_wanted) : 1;
-  for (Block& b : row)
+  for (StageBlock& b : row)
     if (!b.has_numbers())
       b.picture = whole_cells(
           b.picture + std::max(0.0f, preferred_width(frame, b, squares) - b.picture) * share, b.columns);
@@ -345,12 +345,12 @@ bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> choice, f
 }
 
 /// Returns the picture's width if cells with numbers, of the main or the other maps, are at least that wide.
-float widened(const Block& b, bool main, float cell) {
+float widened(const StageBlock& b, bool main, float cell) {
   const bool changes = b.has_numbers() && b.is_main == main;
   return changes ? std::max(b.picture, cell * static_cast<float>(b.columns)) : b.picture;
 }
 
-float used_width(const Frame& frame, std::span<const Block> row, bool main = true, float cell = 0) {
+float used_width(const Frame& frame, std::span<const StageBlock> row, bool main = true, float cell = 0) {
   float used = 0;
   for (std::size_t k = 0; k < row.size(); ++k)
     used += row[k].width(widened(row[k], main, cell)) + (k > 0 ? gap_before(frame, row, k) : 0);
@@ -358,11 +358,11 @@ float used_width(const Frame& frame, std::span<const Block> row, bool main = tru
 }
 
 /// Widens cells with numbers up to the width of the row, those of the main map first.
-void widen(const Frame& frame, std::span<Block> row, float width) {
+void widen(const Frame& frame, std::span<StageBlock> row, float width) {
   for (const bool main : {true, false}) {
     float cell = scaled_with_text(frame, main || !frame.metrics.compact ? max_cell_width : 48);
     while (cell > 0 && used_width(frame, row, main, cell) > width) --cell;
-    for (Block& b : row) b.picture = widened(b, main, cell);
+    for (StageBlock& b : row) b.picture = widened(b, main, cell);
   }
 }
 
@@ -375,8 +375,8 @@ bool claims_printed_digits(const Frame& frame) {
 
 /// Breaks blocks that belong together into as few rows as they need. Numbers lose decimals, and then
 /// disappear, before more rows than one for every four maps are used.
-std::vector<std::vector<Block>> break_into_rows(const Frame& frame, std::span<const Block> line,
-                                                float width) {
+std::vector<std::vector<StageBlock>> break_into_rows(const Frame& frame, std::span<const StageBlock> line,
+                                                     float width) {
   const std::size_t min_rows = (line.size() + 3) / 4;
   for (std::size_t n_rows = min_rows;; ++n_rows) {
     const std::size_t each = (line.size() + n_rows - 1) / n_rows;
@@ -385,7 +385,7 @@ std::vector<std::vector<Block>> break_into_rows(const Frame& frame, std::span<co
       if (printed && choice.second < 4 && n_rows < line.size()) continue;
       // More rows than in a wider window must not mean more decimals than there.
       if (!printed && n_rows > min_rows && std::max(choice.first, choice.second) > 2) continue;
-      std::vector<std::vector<Block>> rows;
+      std::vector<std::vector<StageBlock>> rows;
       bool fits = true;
       for (std::size_t k = 0; k < line.size(); k += each) {
         rows.emplace_back(line.begin() + static_cast<std::ptrdiff_t>(k),
@@ -395,7 +395,7 @@ std::vector<std::vector<Block>> break_into_rows(const Frame& frame, std::span<co
       if (!fits && n_rows < line.size()) continue;
       if (!fits && choice != decimal_choices.back()) continue;
       for (auto& row : rows) {
-        std::vector<Block> with_names = row;
+        std::vector<StageBlock> with_names = row;
         if (!frame.metrics.compact && fit(frame, with_names, choice, width, true))
           row = std::move(with_names);
         widen(frame, row, width);
@@ -406,10 +406,10 @@ std::vector<std::vector<Block>> break_into_rows(const Frame& frame, std::span<co
 }
 
 /// Returns the height of a row's cells together, if cells of the main map are `square` high.
-float rows_height(const Frame& frame, const std::vector<Block>& row, float square) {
+float rows_height(const Frame& frame, const std::vector<StageBlock>& row, float square) {
   const auto n_rows = static_cast<float>(row.front().rows);
-  const bool numbers = std::ranges::any_of(row, &Block::has_numbers);
-  const bool main = std::ranges::any_of(row, [](const Block& b) { return b.is_main && b.square; });
+  const bool numbers = std::ranges::any_of(row, &StageBlock::has_numbers);
+  const bool main = std::ranges::any_of(row, [](const StageBlock& b) { return b.is_main && b.square; });
   if (row.front().rows <= max_numbered_rows) {
     const float least = scaled_with_text(frame, numbers ? 16 : min_plain_cell);
     const float each = main      ? square
@@ -418,23 +418,23 @@ float rows_height(const Frame& frame, const std::vector<Block>& row, float squar
     return std::max(least, std::round(each)) * n_rows;
   }
   float widest = 0;
-  for (const Block& b : row)
+  for (const StageBlock& b : row)
     if (b.square) widest = std::max(widest, b.picture);
   return whole_cells(widest > 0 ? widest : frame.metrics.px(220), row.front().rows);
 }
 
 /// Positions all rows and maps; returns the total height.
-float place(const Frame& frame, std::vector<Row>& rows, float width, float square) {
+float place(const Frame& frame, std::vector<StageRow>& rows, float width, float square) {
   const bool compact = frame.metrics.compact;
   const auto px = [&](float length) { return scaled_with_text(frame, length); };
   float y = 0;
-  for (Row& row : rows) {
+  for (StageRow& row : rows) {
     row.heading = y + px(compact ? 6 : 10);
     y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
     float bottom = y, highest = 0;
     const float height = rows_height(frame, row.blocks, square);
-    for (Block& b : row.blocks) {
+    for (StageBlock& b : row.blocks) {
       b.map.width = static_cast<int>(b.picture);
       // Encoder states are more or fewer rows of the same height.
       b.map.height = static_cast<int>(
@@ -450,7 +450,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
     const bool grouped = row.line == 1 && row.first && row.blocks.size() > 2;  // keeps Q, K and V together
     float x = 0;
     for (std::size_t k = 0; k < row.blocks.size(); ++k) {
-      Block& b = row.blocks[k];
+      StageBlock& b = row.blocks[k];
       if (k > 0) {
         const auto others = static_cast<float>(row.blocks.size() - 1);
         const float share = grouped ? (k == 1 ? 0.5f : 0.5f / (others - 1)) : 1.0f / others;
@@ -478,8 +478,8 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
 }
 
 /// Lays out all displayed stages in the given width; cells grow until the strip fills the height.
-std::vector<Row> lay_out(const Frame& frame, float width, float height) {
-  std::vector<Row> rows;
+std::vector<StageRow> lay_out(const Frame& frame, float width, float height) {
+  std::vector<StageRow> rows;
   const auto lines = stage_lines(frame);
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const auto& line = lines.at(l);
@@ -514,7 +514,7 @@ std::string heading(const Frame& frame, int line) {
   return core::explain::describe_line(frame.displayed, frame.displayed.look.head, line);
 }
 
-void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
+void draw_heading(const Frame& frame, const StageRow& row, ImVec2 origin) {
   if (frame.metrics.compact || !row.first) return;
   const float y = origin.y + row.heading;
   draw_text(frame.fonts.mono12, {origin.x, y}, Align::left_middle, frame.palette.faint,
@@ -527,7 +527,7 @@ void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
 }
 
 /// Draws the line from the end of one row back to the beginning of the next.
-void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 origin, float width) {
+void draw_return(const Frame& frame, const StageRow& from, const StageRow& to, ImVec2 origin, float width) {
   const float right = origin.x + width - 1, y = origin.y + to.heading;
   const float top = origin.y + from.bottom - frame.metrics.px(3);
   const float words = frame.metrics.compact || !to.first
@@ -549,7 +549,7 @@ bool draw_title_link(const Frame& frame, const std::string& name, const char* wo
 }
 
 /// Draws the line of PyTorch below a map.
-void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
+void draw_code(const Frame& frame, const StageBlock& b, ImVec2 origin) {
   if (b.code.empty()) return;
   const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
               top = origin.y + b.code_top, height = scaled_with_text(frame, code_height);
@@ -587,7 +587,7 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
 }
 
 /// Draws the title and, if there is room, the formula and the shape.
-void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
+void draw_title(const Frame& frame, const StageBlock& s, ImVec2 origin) {
   const StageInfo& stage = *s.stage;
   const auto& f = frame.fonts;
   ImFont* title = title_font(frame);
@@ -642,7 +642,7 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
 }
 
 /// Draws a thin arrow between neighbors, if there is room and one is computed from the other.
-void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVec2 origin) {
+void draw_arrow_between(const Frame& frame, const StageBlock& a, const StageBlock& b, ImVec2 origin) {
   const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
                         a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
@@ -692,7 +692,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
 }
 
 /// Marks a stage for lessons, with its title, labels and bar, whose low-end label may extend to the left.
-void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
+void mark_block(const Frame& frame, const StageBlock& s, ImVec2 origin) {
   const bool below = s.map.show_bar && !s.map.has_vertical_bar;
   const float low_end = below ? text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
   const float left = origin.x + s.title.x, top = origin.y + s.title.y;
@@ -716,11 +716,11 @@ void reset_scroll(const Frame& frame) {
 }
 
 /// Scrolls the row of the requested stage into view, or its beginning if it is too high.
-void scroll_to_target(const Frame& frame, const std::vector<Row>& rows) {
+void scroll_to_target(const Frame& frame, const std::vector<StageRow>& rows) {
   const auto& scroll_target = frame.displayed.selection.scroll_target;
   if (!scroll_target) return;
-  for (const Row& row : rows)
-    for (const Block& s : row.blocks)
+  for (const StageRow& row : rows)
+    for (const StageBlock& s : row.blocks)
       if (s.map.stage == *scroll_target) {
         const float height = ImGui::GetWindowHeight() - 2 * ImGui::GetStyle().WindowPadding.y;
         ImGui::SetScrollY(std::max(0.0f, std::min(s.title.y, row.bottom - height)));
@@ -740,13 +740,13 @@ void draw_stages(const Frame& frame) {
   const float padding = origin.x - ImGui::GetWindowPos().x + ImGui::GetScrollX();
   const float width = std::floor(ImGui::GetWindowWidth() - 2 * padding - ImGui::GetStyle().ScrollbarSize);
   const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
-  const std::vector<Row> rows = lay_out(frame, width - frame.metrics.px(6), room.y - below);
+  const std::vector<StageRow> rows = lay_out(frame, width - frame.metrics.px(6), room.y - below);
   scroll_to_target(frame, rows);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     draw_heading(frame, rows[r], origin);
     if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);
     for (std::size_t k = 0; k < rows[r].blocks.size(); ++k) {
-      const Block& s = rows[r].blocks[k];
+      const StageBlock& s = rows[r].blocks[k];
       draw_title(frame, s, origin);
       if (k > 0) draw_arrow_between(frame, rows[r].blocks[k - 1], s, origin);
       draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
@@ -758,7 +758,7 @@ void draw_stages(const Frame& frame) {
   const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
   platform::move_to(origin);
   float widest = 1;
-  for (const Row& row : rows)
+  for (const StageRow& row : rows)
     widest = std::max(widest, row.blocks.back().title.x + row.blocks.back().width());
   if (widest > width) frame.landmarks.mark("strip/wider", origin, {origin.x + widest, origin.y + bottom});
   ImGui::Dummy({widest > width ? widest : 1, std::max(1.0f, bottom)});

@@ -15,22 +15,16 @@
 namespace app::panels {
 namespace {
 
-struct Box {
-  ImVec2 min, max;
-  float width() const { return max.x - min.x; }
-  float height() const { return max.y - min.y; }
-};
-
 /// One entry to the program: a card that is a button as a whole.
 struct StartCard {
   const char *name, *title;
   std::string words, foot;
   std::vector<Command> opens;
-  void (*picture)(const Frame&, const Box&);
+  void (*picture)(const Frame&, const Rect&);
 };
 
 /// Draws the weights of the open model, initially the six tokens of the example.
-void draw_example(const Frame& frame, const Box& box) {
+void draw_example(const Frame& frame, const Rect& box) {
   const auto& m = frame.metrics;
   const std::size_t n = frame.displayed.model.n_tokens(), n_keys = frame.displayed.model.n_keys();
   if (!frame.displayed.has(Stage::weights) || n > 16 || n_keys > 16) return;
@@ -63,7 +57,7 @@ std::pair<const core::lessons::Lesson*, std::size_t> suggested_lesson(const Fram
   return {left, progress_of(frame.work.progress, left->name)->step};
 }
 
-void draw_lesson_picture(const Frame& frame, const Box& box) {
+void draw_lesson_picture(const Frame& frame, const Rect& box) {
   const auto& m = frame.metrics;
   const auto [lesson, step] = suggested_lesson(frame);
   const auto n = static_cast<float>(lesson->steps.size());
@@ -90,7 +84,7 @@ void draw_lesson_picture(const Frame& frame, const Box& box) {
 }
 
 /// Draws up to 4 heads of each of the first 4 layers of the bundled model, on its first text.
-void draw_model_picture(const Frame& frame, const Box& box) {
+void draw_model_picture(const Frame& frame, const Rect& box) {
   if (!frame.work.start_model) return;
   constexpr std::size_t side = 4;
   const auto& layers = frame.work.start_model->reading->layers;
@@ -170,13 +164,13 @@ void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float r
   }
 }
 
-void draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Box& box, bool is_tall) {
+void draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float pad = m.px(20);
-  Box picture{box.min, {box.max.x, box.max.y - m.px(126)}};
-  Box text{{box.min.x, picture.max.y}, box.max};
+  Rect picture{box.min, {box.max.x, box.max.y - m.px(126)}};
+  Rect text{{box.min.x, picture.max.y}, box.max};
   if (!is_tall) {
     picture = {box.min, {box.min.x + std::round(box.width() * 0.4f), box.max.y}};
     text = {{picture.max.x, box.min.y}, box.max};

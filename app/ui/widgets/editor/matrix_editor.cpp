@@ -23,7 +23,7 @@ using platform::key_pressed;
 /// Name of the field in which a cell's number is typed.
 inline constexpr const char* cell_field = "edit/typing";
 
-MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
+MatrixGrid::GridRange visible(float from, float to, float pitch, std::size_t n) {
   const auto index = [n](float cells) {
     return static_cast<std::size_t>(std::clamp(cells, 0.0f, static_cast<float>(n)));
   };
@@ -52,23 +52,23 @@ ImVec2 MatrixGrid::cell_min(std::size_t row, std::size_t column) const {
           origin.y + header_height + pitch.y * static_cast<float>(row)};
 }
 
-MatrixGrid::Range MatrixGrid::visible_rows() const {
+MatrixGrid::GridRange MatrixGrid::visible_rows() const {
   const float first = origin.y + header_height;
   return visible(view_min.y + header_height - first, view_max.y - first, pitch.y, n_rows);
 }
 
-MatrixGrid::Range MatrixGrid::visible_columns() const {
+MatrixGrid::GridRange MatrixGrid::visible_columns() const {
   const float first = origin.x + label_width;
   return visible(view_min.x + label_width - first, view_max.x - first, pitch.x, n_columns);
 }
 
-std::optional<MatrixGrid::Cell> MatrixGrid::cell_at(ImVec2 pos) const {
+std::optional<MatrixGrid::GridCell> MatrixGrid::cell_at(ImVec2 pos) const {
   if (!is_inside(pos, {view_min.x + label_width, view_min.y + header_height}, view_max)) return std::nullopt;
   const float x = std::floor((pos.x - origin.x - label_width) / pitch.x);
   const float y = std::floor((pos.y - origin.y - header_height) / pitch.y);
   if (x < 0 || y < 0 || x >= static_cast<float>(n_columns) || y >= static_cast<float>(n_rows))
     return std::nullopt;
-  return Cell{static_cast<std::size_t>(y), static_cast<std::size_t>(x)};
+  return GridCell{static_cast<std::size_t>(y), static_cast<std::size_t>(x)};
 }
 
 std::optional<std::size_t> MatrixGrid::label_at(ImVec2 pos) const {
@@ -147,11 +147,7 @@ std::string landmark(std::size_t row) {
   return "edit/token/" + std::to_string(row);
 }
 
-struct Box {
-  ImVec2 min, max;
-};
-
-Box label_box(const EditorFrame& e, std::size_t row) {
+Rect label_box(const EditorFrame& e, std::size_t row) {
   const ImVec2 min(e.grid.label_left(), e.grid.cell_min(row, 0).y);
   return {min, {min.x + e.grid.label_width - e.grid.gap, min.y + e.grid.cell_size().y}};
 }

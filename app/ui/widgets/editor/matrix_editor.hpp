@@ -37,10 +37,10 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size);
 
 /// Screen layout of the cells of a matrix, with the range of visible ones.
 struct MatrixGrid {
-  struct Range {
+  struct GridRange {
     std::size_t first = 0, end = 0;
   };
-  struct Cell {
+  struct GridCell {
     std::size_t row = 0, column = 0;
   };
 
@@ -53,12 +53,12 @@ struct MatrixGrid {
   ImVec2 size() const;  ///< of the whole grid, in pixels
   ImVec2 cell_min(std::size_t row, std::size_t column) const;
   ImVec2 cell_size() const { return {pitch.x - gap, pitch.y - gap}; }
-  Range visible_rows() const;
-  Range visible_columns() const;
+  GridRange visible_rows() const;
+  GridRange visible_columns() const;
   /// Row labels do not scroll with the columns, nor column labels with the rows.
   float label_left() const { return view_min.x; }
   float header_top() const { return view_min.y; }
-  std::optional<Cell> cell_at(ImVec2 pos) const;
+  std::optional<GridCell> cell_at(ImVec2 pos) const;
   /// Returns the row whose label is at pos.
   std::optional<std::size_t> label_at(ImVec2 pos) const;
   /// Returns how far to scroll right and down, in pixels, to show the whole cell.

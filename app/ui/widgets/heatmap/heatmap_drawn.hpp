@@ -13,7 +13,7 @@ namespace app::widgets {
 /// One heatmap at its position on the screen.
 struct HeatmapLayout {
   const core::attention::StageInfo& stage;
-  Numbers numbers;
+  HeatmapNumbers numbers;
   ImVec2 corner, far;                  ///< of the picture
   CellWindow part;                     ///< the displayed part of the numbers
   float cell_width, cell_height;       ///< less than a pixel when cells are pooled

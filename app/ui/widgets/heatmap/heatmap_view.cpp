@@ -66,9 +66,9 @@ const arma::mat* displayed_mask(const Frame& frame, const Heatmap& map) {
 namespace {
 
 /// Returns the numbers that a heatmap shows.
-Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
-  if (map.other) return Numbers(*map.other->numbers);
-  return Numbers(frame.displayed.trace.at(map.stage, map.head));
+HeatmapNumbers shown_numbers(const Frame& frame, const Heatmap& map) {
+  if (map.other) return HeatmapNumbers(*map.other->numbers);
+  return HeatmapNumbers(frame.displayed.trace.at(map.stage, map.head));
 }
 
 }  // namespace
@@ -222,15 +222,15 @@ std::size_t cell_at(float place, std::size_t count) {
 }
 
 /// The cells pooled in one pixel, and the cell described: the displayed one, or the one under the mouse.
-struct Block {
+struct PooledBlock {
   std::size_t row0 = 0, row1 = 1, column0 = 0, column1 = 1;
   std::size_t row = 0, column = 0;
   std::size_t count() const { return (row1 - row0) * (column1 - column0); }
 };
 
-Block block_at(const HeatmapLayout& d, render::ColorMap map, const render::Pooling& pooled, std::size_t row,
-               std::size_t column) {
-  Block b;
+PooledBlock block_at(const HeatmapLayout& d, render::ColorMap map, const render::Pooling& pooled,
+                     std::size_t row, std::size_t column) {
+  PooledBlock b;
   b.row0 = row / pooled.rows * pooled.rows, b.column0 = column / pooled.columns * pooled.columns;
   b.row1 = std::min<std::size_t>(b.row0 + pooled.rows, d.numbers.n_rows);
   b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
@@ -252,7 +252,7 @@ Block block_at(const HeatmapLayout& d, render::ColorMap map, const render::Pooli
 }
 
 /// Returns "this pixel shows the largest of 16 cells: rows 8 … 11, columns 0 … 3", or "" for one cell.
-std::string pooled_words(const Block& b, render::ColorMap map) {
+std::string pooled_words(const PooledBlock& b, render::ColorMap map) {
   if (b.count() < 2) return "";
   const auto span = [](std::size_t from, std::size_t to) {
     return from + 1 == to ? " " + std::to_string(from)
@@ -324,8 +324,8 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 place = place_under(d, ImGui::GetIO().MousePos);
   const ColorScale scale = scale_of(frame, map);
-  const Block block = block_at(d, scale.map, render::pooling(picture_of(frame, map, d, scale)),
-                               cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
+  const PooledBlock block = block_at(d, scale.map, render::pooling(picture_of(frame, map, d, scale)),
+                                     cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
   if (!has_cells_of_stage(map)) {
     const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
@@ -360,13 +360,13 @@ void set_cross(const Frame& frame, const Heatmap& map, HeatmapLayout& d) {
 }
 
 /// Returns the displayed part; numbers other than a stage's are displayed whole.
-CellWindow displayed_part(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
+CellWindow displayed_part(const Frame& frame, const Heatmap& map, const HeatmapNumbers& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
   return has_cells_of_stage(map) && !map.whole ? displayed_window(frame.displayed.look, shape) : whole(shape);
 }
 
 HeatmapLayout lay_out_heatmap(const Frame& frame, const Heatmap& map, ImVec2 corner) {
-  const Numbers numbers = shown_numbers(frame, map);
+  const HeatmapNumbers numbers = shown_numbers(frame, map);
   const ImVec2 size(static_cast<float>(map.width), static_cast<float>(map.height));
   const CellWindow part = displayed_part(frame, map, numbers);
   HeatmapLayout d{core::attention::info(map.stage),

@@ -45,11 +45,11 @@ void draw_scale_link(const Frame& frame, const std::string& place, ImVec2 right_
 std::string end_text(double value);
 
 /// Numbers of a heatmap: a matrix, or a stage that is not copied to read a few of its cells.
-class Numbers {
+class HeatmapNumbers {
  public:
-  explicit Numbers(const arma::mat& matrix)
+  explicit HeatmapNumbers(const arma::mat& matrix)
       : n_rows(matrix.n_rows), n_cols(matrix.n_cols), matrix_(&matrix) {}
-  explicit Numbers(const core::attention::StageMatrix& stage)
+  explicit HeatmapNumbers(const core::attention::StageMatrix& stage)
       : n_rows(stage.n_rows()), n_cols(stage.n_cols()), stage_(&stage) {}
 
   std::size_t n_rows, n_cols;

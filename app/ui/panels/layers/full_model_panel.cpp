@@ -93,9 +93,9 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
 
 /// Returns the prompt, or the typed text that could not be read.
 std::string text_of_prompt(const Frame& frame) {
-  const WholeModel& whole = *frame.pending.whole;
+  const WholeModel& full_model = *frame.pending.whole;
   const auto& refused = frame.pending.layers->refused;
-  return refused ? refused->text : core::experiment::whole_text(*whole.model, whole.experiment);
+  return refused ? refused->text : core::experiment::whole_text(*full_model.model, full_model.experiment);
 }
 
 void draw_field(const Frame& frame, float width) {
@@ -645,7 +645,7 @@ void draw_edits(const Frame& frame, float width) {
 
 }  // namespace
 
-void draw_whole_model(const Frame& frame) {
+void draw_full_model(const Frame& frame) {
   if (!frame.pending.whole) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_sizes(frame, width);
