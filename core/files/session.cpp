@@ -74,8 +74,8 @@ StageMatrices read_referenced_matrices(const Json& place, const SessionFolder& f
   return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
 }
 
-attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
-                                 ParsedGiven& read) {
+attention::GivenStage read_given_stage(const Json& place, const SessionFolder& folder, Stage stage,
+                                       ParsedGiven& read) {
   StageMatrices matrices =
       is_file_reference(place) ? read_referenced_matrices(place, folder, stage) : listed_matrices(place);
   // There may be fewer KV heads than heads; attention::check() validates their number.
@@ -113,7 +113,7 @@ ParsedGiven read_given(const Json& place, const SessionFolder& folder) {
   std::uint64_t bytes = 0;
   for (const attention::StageInfo& stage : attention::stages())
     if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt) {
-      read.given.stages.push_back(read_stage(*found, folder, stage.stage, read));
+      read.given.stages.push_back(read_given_stage(*found, folder, stage.stage, read));
       for (const SharedMatrix& m : read.given.stages.back().matrices) bytes += matrix_bytes(m);
       require_bytes(*found, bytes, "stages");
     }

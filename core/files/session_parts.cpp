@@ -461,7 +461,7 @@ void describe(Fields& f, attention::Dropout& dropout, std::size_t n_heads, std::
       [&](const std::vector<SharedMatrix>& kept) { return heads_text(kept, n_heads, n_sequences); });
 }
 
-Stage read_stage(const Json& name) {
+Stage read_stage_name(const Json& name) {
   const attention::StageInfo* stage = attention::find_stage(name.text());
   if (!stage) name.fail("the name of a stage");
   return stage->stage;
@@ -476,7 +476,7 @@ void describe(Fields& f, GivenCell& cell, std::size_t n_sequences) {
   f.keys({"stage", "sequence", "head", "row", "column", "value"});
   f.require({"stage", "row", "column", "value"});
   f.nulls = Fields::NullPolicy::refused;
-  f.add("stage", stage, true, read_stage, stage_text);
+  f.add("stage", stage, true, read_stage_name, stage_text);
   f.whole("sequence", sequence, 0, n_sequences > 1);
   f.whole("head", head, 0, attention::info(stage).per_head);
   f.whole("row", row, 0);
