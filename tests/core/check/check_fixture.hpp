@@ -42,7 +42,7 @@ inline core::formats::Tensor& named(std::vector<core::formats::Tensor>& tensors,
 
 /// Returns a tensor file that lives in memory.
 inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) {
-  std::vector<TensorEntry> entries;
+  std::vector<core::formats::TensorEntry> entries;
   for (core::formats::Tensor& tensor : tensors) {
     const auto shared = std::make_shared<const core::formats::Tensor>(std::move(tensor));
     entries.push_back({*shared, [shared](std::span<const std::size_t> leading, const core::StopToken&) {

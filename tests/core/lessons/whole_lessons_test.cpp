@@ -25,14 +25,14 @@ struct WholeLesson : testing::Test {
   transformer::goldens::Tools tools;
 
   const LessonStep& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
-  Reading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.context); }
-  WholeStepState at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
+  TextReading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.context); }
+  WholeStepState at(const TextReading& before, const TextReading& now, std::size_t layer, std::size_t head) {
     return {*model, before, now, layer, head};
   }
   /// Expects a step to be done only after it was tried, and returns its observation.
   std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
     const LessonStep& what = step_of(lesson, step);
-    const Reading before = read(experiment_at_start(what)), now = read(tried.experiment);
+    const TextReading before = read(experiment_at_start(what)), now = read(tried.experiment);
     EXPECT_FALSE(is_done(what, at(before, before, before.experiment.layer, 0))) << lesson << " " << step;
     const WholeStepState state = at(before, now, tried.layer, tried.head);
     EXPECT_TRUE(is_done(what, state)) << lesson << " " << step;
@@ -57,7 +57,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   one_off.heads_off = {{3, 0}};
   EXPECT_THAT(seen_after(lesson, 3, {one_off}), HasSubstr("Without 1 head “ B” has 0."));
 
-  const Reading plain = read(start(lesson, 4));
+  const TextReading plain = read(start(lesson, 4));
   const attention::Model unedited = experiment::unedited_layer(*model, plain, 0);
   attention::Model after = unedited;
   after.mask.causal = false;
@@ -67,7 +67,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
 
 TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
   const LessonStep& what = step_of("next-word", 2);
-  const Reading reading = read(experiment_at_start(what));
+  const TextReading reading = read(experiment_at_start(what));
   std::vector<bool> done;
   for (std::size_t layer = 0; layer < 4; ++layer)
     done.push_back(is_done(what, at(reading, reading, layer, 0)));
@@ -97,12 +97,12 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
 TEST_F(WholeLesson, InductionNamesTheHeadsThatBackEachOtherUp) {
   const LessonStep& step = step_of("induction", 3);
   const Experiment plain = experiment_at_start(step);
-  const Reading before = read(plain);
+  const TextReading before = read(plain);
   using Heads = decltype(Experiment::heads_off);
   const auto after = [&](const Heads& off) {
     Experiment e = plain;
     e.heads_off = off;
-    const Reading now = read(e);
+    const TextReading now = read(e);
     const WholeStepState state = at(before, now, 2, 0);
     return std::pair(is_done(step, state), seen(step, state));
   };
@@ -116,14 +116,14 @@ TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
   const LessonStep &find = step_of("induction", 1), &remove = step_of("induction", 2),
                    &earlier = step_of("induction", 4);
   Experiment experiment = experiment_at_start(find);
-  const Reading before = read(experiment);
+  const TextReading before = read(experiment);
   std::vector<std::size_t> found_in;
   for (std::size_t layer = 0; layer < 4; ++layer)
     for (std::size_t head = 0; head < 4; ++head)
       if (is_done(find, at(before, before, layer, head))) found_in.push_back(layer);
   EXPECT_EQ(found_in, (std::vector<std::size_t>{2, 2, 2, 2}));  // the model card's induction heads
   experiment.heads_off = {{1, 1}};
-  const Reading other = read(experiment);
+  const TextReading other = read(experiment);
   EXPECT_FALSE(is_done(remove, at(before, other, 1, 1)));
   EXPECT_FALSE(is_done(earlier, at(before, other, 1, 1)));
 }
@@ -133,10 +133,10 @@ TEST_F(WholeLesson, TakesAnyText) {
     if (lesson.model.empty()) continue;
     for (const LessonStep& step : lesson.steps) {
       const LessonStep& what = step;
-      const Reading before = read(experiment_at_start(what));
+      const TextReading before = read(experiment_at_start(what));
       for (const char* text : {"a", "漢字 🙂", "Emma was very much"}) {
         Experiment other{.text = text, .heads_off = {{0, 2}, {2, 0}, {2, 3}, {3, 3}}};
-        const Reading now = read(other);
+        const TextReading now = read(other);
         const WholeStepState state = at(before, now, 3, 3);
         if (!is_done(what, state)) continue;
         EXPECT_EQ(seen(what, state).back(), '.') << lesson.name << ": " << step.title;
