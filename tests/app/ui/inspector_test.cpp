@@ -14,6 +14,7 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/explain.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
 #include "tests/core/graph/any_model.hpp"
 #include "tests/golden/fixture_model.hpp"

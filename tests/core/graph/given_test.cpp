@@ -7,6 +7,7 @@
 
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
 #include "tests/golden/fixture_model.hpp"

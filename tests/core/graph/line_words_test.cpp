@@ -9,6 +9,7 @@
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"

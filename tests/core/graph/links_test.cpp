@@ -5,6 +5,7 @@
 
 #include "core/graph/attend.hpp"
 #include "core/graph/explain.hpp"
+#include "core/graph/graph.hpp"
 #include "tests/core/graph/any_model.hpp"
 
 namespace core::explain {

@@ -3,6 +3,7 @@
 
 #include "core/engine/engine.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/stages.hpp"
 #include "tests/support/random_model.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "tests/core/graph/any_model.hpp"
 
 namespace core::explain {
