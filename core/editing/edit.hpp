@@ -177,8 +177,8 @@ using Edit = std::variant<SetCell, SetBlock, RenameToken, InsertToken, RemoveTok
 /// Returns the model after one edit; matrices that the edit does not change stay shared.
 ///
 /// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the
-/// result could not be computed or would exceed a limit of core/graph/limits.hpp. Qualify the call: with a
-/// std::variant argument an unqualified apply() also finds std::apply.
+/// result could not be computed or would exceed a limit of core/graph/validation.hpp. Qualify the call: with
+/// a std::variant argument an unqualified apply() also finds std::apply.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 
 /// Returns a key for the target of an edit: consecutive edits with the same key are one gesture; empty for

@@ -49,7 +49,7 @@ struct RowView {
   }
 };
 
-struct ModelDifference;  // in parts.hpp
+struct ModelDifference;  // in implementation.hpp
 
 /// Attention equal to that of attend() up to rounding, but faster: on all processors, and after an edit only
 /// the parts that it affects.
@@ -101,7 +101,7 @@ class Engine {
   /// Returns the up-to-date output, n_tokens × d_output; the same as trace().at(Stage::output).
   const arma::mat& output();
 
-  struct Impl;  // in parts.hpp
+  struct Impl;  // in implementation.hpp
 
  private:
   bool compute_in_format(const Model& model, std::size_t sequence, const StopToken* progress);

@@ -7,24 +7,50 @@ import pathlib
 import re
 import sys
 
-# Types that still have one name in several files.
+# Types that have one name in several files.
 KNOWN_DUPLICATES = set("""
+Arithmetic Cell Check Clock Comparison Draw Explanation Fit Found Given Key Make Mask OpenFile Part Pass Reading
+RowSelection Search Shape Source Text ToggleHead
 """.split())
 
-# Sources without a header of their name, and headers that declare what a source of another name defines; with the reason.
-PARTS = {
-    "app/main.cpp": "the program",
-    "core/engine/implementation.hpp": "a class template in three parts: engine.cpp, trace.cpp, update.cpp",
-    "core/engine/trace.cpp": "implementation.hpp: stages that are computed when they are read",
-    "core/engine/update.cpp": "implementation.hpp: updates after one edit",
-    "core/graph/attention.cpp": "graph.hpp: the builder, which reads like section 3.2 of the paper",
-    "core/graph/terms.cpp": "operations.hpp: derivations of cells",
-    "core/lessons/subjects.cpp": "lessons.hpp: what the expressions of lessons can measure",
-}
+# Headers of several sources, which have no header of their name: the header, its sources, the reason.
+PARTS = [
+    ("", "app/main.cpp", "the program"),
+    ("app/session/store.hpp", "app/session/store_files.cpp app/session/store_models.cpp", "the store's verbs, by subject"),
+    ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_present.cpp "
+     "app/ui/actions/actions_view.cpp", "the table of actions, by menu"),
+    ("app/ui/panels/bars/bars.hpp", "app/ui/panels/bars/view_bar.cpp", "the longest of the bars"),
+    ("app/ui/panels/compare/compare_panel.hpp", "app/ui/panels/compare/compare_list.cpp", "the list next to the maps"),
+    ("app/ui/panels/dialogs/dialogs.hpp", "app/ui/panels/dialogs/file_dialogs.cpp app/ui/panels/dialogs/help_dialogs.cpp "
+     "app/ui/panels/dialogs/import_dialog.cpp app/ui/panels/dialogs/model_dialogs.cpp", "dialogs, by subject"),
+    ("app/ui/panels/inspector/inspector_panel.hpp", "app/ui/panels/inspector/inspector_row.cpp", "the parts about a row"),
+    ("app/ui/panels/layers/layers_panel.hpp", "app/ui/panels/layers/head_map.cpp app/ui/panels/layers/next_token.cpp "
+     "app/ui/panels/layers/full_model_panel.cpp", "parts of the view of layers"),
+    ("app/ui/panels/model/model_panel.hpp", "app/ui/panels/model/model_popups.cpp", "the popups of MODEL"),
+    ("app/ui/panels/stages/stages_panel.hpp", "app/ui/panels/stages/large_panel.cpp app/ui/panels/stages/rotation_panel.cpp",
+     "views of one stage"),
+    ("app/ui/widgets/heatmap/heatmap_drawn.hpp", "app/ui/widgets/heatmap/color_bar.cpp app/ui/widgets/heatmap/heatmap_labels.cpp",
+     "what surrounds a heatmap"),
+    ("app/screen/painter.hpp", "", "an interface; pooling() is defined with the pictures"),
+    ("core/check/deviations.hpp", "core/check/deviations_outputs.cpp core/check/deviations_rotary.cpp core/check/deviations_scores.cpp",
+     "the table, by stage"),
+    ("core/check/causes.hpp", "core/check/inferred.cpp core/check/rounding.cpp", "causes, by kind"),
+    ("core/engine/implementation.hpp", "core/engine/trace.cpp core/engine/update.cpp", "a class template in three parts, with engine.cpp"),
+    ("core/files/readers.hpp", "core/files/npy.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
+     "readers of one interface"),
+    ("core/files/families.hpp", "core/files/namings.cpp", "the second of its tables"),
+    ("core/files/layers.hpp", "core/files/read_layer.cpp", "reads what layers.cpp finds"),
+    ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
+    ("core/graph/operations.hpp", "core/graph/terms.cpp", "derivations of cells"),
+    ("core/importing/import_parts.hpp", "core/importing/import_stages.cpp", "given stages, with import.cpp"),
+    ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
+    ("core/model/tokenizer.hpp", "core/model/text_steps.cpp core/model/tokenizer_files.cpp", "steps and files of tokenizers"),
+]
+ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}
 
 BRITISH = re.compile(r"(?:normalis|initialis|optimis|organis|recognis|serialis|quantis|tokenis|summaris|generalis|visualis|synchronis|minimis"
-                     r"|maximis|utilis|analys(?:e|ing)|neighbour|colour|behaviour|favour|honour|grey|centre|metre|licence|defence|labelled|labelling|cancelled|cancelling"
-                     r"|modelled|modelling|travell|catalogue|artefact|judgement|learnt|whilst)", re.IGNORECASE)
+                     r"|maximis|utilis|analys(?:e|ing)|neighbour|colour|behaviour|favour|honour|grey|centre|metre|licence|defence|labell(?:ed|ing)"
+                     r"|cancell(?:ed|ing)|modell(?:ed|ing)|travell|catalogue|artefact|judgement|learnt|whilst)", re.IGNORECASE)
 # Names of other libraries.
 FOREIGN = re.compile(r"vectoris\w*", re.IGNORECASE)
 
@@ -64,9 +90,9 @@ def lonely(sources):
             why = f"declares what another source defines: {' '.join(first[0].split())}"
         else:
             continue
-        if path not in PARTS:
+        if path not in ALONE:
             found.append(f"{path} {why}")
-    return found + [f"{path} does not exist" for path in PARTS if path not in sources]
+    return found + [f"{path} does not exist" for path in sorted(ALONE) if path not in sources]
 
 
 def misspelled(sources):
