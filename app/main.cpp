@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   try {
     core::system::ignore_file_size_signal();
     openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
-    const app::Arguments arguments =
+    const app::CommandLine arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window(*window);
     if (const auto* window = std::get_if<app::Attach>(&arguments)) return app::run_window(*window);

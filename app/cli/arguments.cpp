@@ -26,16 +26,16 @@ namespace {
 namespace formats = core::formats;
 using core::attention::StageInfo;
 using core::color::NamedMap;
-using Text = const std::string&;
+using StringRef = const std::string&;
 
 constexpr const char* page_format = "html";    // every head in one page
 constexpr const char* archive_format = "npz";  // all matrices in one file; others hold one matrix per file
 
-[[noreturn]] void refuse(Text option, Text expected, Text got) {
+[[noreturn]] void refuse(StringRef option, StringRef expected, StringRef got) {
   throw core::Error(option + ": expected " + expected + ", got \"" + got + "\"");
 }
 
-const StageInfo& named_stage(Text option, Text among, Text name) {
+const StageInfo& named_stage(StringRef option, StringRef among, StringRef name) {
   if (const StageInfo* stage = core::attention::find_stage(name)) return *stage;
   throw core::Error(option + ": expected " + among + " " + formats::known_stage_names() + "; got \"" + name +
                     "\"");
@@ -50,7 +50,7 @@ std::string names_of_layouts() {
   return core::text::joined(core::check::layouts(), ", ", &core::check::TensorLayout::name);
 }
 
-bool choose_format(Text name, Export& command) {
+bool choose_format(StringRef name, Export& command) {
   command.is_page = name == page_format;
   command.options.archive = name == archive_format;
   const formats::MatrixFormat* found = formats::find_matrix_format(name);
@@ -58,9 +58,9 @@ bool choose_format(Text name, Export& command) {
   return found || command.options.archive || command.is_page;
 }
 
-void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& colors) {
+void read_maps(StringRef option, const std::vector<std::string>& names, ColorChoice& colors) {
   const auto sequential = core::color::sequential_maps(), diverging = core::color::diverging_maps();
-  for (Text name : names) {
+  for (StringRef name : names) {
     const auto is_named = [&](const NamedMap& map) { return name == map.name; };
     const auto one = std::ranges::find_if(sequential, is_named),
                other = std::ranges::find_if(diverging, is_named);
@@ -76,7 +76,7 @@ void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& 
   }
 }
 
-void read_range(Text option, Text range, ColorChoice& colors) {
+void read_range(StringRef option, StringRef range, ColorChoice& colors) {
   constexpr std::pair<const char*, ColorRangeRule> rules[]{{"matrix", ColorRangeRule::matrix},
                                                            {"stage", ColorRangeRule::stage},
                                                            {"all", ColorRangeRule::all_heads}};
@@ -94,7 +94,7 @@ void read_range(Text option, Text range, ColorChoice& colors) {
   colors.typed_values = colors.typed_weights = {*low, *high};
 }
 
-formats::StageFile read_given(Text option, Text stage_and_file) {
+formats::StageFile read_given(StringRef option, StringRef stage_and_file) {
   const std::size_t sign = stage_and_file.find('=');
   const std::string stage = stage_and_file.substr(0, sign);
   const StageInfo* found = core::attention::find_stage(stage);
@@ -109,7 +109,8 @@ formats::StageFile read_given(Text option, Text stage_and_file) {
   return {stage, stage_and_file.substr(sign + 1)};
 }
 
-void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::string, std::string>& by_hand) {
+void read_stage_of_tensor(StringRef option, StringRef tensor_and_stage,
+                          std::map<std::string, std::string>& by_hand) {
   const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may contain one
   if (sign == tensor_and_stage.npos || sign == 0) refuse(option, "NAME=STAGE", tensor_and_stage);
   const std::string stage = tensor_and_stage.substr(sign + 1);
@@ -117,7 +118,7 @@ void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::stri
   by_hand[tensor_and_stage.substr(0, sign)] = stage;
 }
 
-std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) {
+std::pair<std::size_t, std::size_t> read_head(StringRef option, StringRef layer_and_head) {
   const std::size_t point = std::min(layer_and_head.find('.'), layer_and_head.size() - 1);
   const auto layer = core::text::parse_unsigned(layer_and_head.substr(0, point)),
              head = core::text::parse_unsigned(layer_and_head.substr(point + 1));
@@ -125,7 +126,7 @@ std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) 
   return {*layer, *head};
 }
 
-core::positions::Rotary read_rope(Text option, Text words) {
+core::positions::Rotary read_rope(StringRef option, StringRef words) {
   core::positions::Rotary rotary;
   const auto require = [&](bool is_right) {
     if (!is_right) refuse(option, "BASE[,halves or neighbors][,COLUMNS], as 500000,halves,64", words);
@@ -152,7 +153,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
 /// Returns a validator for texts for which `accepts` is true.
 template <class Accepts>
 CLI::Validator make_validator(const std::string& expected, const char* name, Accepts accepts) {
-  return {[expected, accepts](Text text) {
+  return {[expected, accepts](StringRef text) {
             return accepts(text) ? std::string() : "expected " + expected + ", got \"" + text + "\"";
           },
           "", name};
@@ -162,14 +163,14 @@ CLI::Validator make_validator(const std::string& expected, const char* name, Acc
 CLI::Validator whole_number(std::uint64_t least = 0) {
   return make_validator(
       "a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()),
-      "whole number", [least](Text text) {
+      "whole number", [least](StringRef text) {
         const auto number = core::text::parse_unsigned(text);
         return number && *number >= least;
       });
 }
 
 CLI::Validator number_from(double least, double most, const char* expected) {
-  return make_validator(expected, "number", [least, most](Text text) {
+  return make_validator(expected, "number", [least, most](StringRef text) {
     const auto number = core::text::parse_number(text);
     return number && *number >= least && *number <= most;
   });
@@ -189,14 +190,14 @@ struct Options {
   CLI::Option* text(const char* name, const char* type, const std::string& about, Read read) const {
     return app
         .add_option_function<std::string>(
-            name, [read, option = std::string(name)](Text text) { read(option, text); }, about)
+            name, [read, option = std::string(name)](StringRef text) { read(option, text); }, about)
         ->type_name(type);
   }
   /// Adds an option that may be repeated, or whose texts are separated by commas.
   template <class Read>
   CLI::Option* texts(const char* name, const char* type, const std::string& about, Read read) const {
     const auto read_all = [read, option = std::string(name)](const std::vector<std::string>& all) {
-      for (Text text : all) read(option, text);
+      for (StringRef text : all) read(option, text);
     };
     return app.add_option_function<std::vector<std::string>>(name, read_all, about)
         ->type_name(type)
@@ -224,8 +225,8 @@ void add_options(Options options, Attach& command) {
 void add_options(Options, ListPresets&) {}
 void add_options(Options, ListMistakes&) {}
 
-CLI::Option* add_preset_option(Options options, const char* about, Source& source) {
-  return options.text("--preset", "NAME", about, [&source](Text option, Text name) {
+CLI::Option* add_preset_option(Options options, const char* about, ModelSource& source) {
+  return options.text("--preset", "NAME", about, [&source](StringRef option, StringRef name) {
     const auto* preset = core::editing::find_preset(name);
     if (!preset)
       throw core::Error(option + ": there is no preset \"" + name + "\"; attnscope presets lists them");
@@ -245,7 +246,7 @@ void add_attention_options(Options options, core::importing::AttentionSettings& 
   all.push_back(options.text(
       "--rope", "BASE[,PAIRS][,COLUMNS]",
       "Rotary positions: their base, halves or neighbors, and how many columns of a head they rotate",
-      [&settings](Text option, Text text) { settings.rotary = read_rope(option, text); }));
+      [&settings](StringRef option, StringRef text) { settings.rotary = read_rope(option, text); }));
   all.push_back(options
                     .value("--window", "N",
                            "Sliding window: number of keys that a query attends to, its own included",
@@ -257,7 +258,7 @@ void add_attention_options(Options options, core::importing::AttentionSettings& 
     for (const char* other : {"--preset", "--text"}) option->excludes(options.app.get_option(other));
 }
 
-std::string known_type(Text option, Text type) {
+std::string known_type(StringRef option, StringRef type) {
   if (!core::formats::checkpoints::family_of_type(type))
     refuse(option, "a model_type that is known, as llama or bert", type);
   return type;
@@ -269,12 +270,13 @@ void add_model_options(Options options, ModelOptions& command,
   auto& choices = command.choices;
   CLI::Option* file = options.text(
       "FILE", "", "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
-      [&command](Text, Text path) { command.source = std::filesystem::path(path); });
+      [&command](StringRef, StringRef path) { command.source = std::filesystem::path(path); });
   CLI::Option* preset =
       add_preset_option(options, "Preset instead of a file", command.source)->excludes(file);
-  options.texts("--given", "STAGE=FILE[:TENSOR]",
-                "A stage from a file of tensors, instead of computing it; as often as needed",
-                [&choices](Text option, Text text) { choices.given.push_back(read_given(option, text)); });
+  options.texts(
+      "--given", "STAGE=FILE[:TENSOR]",
+      "A stage from a file of tensors, instead of computing it; as often as needed",
+      [&choices](StringRef option, StringRef text) { choices.given.push_back(read_given(option, text)); });
   options.value("--layer", "N", std::string(layers) + ", from 0, or the beginning of its names",
                 choices.layer);
   CLI::Option* text =
@@ -292,7 +294,9 @@ void add_model_options(Options options, ModelOptions& command,
   options
       .text("--assume", "MODEL_TYPE",
             "Type of models whose attention the checkpoint's is, whatever its config.json says",
-            [&choices](Text option, Text type) { choices.settings.type_override = known_type(option, type); })
+            [&choices](StringRef option, StringRef type) {
+              choices.settings.type_override = known_type(option, type);
+            })
       ->excludes(preset)
       ->excludes(text);
   options.value("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings)
@@ -304,13 +308,13 @@ void add_model_options(Options options, ModelOptions& command,
   options
       .text("--first-line", "WHAT",
             "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
-            [&choices](Text, Text what) { choices.has_header_line = what == "names"; })
+            [&choices](StringRef, StringRef what) { choices.has_header_line = what == "names"; })
       ->check(CLI::IsMember({"names", "numbers"}));
   options
       .texts("--ignore", "NAMES",
              "Ignore what is not supported yet: all, or a list with commas of " +
                  core::importing::ignorable_names(),
-             [&choices](Text option, Text name) {
+             [&choices](StringRef option, StringRef name) {
                if (!core::importing::can_be_ignored(name))
                  refuse(option, "all, or names among " + core::importing::ignorable_names(), name);
                if (!choices.ignored) choices.ignored.emplace();
@@ -326,7 +330,7 @@ void add_model_options(Options options, ModelOptions& command,
 void add_mistake_option(Options options, ModelOptions& command) {
   options.texts(
       "--mistake", "NAME", "Inject this bug into the model first; may be given again",
-      [&command](Text option, Text name) {
+      [&command](StringRef option, StringRef name) {
         command.mistakes.push_back(core::mistakes::find_mistake(name));
         if (!command.mistakes.back())
           throw core::Error(option + ": there is no mistake \"" + name + "\"; attnscope mistakes lists them");
@@ -337,7 +341,7 @@ void add_options(Options options, Export& command) {
   add_model_options(options, command);
   options
       .text("--out", "PATH", "Directory, made when there is none; a file for npz, html or a single matrix",
-            [&command](Text, Text path) {
+            [&command](StringRef, StringRef path) {
               command.out = path;
               const std::string ending = command.out.extension().string();
               choose_format(ending.substr(ending.starts_with('.')), command);
@@ -345,11 +349,11 @@ void add_options(Options options, Export& command) {
       ->required();
   options
       .texts("--stages", "A,B", "Only these stages",
-             [&command](Text option, Text name) {
+             [&command](StringRef option, StringRef name) {
                command.options.stages.emplace_back(named_stage(option, "names among", name).name);
              })
       ->delimiter(',');
-  options.text("--format", "NAME", names_of_formats(), [&command](Text option, Text name) {
+  options.text("--format", "NAME", names_of_formats(), [&command](StringRef option, StringRef name) {
     if (!choose_format(name, command)) refuse(option, names_of_formats(), name);
   });
   options.flag("--no-labels", "Numbers alone, without tokens and column names", command.options.labels,
@@ -363,7 +367,7 @@ void add_options(Options options, WriteSession& command) {
   add_mistake_option(options, command);
 }
 
-void add_options(Options options, Check& command) {
+void add_options(Options options, CheckModel& command) {
   add_model_options(
       options, command,
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
@@ -371,7 +375,7 @@ void add_options(Options options, Check& command) {
       .text(
           "--ours", "FILE",
           "Right tensors instead of a model: what follows from their queries, keys, values, mask and scale is compared",
-          [&command](Text, Text path) {
+          [&command](StringRef, StringRef path) {
             command.source = std::filesystem::path(path), command.computes_source = true;
           })
       ->excludes(options.app.get_option("FILE"))
@@ -386,14 +390,14 @@ void add_options(Options options, Check& command) {
       ->check(tolerance);
   options.value("--atol", "A", "Absolute tolerance, 1e-6 unless given", command.tolerance.absolute)
       ->check(tolerance);
-  options.texts("--map", "NAME=STAGE",
-                "Which stage a tensor is; without a stage it is ignored; may be given again",
-                [&command](Text option, Text text) { read_stage_of_tensor(option, text, command.by_hand); });
+  options.texts(
+      "--map", "NAME=STAGE", "Which stage a tensor is; without a stage it is ignored; may be given again",
+      [&command](StringRef option, StringRef text) { read_stage_of_tensor(option, text, command.by_hand); });
   options.text(
       "--layout", "NAME",
       "Memory layout of queries, keys, values and context vectors, where the shape alone does not tell: " +
           names_of_layouts() + " (batch, heads, tokens, features; td: heads concatenated)",
-      [&command](Text option, Text name) {
+      [&command](StringRef option, StringRef name) {
         command.layout = core::check::find_layout(name);
         if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
       });
@@ -412,9 +416,10 @@ void add_options(Options options, WriteProgram& command) {
 void add_options(Options options, DrawFigure& command) {
   add_model_options(options, command, "Layer of a checkpoint or of given tensors", "--score-scale");
   auto& figure = command.options;
-  CLI::Option* stage = options.text("--stage", "NAME", "The stage", [&figure](Text option, Text name) {
-    figure.stage = named_stage(option, "one of", name).stage;
-  });
+  CLI::Option* stage =
+      options.text("--stage", "NAME", "The stage", [&figure](StringRef option, StringRef name) {
+        figure.stage = named_stage(option, "one of", name).stage;
+      });
   CLI::Option* head =
       options.value("--head", "N", "The head, 0 when it is not given", figure.head)->check(whole_number());
   options.value("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence)
@@ -426,7 +431,7 @@ void add_options(Options options, DrawFigure& command) {
       ->excludes(stage);
   options
       .text("--out", "FILE", "F.svg, F.pdf or F.png",
-            [&command](Text option, Text path) {
+            [&command](StringRef option, StringRef path) {
               command.file = path;
               const auto kind = std::ranges::find_if(export_formats(), [&](const ExportFormatInfo& each) {
                 return is_figure(each.form) && command.file.extension() == each.ending;
@@ -440,30 +445,30 @@ void add_options(Options options, DrawFigure& command) {
       ->check(number_from(0.1, 16, "a number from 0.1 to 16"));
   options.text("--colours", "NAME",
                "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
-               [&command](Text option, Text names) {
+               [&command](StringRef option, StringRef names) {
                  read_maps(option, CLI::detail::split(names, ','), command.colors);
                });
   options.text("--range", "RANGE", "Whose numbers set the colors: matrix, stage or all; or LOW:HIGH",
-               [&command](Text option, Text range) { read_range(option, range, command.colors); });
+               [&command](StringRef option, StringRef range) { read_range(option, range, command.colors); });
   options.flag("--logarithmic", "Colors by the logarithm of the absolute value", command.colors.logarithmic,
                true);
   options.flag("--dark", "Light on dark", figure.dark, true);
   options.flag("--no-numbers", "Colors alone, even where numbers fit", figure.numbers, false);
 }
 
-void add_options(Options options, Draw& command) {
+void add_options(Options options, DrawRandom& command) {
   options.value("--seed", "N", "As given to manual_seed", command.seed)->check(whole_number())->required();
   options
       .texts("OPS", "",
              "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
-             [&command](Text, Text op) {
+             [&command](StringRef, StringRef op) {
                core::random::parse_random_op(op);
                command.ops.push_back(op);
              })
       ->required();
 }
 
-void add_whole_model_options(Options options, WholeModelOptions& command) {
+void add_full_model_options(Options options, FullModelOptions& command) {
   options
       .value(
           "MODEL", "",
@@ -474,20 +479,21 @@ void add_whole_model_options(Options options, WholeModelOptions& command) {
   add_token_option(options, command.token);
 }
 
-void add_ablation_option(Options options, WholeModelOptions& command) {
+void add_ablation_option(Options options, FullModelOptions& command) {
   options
-      .texts("--off", "LAYER.HEAD,...", "Heads to ablate, as 5.1,3.0",
-             [&command](Text option, Text head) { command.heads_off.insert(read_head(option, head)); })
+      .texts(
+          "--off", "LAYER.HEAD,...", "Heads to ablate, as 5.1,3.0",
+          [&command](StringRef option, StringRef head) { command.heads_off.insert(read_head(option, head)); })
       ->delimiter(',');
 }
 
 void add_options(Options options, ListTokens& command) {
-  add_whole_model_options(options, command);
+  add_full_model_options(options, command);
   options.flag("--json", "As JSON", command.json, true);
 }
 
 void add_options(Options options, Predict& command) {
-  add_whole_model_options(options, command);
+  add_full_model_options(options, command);
   options.value("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top)
       ->check(whole_number(1));
   add_ablation_option(options, command);
@@ -495,12 +501,12 @@ void add_options(Options options, Predict& command) {
 }
 
 void add_options(Options options, ListHeadRoles& command) {
-  add_whole_model_options(options, command);
+  add_full_model_options(options, command);
   add_ablation_option(options, command);
 }
 
 void add_options(Options options, Generate& command) {
-  add_whole_model_options(options, command);
+  add_full_model_options(options, command);
   options.value("--tokens", "N", "How many tokens to generate, 20 unless given", command.n_tokens)
       ->check(whole_number(1));
   options
@@ -606,7 +612,7 @@ void require_no_window_options(const CLI::App& program) {
 
 /// Adds a command, which becomes `chosen` when it is on the command line.
 template <class Command>
-void add(CLI::App& program, Arguments& chosen, const char* name, const char* about, const char* example) {
+void add(CLI::App& program, CommandLine& chosen, const char* name, const char* about, const char* example) {
   CLI::App* app = program.add_subcommand(name, about);
   app->footer(std::string("Example: ") + example);
   const auto command = std::make_shared<Command>();
@@ -843,7 +849,7 @@ std::string manual_text(const CLI::App& program, const std::string& kind) {
 }
 
 /// Adds the hidden command that prints files for packages, which users rarely need.
-void add_manual(CLI::App& program, Arguments& chosen) {
+void add_manual(CLI::App& program, CommandLine& chosen) {
   CLI::App* app = program.add_subcommand(
       "manual", "Print the manual page, the same as Markdown, or completions for a shell");
   app->group("");
@@ -856,11 +862,11 @@ void add_manual(CLI::App& program, Arguments& chosen) {
 
 }  // namespace
 
-Arguments parse_arguments(std::vector<std::string> arguments) {
+CommandLine parse_arguments(std::vector<std::string> arguments) {
   CLI::App program("Take attention apart: edit it, watch it, explain it.", "attnscope");
   OpenWindow window;
-  Source preset;
-  Arguments chosen;
+  ModelSource preset;
+  CommandLine chosen;
   program.formatter(std::make_shared<HelpFormatter>());
   program.require_subcommand(0, 1);
   add_help(program);
@@ -886,14 +892,15 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   add<WriteSession>(program, chosen, "session",
                     "Write a preset, or a model made of any file, as a session file",
                     "attnscope session model.safetensors --layer 3 --heads 12 --out layer3.json");
-  add<Check>(program, chosen, "check", "Compare tensors with a session or a preset, and say what went wrong",
-             "attnscope check --preset 004-causal --against mine.npz");
+  add<CheckModel>(program, chosen, "check",
+                  "Compare tensors with a session or a preset, and say what went wrong",
+                  "attnscope check --preset 004-causal --against mine.npz");
   add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program",
                     "attnscope program lesson.json --out lesson.py");
   add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page",
                   "attnscope figure --preset 004-causal --stage weights --out weights.svg");
-  add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed",
-            "attnscope draw --seed 123 \"rand(6,3)\" \"Linear(3,2)\"");
+  add<DrawRandom>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed",
+                  "attnscope draw --seed 123 \"rand(6,3)\" \"Linear(3,2)\"");
   add<ListTokens>(program, chosen, "tokens", "Tokenize a text as a model does",
                   "attnscope tokens MODEL --text \"Once upon a time\"");
   add<Predict>(program, chosen, "predict", "Run a model on a text and print the most probable next tokens",

@@ -23,11 +23,11 @@
 namespace app {
 
 /// Source of a command's model; with an empty path, only the given stages.
-using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
+using ModelSource = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
 /// Options of every command about a model.
 struct ModelOptions {
-  Source source;
+  ModelSource source;
   core::importing::Choices choices = {};                      ///< for a file of tensors
   std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< bugs to inject into the model first
   std::optional<std::string> text = {};  ///< for a whole model to read; its layer is then that of choices
@@ -49,7 +49,7 @@ struct WriteSession : ModelOptions {
   std::filesystem::path file;
 };
 /// Checks tensors against a model.
-struct Check : ModelOptions {
+struct CheckModel : ModelOptions {
   std::filesystem::path against;
   core::check::Tolerance tolerance;
   std::map<std::string, std::string> by_hand;  ///< stage of a tensor; "" ignores it
@@ -59,7 +59,7 @@ struct Check : ModelOptions {
   bool computes_source = false;  ///< the model is computed from the tensors of the source
   std::filesystem::path fixed;   ///< session to write with the first cause applied, or ""
 };
-struct Draw {
+struct DrawRandom {
   std::uint64_t seed = 0;
   std::vector<std::string> ops;  ///< as core::random::parse_random_op() reads them
 };
@@ -71,21 +71,21 @@ struct DrawFigure : ModelOptions {
   double scale = 1;  ///< of a PNG
 };
 /// Options of every command about a whole model and a text.
-struct WholeModelOptions {
+struct FullModelOptions {
   std::filesystem::path model;
   std::string text;
   std::string token = {};  ///< of an attached model, whose address `model` is, or ""
   std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< ablated ones, by layer and head
 };
-struct ListTokens : WholeModelOptions {
+struct ListTokens : FullModelOptions {
   bool json = false;
 };
-struct Predict : WholeModelOptions {
+struct Predict : FullModelOptions {
   std::size_t top = 10;
   bool json = false;
 };
-struct ListHeadRoles : WholeModelOptions {};
-struct Generate : WholeModelOptions {
+struct ListHeadRoles : FullModelOptions {};
+struct Generate : FullModelOptions {
   std::size_t n_tokens = 20;
   core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
@@ -100,11 +100,11 @@ struct UsageError {
 };
 
 /// The parsed command line.
-using Arguments =
-    std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
-                 DrawFigure, Check, Draw, ListTokens, Predict, ListHeadRoles, Generate, ShowText, UsageError>;
+using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession,
+                                 WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens, Predict,
+                                 ListHeadRoles, Generate, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
-Arguments parse_arguments(std::vector<std::string> arguments);
+CommandLine parse_arguments(std::vector<std::string> arguments);
 
 }  // namespace app

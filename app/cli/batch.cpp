@@ -45,8 +45,6 @@ constexpr int done = 0, failed = 1, usage_error = 2;
 
 // A search that Ctrl+C stops.
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds tick(20);
 constexpr double progress_delay_seconds = 0.4, progress_interval_seconds = 0.2;
 constexpr const char* clear_line = "\r\033[K";
@@ -118,7 +116,7 @@ std::string hex_text(const std::string& bytes) {
 
 /// A whole model and a text.
 struct TextRun {
-  explicit TextRun(const WholeModelOptions& command)
+  explicit TextRun(const FullModelOptions& command)
       : model(opened(command)),
         tokens(tokenized(command)),
         pool(std::max(1u, std::thread::hardware_concurrency())) {
@@ -152,12 +150,12 @@ struct TextRun {
   transformer::CallContext context{pool, progress};
 
  private:
-  static transformer::ModelRef opened(const WholeModelOptions& command) {
+  static transformer::ModelRef opened(const FullModelOptions& command) {
     if (core::system::is_socket_address(command.model.string()))
       return transformer::attach_model(command.model.string(), command.token);
     return transformer::open_transformer(command.model, core::system::available_memory() / 2);
   }
-  std::vector<TextToken> tokenized(const WholeModelOptions& command) const {
+  std::vector<TextToken> tokenized(const FullModelOptions& command) const {
     try {
       return model->tokenize(command.text);
     } catch (const core::Error& error) {
@@ -201,7 +199,7 @@ std::string predictions_json(const std::vector<PositionPrediction>& predictions,
 
 /// Returns a layer of a whole model on a text: the input of its attention, and its projections. Without a
 /// layer it is the first.
-core::importing::ImportResult load_text_layer(const WholeModelOptions& command, const std::string& layer) {
+core::importing::ImportResult load_text_layer(const FullModelOptions& command, const std::string& layer) {
   const auto number = layer.empty() ? 0 : core::text::parse_unsigned(layer);
   if (!number) throw core::Error("--layer: expected a whole number, 0 for the first, got \"" + layer + "\"");
   TextRun session(command);
@@ -219,7 +217,7 @@ core::importing::ImportResult load_text_layer(const WholeModelOptions& command, 
 }
 
 /// Returns every layer of a whole model on a text.
-std::vector<core::attention::Model> load_text_layers(const WholeModelOptions& command) {
+std::vector<core::attention::Model> load_text_layers(const FullModelOptions& command) {
   TextRun session(command);
   const transformer::PassRef pass = session.run();
   std::vector<core::attention::Model> layers;
@@ -316,7 +314,7 @@ core::importing::ImportResult load_edited_model(const ModelOptions& command, std
   read_pipes_whole(command);
   const auto given = resolve_given_headers(command, err);
   core::importing::ImportResult result;
-  if (command.source == Source(std::filesystem::path())) {
+  if (command.source == ModelSource(std::filesystem::path())) {
     result.model =
         core::formats::with_overrides_from_files(std::nullopt, given, command.choices.n_heads.value_or(1));
     result.import_report = core::importing::given_stages_report(result.model, given);
@@ -345,12 +343,12 @@ void require_memory(const core::attention::Model& model) {
 }
 
 /// Whether there is no layer to choose, as in a session or a preset: --layer is then that of the tensors.
-bool has_no_layers(const Check& command) {
+bool has_no_layers(const CheckModel& command) {
   const auto* path = std::get_if<std::filesystem::path>(&command.source);
   return !path || (!path->empty() && core::importing::is_session(*path));
 }
 
-core::check::MatchResult matched_tensors(const Check& command, const core::attention::Model& model,
+core::check::MatchResult matched_tensors(const CheckModel& command, const core::attention::Model& model,
                                          std::ostream& err) {
   core::system::buffer_pipe_to_file(command.against);
   auto file = core::formats::open_tensors(command.against);
@@ -367,7 +365,7 @@ core::check::MatchResult matched_tensors(const Check& command, const core::atten
 
 /// Returns the model of queries, keys and values, changed so that the later tensors of the same file follow
 /// from them: causal or not, or with the first cause that explains the difference.
-core::attention::Model fit_to_later_tensors(const Check& command, core::attention::Model model,
+core::attention::Model fit_to_later_tensors(const CheckModel& command, core::attention::Model model,
                                             std::ostream& err) {
   namespace check = core::check;
   const auto& path = std::get<std::filesystem::path>(command.source);
@@ -403,7 +401,7 @@ core::attention::Model fit_to_later_tensors(const Check& command, core::attentio
   return check::injected(report.explanations.front());
 }
 
-std::string title_of(const Source& source) {
+std::string title_of(const ModelSource& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
 }
@@ -490,7 +488,7 @@ const transformer::Transformer& require_local_model(const TextRun& session) {
 }
 
 /// Checks tensors of all layers against a whole model; command.text must be set. Returns whether they agree.
-bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
+bool check_full_model(const CheckModel& command, std::ostream& out, std::ostream& err) {
   core::system::buffer_pipe_to_file(command.against);
   TextRun session({std::get<std::filesystem::path>(command.source), *command.text});
   const auto file = core::formats::open_tensors(command.against);
@@ -555,10 +553,10 @@ struct Runner {
                                                imported.import_report.assumed});
     return done;
   }
-  int operator()(const Check& command) const {
+  int operator()(const CheckModel& command) const {
     namespace check = core::check;
     if (command.text && command.choices.layer.empty())
-      return check_whole_model(command, out, err) ? done : failed;
+      return check_full_model(command, out, err) ? done : failed;
     ModelOptions of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
     of_model.choices.has_header_line.reset();  // it is for the checked tensors
@@ -590,7 +588,7 @@ struct Runner {
         print_error(err, "note: " + core::fonts::missing_characters_message(missing));
     return done;
   }
-  int operator()(const Draw& command) const {
+  int operator()(const DrawRandom& command) const {
     core::random::write_samples(command.seed, command.ops, out);
     return done;
   }
@@ -611,7 +609,7 @@ struct Runner {
 
 }  // namespace
 
-int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) {
+int run_batch(const CommandLine& arguments, std::ostream& out, std::ostream& err) {
   try {
     const int status = std::visit(Runner{out, err}, arguments);
     if (!out.flush()) throw core::Error("standard output: cannot be written");

@@ -31,14 +31,14 @@ bool Canvas::resize(int width, int height) {
   return false;
 }
 
-void Canvas::begin(std::span<const Area> areas, float scale, Rgb color) {
+void Canvas::begin(std::span<const ScreenRect> areas, float scale, Rgb color) {
   glBindFramebuffer(GL_FRAMEBUFFER, surface_->framebuffer.id());
   glViewport(0, 0, width_, height_);
   const ImVec4 c = vec(color);
   glClearColor(c.x, c.y, c.z, 1);
   glEnable(GL_SCISSOR_TEST);
   const auto pixels = [scale](int length) { return static_cast<GLint>(static_cast<float>(length) * scale); };
-  for (const Area& a : areas) {
+  for (const ScreenRect& a : areas) {
     glScissor(pixels(a.left), pixels(a.top), pixels(a.right) - pixels(a.left),
               pixels(a.bottom) - pixels(a.top));
     glClear(GL_COLOR_BUFFER_BIT);
@@ -92,12 +92,12 @@ std::uint64_t bits(float x, float y) {
 }
 
 /// A range of cells; last is exclusive.
-struct Span {
+struct TileRange {
   int first = 0, last = 0;
 };
 
 /// Returns the tiles between two coordinates.
-Span tiles(float from, float to, int count) {
+TileRange tiles(float from, float to, int count) {
   const float size = Damage::tile;
   return {static_cast<int>(std::clamp(std::floor(from / size), 0.0f, static_cast<float>(count))),
           static_cast<int>(std::clamp(std::ceil(to / size), 0.0f, static_cast<float>(count)))};
@@ -165,8 +165,8 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
     if (is_empty(visible_box)) continue;
     const auto of = [&](int v) { return vertices[static_cast<std::size_t>(v)]; };
     const std::uint64_t sum = combined_hash(combined_hash(combined_hash(look, of(i)), of(j)), of(k));
-    const Span across = tiles(visible_box.x, visible_box.z, columns),
-               down = tiles(visible_box.y, visible_box.w, rows);
+    const TileRange across = tiles(visible_box.x, visible_box.z, columns),
+                    down = tiles(visible_box.y, visible_box.w, rows);
     const auto add = [&](const auto& sum_in) {
       for (int row = down.first; row < down.last; ++row)
         for (int column = across.first; column < across.last; ++column) {
@@ -211,8 +211,8 @@ std::vector<bool> halved(const std::vector<bool>& grid, std::size_t columns) {
   return half;
 }
 
-std::vector<Area> runs(const std::vector<bool>& grid, int columns) {
-  std::vector<Area> areas;
+std::vector<ScreenRect> runs(const std::vector<bool>& grid, int columns) {
+  std::vector<ScreenRect> areas;
   const auto is_set = [&](int row, int column) {
     return grid[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
                 static_cast<std::size_t>(column)];
@@ -221,10 +221,10 @@ std::vector<Area> runs(const std::vector<bool>& grid, int columns) {
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
       if (!is_set(row, column)) continue;
-      Area run{column, row, column, row + 1};
+      ScreenRect run{column, row, column, row + 1};
       while (run.right < columns && is_set(row, run.right)) ++run.right;
       column = run.right;
-      const auto above = std::find_if(areas.begin(), areas.end(), [&](const Area& a) {
+      const auto above = std::find_if(areas.begin(), areas.end(), [&](const ScreenRect& a) {
         return a.left == run.left && a.right == run.right && a.bottom == row;
       });
       if (above != areas.end())
@@ -237,8 +237,8 @@ std::vector<Area> runs(const std::vector<bool>& grid, int columns) {
 
 }  // namespace
 
-std::vector<Area> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count) {
-  std::vector<Area> areas = runs(grid, columns);
+std::vector<ScreenRect> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count) {
+  std::vector<ScreenRect> areas = runs(grid, columns);
   const int rows = static_cast<int>(grid.size()) / std::max(1, columns);
   std::vector<bool> coarse = grid;
   int coarse_columns = columns;
@@ -246,13 +246,13 @@ std::vector<Area> covering_areas(const std::vector<bool>& grid, int columns, std
     coarse = halved(coarse, static_cast<std::size_t>(coarse_columns));
     coarse_columns = (coarse_columns + 1) / 2;
     areas = runs(coarse, coarse_columns);
-    for (Area& a : areas)
+    for (ScreenRect& a : areas)
       a = {a.left * size, a.top * size, std::min(a.right * size, columns), std::min(a.bottom * size, rows)};
   }
   return areas;
 }
 
-std::vector<Area> Damage::update(const ImDrawData& data, const TextureVersion& version) {
+std::vector<ScreenRect> Damage::update(const ImDrawData& data, const TextureVersion& version) {
   const auto count = [](float length) { return (static_cast<int>(length) + tile - 1) / tile; };
   const int columns = count(data.DisplaySize.x), rows = count(data.DisplaySize.y);
   std::vector<std::uint64_t> now = tile_checksums(data, version, columns, rows);
@@ -262,10 +262,10 @@ std::vector<Area> Damage::update(const ImDrawData& data, const TextureVersion& v
   if (same_size)
     for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != previous_[i];
   previous_ = std::move(now);
-  std::vector<Area> areas = covering_areas(differs, columns, max_areas);
+  std::vector<ScreenRect> areas = covering_areas(differs, columns, max_areas);
   const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
   if (n_differ > full_redraw_share * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
-  for (Area& a : areas) {
+  for (ScreenRect& a : areas) {
     const auto place = [](int tiles, float length) {
       return std::min(tiles * tile, static_cast<int>(length));
     };
@@ -275,7 +275,7 @@ std::vector<Area> Damage::update(const ImDrawData& data, const TextureVersion& v
   return areas;
 }
 
-void clip_to_areas(ImDrawData& data, const std::vector<Area>& areas) {
+void clip_to_areas(ImDrawData& data, const std::vector<ScreenRect>& areas) {
   data.TotalIdxCount = 0;
   std::vector<ImVec4> around;  // each triangle's bounding box
   for (int l = 0; l < data.CmdListsCount; ++l) {
@@ -289,7 +289,7 @@ void clip_to_areas(ImDrawData& data, const std::vector<Area>& areas) {
     }
     ImVector<ImDrawCmd> commands;
     ImVector<ImDrawIdx> indices;
-    for (const Area& area : areas) {
+    for (const ScreenRect& area : areas) {
       const ImVec4* triangle = around.data();
       for (const ImDrawCmd& command : list.CmdBuffer) {
         const ImVec4* const first = triangle;

@@ -12,14 +12,14 @@
 namespace app::render {
 
 /// A rectangle on the screen, in ImGui's coordinates; right and bottom are exclusive.
-struct Area {
+struct ScreenRect {
   int left = 0, top = 0, right = 0, bottom = 0;
-  friend bool operator==(const Area&, const Area&) = default;
+  friend bool operator==(const ScreenRect&, const ScreenRect&) = default;
 };
 
 /// Covers the set cells of a grid, and few others, with at most `max_count` areas: adjacent cells of a row
 /// become one area, and so do equal areas of adjacent rows.
-std::vector<Area> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count);
+std::vector<ScreenRect> covering_areas(const std::vector<bool>& grid, int columns, std::size_t max_count);
 
 /// A part of a texture, as fractions of its width and height.
 struct UvRect {
@@ -36,7 +36,7 @@ class Damage {
   using TextureVersion = std::function<std::uint64_t(std::uint64_t texture, const UvRect& part)>;
 
   /// Returns the changed areas: disjoint, whole tiles in the display; everything at first and after a resize.
-  std::vector<Area> update(const ImDrawData& data, const TextureVersion& version);
+  std::vector<ScreenRect> update(const ImDrawData& data, const TextureVersion& version);
   /// Makes the next frame differ everywhere.
   void invalidate() { previous_.clear(); }
 
@@ -46,7 +46,7 @@ class Damage {
 };
 
 /// Clips the draw lists to the areas; data must have no callbacks.
-void clip_to_areas(ImDrawData& data, const std::vector<Area>& areas);
+void clip_to_areas(ImDrawData& data, const std::vector<ScreenRect>& areas);
 
 /// Image of the window, kept from frame to frame so that only changes are redrawn.
 ///
@@ -63,7 +63,7 @@ class Canvas {
   bool resize(int width, int height);
   /// Directs drawing to the canvas, with the top row at OpenGL's lower edge, and fills areas with one color;
   /// scale is in pixels per unit of the areas.
-  void begin(std::span<const Area> areas, float scale, Rgb color);
+  void begin(std::span<const ScreenRect> areas, float scale, Rgb color);
   /// Copies the canvas to the window and directs drawing to the window.
   void copy_to_window();
   /// Returns the pixels, 4 bytes each (red, green, blue, 255), top row first.

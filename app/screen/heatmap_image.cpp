@@ -89,22 +89,22 @@ void strongest_down(const double* lines, std::size_t stride, const std::vector<d
 }
 
 /// Returns a key: equal for pictures of the same memory that are pooled in the same way.
-auto source_key(const Picture& p) {
+auto source_key(const HeatmapPicture& p) {
   const bool by_rows = has_rows(p);
   return std::tuple(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.float32_numbers, p.cells.rows.sums,
                     p.cells.rows.n_rows, p.cells.rows.n_cols, is_diverging(p.map),
                     !by_rows && p.map == ColorMap::mask);
 }
-auto part_key(const Picture& p) {
+auto part_key(const HeatmapPicture& p) {
   return std::tie(p.width, p.height, p.part.left, p.part.top, p.part.right, p.part.bottom);
 }
 /// Returns a key of everything that determines the pixels, except numbers, flags and part.
-auto look_key(const Picture& p) {
+auto look_key(const HeatmapPicture& p) {
   return std::tie(p.map, p.dark, p.low, p.high, p.least, p.dots, p.gaps, p.phase);
 }
 
 /// Returns the change from the previous version, or nullptr if unknown.
-const HeadChange* known_change(const Picture& before, const Picture& now) {
+const HeadChange* known_change(const HeatmapPicture& before, const HeatmapPicture& now) {
   const HeadChange* change = now.cells.change;
   const bool is_next = before.cells.version + 1 == now.cells.version;
   return change && !change->all && is_next && has_rows(now) ? change : nullptr;
@@ -112,26 +112,26 @@ const HeadChange* known_change(const Picture& before, const Picture& now) {
 
 }  // namespace
 
-Pooling pooling(const Picture& p) {
+Pooling pooling(const HeatmapPicture& p) {
   return {cells_per_pixel(p.part.bottom - p.part.top, p.height),
           cells_per_pixel(p.part.right - p.part.left, p.width)};
 }
 
-bool has_rows(const Picture& p) {
+bool has_rows(const HeatmapPicture& p) {
   return p.cells.rows && p.width > 0 && p.height > 0 && p.part.left == 0 && p.part.top == 0 &&
          p.part.right == static_cast<double>(p.cells.rows.n_cols) &&
          p.part.bottom == static_cast<double>(p.cells.rows.n_rows);
 }
 
-PooledMatrix::FlagsKey PooledMatrix::flags_key(const Picture& p) {
+PooledMatrix::FlagsKey PooledMatrix::flags_key(const HeatmapPicture& p) {
   return {p.cells.visible, p.cells.kept, has_rows(p) ? p.cells.flags_version : p.cells.version};
 }
 
-bool PooledMatrix::has_cells_of(const Picture& p) const {
+bool PooledMatrix::has_cells_of(const HeatmapPicture& p) const {
   return picture_ && source_key(*picture_) == source_key(p) && picture_->cells.version == p.cells.version;
 }
 
-bool PooledMatrix::can_update_to(const Picture& p) const {
+bool PooledMatrix::can_update_to(const HeatmapPicture& p) const {
   return picture_ && source_key(*picture_) == source_key(p) && part_key(*picture_) == part_key(p) &&
          (picture_->cells.version == p.cells.version || known_change(*picture_, p));
 }
@@ -140,11 +140,11 @@ bool PooledMatrix::is_whole() const {
   return picture_ && n_read_ == (has_rows(*picture_) ? picture_->cells.rows.n_rows : n_columns());
 }
 
-bool PooledMatrix::is_up_to_date(const Picture& p) const {
+bool PooledMatrix::is_up_to_date(const HeatmapPicture& p) const {
   return has_cells_of(p) && part_key(*picture_) == part_key(p) && is_whole() && flags_of_ == flags_key(p);
 }
 
-void PooledMatrix::begin(const Picture& p) {
+void PooledMatrix::begin(const HeatmapPicture& p) {
   picture_ = p;
   n_read_ = 0;
   flags_of_.reset();
@@ -161,7 +161,7 @@ void PooledMatrix::begin(const Picture& p) {
   mark_all_changed();
 }
 
-bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& threads) {
+bool PooledMatrix::read(const HeatmapPicture& p, double cells, core::ThreadPool& threads) {
   if (has_rows(p))
     read_rows(p, cells, threads);
   else
@@ -174,7 +174,7 @@ bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& thread
 
 /// Pools the logarithms of weights, so that few exponentials are needed. Stores the pooled scores of each
 /// row, as an edit changes most rows only by their sums.
-void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& threads) {
+void PooledMatrix::read_rows(const HeatmapPicture& p, double cells, core::ThreadPool& threads) {
   constexpr std::size_t rows_per_task = 16;  // of blocks
   const RowView& m = p.cells.rows;
   const std::size_t n = n_columns(), height = rows_.size, width = columns_.size;
@@ -229,7 +229,7 @@ void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& t
 }
 
 /// Reads by columns; with the flags this takes about twice as long as reading by rows.
-void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool& threads) {
+void PooledMatrix::read_matrix(const HeatmapPicture& p, double cells, core::ThreadPool& threads) {
   constexpr std::size_t columns_per_task = 16;
   const double cells_per_column = static_cast<double>(n_rows() * rows_.size * columns_.size);
   const double left = static_cast<double>(n_columns() - n_read_);
@@ -247,7 +247,7 @@ void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool&
 }
 
 /// Reads the flags; for most blocks the first cell is enough.
-void PooledMatrix::read_flags(const Picture& p, core::ThreadPool& threads) {
+void PooledMatrix::read_flags(const HeatmapPicture& p, core::ThreadPool& threads) {
   flags_of_ = flags_key(p);
   flags_.assign(p.cells.visible || p.cells.kept ? numbers_.size() : 0, 0);
   mark_all_changed();
@@ -363,7 +363,7 @@ struct CellMarks {
   }
 };
 
-bool same_look(const Picture& a, const Picture& b) {
+bool same_look(const HeatmapPicture& a, const HeatmapPicture& b) {
   return part_key(a) == part_key(b) && look_key(a) == look_key(b);
 }
 
@@ -373,7 +373,7 @@ bool same_look(const Picture& a, const Picture& b) {
 struct HeatmapImage::ColorTable {
   static constexpr std::size_t n_colors = 4096;
 
-  explicit ColorTable(const Picture& p, float display_scale)
+  explicit ColorTable(const HeatmapPicture& p, float display_scale)
       : shading{p.map, p.low, p.high, p.least, p.dots}, scale(display_scale), colors(n_colors) {
     const core::color::MapColors map(p.map, p.dark);
     for (std::size_t k = 0; k < n_colors; ++k) {
@@ -419,7 +419,7 @@ struct HeatmapImage::ColorTable {
 
 /// Pixels of each block: those with their centers in it.
 struct HeatmapImage::PixelLayout {
-  PixelLayout(const Picture& p, const PooledMatrix& m)
+  PixelLayout(const HeatmapPicture& p, const PooledMatrix& m)
       : left(edges(p.part.left, p.part.right, m.columns(), p.width)),
         top(edges(p.part.top, p.part.bottom, m.rows(), p.height)) {
     const double across = pitch(p.part.left, p.part.right, m.columns(), p.width),
@@ -512,13 +512,13 @@ struct HeatmapImage::RowBuffers {
   }
 };
 
-double HeatmapImage::cells_to_read(const Picture& p) const {
+double HeatmapImage::cells_to_read(const HeatmapPicture& p) const {
   if (current_.can_update_to(p) && !current_.is_empty()) return 0;
   const double cells = std::max(0.0, (p.part.right - p.part.left) * (p.part.bottom - p.part.top));
   return has_rows(p) ? cells : 2 * cells;
 }
 
-bool HeatmapImage::read(const Picture& p, double cells) {
+bool HeatmapImage::read(const HeatmapPicture& p, double cells) {
   if (current_.can_update_to(p)) return current_.read(p, cells, threads_);
   if (cells_to_read(p) <= cells) {
     current_.begin(p);
@@ -530,12 +530,12 @@ bool HeatmapImage::read(const Picture& p, double cells) {
   return true;
 }
 
-bool HeatmapImage::needs_painting(const Picture& p, float scale) const {
+bool HeatmapImage::needs_painting(const HeatmapPicture& p, float scale) const {
   if (!painted_) return true;
   return current_.has_cells_of(p) && (current_.has_changed() || scale != scale_ || !same_look(*painted_, p));
 }
 
-HeatmapImage::PixelRows HeatmapImage::paint(const Picture& p, float scale) {
+HeatmapImage::PixelRows HeatmapImage::paint(const HeatmapPicture& p, float scale) {
   const bool is_all_new = !painted_ || scale != scale_ || !same_look(*painted_, p);
   ++n_paints_;
   if (pixels_.empty() || width_ != p.width || height_ != p.height) {
@@ -665,7 +665,7 @@ std::uint64_t HeatmapImage::painted(const UvRect& part) const {
   return last;
 }
 
-Area HeatmapImage::cross_area(const Cross& cell) const {
+ScreenRect HeatmapImage::cross_area(const Cross& cell) const {
   const PixelLayout layout(*painted_, current_);
   const auto span = [](std::size_t at, const core::color::BlockRange& blocks, const std::vector<int>& edges) {
     const std::size_t k = at / blocks.size;

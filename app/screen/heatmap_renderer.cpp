@@ -48,7 +48,8 @@ class CrossProgram {
   CrossProgram(const CrossProgram&) = delete;
   CrossProgram& operator=(const CrossProgram&) = delete;
 
-  void draw(const Texture& pixels, int width, int height, const Area& cross, bool dark, const Texture& to) {
+  void draw(const Texture& pixels, int width, int height, const ScreenRect& cross, bool dark,
+            const Texture& to) {
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer_.id());
     glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, to.id(), 0);
     glViewport(0, 0, width, height);
@@ -113,7 +114,7 @@ struct CachedHeatmap {
   struct CrossImage {
     Texture texture;
     int width = 0, height = 0;
-    Area at;
+    ScreenRect at;
     bool dark = false;
     std::uint64_t image_version = 0, n_moves = 0;  // moves of the cross, which may change any pixel
   };
@@ -132,7 +133,7 @@ struct HeatmapRenderer::State {
 
   /// Reads the numbers of a picture if it is its turn in this frame; else, and if it needs several frames,
   /// the picture waits.
-  void read(HeatmapImage& image, const Picture& picture) {
+  void read(HeatmapImage& image, const HeatmapPicture& picture) {
     const double cells = image.cells_to_read(picture);
     const auto queued = std::find(waiting.begin(), waiting.end(), picture.place);
     const bool is_next = waiting.empty() || queued == waiting.begin();
@@ -147,7 +148,7 @@ struct HeatmapRenderer::State {
   const Texture& with_cross(CachedHeatmap& e, const Cross& cross, bool dark) {
     if (!e.cross_image) e.cross_image = std::make_unique<CachedHeatmap::CrossImage>();
     CachedHeatmap::CrossImage& c = *e.cross_image;
-    const Area at = e.image.cross_area(cross);
+    const ScreenRect at = e.image.cross_area(cross);
     const std::uint64_t image_version = e.image.painted({});
     const bool fits = c.width == e.width && c.height == e.height;
     if (fits && c.at == at && c.dark == dark && c.image_version == image_version) return c.texture;
@@ -162,7 +163,7 @@ struct HeatmapRenderer::State {
 HeatmapRenderer::HeatmapRenderer() : state_(std::make_unique<State>()) {}
 HeatmapRenderer::~HeatmapRenderer() = default;
 
-ImTextureID HeatmapRenderer::paint(const Picture& picture) {
+ImTextureID HeatmapRenderer::paint(const HeatmapPicture& picture) {
   State& s = *state_;
   CachedHeatmap& e = s.pictures.try_emplace(picture.place, s.threads).first->second;
   e.last_frame = s.frame;

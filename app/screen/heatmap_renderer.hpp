@@ -15,7 +15,7 @@ class HeatmapRenderer : public Painter {
   HeatmapRenderer();
   ~HeatmapRenderer() override;
 
-  ImTextureID paint(const Picture& picture) override;
+  ImTextureID paint(const HeatmapPicture& picture) override;
   void set_scale(float scale) override;
   /// Frees pictures that were not painted in the last 120 frames.
   void end_frame() override;

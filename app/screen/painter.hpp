@@ -51,7 +51,7 @@ struct MatrixPart {
 ///
 /// Marks: −inf and masked cells are hatched, NaN is crossed from corner to corner, dropped cells have a ×,
 /// numbers outside low … high a cut corner.
-struct Picture {
+struct HeatmapPicture {
   std::string place;  ///< key of its place in the window: "strip/weights"
   PictureCells cells;
   bool pending = false;  ///< numbers are not ready: the last picture of the place stays, if any
@@ -71,17 +71,17 @@ struct Picture {
 struct Pooling {
   std::size_t rows = 1, columns = 1;
 };
-Pooling pooling(const Picture& picture);
+Pooling pooling(const HeatmapPicture& picture);
 
 /// Returns whether a picture shows all of a matrix with known rows, so that a change needs little work.
-bool has_rows(const Picture& picture);
+bool has_rows(const HeatmapPicture& picture);
 
 /// The only interface that converts numbers to pixels.
 class Painter {
  public:
   virtual ~Painter() = default;
   /// Returns a texture of width × height pixels for ImGui's draw lists, top row first.
-  virtual ImTextureID paint(const Picture& picture) = 0;
+  virtual ImTextureID paint(const HeatmapPicture& picture) = 0;
 
   /// Sets the display's scale, which determines the size of marks.
   virtual void set_scale(float) {}

@@ -279,7 +279,7 @@ void Window::end_frame(Rgb background, const render::Damage::TextureVersion& ver
   glfwGetFramebufferSize(window_, &width, &height);
   if (!canvas_->resize(width, height) || std::exchange(background_, background) != background)
     damage_.invalidate();
-  const std::vector<render::Area> areas = damage_.update(data, version);
+  const std::vector<render::ScreenRect> areas = damage_.update(data, version);
   if (areas.empty() && !std::exchange(is_exposed_, false)) return;
   if (!areas.empty()) {
     canvas_->begin(areas, data.FramebufferScale.x, background);
@@ -291,8 +291,8 @@ void Window::end_frame(Rgb background, const render::Damage::TextureVersion& ver
   glfwSwapBuffers(window_);
 }
 
-Image Window::read_pixels() const {
-  Image image;
+RgbaImage Window::read_pixels() const {
+  RgbaImage image;
   glfwGetFramebufferSize(window_, &image.width, &image.height);
   image.rgba = canvas_->pixels();
   return image;

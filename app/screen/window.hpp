@@ -50,7 +50,7 @@ class ShortPresses {
 };
 
 /// Pixels, 4 bytes each (red, green, blue, alpha), top row first.
-struct Image {
+struct RgbaImage {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgba;
 };
@@ -74,7 +74,7 @@ class Window : public Screen {
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
   void end_frame(Rgb background, const render::Damage::TextureVersion& version = {}) override;
   /// Returns the last frame as it was drawn.
-  Image read_pixels() const;
+  RgbaImage read_pixels() const;
   /// Makes the next frame draw everything.
   void invalidate_frame() { damage_.invalidate(); }
   bool prepare_fonts(float scale) override;

@@ -260,10 +260,10 @@ std::string member_name() {
 }
 
 template <auto... members>
-std::vector<NamedField> named_fields(Members<members...>) {
+std::vector<NamedField> named_fields(MemberList<members...>) {
   const auto row = []<auto member>(std::integral_constant<decltype(member), member>) {
     return NamedField{member_name<member>(), &FieldOf<member>::assign, [](VerbCodec& line, std::any& value) {
-                        typename FieldOf<member>::Value v{};
+                        typename FieldOf<member>::FieldType v{};
                         if (value.has_value()) v = std::any_cast<const decltype(v)&>(value);
                         line.field(v);
                         value = std::move(v);

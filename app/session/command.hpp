@@ -31,10 +31,10 @@ template <auto member>
 struct FieldOf;
 template <class P, class T, T P::*member>
 struct FieldOf<member> {
-  using Part = P;
-  using Value = T;
+  using Owner = P;
+  using FieldType = T;
   template <auto... members>
-  static constexpr bool is_among(Members<members...>) {
+  static constexpr bool is_among(MemberList<members...>) {
     return (std::is_same_v<std::integral_constant<T P::*, member>,
                            std::integral_constant<decltype(members), members>> ||
             ...);
@@ -45,7 +45,7 @@ struct FieldOf<member> {
 };
 /// Returns the verb that sets one of ViewFields: set<&Look::tab>(Tab::heads).
 template <auto member>
-SetField set(typename FieldOf<member>::Value value) {
+SetField set(typename FieldOf<member>::FieldType value) {
   static_assert(FieldOf<member>::is_among(ViewFields()));
   return {&FieldOf<member>::assign, std::move(value)};
 }
@@ -89,7 +89,7 @@ struct FoldStage {
 };
 /// Resets the zoom of matrices of that shape.
 struct ResetZoom {
-  Shape shape;
+  MatrixShape shape;
   void change(View& view) const;
 };
 /// Moves the edit cursor to a number of a matrix of the displayed sequence.
@@ -106,19 +106,19 @@ struct Present {
 /// Shows factor times as many cells in each direction, at least one; the given point, in cells, stays in
 /// place.
 struct Zoom {
-  Shape shape;
+  MatrixShape shape;
   double row = 0, column = 0, factor = 1;
   void change(View& view) const;
 };
 /// Moves the displayed part by so many cells, within the matrix.
 struct Pan {
-  Shape shape;
+  MatrixShape shape;
   double rows = 0, columns = 0;
   void change(View& view) const;
 };
 /// Moves the displayed part so that the cell is in it.
 struct ScrollToCell {
-  Shape shape;
+  MatrixShape shape;
   std::size_t row = 0, column = 0;
   void change(View& view) const;
 };
@@ -160,7 +160,7 @@ struct Redo {};
 struct LoadPreset {
   std::string name;
 };
-struct OpenFile {
+struct OpenPath {
   std::filesystem::path path;
   core::UntrustedPaths untrusted_paths =
       core::UntrustedPaths::refused;  ///< for files outside a session's folder
@@ -176,7 +176,7 @@ struct ShowLayer {
   std::size_t layer = 0;
 };
 /// Ablates a head of any layer, or enables it again.
-struct ToggleHead {
+struct ToggleLayerHead {
   std::size_t layer = 0, head = 0;
 };
 /// Discards the edits of one layer, or of all layers; with one layer, its ablated heads stay ablated.
@@ -305,7 +305,7 @@ using Verbs =
     VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
              ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
              StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, EndGesture, Undo,
-             Redo, LoadPreset, OpenFile, ReadText, ShowLayer, ToggleHead, DiscardEdits, StepGeneration,
+             Redo, LoadPreset, OpenPath, ReadText, ShowLayer, ToggleLayerHead, DiscardEdits, StepGeneration,
              CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile,
              CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
              DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,

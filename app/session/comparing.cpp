@@ -41,7 +41,7 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
 }
 
 /// Sets the formulas, the first stage that differs, and the masks that explain zeros.
-void finish(Comparison& c, const Trace& kept, const Trace& live) {
+void finish(ReferenceComparison& c, const Trace& kept, const Trace& live) {
   const core::graph::Graph graph = core::graph::attention(c.model),
                            live_graph = core::graph::attention(c.live);
   for (ComparedStage& stage : c.stages) {
@@ -75,7 +75,7 @@ bool ComparisonKey::same_numbers(const ComparisonKey& other) const {
          sequence == other.sequence;
 }
 
-const core::attention::Sequence& live_sequence(const Comparison& comparison) {
+const core::attention::Sequence& live_sequence(const ReferenceComparison& comparison) {
   return comparison.live.sequences[comparison.key.sequence];
 }
 
@@ -101,10 +101,12 @@ std::string replacement_problem(const core::attention::Model& a, const core::att
   return parts(a) == parts(b) ? "" : "A and B have other projections or biases";
 }
 
-std::shared_ptr<const Comparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
-                                                 const ComparedState& kept, const ComparedState& live,
-                                                 const Comparison* older, const core::StopToken& token) {
-  auto c = std::make_shared<Comparison>();
+std::shared_ptr<const ReferenceComparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
+                                                          const ComparedState& kept,
+                                                          const ComparedState& live,
+                                                          const ReferenceComparison* older,
+                                                          const core::StopToken& token) {
+  auto c = std::make_shared<ReferenceComparison>();
   c->key = key;
   c->revision = revision;
   c->model = kept.model, c->live = live.model;
@@ -128,10 +130,11 @@ std::shared_ptr<const Comparison> compare_states(const ComparisonKey& key, std::
   return c;
 }
 
-std::shared_ptr<const Comparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
-                                                  std::shared_ptr<const TensorCheck> check,
-                                                  const ComparedState& live, const core::StopToken& token) {
-  auto c = std::make_shared<Comparison>();
+std::shared_ptr<const ReferenceComparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                           std::shared_ptr<const TensorCheck> check,
+                                                           const ComparedState& live,
+                                                           const core::StopToken& token) {
+  auto c = std::make_shared<ReferenceComparison>();
   c->key = key;
   c->revision = revision;
   c->model = c->live = live.model;
@@ -190,9 +193,9 @@ ComparedState state_of(const LiveTrace& trace) {
 }
 
 /// Returns the comparison so that its last owner has its matrices destroyed in the background.
-std::shared_ptr<const Comparison> share_with_deleter(const Jobs& jobs,
-                                                     std::shared_ptr<const Comparison> comparison) {
-  using Owned = std::shared_ptr<const Comparison>;
+std::shared_ptr<const ReferenceComparison> share_with_deleter(
+    const Jobs& jobs, std::shared_ptr<const ReferenceComparison> comparison) {
+  using Owned = std::shared_ptr<const ReferenceComparison>;
   const std::shared_ptr<Owned> owner =
       jobs.with_async_deleter(std::make_unique<Owned>(std::move(comparison)));
   return {owner, owner->get()};
@@ -269,7 +272,7 @@ void LiveComparison::follow_tensors(const Reference& reference, const LiveTrace&
   CheckKey check{reference.id, live.version(), live.sequence(), reference.mapping_version};
   if (std::exchange(wants_search_, false)) search_for_ = check;
   begin_check(checks_, check, reference, live);
-  const Check* found = checks_.matches(check) ? checks_.value() : nullptr;
+  const TensorCheckRef* found = checks_.matches(check) ? checks_.value() : nullptr;
   if (found && search_for_ == check && (*found)->problem.empty() && !(*found)->report.agrees) {
     check.searches = true;
     begin_check(searches_, check, reference, live);
@@ -290,7 +293,7 @@ void LiveComparison::follow_tensors(const Reference& reference, const LiveTrace&
       live.read_lock().preempted);
 }
 
-void LiveComparison::begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key,
+void LiveComparison::begin_check(AsyncValue<CheckKey, TensorCheckRef>& where, const CheckKey& key,
                                  const Reference& reference, const LiveTrace& live) {
   if (!where.needs(key)) return;
   where.begin(key, Schedule::background,
@@ -299,7 +302,7 @@ void LiveComparison::begin_check(AsyncValue<CheckKey, Check>& where, const Check
               });
 }
 
-const Comparison* LiveComparison::comparison() const {
+const ReferenceComparison* LiveComparison::comparison() const {
   const auto* last = comparisons_.value();
   return last && wanted_ && (*last)->key.reference == wanted_->reference ? last->get() : nullptr;
 }

@@ -67,7 +67,7 @@ struct ComparisonKey {
 
 /// The chosen reference A against the live model B, for the displayed sequence; tensors are B and the live
 /// model is A.
-struct Comparison {
+struct ReferenceComparison {
   ComparisonKey key;
   std::uint64_t revision = 0;    ///< changes with the numbers
   core::attention::Model model;  ///< of the reference; for tensors the live one
@@ -86,7 +86,7 @@ struct Comparison {
 };
 
 /// Returns the sequence for which the live model was compared.
-const core::attention::Sequence& live_sequence(const Comparison& comparison);
+const core::attention::Sequence& live_sequence(const ReferenceComparison& comparison);
 
 /// State of the work on a pending comparison, for panels.
 struct ComparisonProgress {
@@ -110,14 +110,17 @@ struct ComparedState {
 
 /// Compares a kept state with the live one; reuses the differences over all heads of an older comparison, or
 /// nullptr, of the same numbers. The result is incomplete once token.goes_on() is false.
-std::shared_ptr<const Comparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
-                                                 const ComparedState& kept, const ComparedState& live,
-                                                 const Comparison* older, const core::StopToken& token);
+std::shared_ptr<const ReferenceComparison> compare_states(const ComparisonKey& key, std::uint64_t revision,
+                                                          const ComparedState& kept,
+                                                          const ComparedState& live,
+                                                          const ReferenceComparison* older,
+                                                          const core::StopToken& token);
 
 /// Compares the live trace, A, with tensors that were checked against it, B.
-std::shared_ptr<const Comparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
-                                                  std::shared_ptr<const TensorCheck> check,
-                                                  const ComparedState& live, const core::StopToken& token);
+std::shared_ptr<const ReferenceComparison> compare_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                           std::shared_ptr<const TensorCheck> check,
+                                                           const ComparedState& live,
+                                                           const core::StopToken& token);
 
 /// Result of checking tensors against the live model.
 struct TensorCheck {
@@ -166,7 +169,7 @@ class LiveComparison {
   void stop_search();
 
   /// Returns the last complete comparison with the followed reference, or nullptr.
-  const Comparison* comparison() const;
+  const ReferenceComparison* comparison() const;
   /// Returns the trace of the followed reference, or nullptr while it is pending and for tensors.
   const LiveTrace* snapshot() const;
   ComparisonProgress work() const;
@@ -175,27 +178,27 @@ class LiveComparison {
   bool is_busy() const;
 
  private:
-  using Check = std::shared_ptr<const TensorCheck>;
+  using TensorCheckRef = std::shared_ptr<const TensorCheck>;
 
   void follow_kept(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
                    bool compares);
   void follow_tensors(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
                       bool compares);
-  void begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key, const Reference& reference,
-                   const LiveTrace& live);
+  void begin_check(AsyncValue<CheckKey, TensorCheckRef>& where, const CheckKey& key,
+                   const Reference& reference, const LiveTrace& live);
 
   Jobs& jobs_;
   std::optional<std::uint64_t> reference_;  // the followed one
   bool is_of_tensors_ = false;
   core::attention::Model snapshot_model_;  // whose trace is wanted
   LiveTrace snapshot_;
-  AsyncValue<CheckKey, Check> checks_,
+  AsyncValue<CheckKey, TensorCheckRef> checks_,
       searches_;  // without and with a search, so that the first difference is known early
   bool wants_search_ = false;
   std::optional<CheckKey> search_for_;
   std::optional<ComparisonKey> wanted_;  // displayed or pending
   std::uint64_t revision_ = 0;
-  AsyncValue<ComparisonKey, std::shared_ptr<const Comparison>> comparisons_;
+  AsyncValue<ComparisonKey, std::shared_ptr<const ReferenceComparison>> comparisons_;
 };
 
 }  // namespace app

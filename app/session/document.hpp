@@ -25,7 +25,7 @@
 namespace app {
 
 /// An open whole model, its edits, and the layer that is the document's model.
-struct WholeModel {
+struct FullModelState {
   core::transformer::ModelRef model;
   core::experiment::Experiment experiment;
   std::size_t layer = 0;            ///< of the document's model; experiment.layer is the requested one
@@ -35,9 +35,10 @@ struct WholeModel {
 };
 
 /// Returns a copy without the pass, whose numbers neither undo nor recovery needs; nullptr for nullptr.
-inline std::shared_ptr<const WholeModel> without_pass(const std::shared_ptr<const WholeModel>& whole) {
-  if (!whole) return nullptr;
-  auto copy = std::make_shared<WholeModel>(*whole);
+inline std::shared_ptr<const FullModelState> without_pass(
+    const std::shared_ptr<const FullModelState>& full_model) {
+  if (!full_model) return nullptr;
+  auto copy = std::make_shared<FullModelState>(*full_model);
   copy->computation_id = nullptr;
   return copy;
 }
@@ -45,15 +46,15 @@ inline std::shared_ptr<const WholeModel> without_pass(const std::shared_ptr<cons
 /// State that undo restores: a model, and the whole model that it is a layer of, or nullptr.
 struct UndoEntry {
   core::attention::Model model;
-  std::shared_ptr<const WholeModel> whole = nullptr;
+  std::shared_ptr<const FullModelState> full_model = nullptr;
 };
 
 /// Returns the models that count towards the memory budget of undo.
 inline std::vector<const core::attention::Model*> models_in(const UndoEntry& work) {
   std::vector<const core::attention::Model*> models{&work.model};
-  if (!work.whole) return models;
-  models.push_back(&work.whole->unedited);
-  for (const auto& [layer, edit] : work.whole->experiment.layers) models.push_back(&edit.model);
+  if (!work.full_model) return models;
+  models.push_back(&work.full_model->unedited);
+  for (const auto& [layer, edit] : work.full_model->experiment.layers) models.push_back(&edit.model);
   return models;
 }
 
@@ -76,25 +77,25 @@ struct Document {
   core::attention::Model model, saved, first;
   Origin origin;
   core::editing::HistoryOf<UndoEntry> history = core::editing::HistoryOf<UndoEntry>();
-  std::shared_ptr<const WholeModel> whole = nullptr;  ///< that the model is a layer of
+  std::shared_ptr<const FullModelState> full_model = nullptr;  ///< that the model is a layer of
   core::experiment::Experiment saved_experiment = {};
   std::size_t n_steps_saved = 0;  ///< in the history, when it was saved
   /// Identity of this document, whatever its model becomes.
   std::shared_ptr<const char> identity = std::make_shared<const char>();
 
   /// Whether it is a layer of a model in another process, whose edits cannot be saved.
-  bool is_attached() const { return whole && whole->model->description().is_attached; }
+  bool is_attached() const { return full_model && full_model->model->description().is_attached; }
   bool is_modified() const {
-    if (!whole) return !(model == saved);
+    if (!full_model) return !(model == saved);
     // The prompt and the displayed layer are not edits of the model.
-    const core::experiment::Experiment& now = whole->experiment;
+    const core::experiment::Experiment& now = full_model->experiment;
     return now.heads_off != saved_experiment.heads_off || now.layers != saved_experiment.layers;
   }
   /// Returns the number of steps between the saved and the current state.
   std::size_t n_unsaved_edits() const {
-    if (whole) {
-      std::size_t n = whole->experiment.heads_off.size();
-      for (const auto& [layer, edit] : whole->experiment.layers)
+    if (full_model) {
+      std::size_t n = full_model->experiment.heads_off.size();
+      for (const auto& [layer, edit] : full_model->experiment.layers)
         n += std::max<std::size_t>(1, edit.words.size());
       return n;
     }
@@ -145,7 +146,7 @@ struct Message {
   bool is_error = false;
 };
 
-class WholeReading;  // in whole_reading.hpp
+class FullModelReading;  // in full_model_reading.hpp
 
 /// The displayed state: a model, its graph and its trace of the displayed sequence, and the view restricted
 /// to that model.
@@ -164,8 +165,8 @@ struct Pending {
   const core::attention::Model& model;
   const Look& look;
   const Selection& selection;
-  const WholeModel* whole = nullptr;      ///< that the model is a layer of, or nullptr
-  const WholeReading* reading = nullptr;  ///< computed for its text
+  const FullModelState* full_model = nullptr;  ///< that the model is a layer of, or nullptr
+  const FullModelReading* reading = nullptr;   ///< computed for its text
   const LayersLook* layers = nullptr;
 };
 

@@ -127,14 +127,14 @@ void Jobs::finish() {
   }
 }
 
-void Jobs::Shared::discard(std::shared_ptr<void> thing) {
+void Jobs::SharedState::discard(std::shared_ptr<void> thing) {
   const std::lock_guard lock(mutex);
   if (!is_open) return;
   discarded.push_back(std::move(thing));
   changed.notify_all();
 }
 
-void Jobs::Shared::run(const std::stop_token& ends) {
+void Jobs::SharedState::run(const std::stop_token& ends) {
   std::unique_lock lock(mutex);
   for (;;) {
     ++n_idle;
@@ -156,7 +156,7 @@ void Jobs::Shared::run(const std::stop_token& ends) {
   }
 }
 
-void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
+void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<SubmittedJob> job = std::move(ready.front());
   ready.pop_front();
   ++n_busy;
@@ -227,7 +227,7 @@ bool JobQueue::is_busy() const {
 double JobQueue::seconds() const {
   const std::lock_guard lock(jobs_.shared_->mutex);
   if (!queue_->running || !queue_->running->is_wanted()) return 0;
-  return std::chrono::duration<double>(Jobs::Clock::now() - queue_->running->since).count();
+  return std::chrono::duration<double>(Clock::now() - queue_->running->since).count();
 }
 
 double JobQueue::share() const {

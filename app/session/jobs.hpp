@@ -18,6 +18,8 @@
 
 namespace app {
 
+using Clock = std::chrono::steady_clock;
+
 /// Reason why a job or another action failed.
 struct Failure {
   std::string words;        ///< one line
@@ -39,7 +41,6 @@ constexpr double busy_delay_seconds = 0.5;
 /// All members but destroy_async() and with_async_deleter() are for one thread, that of the window.
 class Jobs {
  public:
-  using Clock = std::chrono::steady_clock;
   /// Handler of a job's result, called in the window's thread.
   using Delivery = std::function<void()>;
   /// Work that runs on another thread, where its captures are destroyed too.
@@ -108,7 +109,7 @@ class Jobs {
     bool is_wanted() const { return epoch == queue->epoch; }
   };
   /// State shared by the worker threads and the window's; outlives both.
-  struct Shared {
+  struct SharedState {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
     void run_one(std::unique_lock<std::mutex>& lock);
@@ -127,7 +128,7 @@ class Jobs {
   void take(SubmittedJob& job);
   void ensure_thread();
 
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::shared_ptr<SharedState> shared_ = std::make_shared<SharedState>();
   FailureHandler on_failure_;
   std::uint64_t frame_ = 0;
   std::vector<std::jthread> threads_;  // the last member, so that they end first
@@ -185,7 +186,7 @@ class AsyncValue {
  public:
   /// Computes the value; in the background it must own its inputs. A value that it returns after its token
   /// was stopped is dropped.
-  using Make = std::function<Value(const core::StopToken&)>;
+  using Compute = std::function<Value(const core::StopToken&)>;
 
   explicit AsyncValue(Jobs& jobs) : queue_(jobs) {}
 
@@ -201,7 +202,7 @@ class AsyncValue {
   }
   /// Begins to compute the value of a needed key; immediate passes on exceptions of make. In the background,
   /// the value is needed again once `preempted` has stopped the computation.
-  void begin(const Key& key, Schedule when, const Make& make,
+  void begin(const Key& key, Schedule when, const Compute& make,
              core::StopToken::PreemptFlag preempted = nullptr) {
     cancel();
     attempted_ = key;

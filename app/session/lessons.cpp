@@ -86,7 +86,7 @@ void restore_view_choices(View& view, const View& before) {
 
 void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
                     const core::transformer::ModelRef& model, Document& document, View& view,
-                    std::optional<WholeReading::SavedReadings> own_reading) {
+                    std::optional<FullModelReading::SavedReadings> own_reading) {
   const std::size_t n_steps = lesson.steps.size();
   if (step && *step >= n_steps)
     throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
@@ -115,8 +115,8 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
   std::optional<OpenedModel> opened;
   if (!l.state.lesson->model.empty()) {
-    opened = read_whole(l.model, core::lessons::experiment_at_start(shown), l.model->description().path,
-                        core::StopToken());
+    opened = read_full_model(l.model, core::lessons::experiment_at_start(shown), l.model->description().path,
+                             core::StopToken());
     document = document_of(*opened, origin);
   } else {
     document = document_of(core::lessons::model_at_start(shown), origin);
@@ -126,9 +126,9 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   l.state.seen.clear();
   l.state.moved.clear();
   l.assessed = 0;
-  l.assessed_whole = {};
+  l.assessed_full_model = {};
   progress[l.state.lesson->name] = {step, l.state.done};
-  document.history.record({l.own.model, l.own.whole}, "",
+  document.history.record({l.own.model, l.own.full_model}, "",
                           lesson_undo_name);  // undoing it restores the user's own work
   document.n_steps_saved = document.history.n_applied();
   document.history.end_gesture();
@@ -162,7 +162,7 @@ void Lessons::assess(const std::shared_ptr<const core::experiment::TextReading>&
   if (!active_) return;
   ActiveLesson& l = *active_;
   const std::tuple seen{now, layer, head};
-  if (std::exchange(l.assessed_whole, seen) == seen) return;
+  if (std::exchange(l.assessed_full_model, seen) == seen) return;
   take(core::lessons::WholeStepState{*l.model, *l.first_reading, *now, layer, head});
 }
 
@@ -175,12 +175,12 @@ void Lessons::take(const StepState& moment) {
   progress[state.lesson->name].done = state.done;
 }
 
-std::optional<WholeReading::SavedReadings> Lessons::leave(Document& document, View& view) {
+std::optional<FullModelReading::SavedReadings> Lessons::leave(Document& document, View& view) {
   document = std::move(active_->own);
   // The first undo after a lesson then undoes none of the user's own edits. Steps that can be redone would be
   // lost.
   if (document.history.undo_description() != lesson_undo_name && !document.history.can_redo()) {
-    document.history.record({document.model, document.whole}, "", lesson_undo_name);
+    document.history.record({document.model, document.full_model}, "", lesson_undo_name);
     ++document.n_steps_saved;  // which is no edit
   }
   document.history.end_gesture();

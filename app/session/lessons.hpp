@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "app/session/document.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/view.hpp"
-#include "app/session/whole_reading.hpp"
 #include "core/lessons/exhibits.hpp"
 #include "core/lessons/lessons.hpp"
 
@@ -56,11 +56,11 @@ class Lessons {
   /// text.
   void start(const core::lessons::Lesson& lesson, std::optional<std::size_t> step,
              const core::transformer::ModelRef& model, Document& document, View& view,
-             std::optional<WholeReading::SavedReadings> own_reading);
+             std::optional<FullModelReading::SavedReadings> own_reading);
   /// Starts a step of the lesson under way.
   void begin(std::size_t step, Document& document, View& view);
   /// Restores the user's own work; returns the readings of its whole model.
-  std::optional<WholeReading::SavedReadings> leave(Document& document, View& view);
+  std::optional<FullModelReading::SavedReadings> leave(Document& document, View& view);
   /// Checks whether the displayed step is completed; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
@@ -84,14 +84,15 @@ class Lessons {
   struct ActiveLesson {
     Document own;
     View own_view;
-    std::optional<WholeReading::SavedReadings> own_reading;
+    std::optional<FullModelReading::SavedReadings> own_reading;
     core::attention::Trace before;  // at the start of the step, for the displayed sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // version of the trace that was checked last
     core::transformer::ModelRef model;
     std::shared_ptr<const core::experiment::TextReading> first_reading;
     // Reading of a whole model that was checked last, with its layer and head.
-    std::tuple<std::shared_ptr<const core::experiment::TextReading>, std::size_t, std::size_t> assessed_whole;
+    std::tuple<std::shared_ptr<const core::experiment::TextReading>, std::size_t, std::size_t>
+        assessed_full_model;
     LessonState state;
   };
   template <class StepState>

@@ -28,8 +28,8 @@ bool is_small(const Model& model) {
   return model.n_heads * n * n <= 50'000 && n * d * d <= 10'000'000;
 }
 
-double ms_since(Jobs::Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Jobs::Clock::now() - start).count();
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 bool same_shape(const Model& a, const Model& b) {
@@ -84,7 +84,7 @@ LiveTrace::LiveTrace(Jobs& jobs)
     : jobs_(jobs), max_immediate_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), next_(jobs) {}
 
 ReadLock LiveTrace::read_lock() const {
-  const auto reader = std::make_shared<const Reader>(shown_);
+  const auto reader = std::make_shared<const BackgroundReader>(shown_);
   return {{reader, &shown_->trace()}, preempted_};
 }
 

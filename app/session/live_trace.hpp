@@ -80,7 +80,6 @@ class LiveTrace {
   double share_done() const { return std::min(next_.share(), 0.99); }
 
  private:
-  using Clock = Jobs::Clock;
   struct State {
     core::attention::Model model;
     std::size_t sequence = 0;
@@ -108,12 +107,12 @@ class LiveTrace {
   };
 
   /// A background reader of a state.
-  struct Reader {
+  struct BackgroundReader {
     std::shared_ptr<const State> state;
-    explicit Reader(std::shared_ptr<const State> s) : state(std::move(s)) { ++state->readers; }
-    ~Reader() { --state->readers; }
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
+    explicit BackgroundReader(std::shared_ptr<const State> s) : state(std::move(s)) { ++state->readers; }
+    ~BackgroundReader() { --state->readers; }
+    BackgroundReader(const BackgroundReader&) = delete;
+    BackgroundReader& operator=(const BackgroundReader&) = delete;
   };
 
   bool may_change_in_place();
@@ -168,7 +167,6 @@ class Changes {
   const std::optional<core::attention::Trace>& trace() const { return before_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::optional<core::attention::Trace> before_;
   std::optional<core::attention::Model> after_;  // the last edit
   bool edits_ = false;                           // in this frame

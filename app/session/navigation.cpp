@@ -119,8 +119,8 @@ double begin_within(double begin, double length, double most) {
   return std::clamp(begin, 0.0, std::max(0.0, most - length));
 }
 
-void show_part(View& view, Shape shape, CellWindow part) {
-  const CellWindow all = whole(shape);
+void show_part(View& view, MatrixShape shape, CellWindow part) {
+  const CellWindow all = all_cells(shape);
   const double width = std::clamp(part.right - part.left, std::min(1.0, all.right), all.right);
   const double height = std::clamp(part.bottom - part.top, std::min(1.0, all.bottom), all.bottom);
   part.left = begin_within(part.left, width, all.right);
@@ -134,13 +134,13 @@ void show_part(View& view, Shape shape, CellWindow part) {
 
 }  // namespace
 
-CellWindow whole(Shape shape) {
+CellWindow all_cells(MatrixShape shape) {
   return {0, 0, static_cast<double>(shape.second), static_cast<double>(shape.first)};
 }
 
-CellWindow displayed_window(const Look& look, Shape shape) {
+CellWindow displayed_window(const Look& look, MatrixShape shape) {
   const auto zoomed = look.zoomed.find(shape);
-  return zoomed == look.zoomed.end() ? whole(shape) : zoomed->second;
+  return zoomed == look.zoomed.end() ? all_cells(shape) : zoomed->second;
 }
 
 void Zoom::change(View& view) const {
@@ -159,7 +159,8 @@ void Pan::change(View& view) const {
   show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
 }
 
-bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl) {
+bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, MatrixShape shape,
+                 bool ctrl) {
   const bool large = look.tab == Tab::stages && look.large == over.stage;
   const bool clicked =
       selection.pinned && selection.pinned->stage == over.stage && selection.pinned->head == over.head;

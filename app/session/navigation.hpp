@@ -28,14 +28,15 @@ bool is_pointing(const Look& look, const Selection& selection);
 /// Unpins the cell and forgets the way back.
 void unpin_cell(ModelView& view);
 
-CellWindow whole(Shape shape);
+CellWindow all_cells(MatrixShape shape);
 
 /// Returns the displayed part of matrices of that shape: all of it, unless it is zoomed.
-CellWindow displayed_window(const Look& look, Shape shape);
+CellWindow displayed_window(const Look& look, MatrixShape shape);
 
 /// Whether the wheel over a cell of a matrix of that shape zooms instead of scrolling: with Ctrl, over the
 /// large stage, over a zoomed matrix, and over the map whose cell is pinned.
-bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl);
+bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, MatrixShape shape,
+                 bool ctrl);
 
 /// Whether the wheel keeps scrolling instead of zooming: it began to scroll outside a picture and the mouse
 /// has not moved since.

@@ -55,8 +55,8 @@ bool is_unambiguous(const OpenedTensors& tensors) {
 std::optional<std::filesystem::path> absolute_path(const std::filesystem::path& path) {
   if (core::system::descriptor_from_path(path)) return std::nullopt;
   std::error_code nowhere;
-  const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
-  return nowhere ? path : whole;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, nowhere);
+  return nowhere ? path : absolute;
 }
 
 Opened open_file(const std::filesystem::path& path, const core::StopToken& progress,
@@ -154,7 +154,7 @@ std::string preview_text(const std::filesystem::path& path, const core::StopToke
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();
   const auto layers = checkpoints::find_layers(tensors);
-  std::string text = std::string(whole_model_at(path) ? "opens as a whole model: " : "") +
+  std::string text = std::string(full_model_at(path) ? "opens as a whole model: " : "") +
                      std::string(file.format()) + " of " + std::to_string(tensors.size()) +
                      (tensors.size() == 1 ? " tensor" : " tensors");
   if (!layers.empty())
@@ -221,12 +221,12 @@ OpenedModel read_first(const transformer::ModelRef& model, const std::filesystem
   experiment::Experiment wanted;
   wanted.text = text.empty() ? first_text(*model) : text;
   wanted.layer = layer;
-  return read_whole(model, wanted, path, progress);
+  return read_full_model(model, wanted, path, progress);
 }
 
 }  // namespace
 
-std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path) {
+std::optional<std::filesystem::path> full_model_at(const std::filesystem::path& path) {
   if (transformer::is_transformer(path)) return path;
   constexpr std::array names{"config.json", "model.safetensors.index.json", "pytorch_model.bin",
                              "pytorch_model.bin.index.json", "tokenizer.json"};
@@ -238,8 +238,8 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
   return std::nullopt;
 }
 
-OpenedModel open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
-                       std::uint64_t max_cached_bytes, const core::StopToken& progress) {
+OpenedModel open_full_model(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                            std::uint64_t max_cached_bytes, const core::StopToken& progress) {
   return read_first(transformer::open_transformer(path, max_cached_bytes), path, text, layer, progress);
 }
 
@@ -248,8 +248,8 @@ OpenedModel open_attached(const std::string& address, const std::string& token, 
   return read_first(transformer::attach_model(address, token), address, text, layer, progress);
 }
 
-OpenedModel read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
-                       const std::filesystem::path& path, const core::StopToken& progress) {
+OpenedModel read_full_model(const transformer::ModelRef& model, const experiment::Experiment& wanted,
+                            const std::filesystem::path& path, const core::StopToken& progress) {
   transformer::require_layer(*model, wanted.layer);
   OpenedModel opened;
   opened.model = model;
@@ -260,9 +260,9 @@ OpenedModel read_whole(const transformer::ModelRef& model, const experiment::Exp
   return opened;
 }
 
-OpenedModel open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
-                             const core::StopToken& progress) {
+OpenedModel open_saved_full_model(const std::string& text, const std::filesystem::path& session,
+                                  core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
+                                  const core::StopToken& progress) {
   OpenedModel opened;
   opened.stamp = core::system::file_stamp(session);
   const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, untrusted_paths);
@@ -368,7 +368,7 @@ void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& readi
 Document document_of(const OpenedModel& opened, Origin origin) {
   const core::experiment::Experiment& first = opened.reading->experiment;
   Document document = document_of(opened.layer, std::move(origin));
-  document.whole = std::make_shared<const WholeModel>(WholeModel{
+  document.full_model = std::make_shared<const FullModelState>(FullModelState{
       opened.model, first, first.layer, opened.unedited, opened.reading->pass->computation_id(first.layer)});
   document.saved_experiment = first;
   return document;
@@ -392,7 +392,7 @@ Command command_for_dropped_file(const std::filesystem::path& path, const View& 
   if (over_editor && tensors && view.forms.dialog == Dialog::none)
     return FillFromFile{edited_place(view.look, model), path};
   if (view.look.tab == Tab::compare && tensors) return CheckTensors{path};
-  return OpenFile{path};
+  return OpenPath{path};
 }
 
 }  // namespace app

@@ -79,7 +79,7 @@ struct Opened {
     std::string in_lesson;  ///< a session, or ""
   };
   std::filesystem::path path;
-  std::shared_ptr<const OpenedModel> whole = nullptr;  ///< if set, there is no other model
+  std::shared_ptr<const OpenedModel> full_model = nullptr;  ///< if set, there is no other model
   std::optional<core::importing::ImportResult> imported = {};
   std::optional<TensorSource> source = {};    ///< of a model made from tensors
   std::optional<OpenedTensors> tensors = {};  ///< set if there is no model yet
@@ -87,7 +87,7 @@ struct Opened {
   std::string stamp = {};                     ///< of a session's file before it was read
   std::optional<Leftover> leftover = {};
 
-  const core::attention::Model& model() const { return whole ? whole->layer : imported->model; }
+  const core::attention::Model& model() const { return full_model ? full_model->layer : imported->model; }
 };
 
 /// Opens a file as far as possible without asking: a session, or tensors that make only one model, or one for
@@ -100,28 +100,30 @@ Opened open_file(const std::filesystem::path& path, const core::StopToken& progr
 
 /// Returns the path of the whole model that a path names: a folder with its tokenizer, the folder of a file
 /// with its tensors or its configuration, or a GGUF file; nothing for other paths.
-std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path);
+std::optional<std::filesystem::path> full_model_at(const std::filesystem::path& path);
 
 /// Opens a whole model and reads a text with it, or, where that is "", an example.
 ///
 /// Keeps at most so many bytes of its weights in memory. Throws core::Error.
-OpenedModel open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
-                       std::uint64_t max_cached_bytes, const core::StopToken& progress);
+OpenedModel open_full_model(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                            std::uint64_t max_cached_bytes, const core::StopToken& progress);
 
-/// Connects to a model in a Python process and reads a text with it, as open_whole(). Throws core::Error.
+/// Connects to a model in a Python process and reads a text with it, as open_full_model(). Throws
+/// core::Error.
 OpenedModel open_attached(const std::string& address, const std::string& token, const std::string& text,
                           std::size_t layer, const core::StopToken& progress);
 
 /// Reads the text of an experiment without edits with an open whole model. Throws core::Error, which names
 /// path.
-OpenedModel read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,
-                       const std::filesystem::path& path, const core::StopToken& progress);
+OpenedModel read_full_model(const core::transformer::ModelRef& model,
+                            const core::experiment::Experiment& wanted, const std::filesystem::path& path,
+                            const core::StopToken& progress);
 
 /// Opens and reads the whole model of a session from the session's text and path. Throws core::Error;
 /// UntrustedPath when the model is outside the session's folder and that is refused.
-OpenedModel open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
-                             const core::StopToken& progress);
+OpenedModel open_saved_full_model(const std::string& text, const std::filesystem::path& session,
+                                  core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
+                                  const core::StopToken& progress);
 
 /// Finds the layers, stages and embeddings in an open file of tensors. Throws core::Error.
 OpenedTensors inspect_tensors(std::shared_ptr<const core::formats::TensorFile> file,

@@ -190,8 +190,8 @@ void PictureSource::follow(const LiveTrace& live) {
     changes_.clear();
     if (!live.change().everything) changes_ = live.change().heads;
     const core::attention::Model& model = live.model();
-    const Mask mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
-                    contains(live.stages(), Stage::mask)};
+    const MaskKey mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
+                       contains(live.stages(), Stage::mask)};
     if (std::exchange(mask_, mask) != mask) ++mask_version_;
   } else {
     take_result();
@@ -226,12 +226,12 @@ bool PictureSource::is_small(Stage stage, std::size_t head) const {
 
 bool PictureSource::is_ready(Stage stage, std::size_t head) const {
   if (is_small(stage, head) || extents_.contains(place_of(stage, head))) return true;
-  const Request request{place_of(stage, head), {}};
+  const StageRequest request{place_of(stage, head), {}};
   if ((!request_ || request_->clip_range) && !has_failed(request)) request_ = request;
   return false;
 }
 
-bool PictureSource::has_failed(const Request& request) const {
+bool PictureSource::has_failed(const StageRequest& request) const {
   return std::ranges::find(failed_, request) != failed_.end();
 }
 
@@ -245,7 +245,7 @@ const ClippedCounts* PictureSource::clipped_counts(Stage stage, std::size_t head
   const StageKey place = place_of(stage, head);
   const auto found = counted_.find(place);
   const bool is_known = found != counted_.end() && found->second.range == range;
-  const Request request{place, range};
+  const StageRequest request{place, range};
   if ((!is_known || found->second.version != version_) && !request_ && !has_failed(request))
     request_ = request;
   return is_known ? &found->second.cells : nullptr;
@@ -258,7 +258,7 @@ void PictureSource::stop() {
 
 void PictureSource::take_result() {
   if (!results_.value()) return;
-  const Request request = results_.key()->request;
+  const StageRequest request = results_.key()->request;
   const Result answer = *results_.take();
   if (const auto* cells = std::get_if<ClippedCounts>(&answer))
     counted_[request.what] = {*request.clip_range, version_, *cells};
@@ -266,7 +266,7 @@ void PictureSource::take_result() {
     extents_[request.what] = std::get<ValueRange>(answer);
 }
 
-void PictureSource::begin_request(const Request& request) {
+void PictureSource::begin_request(const StageRequest& request) {
   const RequestKey request_key{version_, request};
   if (!results_.needs(request_key)) {
     if (results_.has_failed(request_key)) failed_.push_back(request);

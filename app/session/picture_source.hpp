@@ -117,17 +117,17 @@ class PictureSource {
 
  private:
   using StageKey = std::pair<core::attention::Stage, std::size_t>;
-  struct Request {
+  struct StageRequest {
     StageKey what;
     std::optional<ColorLimits> clip_range;  // range to count against; without one the numbers are computed
-    friend bool operator==(const Request&, const Request&) = default;
+    friend bool operator==(const StageRequest&, const StageRequest&) = default;
   };
   /// Inputs of visible().
-  struct Mask {
+  struct MaskKey {
     core::attention::Mask rule;
     std::size_t sequence = 0, n_tokens = 0, n_keys = 0;
     bool is_known = true;
-    friend bool operator==(const Mask&, const Mask&) = default;
+    friend bool operator==(const MaskKey&, const MaskKey&) = default;
   };
   struct Counted {
     ColorLimits range;
@@ -136,27 +136,27 @@ class PictureSource {
   };
   struct RequestKey {
     std::uint64_t version = 0;
-    Request request;
+    StageRequest request;
     bool is_compatible(const RequestKey& newest) const { return version == newest.version; }
     friend bool operator==(const RequestKey&, const RequestKey&) = default;
   };
   using Result = std::variant<ValueRange, ClippedCounts>;
 
   void take_result();
-  void begin_request(const Request& request);
-  bool has_failed(const Request& request) const;
+  void begin_request(const StageRequest& request);
+  bool has_failed(const StageRequest& request) const;
   void follow_mask();
 
   const LiveTrace* live_ = nullptr;
   std::uint64_t version_ = 0, mask_version_ = 0;
   std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty when everything changed
-  std::optional<Mask> mask_;
+  std::optional<MaskKey> mask_;
   std::map<StageKey, ValueRange> extents_;  // of this version
   std::map<StageKey, Counted> counted_;
-  mutable std::optional<Request> request_;  // the first one of the last frame
-  std::vector<Request> failed_;             // of this version; not retried
+  mutable std::optional<StageRequest> request_;  // the first one of the last frame
+  std::vector<StageRequest> failed_;             // of this version; not retried
   AsyncValue<RequestKey, Result> results_;
-  AsyncValue<Mask, arma::mat> visible_;
+  AsyncValue<MaskKey, arma::mat> visible_;
 };
 
 }  // namespace app

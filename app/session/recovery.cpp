@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 namespace formats = core::formats;
 using namespace std::chrono_literals;
-using Clock = Jobs::Clock;
 
 constexpr char session_separator = '\x1e';  // cannot occur in JSON
 constexpr const char* lock_ending = ".lock";
@@ -219,13 +218,13 @@ void Recorder::report_failure(const std::string& why) {
   queue_.jobs().report_failure({not_recorded_message(why)});
 }
 
-Recorder::Entry Recorder::entry_of(const UnsavedWork& work) {
+Recorder::JournalEntry Recorder::entry_of(const UnsavedWork& work) {
   const Origin& origin = work.own.origin;
   if (since_.empty()) since_ = local_time_text();
-  Entry entry{
+  JournalEntry entry{
       {origin.title, origin.path, origin.stamp, since_, local_time_text()},
       {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.import_report)},
-       work.own.is_attached() ? nullptr : without_pass(work.own.whole)},
+       work.own.is_attached() ? nullptr : without_pass(work.own.full_model)},
       {}};
   entry.header.is_saved = !work.own.is_modified();
   entry.header.n_edits = n_edits_before_ + work.own.n_unsaved_edits();
@@ -235,28 +234,28 @@ Recorder::Entry Recorder::entry_of(const UnsavedWork& work) {
     entry.header.lesson_step = work.lesson->step;
     entry.header.n_edits += work.lesson_work->n_unsaved_edits();
     if (work.lesson_work->is_modified())
-      entry.lesson_work = Entry::Text{{work.lesson_work->model, view_text(work.view), {}},
-                                      without_pass(work.lesson_work->whole)};
+      entry.lesson_work = JournalEntry::DocumentCopy{{work.lesson_work->model, view_text(work.view), {}},
+                                                     without_pass(work.lesson_work->full_model)};
   }
   entry.header.n_edits = std::max<std::size_t>(entry.header.n_edits, 1);
   return entry;
 }
 
-std::string Recorder::Entry::Text::text() const {
-  if (!whole) return formats::session_text(session);
-  return core::experiment::experiment_text(*whole->model, whole->experiment, session.view, "/");
+std::string Recorder::JournalEntry::DocumentCopy::text() const {
+  if (!full_model) return formats::session_text(session);
+  return core::experiment::experiment_text(*full_model->model, full_model->experiment, session.view, "/");
 }
 
-bool Recorder::Entry::Text::matches(const Document& document) const {
-  if (!whole) return document.model == session.model;
-  return document.whole && document.whole->experiment == whole->experiment;
+bool Recorder::JournalEntry::DocumentCopy::matches(const Document& document) const {
+  if (!full_model) return document.model == session.model;
+  return document.full_model && document.full_model->experiment == full_model->experiment;
 }
 
-void Recorder::Entry::write_to(Journal& journal) const {
+void Recorder::JournalEntry::write_to(Journal& journal) const {
   journal.write(header, own.text(), lesson_work ? lesson_work->text() : "");
 }
 
-bool Recorder::Entry::matches(const UnsavedWork& work) const {
+bool Recorder::JournalEntry::matches(const UnsavedWork& work) const {
   const Origin& origin = work.own.origin;
   if (!own.matches(work.own) || header.path != origin.path || header.stamp != origin.stamp) return false;
   if (!work.lesson) return header.lesson.empty();
@@ -264,7 +263,8 @@ bool Recorder::Entry::matches(const UnsavedWork& work) const {
   return lesson_work ? lesson_work->matches(*work.lesson_work) : !work.lesson_work->is_modified();
 }
 
-std::shared_ptr<const Recorder::Entry> Recorder::exchange_next(std::shared_ptr<const Entry> entry) {
+std::shared_ptr<const Recorder::JournalEntry> Recorder::exchange_next(
+    std::shared_ptr<const JournalEntry> entry) {
   const std::lock_guard lock(mutex_);
   return std::exchange(next_entry_, std::move(entry));
 }
@@ -283,7 +283,7 @@ void Recorder::follow(const UnsavedWork& work) {
   }
   if (is_clear_ || !newest_ || !newest_->matches(work)) {
     newest_.reset();  // so that it is retried if this throws
-    const auto entry = std::make_shared<const Entry>(entry_of(work));
+    const auto entry = std::make_shared<const JournalEntry>(entry_of(work));
     exchange_next(entry);
     newest_ = entry;
     is_clear_ = false;

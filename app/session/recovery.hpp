@@ -136,39 +136,41 @@ class Recorder {
 
  private:
   /// Contents for a journal, which can be compared with the current work.
-  struct Entry {
-    struct Text {
+  struct JournalEntry {
+    struct DocumentCopy {
       core::formats::Session session;
-      std::shared_ptr<const WholeModel> whole;  // instead of the session's model, which is a layer of it
+      std::shared_ptr<const FullModelState>
+          full_model;  // instead of the session's model, which is a layer of it
       std::string text() const;
       bool matches(const Document& document) const;
     };
     JournalHeader header;
-    Text own;
-    std::optional<Text> lesson_work;
+    DocumentCopy own;
+    std::optional<DocumentCopy> lesson_work;
 
     void write_to(Journal& journal) const;
     bool matches(const UnsavedWork& work) const;
   };
-  Entry entry_of(const UnsavedWork& work);
+  JournalEntry entry_of(const UnsavedWork& work);
   bool has_journal(const UnsavedWork& work);
   /// Replaces the entry that waits to be written, nullptr for none; returns the old one.
-  std::shared_ptr<const Entry> exchange_next(std::shared_ptr<const Entry> entry);
+  std::shared_ptr<const JournalEntry> exchange_next(std::shared_ptr<const JournalEntry> entry);
   void begin_to_write();
   void report_failure(const std::string& why);
 
   std::filesystem::path folder_;  // "" where nothing is recorded
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> leftovers_;
-  std::shared_ptr<const Entry> newest_;  // submitted last; nullptr: must be made again
-  std::string since_;                    // time of the first unsaved edit
-  std::size_t n_edits_before_ = 0;       // of restored work
-  bool is_clear_ = true;                 // the journal is empty
-  bool has_failed_ = false;              // reported once
-  std::string unreported_error_;         // nothing is recorded; "" once reported
-  Jobs::Clock::time_point next_, next_leftover_search_, last_leftover_search_;
+  std::shared_ptr<const JournalEntry> newest_;  // submitted last; nullptr: must be made again
+  std::string since_;                           // time of the first unsaved edit
+  std::size_t n_edits_before_ = 0;              // of restored work
+  bool is_clear_ = true;                        // the journal is empty
+  bool has_failed_ = false;                     // reported once
+  std::string unreported_error_;                // nothing is recorded; "" once reported
+  Clock::time_point next_, next_leftover_search_, last_leftover_search_;
   std::mutex mutex_;
-  std::shared_ptr<const Entry> next_entry_;  // guarded by the mutex: the writing thread takes the newest
+  std::shared_ptr<const JournalEntry>
+      next_entry_;  // guarded by the mutex: the writing thread takes the newest
   JobQueue queue_;
 };
 

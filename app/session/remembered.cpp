@@ -159,13 +159,13 @@ namespace {
 
 using core::color::ColorMap;
 using core::color::NamedMap;
-using Words = std::map<std::string, std::string>;
+using SettingsMap = std::map<std::string, std::string>;
 
 std::string percent(float share) {
   return std::to_string(std::lround(share * 100));
 }
 
-std::string word(const Words& settings, const char* key) {
+std::string word(const SettingsMap& settings, const char* key) {
   const auto it = settings.find(key);
   return it == settings.end() ? "" : it->second;
 }
@@ -193,14 +193,14 @@ std::set<Stage> folded_stages(const std::string& text) {
 
 }  // namespace
 
-std::optional<int> setting_number(const Words& settings, const char* key, int least, int most) {
+std::optional<int> setting_number(const SettingsMap& settings, const char* key, int least, int most) {
   const auto number = core::text::parse_unsigned(word(settings, key));
   if (!number || std::cmp_less(*number, least) || std::cmp_greater(*number, most)) return std::nullopt;
   return static_cast<int>(*number);
 }
 
-Words saved_settings(const View& view) {
-  Words s;
+SettingsMap saved_settings(const View& view) {
+  SettingsMap s;
   s["theme"] = view.settings.dark ? "dark" : "light";
   s["scale_percent"] = percent(view.settings.scale);
   s["text_percent"] = percent(view.settings.text_size);
@@ -220,7 +220,7 @@ Words saved_settings(const View& view) {
   return s;
 }
 
-void apply_settings(const Words& s, View& view) {
+void apply_settings(const SettingsMap& s, View& view) {
   if (const std::string theme = word(s, "theme"); !theme.empty()) view.settings.dark = theme != "light";
   if (const auto scale = setting_number(s, "scale_percent", 50, 400))
     view.settings.scale = static_cast<float>(*scale) / 100;

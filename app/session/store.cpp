@@ -65,7 +65,7 @@ void Store::update() {
   tidy();
   attempt("the list of files", [this] { list_files(); });
   read_start_model();
-  attempt("what the model reads", [this] { follow_whole(); });
+  attempt("what the model reads", [this] { follow_full_model(); });
   attempt("the stages of this model; the pictures are of the previous one",
           [this] { live_.follow(document_.model, view_.look.sequence); });
   attempt("this step of the lesson", [this] { assess_lesson(); });
@@ -85,7 +85,7 @@ void Store::read_start_model() {
   if (start_model_.needs(path, Schedule::debounced))
     start_model_.begin(path, Schedule::debounced, [path](const core::StopToken& progress) {
       constexpr std::uint64_t weights_kept = std::uint64_t{1} << 26;
-      return std::make_shared<const OpenedModel>(open_whole(path, "", 0, weights_kept, progress));
+      return std::make_shared<const OpenedModel>(open_full_model(path, "", 0, weights_kept, progress));
     });
 }
 
@@ -129,22 +129,23 @@ void Store::apply_settings(PersistentState kept, const std::map<std::string, std
 
 void Store::handle(const ApplyEdit& command) {
   view_.forms.start_page = false;
-  if (document_.whole) require_layer_of_text();
+  if (document_.full_model) require_layer_of_text();
   core::attention::Model after = editing::apply(document_.model, command.edit);
   if (after == document_.model || !may_use_memory(after, command)) return;
-  std::shared_ptr<WholeModel> whole;
-  if (document_.whole) {
-    whole = std::make_shared<WholeModel>(*document_.whole);
-    whole->experiment = core::experiment::with_layer(std::move(whole->experiment), whole->layer,
-                                                     whole->unedited, after, editing::describe(command.edit));
-    whole->unedited.heads_off = after.heads_off;
-    if (const std::string why = whole->model->not_editable_reason(whole->layer);
-        !why.empty() && whole->experiment.layers.contains(whole->layer))
-      throw core::Error("Layer " + std::to_string(whole->layer) + " cannot be edited: " + why + ".");
+  std::shared_ptr<FullModelState> full_model;
+  if (document_.full_model) {
+    full_model = std::make_shared<FullModelState>(*document_.full_model);
+    full_model->experiment =
+        core::experiment::with_layer(std::move(full_model->experiment), full_model->layer,
+                                     full_model->unedited, after, editing::describe(command.edit));
+    full_model->unedited.heads_off = after.heads_off;
+    if (const std::string why = full_model->model->not_editable_reason(full_model->layer);
+        !why.empty() && full_model->experiment.layers.contains(full_model->layer))
+      throw core::Error("Layer " + std::to_string(full_model->layer) + " cannot be edited: " + why + ".");
   }
   record_step(editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
-  document_.whole = std::move(whole);
+  document_.full_model = std::move(full_model);
 }
 
 void Store::record_step(const std::string& target, const std::string& words) {
@@ -171,7 +172,7 @@ void Store::handle(const LeaveTour&) {
   if (!view_.selection.tour) return;
   const auto first = view_.selection.tour->first;
   leave_tour(view_);
-  if (first && !document_.whole && !(*first == document_.model))
+  if (first && !document_.full_model && !(*first == document_.model))
     handle(ApplyEdit{editing::ReplaceModel{*first, "the model before the tour"}});
 }
 
@@ -321,7 +322,7 @@ bool Store::may_use_memory(const core::attention::Model& model, const Command& c
 void Store::replace_document(Document document) {
   view_.forms.start_page = false;
   document_ = std::move(document);
-  whole_.clear();
+  model_reading_.clear();
   cancel_deferred();
   unpin_cell(view_);
   view_.selection.hovered.reset();
@@ -340,7 +341,7 @@ void Store::clamp_view_to_model() {
   view_.look.compared.reference =
       references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
   clamp_view(view_, document_.model);
-  if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
+  if (view_.look.tab == Tab::layers && !document_.full_model) view_.look.tab = Tab::stages;
 }
 
 void Store::handle(const StartLesson& command) {
@@ -358,8 +359,9 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
                   const LessonWork& lesson_work) {
   leave_lesson();
   lessons_.start(lesson, lesson_work.step, model, document_, view_,
-                 document_.whole ? whole_.saved_readings() : std::nullopt);
-  if (model) whole_.set_readings(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
+                 document_.full_model ? model_reading_.saved_readings() : std::nullopt);
+  if (model)
+    model_reading_.set_readings(*document_.full_model, {lessons_.first_reading(), lessons_.first_reading()});
   cancel_deferred();
   view_.forms.dialog = Dialog::none;
   message_ = {};
@@ -369,10 +371,10 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
 }
 
 void Store::assess_lesson() {
-  if (!document_.whole) {
+  if (!document_.full_model) {
     if (is_up_to_date()) lessons_.assess(document_, live_, view_.look.sequence);
-  } else if (whole_.readings() && whole_.matches(*document_.whole)) {
-    lessons_.assess(whole_.readings()->now, document_.whole->experiment.layer, view_.look.head);
+  } else if (model_reading_.readings() && model_reading_.matches(*document_.full_model)) {
+    lessons_.assess(model_reading_.readings()->now, document_.full_model->experiment.layer, view_.look.head);
   }
 }
 
@@ -393,7 +395,7 @@ void Store::handle(const LeaveLesson&) {
 
 void Store::leave_lesson() {
   if (!lesson()) return;
-  if (auto own = lessons_.leave(document_, view_)) whole_.restore_readings(std::move(*own));
+  if (auto own = lessons_.leave(document_, view_)) model_reading_.restore_readings(std::move(*own));
 }
 
 void Store::run_laboratory() {
@@ -464,7 +466,7 @@ void Store::tidy() {
 }
 
 void Store::read_for_document(const std::filesystem::path& path, const Jobs::Job& reading) {
-  const auto layer = [this] { return document_.whole ? document_.whole->layer : 0; };
+  const auto layer = [this] { return document_.full_model ? document_.full_model->layer : 0; };
   read_in_background(
       path,
       [this, path, reading, layer, of = document_.identity,

@@ -8,6 +8,7 @@
 #include "app/session/command.hpp"
 #include "app/session/comparing.hpp"
 #include "app/session/document.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/lessons.hpp"
 #include "app/session/live_trace.hpp"
@@ -16,7 +17,6 @@
 #include "app/session/recovery.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
-#include "app/session/whole_reading.hpp"
 #include "core/system/process.hpp"
 
 namespace app {
@@ -59,7 +59,8 @@ class Store {
   const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
   Pending pending() const {
-    return {document_.model, view_.look, view_.selection, document_.whole.get(), &whole_, &view_.layers};
+    return {document_.model, view_.look,   view_.selection, document_.full_model.get(),
+            &model_reading_, &view_.layers};
   }
   /// Whether the trace belongs to the newest model; if not, it is pending or failed.
   bool is_up_to_date() const { return live_.matches(document_.model, view_.look.sequence); }
@@ -95,7 +96,8 @@ class Store {
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being computed in the background.
   bool is_working() const {
-    return live_comparison_.is_busy() || mask_sampler_.is_busy() || (document_.whole && whole_.is_busy()) ||
+    return live_comparison_.is_busy() || mask_sampler_.is_busy() ||
+           (document_.full_model && model_reading_.is_busy()) ||
            (view_.forms.start_page && start_model_.is_busy());
   }
 
@@ -125,12 +127,12 @@ class Store {
   void handle(const LoadPreset&);
   void handle(const ReadText& command);
   void handle(const ShowLayer& command);
-  void handle(const ToggleHead& command);
+  void handle(const ToggleLayerHead& command);
   void handle(const DiscardEdits& command);
   void handle(const StepGeneration& command);
   void handle(const CompareEdits&);
   void handle(const SweepHeads&);
-  void handle(const OpenFile&);
+  void handle(const OpenPath&);
   void handle(const ImportTensors&);
   void handle(const ImportLayer&);
   void handle(const FinishOpening&);
@@ -177,7 +179,7 @@ class Store {
   void record_step(const std::string& target, const std::string& words);
   /// Makes work left by an earlier window the document, and continues its journal.
   void restore(const Opened& ready);
-  void start_whole_model(const Opened& ready);
+  void start_full_model(const Opened& ready);
   /// Work left in a lesson by an earlier window; its journal is kept until all of it is restored.
   struct LessonWork {
     std::string session = {};  // or ""
@@ -196,7 +198,7 @@ class Store {
   void set_experiment(core::experiment::Experiment experiment, const std::string& target,
                       const std::string& words);
   /// Makes the edited layer of a whole model the document's model; reports edits that do not fit.
-  void adopt(std::shared_ptr<WholeModel> whole);
+  void adopt(std::shared_ptr<FullModelState> full_model);
   /// Returns the readings of the whole model; throws core::Error while they are pending.
   const BothReadings& readings() const;
   /// Throws core::Error while the document's layer is of another text than the requested one.
@@ -205,8 +207,8 @@ class Store {
   [[noreturn]] void throw_text_not_read() const;
   /// Returns the same layer of the same model in the document or in an undo step, so that its projections can
   /// be shared; else nullptr.
-  const WholeModel* known_layer(const WholeModel& whole) const;
-  void follow_whole();
+  const FullModelState* known_layer(const FullModelState& full_model) const;
+  void follow_full_model();
   UnsavedWork work_to_record() const;
   void record_in(const std::filesystem::path& folder);
   void show_leftovers();
@@ -299,7 +301,7 @@ class Store {
   LiveTrace live_;
   LiveComparison live_comparison_{jobs_};
   MaskSampler mask_sampler_{jobs_};
-  WholeReading whole_{jobs_};
+  FullModelReading model_reading_{jobs_};
   AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedModel>> start_model_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};

@@ -27,12 +27,12 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 }
 
 /// Opens a whole model, or, if it cannot be computed as a whole, only its tensors, with the reason.
-Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
-                           std::uint64_t max_cached_bytes, const core::StopToken& progress) {
+Opened as_full_model_or_tensors(const std::filesystem::path& full_model, const OpenPath& command,
+                                std::uint64_t max_cached_bytes, const core::StopToken& progress) {
   Opened found{command.path};
   try {
-    found.whole = std::make_shared<const OpenedModel>(
-        open_whole(whole, command.text, command.layer, max_cached_bytes, progress));
+    found.full_model = std::make_shared<const OpenedModel>(
+        open_full_model(full_model, command.text, command.layer, max_cached_bytes, progress));
     return found;
   } catch (const core::Stopped&) {
     throw;
@@ -118,10 +118,10 @@ void Store::list_files() {
 
 void Store::open(const std::filesystem::path& path, const std::string& text, std::size_t layer) {
   message_ = {};
-  if (!text.empty() && !whole_model_at(path))
+  if (!text.empty() && !full_model_at(path))
     throw core::Error(path.string() +
                       ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
-  handle(OpenFile{.path = path, .text = text, .layer = layer});
+  handle(OpenPath{.path = path, .text = text, .layer = layer});
   reader_.wait();
   update();
   // A question of the import dialog about the file is no failure.
@@ -133,7 +133,8 @@ void Store::attach(const std::string& address, const std::string& token, const s
   message_ = {};
   read_in_background(address, [=, this](const core::StopToken& progress) -> Jobs::Delivery {
     const auto opened = std::make_shared<Opened>(Opened{address});
-    opened->whole = std::make_shared<const OpenedModel>(open_attached(address, token, text, layer, progress));
+    opened->full_model =
+        std::make_shared<const OpenedModel>(open_attached(address, token, text, layer, progress));
     return [this, opened] { take(std::move(*opened)); };
   });
   reader_.wait();
@@ -157,7 +158,7 @@ Opening Store::opening() const {
   return opening;
 }
 
-void Store::handle(const OpenFile& command) {
+void Store::handle(const OpenPath& command) {
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
@@ -169,18 +170,18 @@ void Store::handle(const OpenFile& command) {
       command.path,
       [this, command, free = free_memory_()](const core::StopToken& progress) -> Jobs::Delivery {
         const auto opened = std::make_shared<Opened>(Opened{command.path});
-        const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
+        const auto full_model = command.as_tensors ? std::nullopt : full_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
-          opened->whole = std::make_shared<const OpenedModel>(
-              open_saved_whole(core::system::read_file(command.path, formats::max_session_bytes),
-                               command.path, command.untrusted_paths, free / 2, progress));
-        else if (whole)
-          *opened = as_whole_or_tensors(*whole, command, free / 2, progress);
+          opened->full_model = std::make_shared<const OpenedModel>(
+              open_saved_full_model(core::system::read_file(command.path, formats::max_session_bytes),
+                                    command.path, command.untrusted_paths, free / 2, progress));
+        else if (full_model)
+          *opened = as_full_model_or_tensors(*full_model, command, free / 2, progress);
         else
           *opened = open_file(command.path, progress, command.untrusted_paths);
         return [this, opened] { take(std::move(*opened)); };
       },
-      OpenFile{.path = command.path, .untrusted_paths = core::UntrustedPaths::allowed});
+      OpenPath{.path = command.path, .untrusted_paths = core::UntrustedPaths::allowed});
 }
 
 void Store::take(Opened opened) {
@@ -250,7 +251,7 @@ void Store::handle(const FinishOpening& command) {
   if (!may_discard_work(command)) return;
   Opened ready = *std::exchange(opened_, std::nullopt);
   if (ready.leftover) return restore(ready);
-  if (ready.whole) return start_whole_model(ready);
+  if (ready.full_model) return start_full_model(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
@@ -375,17 +376,17 @@ void Store::save_to(const std::filesystem::path& path) {
   if (own.is_attached()) require_saveable();
   writer_.save_path = path;
   writer_.saving.start(
-      [this, path, model = own.model, whole = own.whole, n_steps = own.history.n_applied(),
+      [this, path, model = own.model, full_model = own.full_model, n_steps = own.history.n_applied(),
        view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.import_report),
        assumed = own.origin.import_report.assumed](const core::StopToken&) -> Jobs::Delivery {
-        if (whole)
-          core::experiment::save_experiment(path, *whole->model, whole->experiment, view);
+        if (full_model)
+          core::experiment::save_experiment(path, *full_model->model, full_model->experiment, view);
         else
           formats::save_session(path, {model, view, left_out, assumed});
-        return [this, path, model, whole, n_steps, stamp = core::system::file_stamp(path)] {
+        return [this, path, model, full_model, n_steps, stamp = core::system::file_stamp(path)] {
           Document& saved = lessons_.own(document_);
           saved.saved = model;  // which may have been edited since
-          if (whole) saved.saved_experiment = whole->experiment;
+          if (full_model) saved.saved_experiment = full_model->experiment;
           saved.n_steps_saved = n_steps;
           saved.origin.path = absolute_path(path);
           saved.origin.stamp = stamp;
@@ -491,7 +492,7 @@ void Store::handle(const RestoreLeftover& command) {
         ready->leftover = Opened::Leftover{journal, header, std::move(texts.in_lesson)};
         if (core::experiment::is_saved_experiment_text(texts.own)) {
           // Its paths are absolute.
-          ready->whole = std::make_shared<const OpenedModel>(open_saved_whole(
+          ready->full_model = std::make_shared<const OpenedModel>(open_saved_full_model(
               texts.own, "/" + header.title, core::UntrustedPaths::allowed, free / 2, progress));
         } else {
           core::formats::Session session = core::formats::parse_session(texts.own, header.title);
@@ -513,19 +514,19 @@ void Store::restore(const Opened& ready) {
   const JournalHeader& header = ready.leftover->header;
   Origin origin = origin_of(header);
   if (ready.imported) origin.import_report = ready.imported->import_report;
-  replace_document(ready.whole ? document_of(*ready.whole, std::move(origin))
-                               : document_of(ready.imported->model, std::move(origin)));
+  replace_document(ready.full_model ? document_of(*ready.full_model, std::move(origin))
+                                    : document_of(ready.imported->model, std::move(origin)));
   if (const auto* preset = core::editing::find_preset(document_.origin.preset))
     document_.first = preset->make();  // and not the edited model
   if (!header.is_saved) {              // it exists only in the journal
     document_.saved = {};
     document_.saved_experiment = {};
   }
-  if (ready.whole) {
-    whole_.set_readings(*document_.whole, {ready.whole->reading, ready.whole->before});
+  if (ready.full_model) {
+    model_reading_.set_readings(*document_.full_model, {ready.full_model->reading, ready.full_model->before});
     show_layers_view(view_);
   }
-  restore_view(ready.whole ? ready.whole->view : ready.imported->view, view_);
+  restore_view(ready.full_model ? ready.full_model->view : ready.imported->view, view_);
   const std::string words =
       "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);
@@ -539,10 +540,10 @@ void Store::restore_lesson_work(const LessonWork& lesson_work) {
   if (lesson_work.session.empty()) return;
   document_.history.end_gesture();
   record_step("", "what was tried before");
-  if (document_.whole) {
+  if (document_.full_model) {
     const auto saved = core::experiment::parse_experiment(lesson_work.session, "/" + document_.origin.title,
                                                           core::UntrustedPaths::allowed);
-    set_experiment(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
+    set_experiment(core::experiment::with_saved_edits(saved, *document_.full_model->model), "", "");
   } else {
     document_.model = core::formats::parse_session(lesson_work.session, document_.origin.title).model;
   }

@@ -23,9 +23,10 @@ namespace experiment = core::experiment;
 constexpr std::size_t max_text_bytes = 1 << 16;  // bytes that are tokenized at once
 
 /// Returns the ablated heads of the displayed layer, of those that it has with its edits.
-std::vector<std::size_t> heads_off_of(const WholeModel& whole) {
-  return whole.experiment.heads_off_in(
-      whole.layer, experiment::n_heads_in(whole.experiment, whole.layer, whole.model->description().sizes));
+std::vector<std::size_t> heads_off_of(const FullModelState& full_model) {
+  return full_model.experiment.heads_off_in(
+      full_model.layer,
+      experiment::n_heads_in(full_model.experiment, full_model.layer, full_model.model->description().sizes));
 }
 
 /// Returns the layer with the edits of an experiment, which passes check(), or without them if they do not
@@ -47,13 +48,13 @@ core::attention::Model layer_with(const core::attention::Model& unedited, experi
 
 }  // namespace
 
-void Store::start_whole_model(const Opened& ready) {
-  const OpenedModel& opened = *ready.whole;
+void Store::start_full_model(const Opened& ready) {
+  const OpenedModel& opened = *ready.full_model;
   Origin origin{opened.model->description().path.filename().string()};
   if (!opened.stamp.empty())
     origin = {ready.path.filename().string(), "", absolute_path(ready.path), opened.stamp};
   replace_document(document_of(opened, std::move(origin)));
-  whole_.set_readings(*document_.whole, {opened.reading, opened.before});
+  model_reading_.set_readings(*document_.full_model, {opened.reading, opened.before});
   show_layers_view(view_);
   restore_view(opened.view, view_);
   const core::transformer::Description& of = opened.model->description();
@@ -80,77 +81,80 @@ void Store::start_lesson_with_model(const core::lessons::Lesson& lesson, const L
 }
 
 UndoEntry Store::work() const {
-  return {document_.model, without_pass(document_.whole)};
+  return {document_.model, without_pass(document_.full_model)};
 }
 
 void Store::restore_state(UndoEntry work) {
   document_.model = std::move(work.model);
-  document_.whole = std::move(work.whole);
+  document_.full_model = std::move(work.full_model);
   view_.layers.refused.reset();
 }
 
 void Store::set_experiment(experiment::Experiment next, const std::string& target, const std::string& words) {
-  const WholeModel& now = *document_.whole;
+  const FullModelState& now = *document_.full_model;
   if (next == now.experiment) return;
   const std::size_t n_tokens = experiment::tokens_of(*now.model, next).size();  // throws for invalid texts
   std::string discarded_edits;
   if (n_tokens != document_.model.n_tokens())
     discarded_edits = experiment::discard_stale_edits(next, n_tokens);
-  auto whole = std::make_shared<WholeModel>(now);
-  whole->experiment = std::move(next);
+  auto full_model = std::make_shared<FullModelState>(now);
+  full_model->experiment = std::move(next);
   message_ = {};
   if (!words.empty()) record_step(target, words);
   if (n_tokens == document_.model.n_tokens())
-    adopt(std::move(whole));
+    adopt(std::move(full_model));
   else
-    document_.whole = std::move(whole);  // its layer follows once the text was read
+    document_.full_model = std::move(full_model);  // its layer follows once the text was read
   if (!discarded_edits.empty()) say(discarded_edits);
 }
 
-void Store::adopt(std::shared_ptr<WholeModel> whole) {
-  whole->unedited.heads_off = heads_off_of(*whole);
+void Store::adopt(std::shared_ptr<FullModelState> full_model) {
+  full_model->unedited.heads_off = heads_off_of(*full_model);
   std::string dropped;
-  core::attention::Model model = layer_with(whole->unedited, whole->experiment, whole->layer, dropped);
+  core::attention::Model model =
+      layer_with(full_model->unedited, full_model->experiment, full_model->layer, dropped);
   std::erase_if(model.heads_off, [&](std::size_t head) { return head >= model.n_heads; });
   document_.model = std::move(model);
-  document_.whole = std::move(whole);
+  document_.full_model = std::move(full_model);
   clamp_view_to_model();
   if (!dropped.empty()) say(dropped, true);
 }
 
 const BothReadings& Store::readings() const {
-  const BothReadings* both = whole_.readings();
-  if (both && whole_.matches(*document_.whole)) return *both;
+  const BothReadings* both = model_reading_.readings();
+  if (both && model_reading_.matches(*document_.full_model)) return *both;
   throw_text_not_read();
 }
 
 void Store::throw_text_not_read() const {
-  throw core::Error(whole_.has_failed(*document_.whole) ? "This text could not be read."
-                                                        : "The text is still being read.");
+  throw core::Error(model_reading_.has_failed(*document_.full_model) ? "This text could not be read."
+                                                                     : "The text is still being read.");
 }
 
 void Store::require_layer_of_text() const {
-  const WholeModel& whole = *document_.whole;
-  const BothReadings* both = whole_.readings();
-  const bool was_read = both && both->now->experiment.text == whole.experiment.text &&
-                        both->now->experiment.made == whole.experiment.made;
-  const auto names = was_read ? both->now->names
-                              : core::transformer::token_names(
-                                    *whole.model, experiment::tokens_of(*whole.model, whole.experiment));
+  const FullModelState& full_model = *document_.full_model;
+  const BothReadings* both = model_reading_.readings();
+  const bool was_read = both && both->now->experiment.text == full_model.experiment.text &&
+                        both->now->experiment.made == full_model.experiment.made;
+  const auto names =
+      was_read ? both->now->names
+               : core::transformer::token_names(
+                     *full_model.model, experiment::tokens_of(*full_model.model, full_model.experiment));
   if (names != document_.model.sequences.front().tokens) throw_text_not_read();
 }
 
 void Store::handle(const ReadText& command) {
-  if (!document_.whole) return;
+  if (!document_.full_model) return;
   view_.layers.refused.reset();
-  experiment::Experiment next = document_.whole->experiment;
+  experiment::Experiment next = document_.full_model->experiment;
   next.text = command.text;
   next.made.clear();
   try {
     if (command.text.size() > max_text_bytes)
       throw core::Error("expected a text of at most " + std::to_string(max_text_bytes) + " bytes, got " +
                         std::to_string(command.text.size()));
-    if (command.text != experiment::whole_text(*document_.whole->model, document_.whole->experiment))
+    if (command.text !=
+        experiment::whole_text(*document_.full_model->model, document_.full_model->experiment))
       set_experiment(std::move(next), "text", "text");
   } catch (const core::Error& error) {
     view_.layers.refused = RefusedText{command.text, error.what()};
@@ -158,17 +162,17 @@ void Store::handle(const ReadText& command) {
 }
 
 void Store::handle(const ShowLayer& command) {
-  if (!document_.whole) return;
-  core::transformer::require_layer(*document_.whole->model, command.layer);
-  auto whole = std::make_shared<WholeModel>(*document_.whole);
-  whole->experiment.layer = command.layer;
+  if (!document_.full_model) return;
+  core::transformer::require_layer(*document_.full_model->model, command.layer);
+  auto full_model = std::make_shared<FullModelState>(*document_.full_model);
+  full_model->experiment.layer = command.layer;
   refused_layer_.reset();
-  document_.whole = std::move(whole);
+  document_.full_model = std::move(full_model);
 }
 
-void Store::handle(const ToggleHead& command) {
-  if (!document_.whole) return;
-  experiment::Experiment next = document_.whole->experiment;
+void Store::handle(const ToggleLayerHead& command) {
+  if (!document_.full_model) return;
+  experiment::Experiment next = document_.full_model->experiment;
   const experiment::IndexPair head{command.layer, command.head};
   const bool was_off = next.heads_off.erase(head) > 0;
   if (!was_off) next.heads_off.insert(head);
@@ -178,10 +182,10 @@ void Store::handle(const ToggleHead& command) {
 }
 
 void Store::handle(const DiscardEdits& command) {
-  if (!document_.whole) return;
-  experiment::Experiment next = document_.whole->experiment;
+  if (!document_.full_model) return;
+  experiment::Experiment next = document_.full_model->experiment;
   if (command.layer) {
-    experiment::drop_edit(next, *command.layer, document_.whole->model->description().sizes.n_heads);
+    experiment::drop_edit(next, *command.layer, document_.full_model->model->description().sizes.n_heads);
     return set_experiment(std::move(next), "",
                           "edits of layer " + std::to_string(*command.layer) + " undone");
   }
@@ -191,14 +195,14 @@ void Store::handle(const DiscardEdits& command) {
 }
 
 void Store::handle(const StepGeneration& command) {
-  if (!document_.whole) return;
-  const WholeModel& whole = *document_.whole;
-  experiment::Experiment next = whole.experiment;
+  if (!document_.full_model) return;
+  const FullModelState& full_model = *document_.full_model;
+  experiment::Experiment next = full_model.experiment;
   if (command.back) {
     if (!next.made.empty()) {
       next.made.pop_back();
     } else {
-      auto tokens = experiment::tokens_of(*whole.model, next);
+      auto tokens = experiment::tokens_of(*full_model.model, next);
       while (!tokens.empty() && tokens.back().is_inserted) tokens.pop_back();
       if (!tokens.empty()) next.text.resize(next.text.size() - tokens.back().text.size());
     }
@@ -206,12 +210,12 @@ void Store::handle(const StepGeneration& command) {
   } else {
     const experiment::TextReading& now = *readings().now;
     if (now.logits.empty()) throw core::Error(now.no_prediction_reason);
-    if (!whole.model->description().causal)
+    if (!full_model.model->description().causal)
       throw core::Error("This model is bidirectional, so it cannot continue a text.");
     const LayersLook& look = view_.layers;
     core::random::Generator generator(look.seed + next.made.size());  // the same token at the same position
     next.made.push_back(core::transformer::sample_token(now.logits.tail_rows(1).as_row(),
-                                                        whole.model->description().n_tokens,
+                                                        full_model.model->description().n_tokens,
                                                         {look.temperature, look.top}, generator));
     set_experiment(std::move(next), "", "generate token");
   }
@@ -219,12 +223,12 @@ void Store::handle(const StepGeneration& command) {
 }
 
 void Store::handle(const CompareEdits&) {
-  if (!document_.whole) return;
-  const core::transformer::ModelRef model = document_.whole->model;
+  if (!document_.full_model) return;
+  const core::transformer::ModelRef model = document_.full_model->model;
   read_for_document(
       model->description().path,
       [this, model, before = readings().before,
-       layer = document_.whole->layer](const core::StopToken&) -> Jobs::Delivery {
+       layer = document_.full_model->layer](const core::StopToken&) -> Jobs::Delivery {
         const auto made =
             std::make_shared<core::attention::Model>(experiment::unedited_layer(*model, *before, layer));
         return [this, made, layer] {
@@ -235,49 +239,50 @@ void Store::handle(const CompareEdits&) {
 }
 
 void Store::handle(const SweepHeads& command) {
-  if (!document_.whole) return;
-  if (!command.on) return whole_.stop_sweep();
+  if (!document_.full_model) return;
+  if (!command.on) return model_reading_.stop_sweep();
   if (const std::string& why = readings().now->no_prediction_reason; !why.empty()) throw core::Error(why);
   view_.layers.shows_effects = true;
-  whole_.sweep();
+  model_reading_.sweep();
 }
 
-const WholeModel* Store::known_layer(const WholeModel& whole) const {
-  const auto is_same = [&](const std::shared_ptr<const WholeModel>& other) {
-    return other && other->layer == whole.layer && other->model == whole.model;
+const FullModelState* Store::known_layer(const FullModelState& full_model) const {
+  const auto is_same = [&](const std::shared_ptr<const FullModelState>& other) {
+    return other && other->layer == full_model.layer && other->model == full_model.model;
   };
-  if (is_same(document_.whole)) return document_.whole.get();
-  const UndoEntry* step = document_.history.find([&](const UndoEntry& of) { return is_same(of.whole); });
-  return step ? step->whole.get() : nullptr;
+  if (is_same(document_.full_model)) return document_.full_model.get();
+  const UndoEntry* step = document_.history.find([&](const UndoEntry& of) { return is_same(of.full_model); });
+  return step ? step->full_model.get() : nullptr;
 }
 
-void Store::follow_whole() {
-  if (!document_.whole) return;
-  whole_.follow(*document_.whole, view_.layers, view_.look.head, view_.selection.pinned);
-  const ComputedLayer* made = whole_.layer();
-  const bool is_wanted =
-      made && whole_.matches(*document_.whole) && made->layer == document_.whole->experiment.layer &&
-      (made->layer != document_.whole->layer || made->computation_id != document_.whole->computation_id);
+void Store::follow_full_model() {
+  if (!document_.full_model) return;
+  model_reading_.follow(*document_.full_model, view_.layers, view_.look.head, view_.selection.pinned);
+  const ComputedLayer* made = model_reading_.layer();
+  const bool is_wanted = made && model_reading_.matches(*document_.full_model) &&
+                         made->layer == document_.full_model->experiment.layer &&
+                         (made->layer != document_.full_model->layer ||
+                          made->computation_id != document_.full_model->computation_id);
   if (!is_wanted || made->computation_id == refused_layer_) return;
-  auto whole = std::make_shared<WholeModel>(*document_.whole);
-  whole->layer = made->layer;
-  whole->computation_id = made->computation_id;
+  auto full_model = std::make_shared<FullModelState>(*document_.full_model);
+  full_model->layer = made->layer;
+  full_model->computation_id = made->computation_id;
   if (!made->model) {
-    document_.whole = std::move(whole);
+    document_.full_model = std::move(full_model);
     return;
   }
   if (deferred_.next) return;             // one question at a time
   refused_layer_ = made->computation_id;  // reported or asked once
   if (!may_use_memory(*made->model, ShowLayer{made->layer})) return;
   refused_layer_.reset();
-  whole->unedited = *made->model;
+  full_model->unedited = *made->model;
   // Shared, so that undo holds one copy; those of an attached model may have changed, and are shared already
   // if not.
-  if (const WholeModel* known = document_.is_attached() ? nullptr : known_layer(*whole)) {
-    whole->unedited.projections = known->unedited.projections;
-    whole->unedited.additions.normalize = known->unedited.additions.normalize;
+  if (const FullModelState* known = document_.is_attached() ? nullptr : known_layer(*full_model)) {
+    full_model->unedited.projections = known->unedited.projections;
+    full_model->unedited.additions.normalize = known->unedited.additions.normalize;
   }
-  adopt(std::move(whole));
+  adopt(std::move(full_model));
 }
 
 void Store::add_reference(core::attention::Model model, std::string title) {

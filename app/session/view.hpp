@@ -105,7 +105,7 @@ struct TokensLook {
 };
 
 /// Rows and columns of a matrix.
-using Shape = std::pair<std::size_t, std::size_t>;
+using MatrixShape = std::pair<std::size_t, std::size_t>;
 
 /// A part of a matrix in cells, which may be fractional.
 struct CellWindow {
@@ -130,7 +130,7 @@ struct Look {
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::set<Stage> code_lines;  ///< stages of the strip that show their line of PyTorch
   /// The displayed part of matrices of that shape; others are displayed in full.
-  std::map<Shape, CellWindow> zoomed;
+  std::map<MatrixShape, CellWindow> zoomed;
   std::optional<core::attention::HeadMetric> heads_order;  ///< sort key of the heads; nothing: their number
   TokensLook tokens;
   core::editing::MatrixRef edited;  ///< the matrix in the editor
@@ -398,10 +398,10 @@ Part& part_of(View& v) {
 }
 
 template <auto... members>
-struct Members {};
+struct MemberList {};
 
 /// Fields that panels set individually.
-using ViewFields = Members<
+using ViewFields = MemberList<
     &Look::tab, &Look::sequence, &Look::head, &Look::heads_stage, &Look::gutters, &Look::large, &Look::folded,
     &Look::code_lines, &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks,
     &TokensLook::hovered_query, &TokensLook::pinned_query, &TokensLook::hovered_key,

@@ -47,9 +47,9 @@ struct Work {
 
 /// The snapshots, and the comparison of the chosen one with the live model.
 struct ComparisonState {
-  std::span<const Reference> references = {};  ///< ComparedLook::reference is the index of A
-  const Comparison* comparison = nullptr;      ///< if displayed, else nullptr
-  ComparisonProgress work = {};                ///< state of the pending comparison
+  std::span<const Reference> references = {};       ///< ComparedLook::reference is the index of A
+  const ReferenceComparison* comparison = nullptr;  ///< if displayed, else nullptr
+  ComparisonProgress work = {};                     ///< state of the pending comparison
 };
 
 /// Everything that a panel needs in one frame: it reads the state, draws, and adds commands.

@@ -59,11 +59,11 @@ void SettingsWriter::follow(const platform::UserState& now) {
   seen_ = now;
   queue_.start([this, folder = folder_, before = written_, now,
                 at = next_](const core::StopToken& token) -> Jobs::Delivery {
-    while (token.should_continue() && Jobs::Clock::now() < at) std::this_thread::sleep_for(poll_interval);
+    while (token.should_continue() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
     if (!token.should_continue()) return {};
     const std::string problem = write_changes(folder, before, now);
     return [this, now, problem] {
-      next_ = Jobs::Clock::now() + write_interval;
+      next_ = Clock::now() + write_interval;
       if (problem.empty())
         written_ = now;
       else if (!std::exchange(has_failed_, true))
@@ -106,7 +106,7 @@ bool is_over(const Landmarks& landmarks, const char* name) {
 
 }  // namespace
 
-Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store, Draw draw)
+Loop::Loop(platform::Screen& screen, render::Painter& painter, Store& store, DrawFunction draw)
     : screen_(screen),
       painter_(painter),
       store_(store),
@@ -206,7 +206,7 @@ void Loop::update_keyboard_navigation(const std::vector<KeyPress>& keys) {
                      std::ranges::any_of(keys, [](const KeyPress& k) {
                        return k.key == Key::page_up || k.key == Key::page_down;
                      });
-  const bool layers = pages && store_.pending().whole && !has_menu();
+  const bool layers = pages && store_.pending().full_model && !has_menu();
   if ((cells || steps || layers) && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
@@ -271,7 +271,7 @@ void Loop::draw(Commands& commands) {
                  : UpdateProgress{store_.live().seconds_behind(), store_.live().share_done()};
   const bool awaits_a = view.selection.shows_reference && store_.live_comparison().work().is_updating;
   const Pending pending = store_.pending();
-  const bool reads = pending.whole && pending.reading->is_behind(*pending.whole);
+  const bool reads = pending.full_model && pending.reading->is_behind(*pending.full_model);
   const bool is_updating =
       awaits_a || reads || store_.live().is_behind() || source.is_busy() || painter_.is_behind();
   const Frame frame{

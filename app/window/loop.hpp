@@ -54,17 +54,17 @@ class SettingsWriter {
   JobQueue queue_;
   std::filesystem::path folder_;
   platform::UserState written_, seen_;
-  Jobs::Clock::time_point next_;
+  Clock::time_point next_;
   bool has_failed_ = false;
 };
 
 /// Main loop: events become commands, panels draw and add commands, and the store executes them.
 class Loop {
  public:
-  using Draw = std::function<void(const Frame&)>;
+  using DrawFunction = std::function<void(const Frame&)>;
 
   /// Calls `draw` in every frame to fill the window.
-  Loop(platform::Screen& screen, render::Painter& painter, Store& store, Draw draw = draw_window);
+  Loop(platform::Screen& screen, render::Painter& painter, Store& store, DrawFunction draw = draw_window);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -101,7 +101,7 @@ class Loop {
   platform::Screen& screen_;
   render::Painter& painter_;
   Store& store_;
-  Draw draw_;
+  DrawFunction draw_;
   ValueRanges value_ranges_;
   Changes changes_;
   Statistics statistics_;

@@ -63,7 +63,7 @@ bool shows_one_layer(const Frame& frame) {
 }
 /// Returns whether the heads of a whole model are presented, with its prediction.
 bool presents_layers(const Frame& f) {
-  return presents(f) && f.pending.whole && f.displayed.look.tab == Tab::layers;
+  return presents(f) && f.pending.full_model && f.displayed.look.tab == Tab::layers;
 }
 bool presents_stage(const Frame& f) {
   return presents(f) && !presents_layers(f);

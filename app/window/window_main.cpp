@@ -71,7 +71,7 @@ class SignalWatcher {
 void restore_settings(const platform::UserState& memory, Store& store) {
   PersistentState kept{memory.recent, {}, platform::state_directory(), {}};
   for (const auto& folder : platform::example_directories())
-    if (whole_model_at(folder)) kept.models.push_back(folder);
+    if (full_model_at(folder)) kept.models.push_back(folder);
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
     const auto text = memory.settings.find(std::string("lesson ") + lesson.name);
     if (text == memory.settings.end()) continue;

@@ -144,7 +144,7 @@ class Bench {
     store_.dispatch(app::ApplyEdit{core::editing::SetDropoutRate{rate}});
     settle();
   }
-  void open_whole(const std::string& path, const std::string& text) {
+  void open_full_model(const std::string& path, const std::string& text) {
     store_.open(path, text);
     store_.dispatch(app::ShowDialog{app::Dialog::none});
     settle();
@@ -153,7 +153,7 @@ class Bench {
   std::vector<double> switching_heads(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
-      store_.dispatch(app::ToggleHead{0, static_cast<std::size_t>(i / 2)});
+      store_.dispatch(app::ToggleLayerHead{0, static_cast<std::size_t>(i / 2)});
       for (const double time : settle()) times.push_back(time);
     }
     return times;
@@ -347,7 +347,7 @@ void measure_layers(Bench& b, Results& results) {
   const char* named = std::getenv("ATTNSCOPE_BENCH_MODEL");
   std::string text = "egg";
   for (int k = 0; k < 252; ++k) text += k % 4 == 3 ? "\n" : "!";
-  b.open_whole(named ? named : BENCH_EXAMPLES "/tiny_gpt", text);
+  b.open_full_model(named ? named : BENCH_EXAMPLES "/tiny_gpt", text);
   results.measure("mouse_over_layers", "the pointer moves over the heads of all layers",
                   [&] { return b.moving(150); });
   results.measure("head_off", "frames after a head is switched off", [&] { return b.switching_heads(6); });

@@ -23,12 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 using app::Key;
 using app::Stage;
-using app::platform::Image;
+using app::platform::RgbaImage;
 
 constexpr int width = 1440, height = 900, frame_ms = 80;
 const std::string tiny_gpt = ASSETS "/examples/tiny_gpt", prompt = "egg jam fig and egg jam f";
 
-void write_ppm(const fs::path& path, const Image& image) {
+void write_ppm(const fs::path& path, const RgbaImage& image) {
   std::ofstream file(path, std::ios::binary);
   file << "P6\n" << image.width << " " << image.height << "\n255\n";
   for (std::size_t k = 0; k < image.rgba.size(); k += 4)
@@ -80,14 +80,14 @@ class Scene : public walk::Walk {
     input.seconds = frame_ms / 1000.f;
     frame(input);
     settle();
-    Image image = window.read_pixels();
+    RgbaImage image = window.read_pixels();
     draw_pointer(image);
     char name[16];
     std::snprintf(name, sizeof name, "frame%03d.ppm", number_++);
     write_ppm(film_ / name, image);
   }
   /// Draws the usual arrow, which the window itself does not draw.
-  void draw_pointer(Image& image) const {
+  void draw_pointer(RgbaImage& image) const {
     for (int y = 0; y < 22; ++y)
       for (int x = 0; x <= y * 2 / 3 && x < 15; ++x) {
         const bool in_tail = y > 15;
@@ -176,7 +176,7 @@ const std::vector<Picture>& pictures() {
   return all;
 }
 
-Image taken(const Picture& picture) {
+RgbaImage taken(const Picture& picture) {
   Scene ui;
   ui.rest_pointer();
   picture.take(ui);
@@ -219,7 +219,7 @@ void film(const fs::path& folder) {
 }
 
 /// Returns the share of pixel blocks with another mean, which ignores how font releases differ in detail.
-double changed_share(const Image& a, const Image& b) {
+double changed_share(const RgbaImage& a, const RgbaImage& b) {
   if (a.width != b.width || a.height != b.height) return 1;
   constexpr int side = 16;
   int blocks = 0, different = 0;
@@ -237,8 +237,8 @@ double changed_share(const Image& a, const Image& b) {
   return static_cast<double>(different) / blocks;
 }
 
-Image read_png(const fs::path& path) {
-  Image image;
+RgbaImage read_png(const fs::path& path) {
+  RgbaImage image;
   const std::unique_ptr<stbi_uc, void (*)(void*)> read(
       stbi_load(path.c_str(), &image.width, &image.height, nullptr, 4), stbi_image_free);
   if (!read) return {};

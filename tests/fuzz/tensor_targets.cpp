@@ -139,7 +139,7 @@ void run_arguments(Bytes bytes) {
     else if (c != '\0')  // arguments cannot contain NUL
       arguments.back() += c;
   }
-  const app::Arguments parsed = app::parse_arguments(arguments);
+  const app::CommandLine parsed = app::parse_arguments(arguments);
   if (const auto* wrong = std::get_if<app::UsageError>(&parsed)) expect_line(wrong->message);
 }
 

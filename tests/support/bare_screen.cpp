@@ -26,7 +26,7 @@ BareImGui::~BareImGui() {
   ImGui::DestroyContext();
 }
 
-ImTextureID NoPainter::paint(const app::render::Picture&) {
+ImTextureID NoPainter::paint(const app::render::HeatmapPicture&) {
   return app::platform::texture_id(1);
 }
 

@@ -21,7 +21,7 @@ class BareImGui {
 /// Painter that gives ImGui a texture that is never drawn.
 class NoPainter : public app::render::Painter {
  public:
-  ImTextureID paint(const app::render::Picture&) override;
+  ImTextureID paint(const app::render::HeatmapPicture&) override;
 };
 
 /// Draws a panel in its own window without decoration.

@@ -31,14 +31,14 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
        {{app::ReadText{"Mr. Darcy and Miss Bingley"}},
         {app::StepGeneration{}},
         {app::ShowLayer{2}},
-        {app::ToggleHead{3, 0}},
+        {app::ToggleLayerHead{3, 0}},
         {app::ApplyEdit{core::editing::SetCausal{false}}}}},
       {"induction",
        {{app::ReadText{"egg jam ham and egg jam f"}},
         {app::ShowLayer{2}, third_head},
-        {app::ToggleHead{2, 3}},
-        {app::ToggleHead{2, 3}, app::ToggleHead{2, 0}},
-        {app::ToggleHead{0, 2}}}},
+        {app::ToggleLayerHead{2, 3}},
+        {app::ToggleLayerHead{2, 3}, app::ToggleLayerHead{2, 0}},
+        {app::ToggleLayerHead{0, 2}}}},
   };
   return all.at(lesson.name).at(step);
 }

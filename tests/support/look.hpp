@@ -7,7 +7,7 @@ namespace support {
 template <auto member>
 void set_changed(app::Store& store, app::View& after) {
   app::View before = store.view();
-  using Part = typename app::FieldOf<member>::Part;
+  using Part = typename app::FieldOf<member>::Owner;
   const app::Command now = app::set<member>(app::part_of<Part>(before).*member),
                      wanted = app::set<member>(app::part_of<Part>(after).*member);
   const std::string text = app::to_text(wanted);
@@ -19,7 +19,7 @@ template <class Change>
 void look(app::Store& store, const Change& change) {
   app::View after = store.view();
   change(after);
-  [&]<auto... members>(app::Members<members...>) {
+  [&]<auto... members>(app::MemberList<members...>) {
     (set_changed<members>(store, after), ...);
   }
   (app::ViewFields());

@@ -14,7 +14,7 @@
 
 namespace support {
 
-Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Picture& picture) {
+Painted painted(app::render::HeatmapRenderer& renderer, const app::render::HeatmapPicture& picture) {
   glBindTexture(GL_TEXTURE_2D, support::texture_name(renderer.paint(picture)));
   Painted result;
   glGetTexLevelParameteriv(GL_TEXTURE_2D, 0, GL_TEXTURE_WIDTH, &result.width);

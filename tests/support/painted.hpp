@@ -32,7 +32,7 @@ struct Painted {
 };
 
 /// Paints a picture and reads it back.
-Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Picture& picture);
+Painted painted(app::render::HeatmapRenderer& renderer, const app::render::HeatmapPicture& picture);
 
 /// Returns the largest difference in one channel.
 int difference(app::Rgb a, app::Rgb b);

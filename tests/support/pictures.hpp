@@ -9,9 +9,9 @@
 namespace support {
 
 /// Returns a picture of the whole matrix, cell sizes in pixels; range 0 … 1, in signed maps −1 … 1.
-inline app::render::Picture whole_picture(const arma::mat& numbers, app::render::ColorMap map, int cell_width,
-                                          int cell_height) {
-  app::render::Picture p;
+inline app::render::HeatmapPicture whole_picture(const arma::mat& numbers, app::render::ColorMap map,
+                                                 int cell_width, int cell_height) {
+  app::render::HeatmapPicture p;
   p.place = "test", p.cells.numbers = &numbers, p.map = map;
   p.low = map == app::render::ColorMap::values ? -1 : 0;
   p.part.right = static_cast<double>(numbers.n_cols), p.part.bottom = static_cast<double>(numbers.n_rows);
@@ -26,7 +26,7 @@ inline void exponentials(double* numbers, std::size_t n) {
 }
 
 /// Returns the blocks of a picture, all of them read.
-inline app::render::PooledMatrix pooled(const app::render::Picture& p) {
+inline app::render::PooledMatrix pooled(const app::render::HeatmapPicture& p) {
   core::ThreadPool threads(3);
   app::render::PooledMatrix m;
   m.begin(p);
@@ -35,7 +35,7 @@ inline app::render::PooledMatrix pooled(const app::render::Picture& p) {
 }
 
 /// Returns the pixels of a picture whose numbers are read from a matrix at once.
-inline std::vector<std::uint32_t> pixels_of(const arma::mat& numbers, app::render::Picture p) {
+inline std::vector<std::uint32_t> pixels_of(const arma::mat& numbers, app::render::HeatmapPicture p) {
   core::ThreadPool threads(3);
   app::render::HeatmapImage image(threads);
   p.cells.rows = {};

@@ -16,7 +16,8 @@
 
 namespace gui {
 
-Program::Program(ImVec2 size, double max_immediate_ms, app::render::Painter* painter, app::Loop::Draw draw)
+Program::Program(ImVec2 size, double max_immediate_ms, app::render::Painter* painter,
+                 app::Loop::DrawFunction draw)
     : screen(size),
       store(core::system::available_memory, max_immediate_ms, [this] { before_computing(); }),
       loop_(screen, painter ? *painter : no_painter_, store, std::move(draw)) {
@@ -43,10 +44,10 @@ void Program::frame(const support::InputFrame& input) {
   loop_.frame([&](ImGuiIO& io) { support::put(input, io); }, keys);
 }
 
-Panels::Panels(app::Loop::Draw draw, ImVec2 size)
+Panels::Panels(app::Loop::DrawFunction draw, ImVec2 size)
     : Panels(std::move(draw), size, std::make_shared<std::vector<app::Command>>()) {}
 
-Panels::Panels(app::Loop::Draw draw, ImVec2 size, Asked asked)
+Panels::Panels(app::Loop::DrawFunction draw, ImVec2 size, Asked asked)
     : Program(size, app::LiveTrace::frame_ms, nullptr,
               [draw = std::move(draw), asked](const app::Frame& frame) {
                 draw(frame);

@@ -18,7 +18,7 @@ class Program : public support::Hands {
  public:
   /// Paints nothing if painter is nullptr; draw fills the window.
   explicit Program(ImVec2 size = {1600, 1000}, double max_immediate_ms = app::LiveTrace::frame_ms,
-                   app::render::Painter* painter = nullptr, app::Loop::Draw draw = app::draw_window);
+                   app::render::Painter* painter = nullptr, app::Loop::DrawFunction draw = app::draw_window);
   ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -67,7 +67,7 @@ class Program : public support::Hands {
 /// Some panels of the window alone, run by the program's own loop; their commands are recorded.
 class Panels : public Program {
  public:
-  explicit Panels(app::Loop::Draw draw, ImVec2 size = {1600, 1000});
+  explicit Panels(app::Loop::DrawFunction draw, ImVec2 size = {1600, 1000});
 
   const core::attention::Model& model() const { return store.model(); }
   const app::View& view() const { return store.view(); }
@@ -106,7 +106,7 @@ class Panels : public Program {
 
  private:
   using Asked = std::shared_ptr<std::vector<app::Command>>;
-  Panels(app::Loop::Draw draw, ImVec2 size, Asked asked);
+  Panels(app::Loop::DrawFunction draw, ImVec2 size, Asked asked);
 
   Asked asked_;
 };

@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "app/session/full_model_reading.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/store.hpp"
-#include "app/session/whole_reading.hpp"
 
 namespace support {
 
@@ -34,7 +34,7 @@ inline void finish_working(app::Store& store) {
     return store.view().look.tab == app::Tab::laboratory &&
            !(shown && shown->version == store.live().version());
   };
-  const auto reads = [&] { return store.pending().whole && store.pending().reading->is_busy(); };
+  const auto reads = [&] { return store.pending().full_model && store.pending().reading->is_busy(); };
   for (store.update(); store.live_comparison().is_busy() || awaits_masks() || reads(); store.update())
     std::this_thread::yield();
 }

@@ -14,7 +14,7 @@
 namespace walk {
 namespace {
 
-app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
+app::Rgb pixel_of(const app::platform::RgbaImage& image, int x, int y) {
   if (x < 0 || y < 0 || x >= image.width || y >= image.height) throw std::out_of_range("no such pixel");
   const auto at =
       (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 4;
@@ -23,7 +23,7 @@ app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
 
 }  // namespace
 
-Walk::Walk(int width, int height, double max_immediate_ms, app::Loop::Draw draw)
+Walk::Walk(int width, int height, double max_immediate_ms, app::Loop::DrawFunction draw)
     : store(core::system::available_memory, max_immediate_ms),
       window(store.jobs(), "attnscope", width, height),
       loop(window, renderer, store, std::move(draw)) {
@@ -83,7 +83,7 @@ app::Rgb Walk::cell_color(const std::string& map, std::size_t n_rows, std::size_
 std::vector<app::Rgb> Walk::pixels(const std::string& name) {
   const auto rect = landmarks().find(name);
   if (!rect) throw std::runtime_error("nothing on the screen is called " + name);
-  const app::platform::Image image = window.read_pixels();
+  const app::platform::RgbaImage image = window.read_pixels();
   std::vector<app::Rgb> found;
   for (int y = static_cast<int>(rect->min.y); y < static_cast<int>(rect->max.y); ++y)
     for (int x = static_cast<int>(rect->min.x); x < static_cast<int>(rect->max.x); ++x)

@@ -21,7 +21,7 @@ class Walk : public support::Hands {
  public:
   /// Computes work longer than max_immediate_ms in the background; draw fills the window.
   explicit Walk(int width = 1600, int height = 1000, double max_immediate_ms = app::LiveTrace::frame_ms,
-                app::Loop::Draw draw = app::draw_window);
+                app::Loop::DrawFunction draw = app::draw_window);
 
   app::Store store;
   app::platform::Window window;

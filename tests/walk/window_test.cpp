@@ -83,7 +83,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   ui.key(Key::o, {.ctrl = true});
   ui.fill_in("browser/name", tiny_gpt + "/model.fp16.safetensors");
   settle();
-  ASSERT_TRUE(ui.store.pending().whole);
+  ASSERT_TRUE(ui.store.pending().full_model);
   ASSERT_EQ(ui.store.view().look.tab, app::Tab::layers);
 
   ui.click("whole/prompt");
@@ -96,7 +96,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   ui.click("next/686");  // stays selected even if another token becomes more probable
   ui.click("layers/2.3");
   settle();
-  EXPECT_EQ(ui.store.pending().whole->layer, 2u);
+  EXPECT_EQ(ui.store.pending().full_model->layer, 2u);
   EXPECT_EQ(ui.store.view().look.head, 3u);
   EXPECT_GT((*ui.store.pending().reading->random_roles())[2][3].induction.value(), 0.8);
   ui.key(Key::x);
@@ -111,7 +111,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
 
   ui.key(Key::page_up);
   settle();
-  EXPECT_EQ(ui.store.pending().whole->layer, 1u);
+  EXPECT_EQ(ui.store.pending().full_model->layer, 1u);
   ui.key(Key::page_down);
   settle();
   ui.click("tabs/Stages");
@@ -128,7 +128,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   ui.click("whole/undo_all");
   settle();
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
-  EXPECT_FALSE(ui.store.pending().whole->experiment.is_edited());
+  EXPECT_FALSE(ui.store.pending().full_model->experiment.is_edited());
 }
 
 TEST_F(WholeModel, IsEditedInOneLayerAndTheNextTokenFollows) {
@@ -154,7 +154,7 @@ TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
   ASSERT_TRUE(ui.has("inspector/stream"));
   ui.click("inspector/stream/before");
   settle();
-  EXPECT_EQ(ui.store.pending().whole->layer, 1u);
+  EXPECT_EQ(ui.store.pending().full_model->layer, 1u);
   EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::output, 0, 13, 5}));
   const auto inspector = ui.rect("region/inspector");
   ui.play(support::move_to({inspector.max.x - 20, inspector.max.y - 20}));
@@ -165,7 +165,7 @@ TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
   }
   ui.click("inspector/stream/behind");
   settle();
-  EXPECT_EQ(ui.store.pending().whole->layer, 2u);
+  EXPECT_EQ(ui.store.pending().full_model->layer, 2u);
   EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::embeddings, 0, 13, 5}));
 }
 

@@ -41,7 +41,7 @@ void add_recent(ActionRows& rows, const ActionContext& s) {
                     .title = path.filename().string(),
                     .menu = "File/Open recent",
                     .about = path.string(),
-                    .command = always(OpenFile{path})});
+                    .command = always(OpenPath{path})});
   }
   if (s.document.recent.empty())
     rows.push_back(
@@ -58,7 +58,7 @@ void add_models(ActionRows& rows, const ActionContext& s) {
                     .title = path.filename().string(),
                     .menu = "File/New/Whole model",
                     .about = path.string(),
-                    .command = always(OpenFile{.path = path})});
+                    .command = always(OpenPath{.path = path})});
   if (s.forms.models.empty())
     rows.push_back({.id = "model/none",
                     .title = "none",
@@ -99,12 +99,13 @@ std::vector<Action> file_actions(const ActionContext& s) {
                   .about = "Opens one layer of this model's file as a checkpoint layer",
                   .disabled_reason = unless(
                       [](const ActionContext& now) {
-                        return now.pending.whole && !now.pending.whole->model->description().is_attached;
+                        return now.pending.full_model &&
+                               !now.pending.full_model->model->description().is_attached;
                       },
                       "no whole model is open that was read from a file"),
                   .command = [](const ActionContext& now) {
-                    return CommandList{
-                        OpenFile{.path = now.pending.whole->model->description().file, .as_tensors = true}};
+                    return CommandList{OpenPath{.path = now.pending.full_model->model->description().file,
+                                                .as_tensors = true}};
                   }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
@@ -243,16 +244,17 @@ constexpr const char* full_model_menu = "Model/Whole model";
 constexpr const char* no_full_model = "no whole model is open";
 
 bool has_full_model(const ActionContext& s) {
-  return s.pending.whole != nullptr;
+  return s.pending.full_model != nullptr;
 }
 
 /// Returns the disabled_reason of the layer before (−1) or after (+1) the selected one.
 std::function<std::string(const ActionContext&)> layer_step_disabled_reason(int by) {
   return [by](const ActionContext& s) -> std::string {
     if (!has_full_model(s)) return no_full_model;
-    const std::size_t now = s.pending.whole->experiment.layer;
+    const std::size_t now = s.pending.full_model->experiment.layer;
     if (by < 0) return now > 0 ? "" : "this is the first layer";
-    return now + 1 < s.pending.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
+    return now + 1 < s.pending.full_model->model->description().sizes.n_layers ? ""
+                                                                               : "this is the last layer";
   };
 }
 
@@ -267,7 +269,7 @@ void add_layer_steps(ActionRows& rows) {
                     .sheet_text = "Whole models: previous, next layer",
                     .disabled_reason = layer_step_disabled_reason(by),
                     .command = [by](const ActionContext& now) {
-                      const std::size_t layer = now.pending.whole->experiment.layer;
+                      const std::size_t layer = now.pending.full_model->experiment.layer;
                       return CommandList{ShowLayer{by < 0 ? layer - 1 : layer + 1}};
                     }});
 }
@@ -296,7 +298,7 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
        .sheet_text = "Whole models: ablate or enable the selected head",
        .disabled_reason = unless(has_full_model, no_full_model),
        .command = [](const ActionContext& now) {
-         return CommandList{ToggleHead{now.pending.whole->experiment.layer, now.pending.look.head}};
+         return CommandList{ToggleLayerHead{now.pending.full_model->experiment.layer, now.pending.look.head}};
        }});
   rows.push_back(
       {.id = "whole/sweep",
@@ -314,7 +316,7 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .part = 1,
                   .disabled_reason = unless(
                       [](const ActionContext& now) {
-                        return has_full_model(now) && now.pending.whole->experiment.is_edited();
+                        return has_full_model(now) && now.pending.full_model->experiment.is_edited();
                       },
                       "nothing in a whole model has been edited"),
                   .command = always(DiscardEdits{})});

@@ -136,10 +136,11 @@ constexpr std::array cell_moves{CellMove{"cell/above", "Cell above", Key::up, -1
                                 CellMove{"cell/right", "Cell right", Key::right, 0, 1}};
 
 /// Returns the neighbor of the pinned cell, or the first cell when none is pinned; nothing at the edge.
-std::optional<std::pair<CellRef, Shape>> neighbor_cell(const ActionContext& s, const CellMove& cell_move) {
+std::optional<std::pair<CellRef, MatrixShape>> neighbor_cell(const ActionContext& s,
+                                                             const CellMove& cell_move) {
   const auto& stage = core::attention::info(active_stage(s));
   const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
-  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  const MatrixShape shape{numbers.n_rows(), numbers.n_cols()};
   CellRef cell{stage.stage, stage.per_head ? s.displayed.look.head : 0, 0, 0};
   const auto moved = [](std::size_t from, int by, std::size_t count) {
     return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;

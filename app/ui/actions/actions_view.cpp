@@ -171,7 +171,7 @@ CommandList zoom_by(const ActionContext& s, double factor) {
   const auto& stage = core::attention::info(s.displayed.selection.pinned ? s.displayed.selection.pinned->stage
                                                                          : Stage::weights);
   const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
-  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  const MatrixShape shape{numbers.n_rows(), numbers.n_cols()};
   const CellWindow part = displayed_window(s.displayed.look, shape);
   const double row = s.displayed.selection.pinned
                          ? static_cast<double>(s.displayed.selection.pinned->row) + 0.5

@@ -176,15 +176,15 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
 }
 
 std::string stage_title(const Frame& frame, Stage stage) {
-  return stage == Stage::embeddings && frame.pending.whole ? "Layer input"
-                                                           : core::attention::info(stage).title;
+  return stage == Stage::embeddings && frame.pending.full_model ? "Layer input"
+                                                                : core::attention::info(stage).title;
 }
 
 std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
-  if (stage != Stage::embeddings || !frame.pending.whole)
+  if (stage != Stage::embeddings || !frame.pending.full_model)
     return core::attention::formula_of(frame.displayed.graph, frame.displayed.model,
                                        core::attention::info(stage), brief);
-  return frame.pending.whole->model->description().layer_input;
+  return frame.pending.full_model->model->description().layer_input;
 }
 
 double cell_value(const Frame& frame, const CellRef& cell) {

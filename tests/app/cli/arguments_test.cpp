@@ -9,7 +9,7 @@ namespace app {
 namespace {
 
 std::string usage_error(std::vector<std::string> arguments) {
-  const Arguments result = parse_arguments(std::move(arguments));
+  const CommandLine result = parse_arguments(std::move(arguments));
   const auto* wrong = std::get_if<UsageError>(&result);
   return wrong ? wrong->message : "no usage error";
 }
@@ -192,9 +192,9 @@ TEST(Arguments, OfExportAndSessionNameMistakes) {
 }
 
 TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
-  const auto check = parsed<Check>({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol", "0.01",
-                                    "--atol", "1e-3", "--map", "a=b=weights", "--map", "c=", "--layout",
-                                    "thd", "--layer", "3", "--json"});
+  const auto check = parsed<CheckModel>({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol",
+                                         "0.01", "--atol", "1e-3", "--map", "a=b=weights", "--map",
+                                         "c=", "--layout", "thd", "--layer", "3", "--json"});
   ASSERT_NE(check.layout, nullptr);
   EXPECT_EQ(check.layout->name, std::string("thd"));
   EXPECT_EQ(check.choices.layer, "3");
@@ -207,7 +207,8 @@ TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {
-  const auto draw = parsed<Draw>({"draw", "--seed", "18446744073709551615", "rand(6,3)", "Linear(3,2,bias)"});
+  const auto draw =
+      parsed<DrawRandom>({"draw", "--seed", "18446744073709551615", "rand(6,3)", "Linear(3,2,bias)"});
   EXPECT_EQ(draw.seed, UINT64_MAX);
   EXPECT_EQ(draw.ops, (std::vector<std::string>{"rand(6,3)", "Linear(3,2,bias)"}));
 }

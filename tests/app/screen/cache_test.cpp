@@ -11,14 +11,14 @@ namespace {
 
 using app::render::ColorMap;
 using app::render::Cross;
+using app::render::HeatmapPicture;
 using app::render::HeatmapRenderer;
-using app::render::Picture;
 using support::whole_picture;
 
 /// Returns a picture of n × n weights from 0 to 1, read row by row, without a size in pixels.
-Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
-                   std::uint64_t version) {
-  Picture p;
+HeatmapPicture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
+                          std::uint64_t version) {
+  HeatmapPicture p;
   p.place = place, p.cells.version = version;
   p.cells.rows = {cells.data(), n, n, n};
   p.map = ColorMap::weights, p.low = 0, p.high = 1;
@@ -31,12 +31,12 @@ class Renderer : public testing::Test {
   support::GlContext context_;
   HeatmapRenderer renderer;
   arma::mat numbers = arma::mat(4, 4, arma::fill::ones);
-  Picture picture = whole_picture(numbers, ColorMap::weights, 20, 20);
+  HeatmapPicture picture = whole_picture(numbers, ColorMap::weights, 20, 20);
 };
 
 TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   const auto before = support::painted(renderer, picture);
-  Picture next = picture;
+  HeatmapPicture next = picture;
   next.pending = true, next.cells.numbers = nullptr, ++next.cells.version;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), before.at(10, 10));
   numbers.zeros();
@@ -89,7 +89,7 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
   constexpr std::size_t n = 2600;
   std::vector<double> cells(n * n, 0.25);
   const auto show = [&](const std::string& place, std::uint64_t version) {
-    Picture p = picture_of(cells, n, place, version);
+    HeatmapPicture p = picture_of(cells, n, place, version);
     p.width = p.height = 20;
     return support::painted(renderer, p).at(10, 10) ==
            app::render::color_at(ColorMap::weights, true, cells[0]);
@@ -124,7 +124,7 @@ TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   constexpr std::size_t n = 3000;
   arma::mat matrix(n, n, arma::fill::value(0.25));
   matrix.cols(0, 299).fill(0.75);
-  Picture p = picture_of({}, n, "matrix", 1);
+  HeatmapPicture p = picture_of({}, n, "matrix", 1);
   p.cells.rows = {}, p.cells.numbers = &matrix;
   p.width = p.height = 30;
   const auto frame = [&] {

@@ -32,7 +32,7 @@ class DamageOfFrames : public testing::Test {
   DamageOfFrames& operator=(const DamageOfFrames&) = delete;
 
   template <class Draw>
-  std::vector<Area> frame(Draw draw, const Damage::TextureVersion& version = unchanged) {
+  std::vector<ScreenRect> frame(Draw draw, const Damage::TextureVersion& version = unchanged) {
     ImGui::NewFrame();
     draw(*ImGui::GetBackgroundDrawList());
     ImGui::Render();
@@ -54,24 +54,26 @@ void wide(ImDrawList& list) {
 }
 
 TEST_F(DamageOfFrames, IsEverythingAtFirstAndOnceItWasForgotten) {
-  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
+  EXPECT_THAT(frame(red), ElementsAre(ScreenRect{0, 0, width, height}));
   EXPECT_THAT(frame(red), IsEmpty());
   damage.invalidate();
-  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
+  EXPECT_THAT(frame(red), ElementsAre(ScreenRect{0, 0, width, height}));
 }
 
 TEST_F(DamageOfFrames, IsWhereSomethingWasAndWhereItIs) {
   frame(red);
-  EXPECT_THAT(frame(green), ElementsAre(Area{64, 64, 128, 128}));
-  EXPECT_THAT(frame(nothing), ElementsAre(Area{64, 64, 128, 128}));
-  EXPECT_THAT(frame(wide), ElementsAre(Area{0, 128, 256, 256}));
-  EXPECT_THAT(frame([](ImDrawList& list) { red(list), wide(list); }), ElementsAre(Area{64, 64, 128, 128}))
+  EXPECT_THAT(frame(green), ElementsAre(ScreenRect{64, 64, 128, 128}));
+  EXPECT_THAT(frame(nothing), ElementsAre(ScreenRect{64, 64, 128, 128}));
+  EXPECT_THAT(frame(wide), ElementsAre(ScreenRect{0, 128, 256, 256}));
+  EXPECT_THAT(frame([](ImDrawList& list) { red(list), wide(list); }),
+              ElementsAre(ScreenRect{64, 64, 128, 128}))
       << "what comes later in the list is left alone";
 }
 
 TEST_F(DamageOfFrames, SeesWhichOfTwoLiesAbove) {
   frame([](ImDrawList& list) { red(list), green(list); });
-  EXPECT_THAT(frame([](ImDrawList& list) { green(list), red(list); }), ElementsAre(Area{64, 64, 128, 128}));
+  EXPECT_THAT(frame([](ImDrawList& list) { green(list), red(list); }),
+              ElementsAre(ScreenRect{64, 64, 128, 128}));
 }
 
 TEST_F(DamageOfFrames, EndsWhereTheListIsCutOff) {
@@ -83,7 +85,7 @@ TEST_F(DamageOfFrames, EndsWhereTheListIsCutOff) {
     };
   };
   frame(cut(IM_COL32(1, 2, 3, 255)));
-  EXPECT_THAT(frame(cut(IM_COL32(3, 2, 1, 255))), ElementsAre(Area{256, 64, 320, 128}));
+  EXPECT_THAT(frame(cut(IM_COL32(3, 2, 1, 255))), ElementsAre(ScreenRect{256, 64, 320, 128}));
 }
 
 TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
@@ -92,11 +94,11 @@ TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
   frame(picture);
   // The upper half ends at 190, in the third row of tiles, the lower one at 340, in the sixth.
   const auto upper = [](std::uint64_t, const UvRect& part) { return part.top < 0.5f ? 2 : 1; };
-  EXPECT_THAT(frame(picture, upper), ElementsAre(Area{64, 0, 128, 192}));
+  EXPECT_THAT(frame(picture, upper), ElementsAre(ScreenRect{64, 0, 128, 192}));
   const auto last = [](std::uint64_t, const UvRect& part) {
     return part.bottom > 0.9f ? 3 : part.top < 0.5f ? 2 : 1;
   };
-  EXPECT_THAT(frame(picture, last), ElementsAre(Area{64, 256, 128, 384}));
+  EXPECT_THAT(frame(picture, last), ElementsAre(ScreenRect{64, 256, 128, 384}));
 }
 
 TEST_F(DamageOfFrames, IsInTheTilesInWhichATextureHasOtherPixels) {
@@ -108,8 +110,8 @@ TEST_F(DamageOfFrames, IsInTheTilesInWhichATextureHasOtherPixels) {
     const bool row = part.top <= 0.5f && 0.5f < part.bottom, column = part.left <= 0.1f && 0.1f < part.right;
     return row || column ? 2 : 1;
   };
-  EXPECT_THAT(frame(picture, cross),
-              ElementsAre(Area{0, 0, 64, 128}, Area{0, 128, 320, 192}, Area{0, 192, 64, 320}));
+  EXPECT_THAT(frame(picture, cross), ElementsAre(ScreenRect{0, 0, 64, 128}, ScreenRect{0, 128, 320, 192},
+                                                 ScreenRect{0, 192, 64, 320}));
 }
 
 TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
@@ -119,7 +121,7 @@ TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
   };
   frame(picture);
   EXPECT_THAT(frame(picture, [](std::uint64_t, const UvRect& part) { return part.bottom > 0.9f ? 2 : 1; }),
-              ElementsAre(Area{64, 0, 128, 384}));
+              ElementsAre(ScreenRect{64, 0, 128, 384}));
 }
 
 TEST_F(DamageOfFrames, IsEverythingWhenMostOfItDiffers) {
@@ -127,12 +129,12 @@ TEST_F(DamageOfFrames, IsEverythingWhenMostOfItDiffers) {
   EXPECT_THAT(frame([](ImDrawList& list) {
                 list.AddRectFilled({0, 0}, {width, 300}, IM_COL32(9, 9, 9, 255));
               }),
-              ElementsAre(Area{0, 0, width, height}));
+              ElementsAre(ScreenRect{0, 0, width, height}));
 }
 
 TEST_F(DamageOfFrames, EndsAtTheEdgeOfAWindowThatIsNoWholeNumberOfTiles) {
   ImGui::GetIO().DisplaySize = {100, 50};
-  EXPECT_THAT(frame(nothing), ElementsAre(Area{0, 0, 100, 50}));
+  EXPECT_THAT(frame(nothing), ElementsAre(ScreenRect{0, 0, 100, 50}));
 }
 
 TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
@@ -151,8 +153,8 @@ TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
   EXPECT_EQ(triangles, 2);  // only of the wide rectangle
 }
 
-bool holds(const std::vector<Area>& parts, int row, int column) {
-  for (const Area& p : parts)
+bool holds(const std::vector<ScreenRect>& parts, int row, int column) {
+  for (const ScreenRect& p : parts)
     if (p.left <= column && column < p.right && p.top <= row && row < p.bottom) return true;
   return false;
 }
@@ -162,8 +164,8 @@ TEST(Joined, MakesRowsAndColumnsOfTheGridOneAreaEach) {
                                true,  true, true,  true,   //
                                false, true, false, false,  //
                                false, true, false, true};
-  EXPECT_THAT(covering_areas(grid, 4, 9),
-              ElementsAre(Area{1, 0, 2, 1}, Area{0, 1, 4, 2}, Area{1, 2, 2, 4}, Area{3, 3, 4, 4}));
+  EXPECT_THAT(covering_areas(grid, 4, 9), ElementsAre(ScreenRect{1, 0, 2, 1}, ScreenRect{0, 1, 4, 2},
+                                                      ScreenRect{1, 2, 2, 4}, ScreenRect{3, 3, 4, 4}));
   EXPECT_THAT(covering_areas(std::vector<bool>(12), 4, 9), IsEmpty());
 }
 
@@ -173,9 +175,9 @@ TEST(Joined, HoldsAllThatIsSetHoweverFewAreasThereMayBe) {
   for (const std::size_t most : {1u, 4u, 30u}) {
     std::vector<bool> grid(rows * columns);
     for (int k = 0; k < 40; ++k) grid[random() % grid.size()] = true;
-    const std::vector<Area> parts = covering_areas(grid, columns, most);
+    const std::vector<ScreenRect> parts = covering_areas(grid, columns, most);
     EXPECT_LE(parts.size(), most);
-    for (const Area& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
+    for (const ScreenRect& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
     for (int i = 0; i < rows * columns; ++i)
       EXPECT_TRUE(!grid[static_cast<std::size_t>(i)] || holds(parts, i / columns, i % columns)) << i;
   }

@@ -14,7 +14,7 @@ namespace {
 
 using app::render::ColorMap;
 using app::render::HeatmapImage;
-using app::render::Picture;
+using app::render::HeatmapPicture;
 using app::render::PooledMatrix;
 using app::render::pooling;
 using core::attention::fast::HeadChange;
@@ -24,8 +24,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Returns a picture of the whole matrix with a size in pixels.
-Picture whole(const arma::mat& numbers, ColorMap map, int width, int height) {
-  Picture p = support::whole_picture(numbers, map, 1, 1);
+HeatmapPicture whole(const arma::mat& numbers, ColorMap map, int width, int height) {
+  HeatmapPicture p = support::whole_picture(numbers, map, 1, 1);
   p.width = width, p.height = height;
   return p;
 }
@@ -34,7 +34,7 @@ TEST(Pooling, IsAWholeNumberOfVisibleCellsSoThatABlockHasAPixelAtLeast) {
   const arma::mat m(1024, 841);
   EXPECT_EQ(pooling(whole(m, ColorMap::weights, 841, 2000)).columns, 1u);
   EXPECT_EQ(pooling(whole(m, ColorMap::weights, 420, 420)).columns, 3u);
-  Picture p = whole(m, ColorMap::weights, 100, 100);
+  HeatmapPicture p = whole(m, ColorMap::weights, 100, 100);
   p.part = {300, 0, 400, 200};
   EXPECT_EQ(pooling(p).columns, 1u);
   EXPECT_EQ(pooling(p).rows, 2u);
@@ -42,7 +42,7 @@ TEST(Pooling, IsAWholeNumberOfVisibleCellsSoThatABlockHasAPixelAtLeast) {
 
 /// Expects the number of the only block of a matrix, read from columns, from rows, and from rows of float32.
 void expect_block(const arma::mat& m, ColorMap map, double expected) {
-  Picture p = whole(m, map, 1, 1);
+  HeatmapPicture p = whole(m, map, 1, 1);
   const arma::mat turned = m.t();
   const std::vector<float> in_float32(turned.begin(), turned.end());
   using core::attention::fast::RowView;
@@ -78,7 +78,7 @@ TEST(Block, ShowsItsStrongestNumber) {
 TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
   const arma::mat m(2, 2, arma::fill::zeros);
   arma::mat flags(2, 2, arma::fill::zeros);
-  Picture p = whole(m, ColorMap::weights, 1, 1);
+  HeatmapPicture p = whole(m, ColorMap::weights, 1, 1);
   EXPECT_EQ(pooled(p).flags(0), nullptr);
   p.cells.visible = &flags;
   EXPECT_EQ(*pooled(p).flags(0), PooledMatrix::masked);
@@ -104,7 +104,7 @@ TEST(Blocks, AtTheEdgeAreSmallerAndLoseNothing) {
 TEST(VisiblePart, BeginsWithTheCellAtItsCornerAndMayReachBeyondTheMatrix) {
   arma::mat m(8, 8, arma::fill::zeros);
   m(2, 5) = 1;
-  Picture p = whole(m, ColorMap::weights, 100, 100);
+  HeatmapPicture p = whole(m, ColorMap::weights, 100, 100);
   p.part = {5.5, 2, 7.5, 4};
   EXPECT_EQ(pooled(p).n_columns(), 3u);
   EXPECT_EQ(pooled(p).n_rows(), 2u);
@@ -113,7 +113,7 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCornerAndMayReachBeyondTheMatrix) {
   EXPECT_EQ(pooled(p).n_columns(), 2u);
   p.part = {15, 0, 17, 8};
   EXPECT_TRUE(pooled(p).is_empty());
-  EXPECT_TRUE(pooled(Picture{}).is_empty());
+  EXPECT_TRUE(pooled(HeatmapPicture{}).is_empty());
   EXPECT_TRUE(pooled(whole(m, ColorMap::values, 0, 10)).is_empty());
 }
 
@@ -135,8 +135,8 @@ struct Weights {
       for (std::size_t j = 0; j < n; ++j) m(i, j) = std::exp(cells[i * n + j] - largest[i]) / sums[i];
     return m;
   }
-  Picture picture(int pixels, std::uint64_t version = 1, const HeadChange* change = nullptr) const {
-    Picture p;
+  HeatmapPicture picture(int pixels, std::uint64_t version = 1, const HeadChange* change = nullptr) const {
+    HeatmapPicture p;
     p.cells.rows = {cells.data(), n, n, n, largest.data(), sums.data(), support::exponentials};
     p.cells.version = version, p.cells.change = change;
     p.map = ColorMap::weights, p.low = 0, p.high = 1;
@@ -164,14 +164,16 @@ struct ImageOfRows : testing::Test {
   HeatmapImage image{threads};
 
   /// Reads about `cells` cells at a time; returns the number of reads.
-  int show(const Picture& p, double cells = infinity) {
+  int show(const HeatmapPicture& p, double cells = infinity) {
     int count = 1;
     while (!image.read(p, cells)) ++count;
     EXPECT_TRUE(image.has_numbers_of(p));
     image.paint(p, 1);
     return count;
   }
-  void expect_all(const Picture& p) { EXPECT_TRUE(image.pixels() == support::pixels_of(w.matrix(), p)); }
+  void expect_all(const HeatmapPicture& p) {
+    EXPECT_TRUE(image.pixels() == support::pixels_of(w.matrix(), p));
+  }
 };
 
 TEST_F(ImageOfRows, IsThatOfTheSameMatrix) {
@@ -186,7 +188,7 @@ TEST_F(ImageOfRows, IsAfterEditsThatOfTheEditedMatrix) {
     show(w.picture(pixels));
     for (std::uint64_t version = 2; version < 20; ++version) {
       const HeadChange change = w.edit(random, support::below(random, n));
-      const Picture now = w.picture(pixels, version, &change);
+      const HeatmapPicture now = w.picture(pixels, version, &change);
       EXPECT_EQ(image.cells_to_read(now), 0);
       show(now);
       expect_all(now);
@@ -206,7 +208,7 @@ TEST_F(ImageOfRows, IsReadWholeWhenAVersionWasMissed) {
 
 TEST_F(ImageOfRows, FollowsTheRangeTheMaskAndTheKindWhileTheNumbersStay) {
   show(w.picture(10));
-  Picture p = w.picture(10);
+  HeatmapPicture p = w.picture(10);
   p.high = 2;
   show(p);
   expect_all(p);
@@ -215,7 +217,7 @@ TEST_F(ImageOfRows, FollowsTheRangeTheMaskAndTheKindWhileTheNumbersStay) {
   EXPECT_FALSE(image.has_numbers_of(p));
   show(p);
   expect_all(p);
-  Picture scores = p;
+  HeatmapPicture scores = p;
   scores.cells.rows = {w.cells.data(), n, n, n};
   show(scores);
   HeatmapImage fresh(threads);
@@ -246,13 +248,13 @@ TEST_F(ImageOfRows, SaysWhichPixelsAreOthers) {
 TEST_F(ImageOfRows, IsTheSameInPortionsAndTheLastOneUntilThen) {
   for (const bool by_rows : {true, false}) {
     const arma::mat first = w.matrix();
-    Picture p = w.picture(14);
+    HeatmapPicture p = w.picture(14);
     if (!by_rows) p.cells.rows = {}, p.cells.numbers = &first;
     show(p);
     const auto before = image.pixels();
     w = Weights(random, n);
     const arma::mat second = w.matrix();
-    Picture next = w.picture(14, 9);
+    HeatmapPicture next = w.picture(14, 9);
     if (!by_rows) next.cells.rows = {}, next.cells.numbers = &second;
     EXPECT_FALSE(image.read(next, 10 * n));
     EXPECT_FALSE(image.needs_painting(next, 1));

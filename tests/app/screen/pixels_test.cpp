@@ -13,7 +13,7 @@ namespace {
 using app::Rgb;
 using app::render::color_at;
 using app::render::ColorMap;
-using app::render::Picture;
+using app::render::HeatmapPicture;
 using support::difference;
 using support::Painted;
 using support::whole_picture;
@@ -25,7 +25,7 @@ arma::mat ramp(double low, double high) {
 
 class Pixels : public testing::Test {
  protected:
-  Painted painted(const Picture& p) { return support::painted(renderer_, p); }
+  Painted painted(const HeatmapPicture& p) { return support::painted(renderer_, p); }
 
  private:
   support::GlContext context_;
@@ -37,7 +37,7 @@ TEST_F(Pixels, AtTheCenterOfEveryCellAreTheMapsInBothThemes) {
     for (const bool dark : {true, false}) {
       const double low = map == ColorMap::values ? -1 : 0;
       const arma::mat m = ramp(low, 1);
-      Picture p = whole_picture(m, map, 39, 24);
+      HeatmapPicture p = whole_picture(m, map, 39, 24);
       p.dark = dark;
       const Painted image = painted(p);
       for (int i = 0; i < 8; ++i) {
@@ -54,7 +54,7 @@ TEST_F(Pixels, AtTheCenterOfEveryCellAreTheMapsInBothThemes) {
 
 TEST_F(Pixels, OfARangeFarFromZeroLoseNoPrecision) {
   const arma::mat m = ramp(1e9, 1e9 + 1e-3);
-  Picture p = whole_picture(m, ColorMap::weights, 10, 10);
+  HeatmapPicture p = whole_picture(m, ColorMap::weights, 10, 10);
   p.low = 1e9, p.high = 1e9 + 1e-3;
   const Painted image = painted(p);
   EXPECT_LE(difference(image.at(5, 5), color_at(ColorMap::weights, true, 0)), 1);
@@ -77,9 +77,9 @@ TEST_F(Pixels, LeaveAGapAtTheRightAndTheBottomOfEveryCell) {
 TEST_F(Pixels, LeaveNoGapWhenTheCellsAreSmallOrNoneIsWanted) {
   const arma::mat m(3, 3, arma::fill::ones);
   const Rgb cell = color_at(ColorMap::weights, true, 1);
-  Picture large = whole_picture(m, ColorMap::weights, 20, 20);
+  HeatmapPicture large = whole_picture(m, ColorMap::weights, 20, 20);
   large.gaps = false;
-  for (const Picture& p :
+  for (const HeatmapPicture& p :
        {whole_picture(m, ColorMap::weights, 7, 7), whole_picture(m, ColorMap::weights, 20, 7), large}) {
     for (const Rgb pixel : painted(p).pixels) ASSERT_EQ(pixel, cell);
   }
@@ -87,7 +87,7 @@ TEST_F(Pixels, LeaveNoGapWhenTheCellsAreSmallOrNoneIsWanted) {
 
 TEST_F(Pixels, OfCellsThatAreNoWholeNumberWideHaveOneGapEach) {
   const arma::mat m(1, 7, arma::fill::ones);
-  Picture p = whole_picture(m, ColorMap::weights, 10, 20);
+  HeatmapPicture p = whole_picture(m, ColorMap::weights, 10, 20);
   p.width = 100;
   const Painted image = painted(p);
   int gaps = 0;
@@ -98,7 +98,7 @@ TEST_F(Pixels, OfCellsThatAreNoWholeNumberWideHaveOneGapEach) {
 
 TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
   const arma::mat m = ramp(0, 1);
-  Picture p = whole_picture(m, ColorMap::weights, 20, 20);
+  HeatmapPicture p = whole_picture(m, ColorMap::weights, 20, 20);
   p.part.left = 2.5, p.part.right = 4.5, p.part.top = 6, p.part.bottom = 8, p.width = p.height = 80;
   const Painted image = painted(p);
   const auto expected = [&](arma::uword i, arma::uword j) {
@@ -113,7 +113,7 @@ TEST_F(Pixels, OfAZoomedPartAreTheCellsOfThatPart) {
 
 TEST_F(Pixels, BeyondTheMatrixAreGround) {
   const arma::mat m(1, 1, arma::fill::ones);
-  Picture p = whole_picture(m, ColorMap::weights, 30, 30);
+  HeatmapPicture p = whole_picture(m, ColorMap::weights, 30, 30);
   p.part.left = -1, p.part.right = 2, p.width = 90;
   const Painted image = painted(p);
   EXPECT_EQ(image.at(15, 15), app::palette(true).background.back);
@@ -124,7 +124,7 @@ TEST_F(Pixels, BeyondTheMatrixAreGround) {
 TEST_F(Pixels, OfALargeMatrixKeepItsOnlyLargeCellInSight) {
   arma::mat m(1024, 1024, arma::fill::zeros);
   m(511, 130) = 1;
-  Picture p = whole_picture(m, ColorMap::weights, 1, 1);
+  HeatmapPicture p = whole_picture(m, ColorMap::weights, 1, 1);
   p.width = p.height = 420;
   const Painted image = painted(p);
   const Rgb full = color_at(ColorMap::weights, true, 1), zero = color_at(ColorMap::weights, true, 0);
@@ -146,7 +146,7 @@ TEST_F(Pixels, OfALargeMatrixKeepItsOnlyLargeCellInSight) {
 
 TEST_F(Pixels, OfAnEmptyMatrixAreGround) {
   const arma::mat none;
-  Picture p = whole_picture(none, ColorMap::values, 0, 0);
+  HeatmapPicture p = whole_picture(none, ColorMap::values, 0, 0);
   p.width = 3, p.height = 2, p.dark = false;
   const Painted image = painted(p);
   ASSERT_EQ(image.pixels.size(), 6u);
@@ -171,10 +171,10 @@ arma::mat one(double number) {
 }
 
 struct Marks : testing::TestWithParam<bool> {
-  Painted painted(const Picture& p) { return support::painted(renderer_, p); }
+  Painted painted(const HeatmapPicture& p) { return support::painted(renderer_, p); }
   /// Returns a picture of one cell of 39 × 24 pixels.
-  Picture cell(const arma::mat& number, ColorMap map = ColorMap::values) const {
-    Picture p = whole_picture(number, map, 39, 24);
+  HeatmapPicture cell(const arma::mat& number, ColorMap map = ColorMap::values) const {
+    HeatmapPicture p = whole_picture(number, map, 39, 24);
     p.dark = dark;
     return p;
   }
@@ -185,7 +185,7 @@ struct Marks : testing::TestWithParam<bool> {
 
 TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
   const arma::mat m = one(-infinity);
-  Picture p = cell(m);
+  HeatmapPicture p = cell(m);
   p.phase = 4;
   const Painted image = painted(p);
   for (int y = 0; y < 23; ++y) {
@@ -199,7 +199,7 @@ TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
 
 TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColor) {
   const arma::mat m = one(0.0), none(1, 1, arma::fill::zeros);
-  Picture p = cell(m, ColorMap::weights);
+  HeatmapPicture p = cell(m, ColorMap::weights);
   p.cells.visible = &none;
   const Painted image = painted(p);
   const Rgb zero = color_at(ColorMap::weights, dark, 0);
@@ -211,7 +211,7 @@ TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColor) {
 
 TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
   const arma::mat m = one(0.0);
-  Picture p = cell(m, ColorMap::weights);
+  HeatmapPicture p = cell(m, ColorMap::weights);
   p.cells.kept = &m;
   const Painted image = painted(p);
   const Rgb zero = color_at(ColorMap::weights, dark, 0), ink = app::readable_on(zero);
@@ -229,7 +229,7 @@ TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
 TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
   const arma::mat m = one(0.0);
   for (const int size : {2, 4, 7, 13}) {
-    Picture p = whole_picture(m, ColorMap::weights, size, size);
+    HeatmapPicture p = whole_picture(m, ColorMap::weights, size, size);
     p.dark = dark;
     const Painted plain = painted(p);
     p.cells.kept = &m;
@@ -271,7 +271,7 @@ TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
 TEST_P(Marks, CutTheCornerOfSmallCellsToo) {
   const arma::mat m = one(2.0);
   for (const int size : {2, 3, 7}) {
-    Picture p = whole_picture(m, ColorMap::values, size, size);
+    HeatmapPicture p = whole_picture(m, ColorMap::values, size, size);
     p.dark = dark;
     const Painted image = painted(p);
     const Rgb high = color_at(ColorMap::values, dark, 1);
@@ -282,7 +282,7 @@ TEST_P(Marks, CutTheCornerOfSmallCellsToo) {
 
 TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
   const arma::mat m(3, 3, arma::fill::ones);
-  Picture p = cell(m, ColorMap::weights);
+  HeatmapPicture p = cell(m, ColorMap::weights);
   p.cross = Cross{1, 2};
   const Painted image = painted(p);
   const Rgb bright = color_at(ColorMap::weights, dark, 1);
@@ -297,7 +297,7 @@ TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
 
 TEST_P(Marks, GrowWithTheDisplay) {
   const arma::mat m = one(-infinity);
-  Picture p = whole_picture(m, ColorMap::values, 60, 60);
+  HeatmapPicture p = whole_picture(m, ColorMap::values, 60, 60);
   p.dark = dark;
   const int once = count(painted(p), palette(dark).hatch.lines);
   renderer_.set_scale(2);

@@ -177,7 +177,7 @@ TEST(Canvas, StandsOnTheWindowWithItsFirstRowAtTheTop) {
   const int width = view[2], height = view[3];
   Canvas canvas;
   EXPECT_FALSE(canvas.resize(width, height));
-  const Area all{0, 0, width, height}, corner{0, 0, 5, 3};
+  const ScreenRect all{0, 0, width, height}, corner{0, 0, 5, 3};
   canvas.begin({&all, 1}, 1, blue);
   canvas.begin({&corner, 1}, 1, red);
   const auto pixels = canvas.pixels();

@@ -37,7 +37,7 @@ struct CheckTensors : testing::Test {
     program.click(name);
     program.run();
   }
-  const app::Comparison& comparison() const { return *program.store.live_comparison().comparison(); }
+  const app::ReferenceComparison& comparison() const { return *program.store.live_comparison().comparison(); }
   const app::TensorCheck& found() const { return *comparison().tensors; }
 };
 

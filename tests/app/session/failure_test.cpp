@@ -88,7 +88,7 @@ TEST_F(OddFolders, AreTakenByEveryDialogWithoutEndingTheProgram) {
     SCOPED_TRACE(path.string());
     const auto model = program.store.model();
     for (const Command& command :
-         {Command(OpenFile{path}), Command(CheckTensors{path}), Command(LoadReference{path}),
+         {Command(OpenPath{path}), Command(CheckTensors{path}), Command(LoadReference{path}),
           Command(OverrideStageFromFile{Stage::queries, path}), Command(FillFromFile{{}, path}),
           Command(PreviewFile{path}), Command(BrowseTo{path})}) {
       program.store.dispatch(command);

@@ -77,7 +77,7 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   const auto model = Program().store.model();
   View view;
   const auto is_opened = [&](const char* name, bool over_editor) {
-    return command_for_dropped_file(name, view, model, over_editor).get_if<OpenFile>() != nullptr;
+    return command_for_dropped_file(name, view, model, over_editor).get_if<OpenPath>() != nullptr;
   };
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));

@@ -30,7 +30,7 @@ struct FileOpened : testing::Test {
   Program program;
 
   void open(const std::filesystem::path& path) {
-    program.store.dispatch(OpenFile{path});
+    program.store.dispatch(OpenPath{path});
     program.run(3);
   }
   std::filesystem::path put(const char* name, const std::string& bytes) {
@@ -63,7 +63,7 @@ TEST_F(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
   choose("import/layer", "2");
   EXPECT_EQ(program.store.view().forms.import.layer, 2u);
-  program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
+  program.store.dispatch(OpenPath{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
   support::look(program.store, [](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; });
   program.run();
   program.click("dialog/confirm");

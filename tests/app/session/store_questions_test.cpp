@@ -79,7 +79,7 @@ TEST_F(ReadMeanwhile, NumbersForADocumentAreTakenWhenItIsBackFromALesson) {
 }
 
 TEST_F(ReadMeanwhile, AnotherLayerOfAFileDoesNotReplaceWhatWasChosenSince) {
-  store.dispatch(OpenFile{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
+  store.dispatch(OpenPath{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
   finish();
   ASSERT_EQ(dialog(), Dialog::import_tensors);
   choose_first_layer();
@@ -101,9 +101,9 @@ TEST_F(ReadMeanwhile, NumbersForALayerAreNotPutIntoAnother) {
     for (int column = 0; column < 128; ++column) text += zero + (column < 127 ? "," : "\n");
   store.dispatch(FillFromFile{{MatrixName::query_weight, 0}, put("w.csv", text)});
   store.dispatch(ShowLayer{2});
-  while (store.pending().whole->layer != 2) store.update(), std::this_thread::yield();
+  while (store.pending().full_model->layer != 2) store.update(), std::this_thread::yield();
   finish();
-  EXPECT_FALSE(store.pending().whole->experiment.layers.contains(2));
+  EXPECT_FALSE(store.pending().full_model->experiment.layers.contains(2));
 }
 
 TEST_F(ReadMeanwhile, TensorsLeaveAQuestionOpen) {
@@ -138,7 +138,7 @@ TEST_F(ReadMeanwhile, AFileIsOpenedAfterTheAnswerToAQuestion) {
   store.dispatch(SaveFileAs{directory / "a.json"});
   finish();
   edit();
-  store.dispatch(OpenFile{directory / "a.json"});
+  store.dispatch(OpenPath{directory / "a.json"});
   store.dispatch(LoadPreset{"004-causal"});
   finish();
   ASSERT_EQ(dialog(), Dialog::unsaved_work);
@@ -174,7 +174,7 @@ TEST_F(ReadMeanwhile, AQuestionIsNotAnsweredByTheEndOfASave) {
   edit();
   store.dispatch(SaveFileAs{pipe});
   store.dispatch(LoadPreset{"004-causal"});
-  store.dispatch(OpenFile{directory / "in/s.json"});
+  store.dispatch(OpenPath{directory / "in/s.json"});
   while (store.is_reading()) store.update(), std::this_thread::yield();
   std::ifstream reader(pipe);
   const std::string saved{std::istreambuf_iterator<char>(reader), {}};
@@ -188,7 +188,7 @@ TEST_F(ReadMeanwhile, AQuestionIsNotAnsweredByTheEndOfASave) {
 }
 
 TEST_F(ReadMeanwhile, WhatIsNotWantedIsLetGoOf) {
-  store.dispatch(OpenFile{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
+  store.dispatch(OpenPath{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
   finish();
   ASSERT_EQ(dialog(), Dialog::import_tensors);
   store.dispatch(ShowDialog{Dialog::none});
@@ -196,7 +196,7 @@ TEST_F(ReadMeanwhile, WhatIsNotWantedIsLetGoOf) {
 
   store.dispatch(LoadPreset{"004-causal"});
   edit();
-  store.dispatch(OpenFile{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
+  store.dispatch(OpenPath{.path = tiny_gpt + "/model.fp16.safetensors", .as_tensors = true});
   finish();
   ASSERT_EQ(dialog(), Dialog::import_tensors);
   const std::weak_ptr<const core::formats::TensorFile> file = store.opening().tensors->file;

@@ -167,7 +167,7 @@ TEST(Recovery, KnowsThePresetThatWasEdited) {
 TEST(Recovery, KeepsALessonUntilItIsBack) {
   for (const bool own_is_edited : {false, true}) {
     const TemporaryDirectory state;
-    std::vector<Command> commands{StartLesson{"next-word"}, ToggleHead{1, 2}};
+    std::vector<Command> commands{StartLesson{"next-word"}, ToggleLayerHead{1, 2}};
     if (own_is_edited) commands.insert(commands.begin(), edited(3));
     leave(state, commands);
     {
@@ -191,7 +191,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
     support::carry_out(store, RestoreLeftover{static_cast<std::size_t>(lesson - left.begin())});
     ASSERT_TRUE(store.lesson()) << store.message().text;
-    EXPECT_EQ(store.pending().whole->experiment.heads_off.size(), 1u);
+    EXPECT_EQ(store.pending().full_model->experiment.heads_off.size(), 1u);
   }
 }
 
@@ -437,10 +437,11 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
     const TemporaryDirectory state;
     const auto is_tried = [&](Store& store) {
       return name == "004" ? !store.model().mask.causal
-                           : store.pending().whole->experiment.heads_off.size() == 1;
+                           : store.pending().full_model->experiment.heads_off.size() == 1;
     };
-    leave(state, {edited(3), StartLesson{name}, StepLesson{1},
-                  name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : ToggleHead{1, 2}});
+    leave(state,
+          {edited(3), StartLesson{name}, StepLesson{1},
+           name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : ToggleLayerHead{1, 2}});
     Store store;
     store.apply_settings({{}, {}, state.path(), models});
     ASSERT_THAT(store.view().forms.leftovers, ElementsAre(HasSubstr(", in the lesson "))) << name;
@@ -582,7 +583,7 @@ TEST(Recovery, SaysOnceThatTheDiskIsFullAndRecordsAgainWhenThereIsRoom) {
     if (is_whole) store.open(models.front());
     {
       const FullDisk full;
-      store.dispatch(is_whole ? Command(ToggleHead{2, 3}) : edited(1));
+      store.dispatch(is_whole ? Command(ToggleLayerHead{2, 3}) : edited(1));
       store.update();
       store.jobs().finish();
       EXPECT_TRUE(store.message().is_error);
@@ -643,8 +644,8 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
     store.dispatch(
         ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
     store.dispatch(EndGesture{});
-    store.dispatch(ToggleHead{2, 3});
-    experiment = store.pending().whole->experiment;
+    store.dispatch(ToggleLayerHead{2, 3});
+    experiment = store.pending().full_model->experiment;
     store.dispatch(QuitNow{});
   }
   std::filesystem::rename(folder / "tiny", folder / "elsewhere");
@@ -657,8 +658,8 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   std::filesystem::rename(folder / "elsewhere", folder / "tiny");
   restore(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
-  ASSERT_TRUE(store.pending().whole) << store.message().text;
-  EXPECT_EQ(store.pending().whole->experiment, experiment);
+  ASSERT_TRUE(store.pending().full_model) << store.message().text;
+  EXPECT_EQ(store.pending().full_model->experiment, experiment);
   EXPECT_TRUE(store.document().modified);
 }
 
@@ -696,7 +697,7 @@ TEST(Opening, AsksBeforeFilesElsewhereAreRead) {
   put_bytes(folder / "x.csv", "1,2\n3,4\n");
   put_bytes(folder / "in/s.json", R"({"attnscope": 1, "embeddings": {"file": "../x.csv"}})");
   Store store;
-  support::carry_out(store, OpenFile{folder / "in/s.json"});
+  support::carry_out(store, OpenPath{folder / "in/s.json"});
   ASSERT_EQ(store.view().forms.dialog, Dialog::question);
   EXPECT_THAT(store.view().forms.question, HasSubstr("\"../x.csv\" does not lie beside the session"));
   EXPECT_NE(store.document().title, "s.json");

@@ -36,7 +36,7 @@ TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   EXPECT_FALSE(store.document().is_preset);
   store.dispatch(Undo{});
   EXPECT_TRUE(store.document().is_preset);
-  support::carry_out(store, OpenFile{directory.path() / "changed.json"});
+  support::carry_out(store, OpenPath{directory.path() / "changed.json"});
   store.dispatch(DiscardAndContinue{});
   EXPECT_FALSE(store.document().is_preset);
 }
@@ -64,7 +64,7 @@ TEST(Store, SaysWhenUndoLetsGoOfSteps) {
   const support::TemporaryDirectory directory;
   support::put_bytes(directory / "wide.npy",
                      core::formats::npy_bytes(arma::mat(300, 16384, arma::fill::ones)));
-  support::carry_out(store, OpenFile{directory / "wide.npy"});
+  support::carry_out(store, OpenPath{directory / "wide.npy"});
   core::importing::Choices choices;
   choices.embeddings_tensor = "wide";
   choices.n_heads = 1;
@@ -234,7 +234,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   Store store;
   store.dispatch(change(7));
   const auto before = store.model();
-  support::carry_out(store, OpenFile{directory.path() / "half.json"});
+  support::carry_out(store, OpenPath{directory.path() / "half.json"});
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);

@@ -29,10 +29,10 @@ struct WholeModelStore : testing::Test {
     store.dispatch(EndGesture{});
     settle();
   }
-  const WholeModel* whole() const { return store.pending().whole; }
+  const FullModelState* whole() const { return store.pending().full_model; }
   const Prediction& next() const { return *store.pending().reading->prediction(); }
   std::string read_text() const {
-    const WholeModel& whole = *store.pending().whole;
+    const FullModelState& whole = *store.pending().full_model;
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
 };
@@ -81,7 +81,7 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
   EXPECT_FALSE(is_known(0) || is_known(2));
   settle();
   EXPECT_TRUE(is_known(0) && is_known(2));
-  store.dispatch(ToggleHead{0, 3});
+  store.dispatch(ToggleLayerHead{0, 3});
   while (store.pending().reading->readings()->now->experiment.heads_off.empty()) store.update();
   EXPECT_TRUE(is_known(1));
   EXPECT_FALSE(is_known(0) || is_known(2));
@@ -93,7 +93,7 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
 
 TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
   attach();
-  ask(ToggleHead{2, 3});
+  ask(ToggleLayerHead{2, 3});
   server.take_operations();
   const auto before = store.pending().reading->readings()->before;
   ASSERT_TRUE(store.pending().reading->random_roles());
@@ -114,7 +114,7 @@ TEST_F(AttachedStore, ShowsALayerThatCannotBeRebuiltAndRefusesItsEdits) {
   store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
   EXPECT_EQ(store.message().text, "Layer 1 cannot be edited: its values are normalized.");
   EXPECT_FALSE(store.document().modified);
-  ask(ToggleHead{1, 2});
+  ask(ToggleLayerHead{1, 2});
   EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{2});
   EXPECT_NE(probability(), 0.92852);
 }
@@ -124,7 +124,7 @@ TEST_F(AttachedStore, IsRefusedInALineWhereItCannotBeAttached) {
             server.address() + ": cannot be attached: that is not the right token");
   EXPECT_EQ(support::error_of([&] { store.attach(server.address(), "right", text, 4); }),
             "TinyModel: expected a layer below 4, got 4");
-  EXPECT_FALSE(store.pending().whole);
+  EXPECT_FALSE(store.pending().full_model);
 }
 
 TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
@@ -138,12 +138,12 @@ TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
 }
 
 TEST_F(WholeModelStore, AHeadOfAnyLayerIsSwitchedOffAsOneStepOfUndo) {
-  ask(ToggleHead{2, 3});
+  ask(ToggleLayerHead{2, 3});
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
   EXPECT_NEAR(next().chosen.before, 0.92852, 1e-4);
   EXPECT_TRUE(store.document().modified);
   EXPECT_EQ(store.document().steps.undo_words, "head 2.3 off");
-  ask(ToggleHead{2, 0});
+  ask(ToggleLayerHead{2, 0});
   ask(Undo{});
   ask(Undo{});
   EXPECT_FALSE(store.document().modified);
@@ -177,7 +177,7 @@ TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   store.apply_settings({.recent = {}, .progress = {}, .models = {tiny_gpt}});
   store.open(FIXTURES "/transformer/gpt2", text);
   support::settle(store);
-  ASSERT_TRUE(store.pending().whole);
+  ASSERT_TRUE(store.pending().full_model);
   const std::shared_ptr<const core::experiment::TextReading> own = store.pending().reading->readings()->now;
   ASSERT_EQ(own->layers.size(), 2u);
   store.dispatch(StartLesson{"induction"});
@@ -234,7 +234,7 @@ TEST_F(WholeModelStore, UndoHoldsTheProjectionsOfALayerOnce) {
   ask(ShowLayer{2});
   EXPECT_FALSE(shares(first));
   const core::attention::Model later = store.model();
-  ask(ToggleHead{1, 1});
+  ask(ToggleLayerHead{1, 1});
   EXPECT_NE(store.model(), later) << "other numbers enter the layer";
   EXPECT_TRUE(shares(later));
   ask(ShowLayer{0});
@@ -262,7 +262,7 @@ TEST_F(WholeModelStore, WhatTheLayersBehindCannotGoOnWithIsRefused) {
 
 TEST_F(WholeModelStore, AHeadThatOnlyAnEditedLayerHasGoesWithTheEdit) {
   ask(ApplyEdit{core::editing::SetHeadCount{8}});
-  ask(ToggleHead{0, 6});
+  ask(ToggleLayerHead{0, 6});
   EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{6});
   ask(DiscardEdits{0});
   EXPECT_EQ(store.model().n_heads, 4u);
@@ -285,7 +285,7 @@ TEST_F(WholeModelStore, ALayerIsComparedWithWhatItWasBeforeAllEdits) {
     ask(ShowLayer{3});
     return store.model();
   }();
-  ask(ToggleHead{1, 1});
+  ask(ToggleLayerHead{1, 1});
   EXPECT_NE(store.model(), before) << "other numbers enter the layer";
   ask(CompareEdits{});
   EXPECT_EQ(store.view().look.tab, Tab::compare);
@@ -303,7 +303,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
   ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 13, 5, 2.5}});
   ask(ApplyEdit{core::editing::SwitchMaskCell{13, 2}});
-  ask(ToggleHead{1, 0});
+  ask(ToggleLayerHead{1, 0});
   ask(StepGeneration{});
   const auto experiment = whole()->experiment;
   const double probability = next().chosen.now;
@@ -314,8 +314,8 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
 
   Store other;
   other.open(file);
-  ASSERT_TRUE(other.pending().whole);
-  EXPECT_EQ(other.pending().whole->experiment, experiment);
+  ASSERT_TRUE(other.pending().full_model);
+  EXPECT_EQ(other.pending().full_model->experiment, experiment);
   EXPECT_EQ(other.model().projections, store.model().projections);
   EXPECT_EQ(other.model().mask, store.model().mask);
   const arma::mat &input = other.model().sequences.front().embeddings,
@@ -340,7 +340,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   std::string untrusted_paths = support::bytes_of(file);
   untrusted_paths.replace(untrusted_paths.find("\"tiny\""), 6, "\"/nowhere\"");
   support::put_bytes(file, untrusted_paths);
-  support::carry_out(asks, OpenFile{file});
+  support::carry_out(asks, OpenPath{file});
   EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
 
   const auto secret = directory / "secret";
@@ -348,7 +348,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
   untrusted_paths.replace(untrusted_paths.find("/nowhere"), 8, secret.string());
   support::put_bytes(file, untrusted_paths);
-  support::carry_out(asks, OpenFile{.path = file, .untrusted_paths = core::UntrustedPaths::allowed});
+  support::carry_out(asks, OpenPath{.path = file, .untrusted_paths = core::UntrustedPaths::allowed});
   EXPECT_EQ(
       asks.message().text,
       file.string() + ": whole_model.model: the model \"" + secret.string() +
@@ -370,8 +370,8 @@ TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
   config.replace(config.find("\"model_type\": \"gpt2\""), 20, "\"model_type\": \"rwkv\"");
   support::put_bytes(directory / "config.json", config);
   Store store;
-  support::carry_out(store, OpenFile{directory / "model.safetensors"});
-  EXPECT_FALSE(store.pending().whole);
+  support::carry_out(store, OpenPath{directory / "model.safetensors"});
+  EXPECT_FALSE(store.pending().full_model);
   EXPECT_EQ(store.view().forms.dialog, Dialog::import_tensors);
   EXPECT_TRUE(store.message().text.starts_with("Not as a whole model: ")) << store.message().text;
 }
@@ -379,9 +379,9 @@ TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
 TEST(WholeModelFiles, ThatCannotBeReadAreOneLine) {
   Store store;
   EXPECT_THROW(store.open(FIXTURES "/tiny_gpt", "a text"), core::Error);
-  support::carry_out(store, OpenFile{.path = tiny_gpt, .layer = 9});
+  support::carry_out(store, OpenPath{.path = tiny_gpt, .layer = 9});
   EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 9");
-  EXPECT_FALSE(store.pending().whole);
+  EXPECT_FALSE(store.pending().full_model);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ using core::attention::MatrixName;
 
 /// Returns every settable field as text.
 template <auto... members>
-std::string fields_of(View view, Members<members...>) {
+std::string fields_of(View view, MemberList<members...>) {
   std::string text;
-  ((text += to_text(set<members>(part_of<typename FieldOf<members>::Part>(view).*members)) + "\n"), ...);
+  ((text += to_text(set<members>(part_of<typename FieldOf<members>::Owner>(view).*members)) + "\n"), ...);
   return text;
 }
 
@@ -64,7 +64,7 @@ std::vector<Command> some_verbs() {
       RenameReference{"before"},
       LoadPreset{"journey_causal"},
       CancelQuestion{},
-      OpenFile{.path = "a/no such file.json"},
+      OpenPath{.path = "a/no such file.json"},
       ShowMessage{"", true},
       ExportAs{.form = ExportFormat::png, .matrix = {Stage::values, 0, 1, 2}, .path = "f.png"},
   };

@@ -7,10 +7,10 @@
 namespace {
 
 using app::CellWindow;
-using app::Shape;
+using app::MatrixShape;
 using app::View;
 
-constexpr Shape eight{8, 8};
+constexpr MatrixShape eight{8, 8};
 
 TEST(Zoom, KeepsThePointAtThePointerWhereItIs) {
   View view;
@@ -52,7 +52,7 @@ TEST(Zoom, BringsACellIntoThePart) {
 
 struct ZoomedStrip : testing::Test {
   gui::Panels ui{gui::draw_strip, {1200, 1000}};
-  Shape tokens{ui.model().n_tokens(), ui.model().n_tokens()};
+  MatrixShape tokens{ui.model().n_tokens(), ui.model().n_tokens()};
   ImVec2 weights() const { return ui.center("strip/weights"); }
 };
 

@@ -109,7 +109,7 @@ const Start starts[]{
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
     [](gui::Program& p) {
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
-      p.store.dispatch(app::ToggleHead{0, 2});
+      p.store.dispatch(app::ToggleLayerHead{0, 2});
       p.run();
     },
     [](gui::Program& p) {
@@ -482,8 +482,8 @@ TEST_F(MenusAndKeys, OpenAndCloseTheSheetThatListsThemAll) {
 TEST_F(MenusAndKeys, OpenARecentFile) {
   ui.store.apply_settings({.recent = {"/somewhere/first.json", "/elsewhere/second.json"}, .progress = {}});
   for (const char* name : {"menu/File", "menu/File/Open recent", "menu/recent/1"}) ui.click(name);
-  ASSERT_EQ(ui.asked<app::OpenFile>().size(), 1u);
-  EXPECT_EQ(ui.asked<app::OpenFile>()[0].path, "/elsewhere/second.json");
+  ASSERT_EQ(ui.asked<app::OpenPath>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::OpenPath>()[0].path, "/elsewhere/second.json");
 }
 
 struct ActionPalette : testing::Test {

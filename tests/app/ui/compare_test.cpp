@@ -29,8 +29,8 @@ using core::editing::SetCell;
 
 /// Painter that gives ImGui a texture that is never drawn, and keeps the pictures of the last frame.
 struct Remembering : app::render::Painter {
-  std::map<std::string, app::render::Picture> pictures;
-  ImTextureID paint(const app::render::Picture& picture) override {
+  std::map<std::string, app::render::HeatmapPicture> pictures;
+  ImTextureID paint(const app::render::HeatmapPicture& picture) override {
     if (std::exchange(is_new_frame, false)) pictures.clear();
     pictures[picture.place] = picture;
     return app::platform::texture_id(1);

@@ -51,13 +51,13 @@ TEST_F(Dialogs, OpenListsWhatCanBeOpenedAndDirectoriesOnly) {
 TEST_F(Dialogs, OpenTakesAChosenNameWithItsButtonAndADoubleClickedFile) {
   show(Dialog::open);
   ui.click("dialog/confirm");
-  EXPECT_TRUE(ui.asked<app::OpenFile>().empty()) << "nothing is chosen yet";
+  EXPECT_TRUE(ui.asked<app::OpenPath>().empty()) << "nothing is chosen yet";
   ui.click("browser/entry/one.json");
   ui.click("dialog/confirm");
   show(Dialog::open);
   ui.double_click("browser/entry/one.json");
-  ASSERT_GE(ui.asked<app::OpenFile>().size(), 2u);
-  for (const auto& asked : ui.asked<app::OpenFile>()) EXPECT_EQ(asked.path, directory.path() / "one.json");
+  ASSERT_GE(ui.asked<app::OpenPath>().size(), 2u);
+  for (const auto& asked : ui.asked<app::OpenPath>()) EXPECT_EQ(asked.path, directory.path() / "one.json");
 }
 
 TEST_F(Dialogs, WalkThroughDirectories) {

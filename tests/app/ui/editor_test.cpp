@@ -187,7 +187,7 @@ TEST_F(MatrixEditor, DragsATokenToAnotherPlace) {
 }
 
 TEST_F(MatrixEditor, DrawsOnlyTheVisibleCellsOfALargeMatrix) {
-  const app::Loop::Draw draw = [](const app::Frame& frame) {
+  const app::Loop::DrawFunction draw = [](const app::Frame& frame) {
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({800, 600});
     ImGui::Begin("window", nullptr, ImGuiWindowFlags_NoDecoration);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "app/session/whole_reading.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "core/base/number.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/stages.hpp"
@@ -524,7 +524,7 @@ TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
   ui.run(3);
   ui.key(app::Key::page_up);
-  EXPECT_EQ(ui.store.pending().whole->experiment.layer, 1u);
+  EXPECT_EQ(ui.store.pending().full_model->experiment.layer, 1u);
   EXPECT_FALSE(ImGui::GetIO().NavVisible);
 }
 

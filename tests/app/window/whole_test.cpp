@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "app/session/whole_reading.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/lessons.hpp"
@@ -42,7 +42,7 @@ struct WholeWindow : testing::Test {
   }
   const app::Prediction& next() const { return *ui.store.pending().reading->prediction(); }
   std::string text() const {
-    const app::WholeModel& whole = *ui.store.pending().whole;
+    const app::FullModelState& whole = *ui.store.pending().full_model;
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
   /// Returns all texts within a landmark, one per line.
@@ -134,7 +134,7 @@ TEST_F(WholeWindow, CountsNoPromptAndNoViewAsAnEdit) {
   ui.store.dispatch(app::ShowLayer{1});
   settle();
   EXPECT_FALSE(ui.store.document().modified);
-  ui.store.dispatch(app::ToggleHead{2, 3});
+  ui.store.dispatch(app::ToggleLayerHead{2, 3});
   settle();
   EXPECT_TRUE(ui.store.document().modified);
 }
@@ -162,7 +162,7 @@ TEST_F(WholeWindow, ChoosesTheLayerInHeadsAndTokens) {
     go_to(tab);
     ui.click("view/layer/1");
     settle();
-    EXPECT_EQ(ui.store.pending().whole->layer, 1u) << static_cast<int>(tab);
+    EXPECT_EQ(ui.store.pending().full_model->layer, 1u) << static_cast<int>(tab);
     ui.click("view/layer/2");
     settle();
   }

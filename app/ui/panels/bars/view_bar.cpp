@@ -161,7 +161,7 @@ float draw_tabs_as_combo(const Frame& frame, float width) {
   platform::push_font(frame.fonts.sans15);
   if (begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
     for (const TabTitle& row : tabs) {
-      if (row.tab == Tab::layers && !frame.pending.whole) continue;
+      if (row.tab == Tab::layers && !frame.pending.full_model) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
         frame.commands.add(set<&Look::tab>(row.tab));
       frame.landmarks.mark_item(std::string("tabs/") + row.title);
@@ -178,8 +178,10 @@ float draw_tabs_as_combo(const Frame& frame, float width) {
 float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.whole ? 20 : 24);
-  const auto is_shown = [&](const TabTitle& row) { return row.tab != Tab::layers || frame.pending.whole; };
+  const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.full_model ? 20 : 24);
+  const auto is_shown = [&](const TabTitle& row) {
+    return row.tab != Tab::layers || frame.pending.full_model;
+  };
   float all = 0;
   for (const TabTitle& row : tabs)
     if (is_shown(row)) all += text_width(font, row.title) + gap;
@@ -219,7 +221,7 @@ struct NumberChoice {
 };
 
 std::size_t max_buttons(const Frame& frame) {
-  return frame.pending.whole ? 4 : frame.metrics.compact ? 4 : 8;
+  return frame.pending.full_model ? 4 : frame.metrics.compact ? 4 : 8;
 }
 
 float choice_width(const Frame& frame, std::size_t count) {
@@ -272,13 +274,13 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
 }
 
 std::size_t n_layers(const Frame& frame) {
-  return frame.pending.whole->model->description().sizes.n_layers;
+  return frame.pending.full_model->model->description().sizes.n_layers;
 }
 
 float draw_layer_chooser(const Frame& frame, float right, float top) {
   if (const auto layer = draw_choice(frame, right, top,
                                      {"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
-                                      frame.pending.whole->experiment.layer}))
+                                      frame.pending.full_model->experiment.layer}))
     frame.commands.add(ShowLayer{*layer});
   return right;
 }
@@ -308,7 +310,7 @@ float draw_colors(const Frame& frame, float right, float top, float width_at_sca
 }
 
 float chooser_width(const Frame& frame) {
-  return frame.metrics.px(!frame.metrics.compact ? 150 : frame.pending.whole ? 104 : 120);
+  return frame.metrics.px(!frame.metrics.compact ? 150 : frame.pending.full_model ? 104 : 120);
 }
 
 /// Draws the choice of the sort order of heads; returns where the next control ends.
@@ -379,7 +381,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
 
 /// Whether the view shows one layer of a whole model.
 bool has_layer_chooser(const Frame& frame) {
-  return frame.pending.whole && frame.displayed.look.tab != Tab::layers;
+  return frame.pending.full_model && frame.displayed.look.tab != Tab::layers;
 }
 
 /// Optional parts of the controls, displayed where there is room.

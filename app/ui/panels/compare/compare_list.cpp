@@ -405,7 +405,7 @@ void draw_comparison_result(Pen& pen) {
 }  // namespace
 
 std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell) {
-  const Comparison& c = *frame.compared.comparison;
+  const ReferenceComparison& c = *frame.compared.comparison;
   const auto& stages = c.stages;
   const auto it =
       std::ranges::find_if(stages, [&](const ComparedStage& s) { return s.all.stage == cell.stage; });
@@ -500,7 +500,7 @@ void draw_layout_choices(const Frame& frame, const Reference& reference) {
   draw_chooser(frame, "match/layout", "Layout", options, now, [&](std::size_t k) {
     frame.commands.add(SetTensorLayout{k == 0 ? "" : core::check::layouts()[k - 1].name, reference.layer});
   });
-  const Comparison* comparison = frame.compared.comparison;
+  const ReferenceComparison* comparison = frame.compared.comparison;
   if (!comparison || !comparison->tensors || comparison->key.reference != reference.id) return;
   const auto& matched = comparison->tensors->matched;
   if (matched.layers.size() < 2) return;

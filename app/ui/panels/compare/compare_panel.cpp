@@ -263,7 +263,7 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
 /// swapped: A is displayed in B's place, too.
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
-  const Comparison& c = *frame.compared.comparison;
+  const ReferenceComparison& c = *frame.compared.comparison;
   const core::attention::Sequence &of_reference = c.model.sequences[c.sequence], &of_live = live_sequence(c);
   // Tensors are B, on the right, and masked as in the model.
   const bool of_tensors = c.tensors != nullptr;

@@ -277,11 +277,11 @@ bool is_model_folder(const Frame& frame) {
 
 void draw_open_dialog(const Frame& frame) {
   const auto open_folder = [&] {
-    frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
+    frame.commands.add(OpenPath{frame.forms.browser.directory / "config.json"});
   };
   const DialogButton folder{is_model_folder(frame) ? "dialog/model" : nullptr, "Open this folder as a model"};
   if (const auto path = file_to_open(frame, BrowserFilter::openable, folder, open_folder))
-    frame.commands.add(OpenFile{*path});
+    frame.commands.add(OpenPath{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {

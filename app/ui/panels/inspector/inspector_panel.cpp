@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/session/full_model_reading.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
@@ -130,7 +130,7 @@ std::string layer_words(const char* what, std::size_t layer) {
 /// Draws how the input of the layer comes from the residual stream, through the norm.
 void draw_stream_input(Pen& pen, const CellRef& cell, const ResidualElement& number) {
   const Frame& frame = pen.frame;
-  const std::size_t layer = frame.pending.whole->layer;
+  const std::size_t layer = frame.pending.full_model->layer;
   if (layer == 0)
     pen.pair("token and position", inspector_text(number.entering));
   else if (pen.linked_pair("inspector/stream/before", layer_words("output of layer ", layer - 1),
@@ -151,8 +151,8 @@ void draw_stream_input(Pen& pen, const CellRef& cell, const ResidualElement& num
 /// Draws the residual stream after the layer, with a link to the next one.
 void draw_stream_output(Pen& pen, const CellRef& cell, const ResidualElement& number) {
   const Frame& frame = pen.frame;
-  const std::size_t layer = frame.pending.whole->layer,
-                    n_layers = frame.pending.whole->model->description().sizes.n_layers;
+  const std::size_t layer = frame.pending.full_model->layer,
+                    n_layers = frame.pending.full_model->model->description().sizes.n_layers;
   if (number.no_sum_reason.empty()) {
     pen.pair("residual stream before", inspector_text(number.entering));
     pen.pair("+ attention output", inspector_text(number.attention));
@@ -171,10 +171,10 @@ void draw_stream_output(Pen& pen, const CellRef& cell, const ResidualElement& nu
 /// cells.
 void draw_stream(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (!frame.pending.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
-  const ResidualElement* number = frame.pending.reading->stream(*frame.pending.whole, cell);
+  if (!frame.pending.full_model || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
+  const ResidualElement* number = frame.pending.reading->stream(*frame.pending.full_model, cell);
   if (!number) return;
-  pen.heading("Residual stream, layer " + std::to_string(frame.pending.whole->layer));
+  pen.heading("Residual stream, layer " + std::to_string(frame.pending.full_model->layer));
   frame.landmarks.mark("inspector/stream", {pen.left, pen.y}, {pen.right, pen.y + 1});
   if (cell.stage == Stage::embeddings)
     draw_stream_input(pen, cell, *number);

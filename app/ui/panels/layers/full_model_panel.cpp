@@ -7,8 +7,8 @@
 #include <numeric>
 #include <string>
 
+#include "app/session/full_model_reading.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -93,7 +93,7 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
 
 /// Returns the prompt, or the typed text that could not be read.
 std::string text_of_prompt(const Frame& frame) {
-  const WholeModel& full_model = *frame.pending.whole;
+  const FullModelState& full_model = *frame.pending.full_model;
   const auto& refused = frame.pending.layers->refused;
   return refused ? refused->text : core::experiment::whole_text(*full_model.model, full_model.experiment);
 }
@@ -135,7 +135,7 @@ std::string hex_of(const std::string& bytes) {
 
 void chip_tooltip(const Frame& frame, const core::experiment::TextReading& now, std::size_t i) {
   const auto& token = now.tokens[i];
-  const auto of = frame.pending.whole->model->token(token.id);
+  const auto of = frame.pending.full_model->model->token(token.id);
   std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
   if (token.is_inserted)
     words += "\nadded by the tokenizer: " + of.piece;
@@ -234,7 +234,7 @@ void draw_sampling(const Frame& frame, float width) {
 }
 
 void draw_generation(const Frame& frame, float width) {
-  const bool can_generate = frame.pending.whole->model->description().causal;
+  const bool can_generate = frame.pending.full_model->model->description().causal;
   ImGui::BeginDisabled(!can_generate);
   if (button(frame, "whole/more", "Generate token",
              can_generate ? "Appends the token that the model predicts"
@@ -275,7 +275,7 @@ void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
               {at.x + width - frame.metrics.px(30) - text_width(frame.fonts.sans14, words), middle},
               Align::right_middle, frame.palette.faint,
               std::to_string(n_tokens) + " of " +
-                  count_text(frame.pending.whole->model->description().sizes.n_context));
+                  count_text(frame.pending.full_model->model->description().sizes.n_context));
   if (ImGui::BeginPopup("examples")) {
     platform::push_font(frame.fonts.sans15);
     for (const ExamplePrompt& example : example_prompts) {
@@ -430,7 +430,7 @@ void draw_query(const LineWriter& lines, const TextReading& now, const core::tra
 
 void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, bool is_ablated) {
   const Frame& frame = lines.frame;
-  const WholeReading& reading = *frame.pending.reading;
+  const FullModelReading& reading = *frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next || next->candidates.empty()) return;
   lines.heading("Effect", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
@@ -442,7 +442,7 @@ void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, 
                                effect ? std::abs(effect->logit_change) : 0.0});
   lines.change("direct attribution", attribution, end);
   if (!next->attribution)
-    tooltip(frame.pending.whole->model->description().is_attached
+    tooltip(frame.pending.full_model->model->description().is_attached
                 ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
                 : "Not defined here: the logits of this model are not sums of what its heads add.");
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
@@ -459,11 +459,11 @@ void draw_selected_head(const Frame& frame) {
   const float width = ImGui::GetContentRegionAvail().x;
   draw_token_table(frame, width);
   const TextReading& now = *frame.pending.reading->readings()->now;
-  const std::size_t layer = std::min(frame.pending.whole->experiment.layer, now.layers.size() - 1),
+  const std::size_t layer = std::min(frame.pending.full_model->experiment.layer, now.layers.size() - 1),
                     head = frame.pending.look.head;
   if (head >= now.layers[layer]->heads.size()) return;
   const auto& maps = now.layers[layer]->heads[head];
-  const bool is_ablated = frame.pending.whole->experiment.heads_off.contains({layer, head});
+  const bool is_ablated = frame.pending.full_model->experiment.heads_off.contains({layer, head});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_rect({at.x, at.y + frame.metrics.px(4)}, {at.x + width, at.y + frame.metrics.px(4) + 1},
             frame.palette.line);
@@ -486,7 +486,7 @@ void draw_selected_head(const Frame& frame) {
   ImGui::SameLine();
   if (button(frame, "head/switch", is_ablated ? "Enable" : "Ablate",
              is_ablated ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
-    frame.commands.add(ToggleHead{layer, head});
+    frame.commands.add(ToggleLayerHead{layer, head});
 }
 
 namespace {
@@ -495,7 +495,7 @@ constexpr std::size_t max_layer_buttons = 8;
 
 /// Returns the family and sizes of the model, in a sentence.
 std::string description(const Frame& frame) {
-  const auto& model = frame.pending.whole->model->description();
+  const auto& model = frame.pending.full_model->model->description();
   const std::string sizes = "A " + model.family + " with " +
                             count_text(static_cast<std::size_t>(model.n_parameters)) + " parameters and " +
                             count_text(model.sizes.n_vocabulary) + " tokens";
@@ -504,7 +504,7 @@ std::string description(const Frame& frame) {
 }
 
 void draw_sizes(const Frame& frame, float width) {
-  const auto& model = frame.pending.whole->model->description();
+  const auto& model = frame.pending.full_model->model->description();
   const auto& sizes = model.sizes;
   section_heading(frame, width, "MODEL", model.family);
   const std::string name = model.path.filename().string();
@@ -551,7 +551,7 @@ void draw_contribution(const Frame& frame, const char* words, double value, doub
 void draw_layer_shares(const Frame& frame, float width) {
   const Prediction* next = frame.pending.reading->prediction();
   if (!next || !next->attribution) return;
-  const std::size_t layer = frame.pending.whole->experiment.layer;
+  const std::size_t layer = frame.pending.full_model->experiment.layer;
   const auto& attribution = *next->attribution;
   if (layer >= attribution.mlps.size()) return;
   double heads = attribution.output_biases[layer], end = 0;
@@ -571,8 +571,8 @@ void draw_layer_shares(const Frame& frame, float width) {
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
-  const std::size_t n = frame.pending.whole->model->description().sizes.n_layers,
-                    now = frame.pending.whole->experiment.layer;
+  const std::size_t n = frame.pending.full_model->model->description().sizes.n_layers,
+                    now = frame.pending.full_model->experiment.layer;
   section_heading(frame, width, "LAYER", "");
   const ImVec2 heading = ImGui::GetItemRectMax();
   draw_text(frame.fonts.sans13, {heading.x, heading.y - frame.metrics.px(12)}, Align::right_middle,
@@ -614,7 +614,7 @@ bool draw_edit_line(const Frame& frame, const std::string& name, const std::stri
 }
 
 void draw_edits(const Frame& frame, float width) {
-  const auto& experiment = frame.pending.whole->experiment;
+  const auto& experiment = frame.pending.full_model->experiment;
   const std::size_t count = experiment.heads_off.size() + experiment.layers.size();
   section_heading(frame, width, "EDITS", std::to_string(count));
   if (count == 0) {
@@ -627,7 +627,7 @@ void draw_edits(const Frame& frame, float width) {
   for (const auto& [layer, head] : experiment.heads_off) {
     const std::string name = std::to_string(layer) + "." + std::to_string(head);
     if (draw_edit_line(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
-      frame.commands.add(ToggleHead{layer, head});
+      frame.commands.add(ToggleLayerHead{layer, head});
   }
   for (const auto& [layer, edit] : experiment.layers) {
     std::string words = "Layer " + std::to_string(layer);
@@ -646,7 +646,7 @@ void draw_edits(const Frame& frame, float width) {
 }  // namespace
 
 void draw_full_model(const Frame& frame) {
-  if (!frame.pending.whole) return;
+  if (!frame.pending.full_model) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_sizes(frame, width);
   draw_separator(frame, width);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/full_model_reading.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -68,7 +68,7 @@ bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
 }  // namespace
 
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
-  if (frame.pending.whole->experiment.heads_off.contains({layer, head})) return {"ablated"};
+  if (frame.pending.full_model->experiment.heads_off.contains({layer, head})) return {"ablated"};
   const auto& heads = *frame.pending.reading->readings()->now->layers[layer];
   const auto* measured = frame.pending.reading->random_roles();
   if (measured && layer < measured->size() && head < (*measured)[layer].size()) {
@@ -147,7 +147,7 @@ void draw_picture(const HeadTile& m) {
   const arma::mat& numbers = maps == LayerMaps::change   ? changed
                              : maps == LayerMaps::before ? m.before->map
                                                          : m.head_map.map;
-  render::Picture picture;
+  render::HeatmapPicture picture;
   picture.place = m.place +
                   std::string(maps == LayerMaps::change   ? "change/"
                               : maps == LayerMaps::before ? "before/"
@@ -232,7 +232,7 @@ struct Bar {
 };
 
 Bar bar_of(const HeadTile& m) {
-  const WholeReading& reading = *m.frame.pending.reading;
+  const FullModelReading& reading = *m.frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next) return {};
   if (m.frame.pending.layers->shows_effects) {
@@ -315,7 +315,7 @@ void draw_tooltip(const HeadTile& m) {
 /// Draws the context menu of a head: in the selected layer, that of a stage's title.
 void draw_menu(const HeadTile& m) {
   const Frame& frame = m.frame;
-  const auto& full_model = *frame.pending.whole;
+  const auto& full_model = *frame.pending.full_model;
   const bool is_model = m.layer == full_model.layer && m.layer == full_model.experiment.layer;
   if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
   const std::string name = "menu of " + head_name(m);
@@ -333,7 +333,7 @@ void draw_menu(const HeadTile& m) {
   if (ImGui::MenuItem("Open in Stages")) select_layer(true);
   frame.landmarks.mark_item("menu/layers/stages");
   if (ImGui::MenuItem(m.is_ablated ? "Enable head" : "Ablate head"))
-    frame.commands.add(ToggleHead{m.layer, m.head});
+    frame.commands.add(ToggleLayerHead{m.layer, m.head});
   frame.landmarks.mark_item("menu/layers/switch");
   ImGui::PopFont();
   ImGui::EndPopup();
@@ -361,7 +361,7 @@ void handle_mouse(const HeadTile& m) {
 /// Returns the map of a head that the reading must have.
 HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
-  const WholeModel& full_model = *frame.pending.whole;
+  const FullModelState& full_model = *frame.pending.full_model;
   const TextReading& now = *frame.pending.reading->readings()->now;
   const LayerHeads& layer_heads = *now.layers[layer];
   const TextReading& original = *frame.pending.reading->readings()->before;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "app/session/whole_reading.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 
@@ -182,7 +182,7 @@ void draw_token_probability(const Frame& frame, const std::string& token, double
 /// Draws the name of a layer, and its logit lens where there is room.
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
   const auto& f = frame;
-  const bool is_selected = layer == f.pending.whole->experiment.layer;
+  const bool is_selected = layer == f.pending.full_model->experiment.layer;
   const float width = f.metrics.px(76), height = t.map;
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (is_selected) {  // in the margin of the view
@@ -196,7 +196,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
   draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
             is_selected ? f.palette.text : f.palette.dim, name);
-  if (f.pending.whole->experiment.layers.contains(layer)) {
+  if (f.pending.full_model->experiment.layers.contains(layer)) {
     const float left = at.x + text_width(f.fonts.sans15, name) + f.metrics.px(6);
     draw_rect({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
               f.palette.accent);
@@ -272,10 +272,10 @@ void draw_effects_progress(Legend& legend, const TextReading& now) {
 }
 
 void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_role, ImVec2 at, float width) {
-  const WholeReading& reading = *frame.pending.reading;
+  const FullModelReading& reading = *frame.pending.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   Legend legend{frame, at.x, at.x + width, middle};
-  if (!reading.matches(*frame.pending.whole) && !reading.is_busy())
+  if (!reading.matches(*frame.pending.full_model) && !reading.is_busy())
     return legend.words("The last edit could not be computed: these maps are older. Undo it.",
                         frame.palette.status.bad);
   const LayerMaps maps = frame.pending.layers->maps;
@@ -330,7 +330,7 @@ float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, I
 }
 
 void draw_layers(const Frame& frame) {
-  if (!frame.pending.whole || !frame.pending.reading->readings()) {
+  if (!frame.pending.full_model || !frame.pending.reading->readings()) {
     ImGui::TextUnformatted("The prompt is being read…");
     return;
   }

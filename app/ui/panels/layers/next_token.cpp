@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "app/session/whole_reading.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "core/lessons/lessons.hpp"
@@ -24,7 +24,7 @@ const std::string& no_prediction_reason(const Frame& frame) {
 }
 
 bool is_edited(const Frame& frame) {
-  return frame.pending.whole->experiment.is_edited();
+  return frame.pending.full_model->experiment.is_edited();
 }
 
 /// Draws a bar of a probability, and as an outline that before the edits.
@@ -42,7 +42,7 @@ void draw_bar(const Frame& frame, ImVec2 min, ImVec2 max, const NextToken& token
 }
 
 std::string heading(const Frame& frame) {
-  return frame.pending.whole->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
+  return frame.pending.full_model->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
 }
 
 /// Returns how the token was chosen, and the temperature where that is not 1.
@@ -107,7 +107,7 @@ void draw_token_row(const Frame& frame, const NextToken& token, bool is_chosen, 
 }  // namespace
 
 bool has_next_token(const Frame& frame) {
-  return frame.pending.whole && frame.pending.reading->readings();
+  return frame.pending.full_model && frame.pending.reading->readings();
 }
 
 float next_token_height(const Frame& frame) {
@@ -193,7 +193,7 @@ void draw_presented_prediction(const Frame& frame) {
     draw_rect(top, {top.x + f.metrics.px(2), ImGui::GetItemRectMax().y}, f.palette.accent);
     f.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
   } else {
-    const auto& full_model = *f.pending.whole;
+    const auto& full_model = *f.pending.full_model;
     say(f.fonts.sans16, f.palette.text, full_model.model->description().path.filename().string());
     say(f.fonts.sans12, f.palette.dim,
         core::experiment::whole_text(*full_model.model, full_model.experiment));

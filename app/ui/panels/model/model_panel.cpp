@@ -169,7 +169,7 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
 /// Disables fields that are fixed by a whole model or its prompt.
 struct FullModelGuard {
   const Frame& frame;
-  const bool is_full_model = frame.pending.whole != nullptr;
+  const bool is_full_model = frame.pending.full_model != nullptr;
   explicit FullModelGuard(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_full_model); }
   FullModelGuard(const FullModelGuard&) = delete;
   FullModelGuard& operator=(const FullModelGuard&) = delete;
@@ -208,7 +208,7 @@ void tokens_row(const ModelForm& form) {
 }
 
 bool has_full_model(const Frame& frame) {
-  return frame.pending.whole != nullptr;
+  return frame.pending.full_model != nullptr;
 }
 
 bool has_single_layer(const Frame& frame) {

@@ -77,7 +77,7 @@ float DisplayedMap::y(double row) const {
 /// Returns the map of a stage that is presented, an operand, alone or in the strip, if it is on the screen.
 std::optional<DisplayedMap> displayed_map(const Frame& frame, const core::attention::StageInfo& stage) {
   const auto size = core::attention::shape_of(frame.displayed.model, stage.stage);
-  const Shape shape{size.n_rows, size.n_cols};
+  const MatrixShape shape{size.n_rows, size.n_cols};
   for (const MapPlace& place : map_places)
     if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
       return DisplayedMap{*rect,
@@ -467,7 +467,7 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
 
 /// Returns whether all heads of a whole model are presented, and not a stage.
 bool presents_heads(const Frame& frame) {
-  return frame.pending.whole && frame.displayed.look.tab == Tab::layers;
+  return frame.pending.full_model && frame.displayed.look.tab == Tab::layers;
 }
 
 /// Returns the presented cell: the target of the animation, else the pinned one.
@@ -499,8 +499,8 @@ Stage presented_stage(const Frame& frame) {
 std::pair<std::size_t, std::size_t> index_and_count(const Frame& frame) {
   if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
   if (presents_heads(frame))
-    return {frame.pending.whole->experiment.layer + 1,
-            frame.pending.whole->model->description().sizes.n_layers};
+    return {frame.pending.full_model->experiment.layer + 1,
+            frame.pending.full_model->model->description().sizes.n_layers};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
     if (frame.displayed.has(stage.stage)) {
@@ -513,7 +513,7 @@ std::pair<std::size_t, std::size_t> index_and_count(const Frame& frame) {
 /// Returns position and title of the lesson's step, else of the animation, else of the stage.
 std::pair<std::string, std::string> position_and_title(const Frame& frame) {
   if (presents_heads(frame) && !frame.lesson)
-    return {"layer " + std::to_string(frame.pending.whole->experiment.layer),
+    return {"layer " + std::to_string(frame.pending.full_model->experiment.layer),
             "head " + std::to_string(frame.pending.look.head)};
   const auto [index, count] = index_and_count(frame);
   const std::string place = std::to_string(index) + " of " + std::to_string(count);
@@ -632,7 +632,7 @@ Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, 
   map.head = frame.displayed.look.head;
   map.width = static_cast<int>(std::max(1.0f, cell(room.x, numbers.n_cols(), largest.x)));
   map.height = static_cast<int>(std::max(1.0f, cell(room.y, numbers.n_rows(), largest.y)));
-  map.whole = true;
+  map.full_model = true;
   return map;
 }
 

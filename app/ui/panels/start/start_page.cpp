@@ -42,7 +42,7 @@ void draw_example(const Frame& frame, const Rect& box) {
       static_cast<int>(std::min(cell(box.height() - top - m.px(50), n), m.px(26)) * static_cast<float>(n));
   if (map.width <= 0 || map.height <= 0) return;
   map.show_bar = false;
-  map.whole = true;
+  map.full_model = true;
   draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle, frame.palette.text,
             "Weights");
   ImGui::BeginDisabled();  // the card handles the mouse
@@ -134,7 +134,7 @@ std::vector<StartCard> start_cards(const Frame& frame) {
   const auto& models = frame.forms.models;
   const std::vector<Command> model = models.empty()
                                          ? std::vector<Command>{close, ShowDialog{Dialog::open}}
-                                         : std::vector<Command>{close, OpenFile{.path = models.front()}};
+                                         : std::vector<Command>{close, OpenPath{.path = models.front()}};
   return {{"start/example", "A small example",
            "Six tokens, two heads. Drag a number and watch scores, weights and output follow.",
            "‘Your journey starts with one step’", example, draw_example},
@@ -213,7 +213,7 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
     const std::string name = recent[k].filename().string();
     if (link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
              Align::left_middle, frame.palette.text, shortened(frame.fonts.sans15, name, room)))
-      frame.commands.add(set<&Forms::start_page>(false), OpenFile{recent[k]});
+      frame.commands.add(set<&Forms::start_page>(false), OpenPath{recent[k]});
     tooltip(recent[k].string());
     draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle, frame.palette.dim,
               shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));

@@ -71,8 +71,8 @@ bool is_masked(const Frame& frame, const Heatmap& map, std::size_t row, std::siz
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 
 /// Returns the picture to request from the painter, without its position on the screen.
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
-                           const ColorScale& scale);
+render::HeatmapPicture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                                  const ColorScale& scale);
 
 /// Returns the color scale of a map.
 ColorScale scale_of(const Frame& frame, const Heatmap& map);

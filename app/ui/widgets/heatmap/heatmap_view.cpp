@@ -137,9 +137,9 @@ ValueRange displayed_value_range(const Frame& frame, const Heatmap& map) {
   return map.other->number_range ? *map.other->number_range : value_range(*map.other->numbers);
 }
 
-render::Picture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
-                           const ColorScale& scale) {
-  render::Picture picture;
+render::HeatmapPicture picture_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                                  const ColorScale& scale) {
+  render::HeatmapPicture picture;
   picture.place = map.place;
   if (frame.work.source && !map.other) picture.cells.rows = frame.work.source->rows(map.stage, map.head);
   picture.cells.visible = displayed_mask(frame, map);
@@ -269,7 +269,7 @@ void zoom_by_wheel(const Frame& frame, const HeatmapLayout& d, const CellRef& ce
   if (io.MouseWheel == 0 || io.KeyShift ||
       wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
     return;
-  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  const MatrixShape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (!wheel_zooms(frame.displayed.look, frame.displayed.selection, cell, shape, io.KeyCtrl)) return;
   const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
   frame.commands.add(Zoom{shape, place.y, place.x, factor});
@@ -279,7 +279,7 @@ void zoom_by_wheel(const Frame& frame, const HeatmapLayout& d, const CellRef& ce
 bool pan_by_drag(const Frame& frame, const HeatmapLayout& d) {
   if (!ImGui::IsItemActive() || !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) return false;
   const ImVec2 by = ImGui::GetIO().MouseDelta;
-  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
+  const MatrixShape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (by.x != 0 || by.y != 0) frame.commands.add(Pan{shape, -by.y / d.cell_height, -by.x / d.cell_width});
   return true;
 }
@@ -295,8 +295,8 @@ bool clicked() {
 
 /// Draws the button that resets the zoom, in the corner of a map that shows a part of its cells.
 void draw_fit_button(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
-  const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
-  if (map.whole || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
+  const MatrixShape shape{d.numbers.n_rows, d.numbers.n_cols};
+  if (map.full_model || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
   const char* words = "zoomed · fit (F)";
   ImFont* font = frame.fonts.sans12;
   const float pad = frame.metrics.px(4), width = text_width(font, words) + 2 * pad,
@@ -361,8 +361,9 @@ void set_cross(const Frame& frame, const Heatmap& map, HeatmapLayout& d) {
 
 /// Returns the displayed part; numbers other than a stage's are displayed whole.
 CellWindow displayed_part(const Frame& frame, const Heatmap& map, const HeatmapNumbers& numbers) {
-  const Shape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) && !map.whole ? displayed_window(frame.displayed.look, shape) : whole(shape);
+  const MatrixShape shape{numbers.n_rows, numbers.n_cols};
+  return has_cells_of_stage(map) && !map.full_model ? displayed_window(frame.displayed.look, shape)
+                                                    : whole(shape);
 }
 
 HeatmapLayout lay_out_heatmap(const Frame& frame, const Heatmap& map, ImVec2 corner) {

@@ -34,13 +34,13 @@ struct EffectsKey {
 /// Ablates heads, one after the other, in the background.
 class HeadEffects {
  public:
-  using Head = std::pair<std::size_t, std::size_t>;  ///< layer and number
+  using HeadIndex = std::pair<std::size_t, std::size_t>;  ///< layer and number
 
   explicit HeadEffects(Jobs& jobs) : portions_(jobs) {}
 
   /// Requests the effect of one head, and those of all heads during a sweep; drops effects of another key.
   /// Once a frame.
-  void follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
+  void follow(const core::transformer::ModelRef& model, const EffectsKey& key, HeadIndex wanted,
               const std::shared_ptr<core::ThreadPool>& pool);
   /// Begins to ablate every head in turn; ends after the last one, or when one cannot be ablated.
   void sweep() { found_.sweeps = true; }
@@ -48,7 +48,7 @@ class HeadEffects {
   /// Drops all effects.
   void clear();
 
-  std::optional<AblationEffect> of(Head head) const;
+  std::optional<AblationEffect> of(HeadIndex head) const;
   std::size_t n_known() const { return found_.effects.size(); }
   double largest() const { return found_.largest; }  ///< absolute change of the logit
   bool is_sweeping() const { return found_.sweeps; }
@@ -56,23 +56,23 @@ class HeadEffects {
 
  private:
   /// The effects of one key.
-  struct Found {
+  struct KnownEffects {
     std::optional<EffectsKey> of;
-    std::map<Head, AblationEffect> effects;
+    std::map<HeadIndex, AblationEffect> effects;
     double largest = 0;
     bool sweeps = false, has_failed = false;
   };
-  std::vector<Head> missing(Head wanted) const;
+  std::vector<HeadIndex> missing(HeadIndex wanted) const;
 
   struct PortionKey {
     EffectsKey of;
-    std::vector<Head> heads;
+    std::vector<HeadIndex> heads;
     bool is_compatible(const PortionKey& newest) const { return of == newest.of; }
     friend bool operator==(const PortionKey&, const PortionKey&) = default;
   };
 
-  Found found_;
-  AsyncValue<PortionKey, std::vector<std::pair<Head, AblationEffect>>> portions_;
+  KnownEffects found_;
+  AsyncValue<PortionKey, std::vector<std::pair<HeadIndex, AblationEffect>>> portions_;
 };
 
 /// The readings of a text with the edits and without.
@@ -89,32 +89,32 @@ struct ComputedLayer {
 };
 
 /// Everything computed for a whole model and a text: in the background, unless it is quick.
-class WholeReading {
+class FullModelReading {
  public:
   /// What a reading depends on.
-  struct Key {
+  struct ReadingKey {
     const void* model = nullptr;
     core::experiment::Experiment experiment;
     std::uint64_t state = 0;  ///< of the model's parameters
-    bool is_compatible(const Key& newest) const {
+    bool is_compatible(const ReadingKey& newest) const {
       return model == newest.model && experiment.text == newest.experiment.text &&
              experiment.made == newest.experiment.made;
     }
-    friend bool operator==(const Key&, const Key&) = default;
+    friend bool operator==(const ReadingKey&, const ReadingKey&) = default;
   };
   /// Readings and their key.
   struct SavedReadings {
-    Key key;
+    ReadingKey key;
     BothReadings readings;
   };
 
-  explicit WholeReading(Jobs& jobs);
+  explicit FullModelReading(Jobs& jobs);
 
   /// Takes the readings of a model that was opened.
-  void set_readings(const WholeModel& whole, BothReadings readings);
+  void set_readings(const FullModelState& full_model, BothReadings readings);
   /// Requests the displayed parts of a model: the effect of a head, and a pinned cell in the residual stream.
   /// Once a frame.
-  void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
+  void follow(const FullModelState& full_model, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
   /// Drops everything.
   void clear();
@@ -127,9 +127,9 @@ class WholeReading {
 
   /// Return the last readings, or nullptr; and whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }
-  bool matches(const WholeModel& whole) const;
+  bool matches(const FullModelState& full_model) const;
   /// Whether reading that text has failed.
-  bool has_failed(const WholeModel& whole) const { return readings_.has_failed(key_of(whole)); }
+  bool has_failed(const FullModelState& full_model) const { return readings_.has_failed(key_of(full_model)); }
   /// Returns the prediction of the last reading, or nullptr.
   const Prediction* prediction() const { return prediction_.value(); }
   /// Returns a number that changes with the maps of a layer.
@@ -137,7 +137,7 @@ class WholeReading {
   /// Returns the requested layer of the last readings where the document's differs from it, or nullptr.
   const ComputedLayer* layer() const;
   /// Returns the residual stream at a cell of a layer's input or output, or nullptr while it is unknown.
-  const core::transformer::ResidualElement* stream(const WholeModel& whole,
+  const core::transformer::ResidualElement* stream(const FullModelState& full_model,
                                                    const core::explain::CellAddress& cell) const;
   /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
@@ -151,12 +151,12 @@ class WholeReading {
 
   bool is_busy() const;
   /// Whether anything displayed belongs to an older text or to older edits.
-  bool is_behind(const WholeModel& whole) const;
+  bool is_behind(const FullModelState& full_model) const;
 
  private:
-  using Reading = std::shared_ptr<const core::experiment::TextReading>;
+  using ReadingRef = std::shared_ptr<const core::experiment::TextReading>;
   struct PredictionKey {
-    Reading now, before;
+    ReadingRef now, before;
     std::optional<std::size_t> token;
     double temperature = 1;
     bool is_compatible(const PredictionKey&) const { return true; }
@@ -177,7 +177,7 @@ class WholeReading {
   };
   /// Readings with heads that are not known yet, as of an attached model whose maps are slow.
   struct FillKey {
-    Reading now, before;
+    ReadingRef now, before;
     friend bool operator==(const FillKey&, const FillKey&) = default;
   };
   struct RandomKey {
@@ -185,20 +185,22 @@ class WholeReading {
     std::uint64_t state = 0;
     friend bool operator==(const RandomKey&, const RandomKey&) = default;
   };
-  static Key key_of(const WholeModel& whole);
-  static std::optional<StreamKey> stream_key(const WholeModel& whole, const core::explain::CellAddress& cell);
-  void follow_random_roles(const WholeModel& whole);
-  void follow_text(const WholeModel& whole);
-  void follow_heads(const WholeModel& whole);
-  void follow_prediction(const WholeModel& whole, const LayersLook& look);
-  void follow_layer(const WholeModel& whole);
-  void follow_stream(const WholeModel& whole, const std::optional<core::explain::CellAddress>& pinned);
-  void follow_effects(const WholeModel& whole, const LayersLook& look, std::size_t selected_head);
+  static ReadingKey key_of(const FullModelState& full_model);
+  static std::optional<StreamKey> stream_key(const FullModelState& full_model,
+                                             const core::explain::CellAddress& cell);
+  void follow_random_roles(const FullModelState& full_model);
+  void follow_text(const FullModelState& full_model);
+  void follow_heads(const FullModelState& full_model);
+  void follow_prediction(const FullModelState& full_model, const LayersLook& look);
+  void follow_layer(const FullModelState& full_model);
+  void follow_stream(const FullModelState& full_model,
+                     const std::optional<core::explain::CellAddress>& pinned);
+  void follow_effects(const FullModelState& full_model, const LayersLook& look, std::size_t selected_head);
   void update_map_versions();
 
   Jobs& jobs_;
   std::shared_ptr<core::ThreadPool> pool_;
-  AsyncValue<Key, BothReadings> readings_;
+  AsyncValue<ReadingKey, BothReadings> readings_;
   AsyncValue<FillKey, BothReadings> filled_;
   AsyncValue<PredictionKey, Prediction> prediction_;
   AsyncValue<LayerKey, ComputedLayer> layer_;

@@ -1,4 +1,4 @@
-#include "app/session/whole_reading.hpp"
+#include "app/session/full_model_reading.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,11 +44,11 @@ BothReadings read_both(const transformer::FullModel& model, const experiment::Ex
   both.before = is_known ? last_before : read(plain, last_before.get());
   both.now = both.before;
   if (!wanted.is_edited()) return both;
-  const auto start = Jobs::Clock::now();
+  const auto start = Clock::now();
   const bool is_compatible =
       last_now && last_now->experiment.text == wanted.text && last_now->experiment.made == wanted.made;
   both.now = read(wanted, is_compatible ? last_now.get() : both.before.get());
-  both.ms = std::chrono::duration<double, std::milli>(Jobs::Clock::now() - start).count();
+  both.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   if (both.before->pass->state() != both.now->pass->state()) both.before = read(plain, nullptr);
   return both;
 }
@@ -58,14 +58,14 @@ BothReadings with_more_heads(const transformer::FullModel& model, const BothRead
                              const Jobs& jobs, const transformer::CallContext& context) {
   auto now = std::make_unique<experiment::TextReading>(*last.now),
        before = std::make_unique<experiment::TextReading>(*last.before);
-  const auto begin = Jobs::Clock::now();
+  const auto begin = Clock::now();
   do {
     experiment::fill(model, now->is_filled() ? *before : *now, layer, context);
     for (std::size_t l = 0; l < now->layers.size(); ++l)
       if (now->pass->computation_id(l) == before->pass->computation_id(l) && !before->layers[l]->is_known())
         before->layers[l] = now->layers[l];
   } while (!(now->is_filled() && before->is_filled()) &&
-           std::chrono::duration<double, std::milli>(Jobs::Clock::now() - begin).count() < unnoticed_ms);
+           std::chrono::duration<double, std::milli>(Clock::now() - begin).count() < unnoticed_ms);
   BothReadings both{.now = jobs.with_async_deleter(std::move(now)), .before = nullptr, .ms = last.ms};
   both.before = last.now == last.before ? both.now : jobs.with_async_deleter(std::move(before));
   return both;
@@ -73,10 +73,10 @@ BothReadings with_more_heads(const transformer::FullModel& model, const BothRead
 
 }  // namespace
 
-std::vector<HeadEffects::Head> HeadEffects::missing(Head wanted) const {
+std::vector<HeadEffects::HeadIndex> HeadEffects::missing(HeadIndex wanted) const {
   const core::experiment::TextReading& reading = *found_.of->reading;
-  std::vector<Head> heads;
-  const auto want = [&](Head head) {
+  std::vector<HeadIndex> heads;
+  const auto want = [&](HeadIndex head) {
     if (head.second < reading.layers[head.first]->heads.size() && !found_.effects.contains(head) &&
         !reading.experiment.heads_off.contains(head))
       heads.push_back(head);
@@ -88,7 +88,7 @@ std::vector<HeadEffects::Head> HeadEffects::missing(Head wanted) const {
   return heads;
 }
 
-void HeadEffects::follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
+void HeadEffects::follow(const core::transformer::ModelRef& model, const EffectsKey& key, HeadIndex wanted,
                          const std::shared_ptr<core::ThreadPool>& pool) {
   if (found_.of != key) {
     const bool sweeps = !found_.of && found_.sweeps;  // else the sweep was of another token or text
@@ -101,7 +101,7 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
       found_.effects[head] = effect;
       found_.largest = std::max(found_.largest, std::abs(effect.logit_change));
     }
-  const std::vector<Head> heads = found_.has_failed ? std::vector<Head>() : missing(wanted);
+  const std::vector<HeadIndex> heads = found_.has_failed ? std::vector<HeadIndex>() : missing(wanted);
   if (heads.empty()) {
     found_.sweeps = false;
     return;
@@ -109,12 +109,12 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
   const PortionKey next{key, heads};
   if (portions_.needs(next))
     portions_.begin(next, Schedule::background, [next, model, pool](const core::StopToken& token) {
-      const auto begin = Jobs::Clock::now();
-      std::vector<std::pair<Head, AblationEffect>> found;
-      for (const Head& head : next.heads) {
+      const auto begin = Clock::now();
+      std::vector<std::pair<HeadIndex, AblationEffect>> found;
+      for (const HeadIndex& head : next.heads) {
         found.emplace_back(head, experiment::ablation_effect(*model, *next.of.reading, head, next.of.token,
                                                              next.of.temperature, {*pool, token}));
-        if (Jobs::Clock::now() - begin > between_deliveries) break;
+        if (Clock::now() - begin > between_deliveries) break;
       }
       return found;
     });
@@ -126,12 +126,12 @@ void HeadEffects::clear() {
   found_ = {};
 }
 
-std::optional<AblationEffect> HeadEffects::of(Head head) const {
+std::optional<AblationEffect> HeadEffects::of(HeadIndex head) const {
   const auto known = found_.effects.find(head);
   return known == found_.effects.end() ? std::nullopt : std::optional(known->second);
 }
 
-WholeReading::WholeReading(Jobs& jobs)
+FullModelReading::FullModelReading(Jobs& jobs)
     : jobs_(jobs),
       readings_(jobs),
       filled_(jobs),
@@ -141,100 +141,101 @@ WholeReading::WholeReading(Jobs& jobs)
       random_roles_(jobs),
       effects_(jobs) {}
 
-WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
-  Key key{whole.model.get(), whole.experiment, whole.model->state()};
+FullModelReading::ReadingKey FullModelReading::key_of(const FullModelState& full_model) {
+  ReadingKey key{full_model.model.get(), full_model.experiment, full_model.model->state()};
   key.experiment.layer = 0;
   return key;
 }
 
-bool WholeReading::matches(const WholeModel& whole) const {
-  return readings_.matches(key_of(whole));
+bool FullModelReading::matches(const FullModelState& full_model) const {
+  return readings_.matches(key_of(full_model));
 }
 
-void WholeReading::set_readings(const WholeModel& whole, BothReadings readings) {
+void FullModelReading::set_readings(const FullModelState& full_model, BothReadings readings) {
   clear();
-  readings_.put(key_of(whole), std::move(readings));
+  readings_.put(key_of(full_model), std::move(readings));
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::optional<WholeReading::SavedReadings> WholeReading::saved_readings() const {
+std::optional<FullModelReading::SavedReadings> FullModelReading::saved_readings() const {
   if (!readings_.value()) return std::nullopt;
   return SavedReadings{*readings_.key(), *readings_.value()};
 }
 
-void WholeReading::restore_readings(SavedReadings kept) {
+void FullModelReading::restore_readings(SavedReadings kept) {
   clear();
   readings_.put(kept.key, std::move(kept.readings));
 }
 
-void WholeReading::clear() {
+void FullModelReading::clear() {
   readings_.clear(), filled_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(),
       random_roles_.clear();
   effects_.clear();
   numbered_.clear();
 }
 
-void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
-                          const std::optional<core::explain::CellAddress>& pinned) {
+void FullModelReading::follow(const FullModelState& full_model, const LayersLook& look,
+                              std::size_t selected_head,
+                              const std::optional<core::explain::CellAddress>& pinned) {
   // Nothing may be computed from readings of another model.
-  if (readings() && readings_.key()->model != whole.model.get()) clear();
-  follow_text(whole);
+  if (readings() && readings_.key()->model != full_model.model.get()) clear();
+  follow_text(full_model);
   if (!readings()) return;
-  follow_heads(whole);
+  follow_heads(full_model);
   update_map_versions();
-  follow_random_roles(whole);
-  follow_prediction(whole, look);
-  follow_layer(whole);
-  follow_stream(whole, pinned);
-  follow_effects(whole, look, selected_head);
+  follow_random_roles(full_model);
+  follow_prediction(full_model, look);
+  follow_layer(full_model);
+  follow_stream(full_model, pinned);
+  follow_effects(full_model, look, selected_head);
 }
 
-void WholeReading::follow_text(const WholeModel& whole) {
-  const Key key = key_of(whole);
+void FullModelReading::follow_text(const FullModelState& full_model) {
+  const ReadingKey key = key_of(full_model);
   if (!readings_.needs(key)) return;
   const BothReadings* last = readings();
-  const auto& of = whole.model->description();
+  const auto& of = full_model.model->description();
   std::optional<std::size_t> only_layer;
   if (of.is_attached && last && last->now->maps_ms * static_cast<double>(of.sizes.n_layers) > unnoticed_ms)
-    only_layer = whole.experiment.layer;
+    only_layer = full_model.experiment.layer;
   readings_.begin(key, Schedule::background,
-                  [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
+                  [model = full_model.model, wanted = key.experiment, now = last ? last->now : nullptr,
                    before = last ? last->before : nullptr, only_layer, pool = pool_,
                    &jobs = jobs_](const core::StopToken& token) {
                     return read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
                   });
 }
 
-void WholeReading::follow_heads(const WholeModel& whole) {
+void FullModelReading::follow_heads(const FullModelState& full_model) {
   if (readings_.is_busy()) return filled_.cancel();
   const BothReadings& last = *readings();
   const FillKey key{last.now, last.before};
   if (filled_.matches(key)) {
-    const Key of = *readings_.key();
+    const ReadingKey of = *readings_.key();
     return readings_.put(of, *filled_.take());
   }
   if ((key.now->is_filled() && key.before->is_filled()) || !filled_.needs(key)) return;
   filled_.begin(key, Schedule::background,
-                [last, layer = whole.experiment.layer, model = whole.model, pool = pool_,
+                [last, layer = full_model.experiment.layer, model = full_model.model, pool = pool_,
                  &jobs = jobs_](const core::StopToken& token) {
                   return with_more_heads(*model, last, layer, jobs, {*pool, token});
                 });
 }
 
-void WholeReading::follow_random_roles(const WholeModel& whole) {
-  const RandomKey key{whole.model.get(), whole.model->state()};
+void FullModelReading::follow_random_roles(const FullModelState& full_model) {
+  const RandomKey key{full_model.model.get(), full_model.model->state()};
   // An attached model answers requests in order, so this waits until no other is pending.
-  if (whole.model->description().is_attached &&
+  if (full_model.model->description().is_attached &&
       (readings_.is_busy() || filled_.is_busy() || prediction_.is_busy()))
     return;
   if (!random_roles_.needs(key)) return;
   random_roles_.begin(key, Schedule::background,
-                      [model = whole.model, pool = pool_](const core::StopToken& token) {
+                      [model = full_model.model, pool = pool_](const core::StopToken& token) {
                         return experiment::roles_on_random_tokens(*model, {*pool, token});
                       });
 }
 
-void WholeReading::update_map_versions() {
+void FullModelReading::update_map_versions() {
   const auto& layers = readings()->now->layers;
   numbered_.resize(layers.size());
   versions_.resize(layers.size());
@@ -242,29 +243,30 @@ void WholeReading::update_map_versions() {
     if (std::exchange(numbered_[l], layers[l]) != layers[l]) versions_[l] = ++last_version_;
 }
 
-std::uint64_t WholeReading::version_of(std::size_t layer) const {
+std::uint64_t FullModelReading::version_of(std::size_t layer) const {
   return layer < versions_.size() ? versions_[layer] : 0;
 }
 
-void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& look) {
+void FullModelReading::follow_prediction(const FullModelState& full_model, const LayersLook& look) {
   const PredictionKey key{readings()->now, readings()->before, look.token, look.shown_temperature()};
-  const bool is_quick = !whole.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
+  const bool is_quick =
+      !full_model.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
   const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (!prediction_.needs(key, when)) return;
-  prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::StopToken& token) {
+  prediction_.begin(key, when, [key, model = full_model.model, pool = pool_](const core::StopToken& token) {
     return experiment::predict_next(*model, *key.now, *key.before, key.token, key.temperature,
                                     {*pool, token});
   });
 }
 
-void WholeReading::follow_layer(const WholeModel& whole) {
-  const Reading now = readings()->now;
-  const std::size_t layer = std::min(whole.experiment.layer, now->layers.size() - 1);
+void FullModelReading::follow_layer(const FullModelState& full_model) {
+  const ReadingRef now = readings()->now;
+  const std::size_t layer = std::min(full_model.experiment.layer, now->layers.size() - 1);
   const LayerKey key{now->pass->computation_id(layer), layer};
-  if (whole.layer == layer && whole.computation_id == key.computation_id) return;
-  const auto& of = whole.model->description();
-  if (!of.is_attached && whole.layer == layer &&
-      has_input(whole.unedited, *now, whole.model->input(*now->pass, layer))) {
+  if (full_model.layer == layer && full_model.computation_id == key.computation_id) return;
+  const auto& of = full_model.model->description();
+  if (!of.is_attached && full_model.layer == layer &&
+      has_input(full_model.unedited, *now, full_model.model->input(*now->pass, layer))) {
     if (layer_.needs(key, Schedule::immediate))
       layer_.begin(key, Schedule::immediate, [key](const core::StopToken&) {
         return ComputedLayer{std::nullopt, key.computation_id, key.layer};
@@ -274,61 +276,62 @@ void WholeReading::follow_layer(const WholeModel& whole) {
   const bool is_quick = !of.is_attached && of.sizes.d_model * of.sizes.d_model * 4 <= quick_numbers;
   const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (!layer_.needs(key, when)) return;
-  layer_.begin(key, when, [key, now, model = whole.model](const core::StopToken& token) {
+  layer_.begin(key, when, [key, now, model = full_model.model](const core::StopToken& token) {
     return ComputedLayer{experiment::unedited_layer(*model, *now, key.layer, token), key.computation_id,
                          key.layer};
   });
 }
 
-std::optional<WholeReading::StreamKey> WholeReading::stream_key(const WholeModel& whole,
-                                                                const core::explain::CellAddress& cell) {
+std::optional<FullModelReading::StreamKey> FullModelReading::stream_key(
+    const FullModelState& full_model, const core::explain::CellAddress& cell) {
   using core::attention::Stage;
-  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.computation_id)
+  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !full_model.computation_id)
     return std::nullopt;
-  if (cell.row >= whole.unedited.n_tokens() || cell.column >= whole.model->description().sizes.d_model)
+  if (cell.row >= full_model.unedited.n_tokens() ||
+      cell.column >= full_model.model->description().sizes.d_model)
     return std::nullopt;
-  return StreamKey{whole.computation_id, whole.layer, cell.row, cell.column};
+  return StreamKey{full_model.computation_id, full_model.layer, cell.row, cell.column};
 }
 
-void WholeReading::follow_stream(const WholeModel& whole,
-                                 const std::optional<core::explain::CellAddress>& pinned) {
-  const Reading now = readings()->now;
-  const auto key = pinned ? stream_key(whole, *pinned) : std::nullopt;
+void FullModelReading::follow_stream(const FullModelState& full_model,
+                                     const std::optional<core::explain::CellAddress>& pinned) {
+  const ReadingRef now = readings()->now;
+  const auto key = pinned ? stream_key(full_model, *pinned) : std::nullopt;
   if (!key || now->pass->computation_id(key->layer) != key->computation_id || !stream_.needs(*key)) return;
   stream_.begin(*key, Schedule::background,
-                [key = *key, now, model = whole.model, pool = pool_](const core::StopToken& token) {
+                [key = *key, now, model = full_model.model, pool = pool_](const core::StopToken& token) {
                   return model->stream(*now->pass, key.layer, key.row, key.column, {*pool, token});
                 });
 }
 
-const core::transformer::ResidualElement* WholeReading::stream(const WholeModel& whole,
-                                                               const core::explain::CellAddress& cell) const {
-  const auto key = stream_key(whole, cell);
+const core::transformer::ResidualElement* FullModelReading::stream(
+    const FullModelState& full_model, const core::explain::CellAddress& cell) const {
+  const auto key = stream_key(full_model, cell);
   return key && stream_.matches(*key) ? stream_.value() : nullptr;
 }
 
-const ComputedLayer* WholeReading::layer() const {
+const ComputedLayer* FullModelReading::layer() const {
   const ComputedLayer* made = layer_.value();
   const bool is_of_last = made && readings() && made->layer < readings()->now->layers.size() &&
                           readings()->now->pass->computation_id(made->layer) == made->computation_id;
   return is_of_last ? made : nullptr;
 }
 
-void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& look,
-                                  std::size_t selected_head) {
+void FullModelReading::follow_effects(const FullModelState& full_model, const LayersLook& look,
+                                      std::size_t selected_head) {
   const Prediction* next = prediction();
-  if (!next || next->lens.empty() || !matches(whole)) return;
-  effects_.follow(whole.model, {readings()->now, next->chosen.id, look.shown_temperature()},
-                  {whole.layer, selected_head}, pool_);
+  if (!next || next->lens.empty() || !matches(full_model)) return;
+  effects_.follow(full_model.model, {readings()->now, next->chosen.id, look.shown_temperature()},
+                  {full_model.layer, selected_head}, pool_);
 }
 
-bool WholeReading::is_busy() const {
+bool FullModelReading::is_busy() const {
   return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || layer_.is_busy() ||
          stream_.is_busy() || random_roles_.is_busy() || effects_.is_busy();
 }
 
-bool WholeReading::is_behind(const WholeModel& whole) const {
-  return !matches(whole) || prediction_.is_busy() || layer_.is_busy();
+bool FullModelReading::is_behind(const FullModelState& full_model) const {
+  return !matches(full_model) || prediction_.is_busy() || layer_.is_busy();
 }
 
 }  // namespace app
