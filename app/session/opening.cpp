@@ -291,16 +291,16 @@ OpenedModel open_saved_full_model(const std::string& text, const std::filesystem
 
 namespace fs = std::filesystem;
 
-Browser browse(const fs::path& directory, std::string name) {
+Browser browse(const fs::path& directory, const core::StopToken& progress) {
   std::error_code error;
   Browser browser;
-  browser.name = std::move(name);
   const fs::path wanted = directory.empty() ? fs::current_path(error) : directory;
   browser.directory = fs::weakly_canonical(wanted, error);
   if (error) browser.directory = wanted;
   if (browser.directory.empty()) browser.directory = "/";
   const core::system::Listing listing = core::system::list_folder(browser.directory);
   for (const fs::path& path : listing.paths) {
+    progress.add(1);
     std::error_code sizeless;
     BrowserEntry entry{path.filename().string(), core::system::is_folder(path), 0};
     if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
@@ -358,11 +358,58 @@ editing::Edit edit_from_file(const MatrixFile& file, const Model& model, editing
 }
 
 void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
-                       const Jobs::FailureHandler& on_failure, bool is_side_task) {
+                       const Jobs::FailureHandler& on_failure) {
   queue_.cancel();
   path_ = path;
-  is_side_task_ = is_side_task;
   queue_.start(reading, on_failure);
+}
+
+void SideTasks::list(Browser& browser, const std::filesystem::path& directory) {
+  browser.directory = directory;
+  browser.entries.clear();
+  browser.error.clear();
+  browser.confirms_overwrite = false;
+  browser.is_listing = true;
+  listing_.cancel();
+  listing_.start([&browser, directory, list = list_](const core::StopToken& progress) -> Jobs::Delivery {
+    const auto listed = std::make_shared<Browser>(list(directory, progress));
+    return [&browser, listed] {
+      browser.directory = std::move(listed->directory);
+      browser.entries = std::move(listed->entries);
+      browser.error = std::move(listed->error);
+      browser.is_listing = false;
+    };
+  });
+}
+
+void SideTasks::preview(const std::filesystem::path& path) {
+  stop_preview();
+  previewed_ = path;
+  preview_.clear();
+  previewing_.start([this, path](const core::StopToken& progress) -> Jobs::Delivery {
+    std::string text;
+    try {
+      text = preview_text(path, progress);
+    } catch (const core::Stopped&) {
+      throw;
+    } catch (const core::Error& error) {
+      text = error.what();
+    }
+    return [this, text] { preview_ = text; };
+  });
+}
+
+void SideTasks::stop_preview() {
+  if (previewing_.is_busy()) previewed_.clear();
+  previewing_.cancel();
+}
+
+void SideTasks::measure(const std::shared_ptr<const core::formats::TensorFile>& file, const std::string& name,
+                        const std::function<void(const TensorRange&)>& deliver) {
+  measuring_.cancel();
+  measuring_.start([file, name, deliver](const core::StopToken& progress) -> Jobs::Delivery {
+    return [deliver, range = app::measure(*file, name, progress)] { deliver(range); };
+  });
 }
 
 Document document_of(const OpenedModel& opened, Origin origin) {

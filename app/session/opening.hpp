@@ -153,13 +153,14 @@ struct Opening {
   const OpenedTensors* tensors = nullptr;  ///< of the file to choose from, or nullptr
   std::filesystem::path previewed;         ///< the file that the preview is of
   std::string preview;
-  bool is_writing = false;  ///< an export is being written instead
+  bool is_previewing = false;  ///< the preview is still being read
+  bool is_writing = false;     ///< an export is being written instead
 };
 
 /// Reads a directory for the file browser, folders first; an empty path is the current directory.
 ///
 /// A directory that cannot be read gives an empty list and says why in Browser::error.
-Browser browse(const std::filesystem::path& directory, std::string name);
+Browser browse(const std::filesystem::path& directory, const core::StopToken& progress);
 
 /// The numbers of a file that holds one matrix.
 struct MatrixFile {
@@ -178,17 +179,14 @@ MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopT
 core::editing::Edit edit_from_file(const MatrixFile& file, const core::attention::Model& model,
                                    core::editing::MatrixRef place);
 
-/// Reads files in the background, one at a time: to open them, or as a side task (a preview, a range or a
-/// list of files), for which no other read is canceled.
+/// Reads files in the background to open them, one at a time.
 class FileReader {
  public:
   explicit FileReader(Jobs& jobs) : queue_(jobs) {}
 
   /// Begins a read and delivers its result; cancels the previous read.
   void begin(const std::filesystem::path& path, const Jobs::Job& reading,
-             const Jobs::FailureHandler& on_failure, bool is_side_task = false);
-  /// Whether a side task may begin.
-  bool can_start_side_task() const { return !queue_.is_busy() || is_side_task_; }
+             const Jobs::FailureHandler& on_failure);
   void cancel() { queue_.cancel(); }
   void wait() { queue_.wait(); }
 
@@ -200,8 +198,37 @@ class FileReader {
 
  private:
   std::filesystem::path path_;
-  bool is_side_task_ = false;
   JobQueue queue_;
+};
+
+/// Reads in the background what dialogs show about files: nothing waits for it, and it stops no other read.
+class SideTasks {
+ public:
+  using ListFunction = std::function<Browser(const std::filesystem::path&, const core::StopToken&)>;
+  SideTasks(Jobs& jobs, ListFunction list)
+      : list_(std::move(list)), listing_(jobs), previewing_(jobs), measuring_(jobs) {}
+
+  /// Lists a folder in a file browser, which must outlive this object, in place of the last one.
+  void list(Browser& browser, const std::filesystem::path& directory);
+  /// Reads the preview of a file, in place of the last one.
+  void preview(const std::filesystem::path& path);
+  /// Stops that; the preview can be asked for again.
+  void stop_preview();
+  /// Measures a tensor, in place of the last one, and delivers its range.
+  void measure(const std::shared_ptr<const core::formats::TensorFile>& file, const std::string& name,
+               const std::function<void(const TensorRange&)>& deliver);
+
+  bool is_busy() const { return listing_.is_busy() || previewing_.is_busy() || measuring_.is_busy(); }
+  bool is_previewing() const { return previewing_.is_busy(); }
+  /// Return the file of the last preview, and the preview, "" until it has been read.
+  const std::filesystem::path& previewed() const { return previewed_; }
+  const std::string& preview() const { return preview_; }
+
+ private:
+  ListFunction list_;
+  std::filesystem::path previewed_;
+  std::string preview_;
+  JobQueue listing_, previewing_, measuring_;
 };
 
 /// Writes in the background, one file after the other.

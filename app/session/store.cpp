@@ -16,9 +16,10 @@ namespace app {
 namespace editing = core::editing;
 
 Store::Store(std::function<std::uint64_t()> free, double max_immediate_ms,
-             std::function<void()> before_computing)
+             std::function<void()> before_computing, SideTasks::ListFunction list)
     : free_memory_(std::move(free)),
-      live_(jobs_, editing::default_preset().make(), max_immediate_ms, std::move(before_computing)) {
+      live_(jobs_, editing::default_preset().make(), max_immediate_ms, std::move(before_computing)),
+      side_tasks_(jobs_, std::move(list)) {
   jobs_.set_failure_handler([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
   replace_document(document_of(preset.make(), {preset.title, preset.name}));
@@ -63,7 +64,6 @@ void Store::update() {
   continue_if_written();
   handle_pending_result();
   tidy();
-  attempt("the list of files", [this] { list_files(); });
   read_start_model();
   attempt("what the model reads", [this] { follow_full_model(); });
   attempt("the stages of this model; the pictures are of the previous one",
@@ -229,8 +229,7 @@ void Store::handle(const ShowDialog& command) {
   Browser& browser = view_.forms.browser;
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
     browser.directory = path->parent_path();
-  list(browser.directory);
-  browser.confirms_overwrite = false;
+  side_tasks_.list(browser, browser.directory);
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
@@ -243,7 +242,7 @@ void Store::handle(const ShowDialog& command) {
 void Store::handle(const BrowseTo& command) {
   const bool opens = view_.forms.dialog == Dialog::open;  // the chosen file is not in this folder
   if (opens) view_.forms.browser.name.clear();
-  list(command.directory);
+  side_tasks_.list(view_.forms.browser, command.directory);
 }
 
 void Store::handle(const CopyText& command) {
@@ -457,7 +456,8 @@ void Store::close(Dialog dialog) {
 void Store::tidy() {
   clamp_view_to_model();
   // After any other question, work left by an earlier window still needs an answer.
-  if (view_.forms.dialog == Dialog::none && !recorder_.leftovers().empty() && !is_reading()) show_leftovers();
+  if (view_.forms.dialog == Dialog::none && !recorder_.leftovers().empty() && !reader_.is_busy())
+    show_leftovers();
   const Dialog open = view_.forms.dialog;
   if (deferred_.next && !deferred_.is_for_writing && !is_question_dialog(open)) cancel_deferred();
   if (choosing_ && open != Dialog::import_tensors)

@@ -33,9 +33,10 @@ struct PersistentState {
 class Store {
  public:
   /// Starts with the default preset; free returns the bytes of free memory, and work longer than
-  /// max_immediate_ms runs in the background. before_computing is passed to LiveTrace.
+  /// max_immediate_ms runs in the background. before_computing is passed to LiveTrace; list lists folders.
   explicit Store(std::function<std::uint64_t()> free = core::system::available_memory,
-                 double max_immediate_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
+                 double max_immediate_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {},
+                 SideTasks::ListFunction list = browse);
 
   /// Handles one command; one that fails changes nothing and says why in message().
   void dispatch(const Command& command);
@@ -91,7 +92,7 @@ class Store {
 
   /// Returns the file that is being read or chosen from.
   Opening opening() const;
-  bool is_reading() const { return reader_.is_busy(); }
+  bool is_reading() const { return reader_.is_busy() || side_tasks_.is_busy(); }
   /// Whether sessions or exports are being written.
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being computed in the background.
@@ -230,13 +231,8 @@ class Store {
                           const std::optional<Command>& if_untrusted = {});
   /// Does the same for the current document and layer; fails if they are others when the result arrives.
   void read_for_document(const std::filesystem::path& path, const Jobs::Job& reading);
-  /// Does the same as a side task, for which nobody waits; does nothing while another file is read.
-  void read_as_side_task(const std::filesystem::path& path, const Jobs::Job& reading);
   void fail_to_read(const std::filesystem::path& path, const Failure& failure);
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
-  void list(const std::filesystem::path& directory);
-  void list_files();
-  void restart_listing();
   void take(Opened opened);
   /// Drops a model that was opened and is not wanted, in the background.
   void drop_opened();
@@ -291,9 +287,6 @@ class Store {
   std::uint64_t last_reference_ = 0;
   std::optional<OpenedTensors> choosing_;  // to choose from
   std::optional<Opened> opened_;           // until the question about unsaved work is answered
-  std::filesystem::path previewed_;
-  std::string preview_;
-  std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
   std::function<std::uint64_t()> free_memory_;
 
   // The last members, so that jobs end before the members that they deliver to.
@@ -306,6 +299,7 @@ class Store {
   std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
+  SideTasks side_tasks_;
   Recorder recorder_{jobs_};
 };
 

@@ -56,8 +56,8 @@ Opened as_full_model_or_tensors(const std::filesystem::path& full_model, const O
 
 void Store::read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
                                const std::optional<Command>& if_untrusted) {
-  restart_listing();
   deferred_.read_result = {};
+  side_tasks_.stop_preview();  // else a large file would be read twice at once
   reader_.begin(
       path,
       [this, reading](const core::StopToken& progress) -> Jobs::Delivery {
@@ -77,43 +77,6 @@ void Store::fail_to_read(const std::filesystem::path& path, const Failure& failu
   say(failure.is_out_of_memory ? path.string() + ": there is not enough memory for it" : failure.words, true);
   if (chooses_file(view_.forms.dialog))  // another name may be typed at once
     view_.forms.typed = TypedField{"browser/name", view_.forms.browser.name, true, true};
-}
-
-void Store::read_as_side_task(const std::filesystem::path& path, const Jobs::Job& reading) {
-  if (!reader_.can_start_side_task()) return;
-  restart_listing();
-  reader_.begin(
-      path, reading, [this, path](const Failure& failure) { fail_to_read(path, failure); }, true);
-}
-
-void Store::list(const std::filesystem::path& directory) {
-  view_.forms.browser.directory = directory;
-  view_.forms.browser.entries.clear();
-  view_.forms.browser.error.clear();
-  view_.forms.browser.confirms_overwrite = false;
-  view_.forms.browser.is_listing = true;
-  to_list_ = directory;
-}
-
-/// Lists the folder again once another read, which cancels the listing, has ended.
-void Store::restart_listing() {
-  if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
-}
-
-void Store::list_files() {
-  if (!to_list_ || !reader_.can_start_side_task()) return;
-  const std::filesystem::path directory = *to_list_;
-  read_as_side_task(directory, [this, directory](const core::StopToken&) -> Jobs::Delivery {
-    auto listed = std::make_shared<Browser>(browse(directory, ""));
-    return [this, listed] {
-      Browser& browser = view_.forms.browser;
-      browser.directory = std::move(listed->directory);
-      browser.entries = std::move(listed->entries);
-      browser.error = std::move(listed->error);
-      browser.is_listing = false;
-    };
-  });
-  to_list_.reset();
 }
 
 void Store::open(const std::filesystem::path& path, const std::string& text, std::size_t layer) {
@@ -148,9 +111,10 @@ Opening Store::opening() const {
                   .seconds = reader_.seconds(),
                   .bytes = reader_.bytes(),
                   .tensors = choosing_ ? &*choosing_ : nullptr,
-                  .previewed = previewed_,
-                  .preview = preview_};
-  if (!writer_.exporting.is_busy() || !reader_.can_start_side_task()) return opening;
+                  .previewed = side_tasks_.previewed(),
+                  .preview = side_tasks_.preview(),
+                  .is_previewing = side_tasks_.is_previewing()};
+  if (!writer_.exporting.is_busy() || reader_.is_busy()) return opening;
   opening.path = writer_.export_path;
   opening.is_reading = opening.is_writing = true;
   opening.seconds = writer_.exporting.seconds();
@@ -267,34 +231,14 @@ void Store::handle(const FinishOpening& command) {
 
 void Store::handle(const MeasureTensor& command) {
   if (!choosing_ || choosing_->ranges.contains(command.name)) return;
-  const auto file = choosing_->file;
-  read_as_side_task(file->path(),
-                    [this, file, name = command.name](const core::StopToken& progress) -> Jobs::Delivery {
-                      const TensorRange range = measure(*file, name, progress);
-                      return [this, file, name, range] {
-                        if (choosing_ && choosing_->file == file) choosing_->ranges[name] = range;
-                      };
-                    });
+  const auto& file = choosing_->file;
+  side_tasks_.measure(file, command.name, [this, file, name = command.name](const TensorRange& range) {
+    if (choosing_ && choosing_->file == file) choosing_->ranges[name] = range;
+  });
 }
 
 void Store::handle(const PreviewFile& command) {
-  if (!reader_.can_start_side_task()) return;
-  previewed_ = command.path;
-  preview_ = "";
-  read_as_side_task(command.path,
-                    [this, path = command.path](const core::StopToken& progress) -> Jobs::Delivery {
-                      std::string preview;
-                      try {
-                        preview = preview_text(path, progress);
-                      } catch (const core::Stopped&) {
-                        throw;
-                      } catch (const core::Error& error) {
-                        preview = error.what();
-                      }
-                      return [this, path, preview] {
-                        if (previewed_ == path) preview_ = preview;
-                      };
-                    });
+  if (!reader_.is_busy()) side_tasks_.preview(command.path);
 }
 
 void Store::handle(const OverrideStageFromFile& command) {
@@ -329,7 +273,7 @@ void Store::handle(const FillFromFile& command) {
 
 void Store::handle(const CancelReading&) {
   if (opening().is_writing) return writer_.exporting.stop();
-  if (reader_.can_start_side_task()) return;
+  if (!reader_.is_busy()) return;
   reader_.cancel();
   say("Stopped reading " + reader_.path().string());
 }

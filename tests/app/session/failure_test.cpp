@@ -65,7 +65,7 @@ struct OddFolders : testing::Test {
 };
 
 TEST_F(OddFolders, AreListedAsFarAsTheyCanBeRead) {
-  const Browser listed = browse(odd, "");
+  const Browser listed = browse(odd, core::StopToken());
   EXPECT_EQ(listed.error, "");
   ASSERT_EQ(listed.entries.size(), 2u);
   EXPECT_EQ(listed.entries[0].name, not_utf8);
@@ -76,7 +76,7 @@ TEST_F(OddFolders, AreListedAsFarAsTheyCanBeRead) {
 }
 
 TEST_F(OddFolders, ThatLeadNowhereAreNamedAndNotReplacedByAnother) {
-  const Browser listed = browse(loop, "");
+  const Browser listed = browse(loop, core::StopToken());
   EXPECT_EQ(listed.directory, loop);
   EXPECT_THAT(listed.error, HasSubstr(loop.string()));
   EXPECT_TRUE(listed.entries.empty());

@@ -236,7 +236,7 @@ void preview(const Frame& frame) {
   if (is_file && !is_known) frame.commands.add(PreviewFile{path});
   const std::string words = !is_file                                           ? " "
                             : is_known && !frame.work.opening->preview.empty() ? frame.work.opening->preview
-                            : is_known && frame.work.opening->is_reading       ? "…"
+                            : is_known && frame.work.opening->is_previewing    ? "…"
                                                                                : " ";
   draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_width(frame), frame.metrics.px(18),
                  frame.palette.dim, words);
