@@ -19,7 +19,12 @@ int main(int argc, char** argv) {
     openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
     const app::CommandLine arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
-    if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window(*window);
+    if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) {
+      if (window->record)
+        app::print_error(std::cerr, "note: " + window->record->string() +
+                                        " will hold all that is typed, and the paths of files");
+      return app::run_window(*window);
+    }
     if (const auto* window = std::get_if<app::Attach>(&arguments)) return app::run_window(*window);
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {

@@ -877,11 +877,24 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
       openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
   const Options options{program};
   CLI::Option* file = options.value("FILE", "", with_whole, window.file);
-  add_preset_option(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
+  CLI::Option* preset_option =
+      add_preset_option(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
   options.value("--text", "TEXT", "What the whole model reads at first", window.text)->needs(file);
   options.value("--layer", "L", "Its layer that is selected at first, from 0", window.layer)
       ->check(whole_number())
       ->needs(file);
+  CLI::Option* record = options.value(
+      "--record", "RECORDING",
+      "Write every command to a new file, for a bug report; it holds what is typed and the paths of files",
+      window.record);
+  CLI::Option* replay =
+      options
+          .value("--replay", "RECORDING",
+                 "Do first what this version has recorded, instead of opening a FILE", window.replay)
+          ->excludes(file, preset_option, record);
+  options.value("--until", "N", "Line after which the replay ends", window.until)
+      ->check(whole_number(1))
+      ->needs(replay);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows",
                    "attnscope presets | cut -f1");
   add<ListMistakes>(program, chosen, "mistakes",

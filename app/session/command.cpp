@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <source_location>
 
 #include "core/base/error.hpp"
 #include "core/files/session.hpp"
@@ -66,13 +65,31 @@ void for_each_field(S& v, const Visit& visit) {
 /// Returns the compiler's name of a type, without namespaces: "PinCell".
 template <class T>
 std::string name_of() {
-  const std::string_view all = std::source_location::current().function_name();
+  const std::string_view all = __PRETTY_FUNCTION__;
   const std::size_t from = all.find("T = ") + 4;
   std::string name(all.substr(from, all.find_first_of(";]", from) - from));
   for (const std::string_view space : {" ", "app::", "core::editing::", "core::attention::"})
     for (std::size_t at; (at = name.find(space)) != name.npos;) name.erase(at, space.size());
   return name;
 }
+
+/// Returns the compiler's name of an enumerator, without its type: "weights"; "" for a number without one.
+template <auto value>
+constexpr std::string_view enumerator_name() {
+  const std::string_view all = __PRETTY_FUNCTION__;
+  const std::size_t from = all.find("value = ") + 8;
+  const std::string_view name = all.substr(from, all.find_first_of(";]", from) - from);
+  return name.front() == '(' ? "" : name.substr(name.rfind(':') + 1);
+}
+
+constexpr std::size_t max_enumerators = 64;  // of any type in a verb
+
+template <class T>
+constexpr std::array<std::string_view, max_enumerators> enumerator_names = [
+]<std::size_t... i>(std::index_sequence<i...>) {
+  return std::array{enumerator_name<static_cast<T>(i)>()...};
+}
+(std::make_index_sequence<max_enumerators>());
 
 template <class T>
 constexpr bool is_list = requires(const T& v) {
@@ -97,7 +114,7 @@ class VerbCodec {
   template <class T>
   void field(T& v) {
     if constexpr (std::is_enum_v<T>) {
-      v = static_cast<T>(number(static_cast<std::underlying_type_t<T>>(v)));
+      v = enumerator(v);
     } else if constexpr (std::is_same_v<T, bool>) {
       v = number(v ? 1 : 0) != 0;
     } else if constexpr (std::is_arithmetic_v<T>) {
@@ -159,14 +176,24 @@ class VerbCodec {
       found = std::move(verb);
       return true;
     };
-    if (!(is_it(std::type_identity<All>()) || ...)) fail("a verb by its name and not " + name);
-    if (!rest_.empty()) fail("the end");
+    if (!(is_it(std::type_identity<All>()) || ...)) fail("the name of a command", name);
+    if (!rest_.empty()) fail("the end of the line");
     return *std::move(found);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& expected) const {
-    throw core::Error("a verb: expected " + expected + ", got \"" + std::string(rest_.substr(0, 20)) + "\"");
+  [[noreturn]] void fail(const std::string& expected) const { fail(expected, rest_.substr(0, 40)); }
+  [[noreturn]] static void fail(const std::string& expected, std::string_view got) {
+    throw core::Error("expected " + expected + ", got \"" + std::string(got) + "\"");
+  }
+  template <class T>
+  T enumerator(T v) {
+    const auto& names = enumerator_names<T>;
+    const std::string name = word(std::string(reads_ ? "" : names.at(static_cast<std::size_t>(v))));
+    if (!reads_) return v;
+    const auto found = std::ranges::find(names, name);
+    if (name.empty() || found == names.end()) fail("one of " + name_of<T>(), name);
+    return static_cast<T>(found - names.begin());
   }
   void skip() {
     if (rest_.starts_with(' ')) rest_.remove_prefix(1);
@@ -237,7 +264,7 @@ class VerbCodec {
       field(std::get<Kind>(v));
       return true;
     };
-    if (!(is_it(std::type_identity<Kinds>()) || ...)) fail("a verb by its name and not " + name);
+    if (!(is_it(std::type_identity<Kinds>()) || ...)) fail("the name of a kind", name);
   }
 
   std::string text_;       // written so far
@@ -254,7 +281,7 @@ struct NamedField {
 
 template <auto member>
 std::string member_name() {
-  const std::string_view all = std::source_location::current().function_name();
+  const std::string_view all = __PRETTY_FUNCTION__;
   const std::size_t from = all.find("app::", all.find("member = ")) + 5;
   return std::string(all.substr(from, all.find_first_of(";])", from) - from));
 }
@@ -277,7 +304,7 @@ void VerbCodec::field(SetField& v) {
   const std::string name = reads_ ? word() : "";
   const auto found = std::ranges::find_if(
       all, [&](const NamedField& f) { return reads_ ? f.name == name : f.assign == v.assign; });
-  if (found == all.end()) throw core::Error("a verb: there is no such field of the view");
+  if (found == all.end()) fail("the name of a field of the view", name);
   if (!reads_) word(found->name);
   v.assign = found->assign;
   found->value(*this, v.value);
@@ -292,6 +319,15 @@ std::string to_text(const Command& command) {
     line.field(verb);
   });
   return line.text();
+}
+
+std::vector<Command> fields_of(View view) {
+  std::vector<Command> fields;
+  const auto add_each = [&]<auto... members>(MemberList<members...>) {
+    (fields.emplace_back(set<members>(part_of<typename FieldOf<members>::Owner>(view).*members)), ...);
+  };
+  add_each(ViewFields());
+  return fields;
 }
 
 Command parse_command(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -288,6 +289,12 @@ struct RenameReference {
 struct ShowReference {
   bool on = true;
 };  ///< shows the chosen A instead of the live model in every view, or ends that
+/// Sets where a lesson was left and which of its steps are done, as kept from an earlier run.
+struct SetLessonProgress {
+  std::string lesson;
+  std::size_t step = 0;
+  std::set<std::size_t> done = {};
+};
 /// Sets the user's own work aside and resumes that lesson where it was left.
 struct StartLesson {
   std::string name;
@@ -309,10 +316,10 @@ using Verbs =
              CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile,
              CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
              DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,
-             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, StartLesson, StepLesson, LeaveLesson,
-             AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference,
-             CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch, RemoveReference,
-             RenameReference, ShowReference>;
+             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
+             StepLesson, LeaveLesson, AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile,
+             LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch,
+             RemoveReference, RenameReference, ShowReference>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.
@@ -349,10 +356,12 @@ class Command {
   std::shared_ptr<const void> verb_;
 };
 
-/// Returns the verb as one line, "PinCell 14 0 1 2": its name, then its fields.
+/// Returns the verb as one line, "PinCell weights 0 1 2": its name, then its fields.
 std::string to_text(const Command& command);
 /// Parses such a line, with every number exact to the bit. Throws core::Error.
 Command parse_command(std::string_view text);
+/// Returns the verbs that set ViewFields to those of a view.
+std::vector<Command> fields_of(View view);
 
 /// The commands of one frame, handled after it was drawn.
 class Commands {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,11 +25,14 @@ namespace app {
 
 /// Command-line options of the window.
 struct OpenWindow {
-  std::optional<std::filesystem::path> file = {};  ///< to open at once
-  const core::editing::Preset* preset = nullptr;   ///< to begin with instead of a file, or nullptr
-  std::string address = {}, token = {};            ///< of a model in a Python process, or ""
-  std::string text = {};                           ///< for a whole model to read, or ""
-  std::size_t layer = 0;                           ///< of the whole model, displayed first
+  std::optional<std::filesystem::path> file = {};    ///< to open at once
+  const core::editing::Preset* preset = nullptr;     ///< to begin with instead of a file, or nullptr
+  std::string address = {}, token = {};              ///< of a model in a Python process, or ""
+  std::string text = {};                             ///< for a whole model to read, or ""
+  std::size_t layer = 0;                             ///< of the whole model, displayed first
+  std::optional<std::filesystem::path> record = {};  ///< file for a recording of what is done
+  std::optional<std::filesystem::path> replay = {};  ///< recording to replay at once, instead of a file
+  std::size_t until = std::numeric_limits<std::size_t>::max();  ///< last line of it to replay
 };
 
 /// Returns the absolute path of a file that outlives this program, so that other windows find it too; the

@@ -1,7 +1,6 @@
 #include "app/session/store.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "app/session/command.hpp"
 #include "app/session/jobs.hpp"
@@ -26,7 +25,12 @@ Store::Store(std::function<std::uint64_t()> free, double max_immediate_ms,
   update();
 }
 
-constexpr std::string_view update_line = "update";
+void Store::record_to(std::function<void(const std::string& line)> record) {
+  for (const Command& field : fields_of(view_)) record(to_text(field));
+  for (const auto& [lesson, progress] : lessons_.progress)
+    record(to_text(SetLessonProgress{lesson, progress.step, progress.done}));
+  record_ = std::move(record);
+}
 
 void Store::dispatch(const Command& command) {
   if (record_) record_(to_text(command));
@@ -38,18 +42,6 @@ void Store::perform(const Command& command) {
   tidy();
 }
 
-void Store::replay(std::string_view lines) {
-  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
-    end = std::min(lines.find('\n', begin), lines.size());
-    const std::string_view line = lines.substr(begin, end - begin);
-    if (line != update_line) {
-      dispatch(parse_command(line));
-      continue;
-    }
-    for (update(); is_reading() || is_writing(); update()) std::this_thread::yield();
-  }
-}
-
 void Store::attempt(const std::string& what, const std::function<void()>& act) {
   try {
     act();
@@ -59,7 +51,7 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
 }
 
 void Store::update() {
-  if (record_) record_(std::string(update_line));
+  if (record_) record_(update_line);
   jobs_.deliver();
   continue_if_written();
   handle_pending_result();
@@ -341,6 +333,10 @@ void Store::clamp_view_to_model() {
       references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
   clamp_view(view_, document_.model);
   if (view_.look.tab == Tab::layers && !document_.full_model) view_.look.tab = Tab::stages;
+}
+
+void Store::handle(const SetLessonProgress& command) {
+  lessons_.progress[command.lesson] = {command.step, command.done};
 }
 
 void Store::handle(const StartLesson& command) {

@@ -21,6 +21,9 @@
 
 namespace app {
 
+/// The line of a recording for an update of the store.
+constexpr const char* update_line = "update";
+
 /// Settings that survive from one run to the next, apart from the view.
 struct PersistentState {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
@@ -40,11 +43,11 @@ class Store {
 
   /// Handles one command; one that fails changes nothing and says why in message().
   void dispatch(const Command& command);
-  /// Calls `record` with every dispatched verb, as a line of text, and on every update().
-  void record_to(std::function<void(const std::string& line)> record) { record_ = std::move(record); }
-  /// Replays recorded lines; waits for files to be read and written. Throws core::Error at a line that is not
-  /// a verb.
-  void replay(std::string_view lines);
+  /// Calls `record` with the verbs that lead to this view and progress, then with every dispatched one, as
+  /// lines of text, and with update_line on every update().
+  void record_to(std::function<void(const std::string& line)> record);
+  /// Whether saves and exports write their files; else only the state changes.
+  void set_writes_files(bool on) { writes_files_ = on; }
   /// Opens a file at startup, when no work can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
   /// Attaches to a model in a Python process at startup. Throws core::Error.
@@ -157,6 +160,7 @@ class Store {
   void handle(const DiscardLeftover&);
   void handle(const KeepLeftovers&);
   void handle(const QuitNow&);
+  void handle(const SetLessonProgress&);
   void handle(const StartLesson&);
   void handle(const StepLesson&);
   void handle(const LeaveLesson&);
@@ -281,7 +285,7 @@ class Store {
   std::vector<std::filesystem::path> recent_;
   std::optional<std::string> clipboard_;
   std::function<void(const std::string&)> record_;
-  bool quit_ = false;
+  bool writes_files_ = true, quit_ = false;
   Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;

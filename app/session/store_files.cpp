@@ -84,7 +84,7 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
   if (!text.empty() && !full_model_at(path))
     throw core::Error(path.string() +
                       ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
-  handle(OpenPath{.path = path, .text = text, .layer = layer});
+  dispatch(OpenPath{.path = path, .text = text, .layer = layer});
   reader_.wait();
   update();
   // A question of the import dialog about the file is no failure.
@@ -322,10 +322,11 @@ void Store::save_to(const std::filesystem::path& path) {
   writer_.saving.start(
       [this, path, model = own.model, full_model = own.full_model, n_steps = own.history.n_applied(),
        view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.import_report),
-       assumed = own.origin.import_report.assumed](const core::StopToken&) -> Jobs::Delivery {
-        if (full_model)
+       assumed = own.origin.import_report.assumed,
+       writes = writes_files_](const core::StopToken&) -> Jobs::Delivery {
+        if (full_model && writes)
           core::experiment::save_experiment(path, *full_model->model, full_model->experiment, view);
-        else
+        else if (writes)
           formats::save_session(path, {model, view, left_out, assumed});
         return [this, path, model, full_model, n_steps, stamp = core::system::file_stamp(path)] {
           Document& saved = lessons_.own(document_);
@@ -348,9 +349,10 @@ void Store::handle(const ExportAs& command) {
   writer_.export_path = command.path;
   writer_.exporting.start(
       [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
-       left_out = core::importing::not_supported_words(document_.origin.import_report)](
-          const core::StopToken& progress) -> Jobs::Delivery {
-        const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
+       left_out = core::importing::not_supported_words(document_.origin.import_report),
+       writes = writes_files_](const core::StopToken& progress) -> Jobs::Delivery {
+        const auto files = writes ? export_as({model, trace.get(), view, title, left_out}, command, progress)
+                                  : std::vector{command.path};
         return [this, files, path = command.path] {
           close(Dialog::export_files);
           view_.forms.browser.confirms_overwrite = false;

@@ -14,6 +14,7 @@
 #include "app/screen/window.hpp"
 #include "app/session/navigation.hpp"
 #include "app/session/opening.hpp"
+#include "app/session/recording.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
 #include "app/window/loop.hpp"
@@ -68,8 +69,9 @@ class SignalWatcher {
   std::jthread thread_;
 };
 
-void restore_settings(const platform::UserState& memory, Store& store) {
-  PersistentState kept{memory.recent, {}, platform::state_directory(), {}};
+void restore_settings(const platform::UserState& memory, const std::filesystem::path& journals,
+                      Store& store) {
+  PersistentState kept{memory.recent, {}, journals, {}};
   for (const auto& folder : platform::example_directories())
     if (full_model_at(folder)) kept.models.push_back(folder);
   for (const core::lessons::Lesson& lesson : core::lessons::lessons()) {
@@ -99,17 +101,23 @@ int run_window(const OpenWindow& options) {
   if (options.file) core::system::buffer_pipe_to_file(*options.file);  // may be ended by a signal
   const core::system::SignalBlocker blocker;
   SignalWatcher end(blocker);
-  const platform::UserState before = platform::read_user_state(platform::config_directory());
+  // What a replay shows is the work and the settings of somebody else, which are not kept.
+  const bool keeps_state = !options.replay;
+  const platform::UserState before =
+      keeps_state ? platform::read_user_state(platform::config_directory()) : platform::UserState();
   const int width = setting_number(before.settings, "width", 960, 16384).value_or(1600);
   const int height = setting_number(before.settings, "height", 600, 16384).value_or(1000);
   Store store;
-  restore_settings(before, store);
+  restore_settings(before, keeps_state ? platform::state_directory() : "", store);
+  if (options.record) record(store, *options.record);
   const platform::UserState initial =
       memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
   if (!options.address.empty()) {
     store.attach(options.address, options.token, options.text, options.layer);
   } else if (options.file) {
     store.open(*options.file, options.text, options.layer);
+  } else if (options.replay) {
+    replay(store, *options.replay, options.until);
   } else if (options.preset) {
     store.dispatch(LoadPreset{options.preset->name});
   } else if (store.view().settings.start_page) {
@@ -126,7 +134,7 @@ int run_window(const OpenWindow& options) {
     end.set_wake_callback([&window] { window.wake(); });
     while (loop.step()) {
       if (end.signal() != 0) store.dispatch(QuitNow{});
-      settings_writer.follow(memory_of(store, window.size()));
+      if (keeps_state) settings_writer.follow(memory_of(store, window.size()));
     }
   } catch (...) {
     end.set_wake_callback({});
@@ -134,7 +142,7 @@ int run_window(const OpenWindow& options) {
     throw;
   }
   end.set_wake_callback({});
-  settings_writer.finish(memory_of(store, window.size()));
+  if (keeps_state) settings_writer.finish(memory_of(store, window.size()));
   return end.signal() == 0 ? 0 : status_of_signal(end.signal());
 }
 

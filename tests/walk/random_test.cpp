@@ -13,6 +13,7 @@
 #include "core/graph/validation.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/random_model.hpp"
+#include "tests/support/random_user.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {
@@ -93,73 +94,8 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
         << h;
 }
 
-using support::InputFrame;
-
 constexpr std::size_t n_events = 15000, n_between_checks = 1000;
 constexpr int width = 1120, height = 640;  // wide enough for both panels
-
-constexpr const char* texts[] = {"1", "-", ".5", "e", "7", "99999", "ü", "nan", "c", "[", " "};
-
-/// Random user input; a mouse button keeps its state until an input sets it.
-class RandomUser {
- public:
-  InputFrame next(const app::Landmarks& landmarks) {
-    InputFrame input;
-    switch (below(random_, 8)) {
-      case 0:
-        input.mouse = pointer_ = {coordinate(width), coordinate(height)};
-        break;
-      case 1:
-        input.mouse = pointer_ = any(landmarks);
-        break;
-      case 2:
-        input.mouse = pointer_ = {pointer_.x + step(), pointer_.y + step()};
-        break;
-      case 3:
-        input.left = coin(random_);
-        break;
-      case 4:
-        input.right = below(random_, 4) == 0, input.left = coin(random_);
-        break;
-      case 5:
-        input.wheel = static_cast<float>(below(random_, 7)) - 3;
-        break;
-      case 6:
-        press(input);
-        break;
-      default:
-        input.text = texts[below(random_, std::size(texts))];
-    }
-    return input;
-  }
-
- private:
-  float coordinate(std::size_t length) { return static_cast<float>(below(random_, length)); }
-  ImVec2 any(const app::Landmarks& landmarks) {
-    auto it = landmarks.all().begin();
-    std::advance(it, below(random_, landmarks.all().size()));
-    return it->second.center();
-  }
-  float step() { return static_cast<float>(below(random_, 41)) - 20; }
-  void press(InputFrame& input) {
-    if (held_) {
-      input.released = held_;
-      held_.reset();
-      return;
-    }
-    constexpr std::size_t first = std::size_t(Key::escape), last = std::size_t(Key::space);
-    constexpr std::string_view letters = "acdetvxyz129";  // none that ends the program or writes a file
-    held_ = coin(random_) ? static_cast<Key>(first + below(random_, last - first + 1))
-                          : *app::platform::key_of_character(letters[below(random_, letters.size())]);
-    input.ctrl = below(random_, 4) == 0, input.shift = below(random_, 4) == 0,
-    input.alt = below(random_, 8) == 0;
-    input.key = app::KeyPress{*held_, input.ctrl, input.shift, input.alt};
-  }
-
-  support::Random random_{20240607};
-  ImVec2 pointer_{0, 0};
-  std::optional<Key> held_;
-};
 
 /// Returns the number of events: ATTNSCOPE_EVENTS, or n_events if it is not set.
 std::size_t events_from_environment() {
@@ -196,7 +132,7 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   Walk ui(width, height);
   ui.store.dispatch(app::BrowseTo{directory.path()});
   ui.sharp = false;
-  RandomUser hands;
+  support::RandomUser hands(20240607, {width, height});
   std::uint64_t last_version = 0;
   std::size_t changes = 0, in_dialogs = 0, presented = 0, early_mebibytes = 0;
   const std::size_t n = events_from_environment();
