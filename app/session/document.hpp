@@ -24,6 +24,8 @@
 
 namespace app {
 
+using ReadingRef = std::shared_ptr<const core::experiment::TextReading>;
+
 /// An open whole model, its edits, and the layer that is the document's model.
 struct FullModelState {
   core::transformer::ModelRef model;

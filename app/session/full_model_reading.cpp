@@ -28,13 +28,11 @@ bool has_input(const core::attention::Model& unedited, const experiment::TextRea
 
 /// Reads the text with and without edits; last_now and last_before are the previous readings, or nullptr.
 BothReadings read_both(const transformer::FullModel& model, const experiment::Experiment& wanted,
-                       const std::shared_ptr<const experiment::TextReading>& last_now,
-                       const std::shared_ptr<const experiment::TextReading>& last_before, const Jobs& jobs,
+                       const ReadingRef& last_now, const ReadingRef& last_before, const Jobs& jobs,
                        const transformer::CallContext& context, std::optional<std::size_t> only_layer) {
   const auto read = [&](const experiment::Experiment& what, const experiment::TextReading* nearest) {
-    return std::shared_ptr<const experiment::TextReading>(
-        jobs.with_async_deleter(std::make_unique<experiment::TextReading>(
-            experiment::read(model, what, nearest, context, only_layer))));
+    return ReadingRef(jobs.with_async_deleter(std::make_unique<experiment::TextReading>(
+        experiment::read(model, what, nearest, context, only_layer))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
@@ -73,8 +71,8 @@ BothReadings with_more_heads(const transformer::FullModel& model, const BothRead
 
 }  // namespace
 
-std::vector<HeadEffects::HeadIndex> HeadEffects::missing(HeadIndex wanted) const {
-  const core::experiment::TextReading& reading = *found_.of->reading;
+std::vector<HeadEffects::HeadIndex> HeadEffects::missing(const experiment::TextReading& reading,
+                                                         HeadIndex wanted) const {
   std::vector<HeadIndex> heads;
   const auto want = [&](HeadIndex head) {
     if (head.second < reading.layers[head.first]->heads.size() && !found_.effects.contains(head) &&
@@ -88,31 +86,33 @@ std::vector<HeadEffects::HeadIndex> HeadEffects::missing(HeadIndex wanted) const
   return heads;
 }
 
-void HeadEffects::follow(const core::transformer::ModelRef& model, const EffectsKey& key, HeadIndex wanted,
+void HeadEffects::follow(const core::transformer::ModelRef& model, const ReadingRef& reading,
+                         const EffectsKey& key, HeadIndex wanted,
                          const std::shared_ptr<core::ThreadPool>& pool) {
   if (found_.of != key) {
     const bool sweeps = !found_.of && found_.sweeps;  // else the sweep was of another token or text
     clear();
     found_.sweeps = sweeps;
+    found_.of = key;
   }
-  found_.of = key;  // more heads of the same pass may be known
   if (const auto portion = portions_.take())
     for (const auto& [head, effect] : *portion) {
       found_.effects[head] = effect;
       found_.largest = std::max(found_.largest, std::abs(effect.logit_change));
     }
-  const std::vector<HeadIndex> heads = found_.has_failed ? std::vector<HeadIndex>() : missing(wanted);
+  const std::vector<HeadIndex> heads =
+      found_.has_failed ? std::vector<HeadIndex>() : missing(*reading, wanted);
   if (heads.empty()) {
     found_.sweeps = false;
     return;
   }
   const PortionKey next{key, heads};
   if (portions_.needs(next))
-    portions_.begin(next, Schedule::background, [next, model, pool](const core::StopToken& token) {
+    portions_.begin(next, Schedule::background, [next, model, reading, pool](const core::StopToken& token) {
       const auto begin = Clock::now();
       std::vector<std::pair<HeadIndex, AblationEffect>> found;
       for (const HeadIndex& head : next.heads) {
-        found.emplace_back(head, experiment::ablation_effect(*model, *next.of.reading, head, next.of.token,
+        found.emplace_back(head, experiment::ablation_effect(*model, *reading, head, next.of.token,
                                                              next.of.temperature, {*pool, token}));
         if (Clock::now() - begin > between_deliveries) break;
       }
@@ -248,15 +248,17 @@ std::uint64_t FullModelReading::version_of(std::size_t layer) const {
 }
 
 void FullModelReading::follow_prediction(const FullModelState& full_model, const LayersLook& look) {
-  const PredictionKey key{readings()->now, readings()->before, look.token, look.shown_temperature()};
+  const BothReadings& both = *readings();
+  const PredictionKey key{both.now->pass, both.before->pass, look.token, look.shown_temperature()};
   const bool is_quick =
-      !full_model.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
+      !full_model.model->description().is_attached && both.now->logits.n_elem <= quick_logits;
   const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (!prediction_.needs(key, when)) return;
-  prediction_.begin(key, when, [key, model = full_model.model, pool = pool_](const core::StopToken& token) {
-    return experiment::predict_next(*model, *key.now, *key.before, key.token, key.temperature,
-                                    {*pool, token});
-  });
+  prediction_.begin(key, when,
+                    [key, both, model = full_model.model, pool = pool_](const core::StopToken& token) {
+                      return experiment::predict_next(*model, *both.now, *both.before, key.token,
+                                                      key.temperature, {*pool, token});
+                    });
 }
 
 void FullModelReading::follow_layer(const FullModelState& full_model) {
@@ -321,7 +323,8 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
                                       std::size_t selected_head) {
   const Prediction* next = prediction();
   if (!next || next->lens.empty() || !matches(full_model)) return;
-  effects_.follow(full_model.model, {readings()->now, next->chosen.id, look.shown_temperature()},
+  const ReadingRef& now = readings()->now;
+  effects_.follow(full_model.model, now, {now->pass, next->chosen.id, look.shown_temperature()},
                   {full_model.layer, selected_head}, pool_);
 }
 

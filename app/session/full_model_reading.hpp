@@ -20,15 +20,12 @@ using core::experiment::LensToken;
 using core::experiment::NextToken;
 using core::experiment::Prediction;
 
-/// The reading and the next token of ablation effects.
+/// The pass and the next token of ablation effects.
 struct EffectsKey {
-  std::shared_ptr<const core::experiment::TextReading> reading;
+  core::transformer::PassRef pass;  ///< of readings that differ only in the heads that are known
   std::size_t token = 0;
   double temperature = 1;
-  /// Heads that become known later are of the same pass.
-  friend bool operator==(const EffectsKey& a, const EffectsKey& b) {
-    return a.reading->pass == b.reading->pass && a.token == b.token && a.temperature == b.temperature;
-  }
+  friend bool operator==(const EffectsKey&, const EffectsKey&) = default;
 };
 
 /// Ablates heads, one after the other, in the background.
@@ -38,10 +35,10 @@ class HeadEffects {
 
   explicit HeadEffects(Jobs& jobs) : portions_(jobs) {}
 
-  /// Requests the effect of one head, and those of all heads during a sweep; drops effects of another key.
-  /// Once a frame.
-  void follow(const core::transformer::ModelRef& model, const EffectsKey& key, HeadIndex wanted,
-              const std::shared_ptr<core::ThreadPool>& pool);
+  /// Requests the effect of one head, and those of all heads during a sweep, on a reading of the key's pass;
+  /// drops effects of another key. Once a frame.
+  void follow(const core::transformer::ModelRef& model, const ReadingRef& reading, const EffectsKey& key,
+              HeadIndex wanted, const std::shared_ptr<core::ThreadPool>& pool);
   /// Begins to ablate every head in turn; ends after the last one, or when one cannot be ablated.
   void sweep() { found_.sweeps = true; }
   void stop() { found_.sweeps = false; }
@@ -62,7 +59,7 @@ class HeadEffects {
     double largest = 0;
     bool sweeps = false, has_failed = false;
   };
-  std::vector<HeadIndex> missing(HeadIndex wanted) const;
+  std::vector<HeadIndex> missing(const core::experiment::TextReading& reading, HeadIndex wanted) const;
 
   struct PortionKey {
     EffectsKey of;
@@ -77,7 +74,7 @@ class HeadEffects {
 
 /// The readings of a text with the edits and without.
 struct BothReadings {
-  std::shared_ptr<const core::experiment::TextReading> now, before;
+  ReadingRef now, before;
   double ms = 0;  ///< of the reading with edits
 };
 
@@ -154,16 +151,12 @@ class FullModelReading {
   bool is_behind(const FullModelState& full_model) const;
 
  private:
-  using ReadingRef = std::shared_ptr<const core::experiment::TextReading>;
   struct PredictionKey {
-    ReadingRef now, before;
+    core::transformer::PassRef now, before;
     std::optional<std::size_t> token;
     double temperature = 1;
     bool is_compatible(const PredictionKey&) const { return true; }
-    friend bool operator==(const PredictionKey& a, const PredictionKey& b) {
-      return a.now->pass == b.now->pass && a.before->pass == b.before->pass && a.token == b.token &&
-             a.temperature == b.temperature;
-    }
+    friend bool operator==(const PredictionKey&, const PredictionKey&) = default;
   };
   struct LayerKey {
     std::shared_ptr<const void> computation_id;

@@ -157,8 +157,7 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   take(moment);
 }
 
-void Lessons::assess(const std::shared_ptr<const core::experiment::TextReading>& now, std::size_t layer,
-                     std::size_t head) {
+void Lessons::assess(const ReadingRef& now, std::size_t layer, std::size_t head) {
   if (!active_) return;
   ActiveLesson& l = *active_;
   const std::tuple seen{now, layer, head};

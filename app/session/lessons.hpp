@@ -64,12 +64,9 @@ class Lessons {
   /// Checks whether the displayed step is completed; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
-  void assess(const std::shared_ptr<const core::experiment::TextReading>& now, std::size_t layer,
-              std::size_t head);
+  void assess(const ReadingRef& now, std::size_t layer, std::size_t head);
   /// Returns the whole model's reading when the step began, or nullptr in other lessons.
-  std::shared_ptr<const core::experiment::TextReading> first_reading() const {
-    return active_ ? active_->first_reading : nullptr;
-  }
+  ReadingRef first_reading() const { return active_ ? active_->first_reading : nullptr; }
 
   bool is_under_way() const { return active_.has_value(); }
   /// Returns the state of the lesson under way, or nullptr.
@@ -89,10 +86,9 @@ class Lessons {
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // version of the trace that was checked last
     core::transformer::ModelRef model;
-    std::shared_ptr<const core::experiment::TextReading> first_reading;
+    ReadingRef first_reading;
     // Reading of a whole model that was checked last, with its layer and head.
-    std::tuple<std::shared_ptr<const core::experiment::TextReading>, std::size_t, std::size_t>
-        assessed_full_model;
+    std::tuple<ReadingRef, std::size_t, std::size_t> assessed_full_model;
     LessonState state;
   };
   template <class StepState>

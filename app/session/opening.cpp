@@ -203,11 +203,9 @@ auto named_errors(const std::filesystem::path& path, Function function) {
   }
 }
 
-std::shared_ptr<const experiment::TextReading> read_at(const std::filesystem::path& path,
-                                                       const transformer::FullModel& model,
-                                                       const experiment::Experiment& wanted,
-                                                       const experiment::TextReading* before,
-                                                       const transformer::CallContext& context) {
+ReadingRef read_at(const std::filesystem::path& path, const transformer::FullModel& model,
+                   const experiment::Experiment& wanted, const experiment::TextReading* before,
+                   const transformer::CallContext& context) {
   return named_errors(path, [&] {
     const auto only_layer =
         model.description().is_attached ? std::optional(wanted.layer) : std::optional<std::size_t>();

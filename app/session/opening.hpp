@@ -67,7 +67,7 @@ struct TensorSource {
 /// A whole model that was opened, and its readings of the first text, with and without edits.
 struct OpenedModel {
   core::transformer::ModelRef model;
-  std::shared_ptr<const core::experiment::TextReading> reading, before;
+  ReadingRef reading, before;
   core::attention::Model unedited,
       layer;               ///< the displayed one, as computed by the pass and as edited
   std::string view = {};   ///< of a session, or ""
