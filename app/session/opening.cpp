@@ -355,13 +355,6 @@ editing::Edit edit_from_file(const MatrixFile& file, const Model& model, editing
                     shape_text(file.numbers.n_rows, file.numbers.n_cols));
 }
 
-void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
-                       const Jobs::FailureHandler& on_failure) {
-  queue_.cancel();
-  path_ = path;
-  queue_.start(reading, on_failure);
-}
-
 void SideTasks::list(Browser& browser, const std::filesystem::path& directory) {
   browser.directory = directory;
   browser.entries.clear();

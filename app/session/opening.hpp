@@ -183,28 +183,6 @@ MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopT
 core::editing::Edit edit_from_file(const MatrixFile& file, const core::attention::Model& model,
                                    core::editing::MatrixRef place);
 
-/// Reads files in the background to open them, one at a time.
-class FileReader {
- public:
-  explicit FileReader(Jobs& jobs) : queue_(jobs) {}
-
-  /// Begins a read and delivers its result; cancels the previous read.
-  void begin(const std::filesystem::path& path, const Jobs::Job& reading,
-             const Jobs::FailureHandler& on_failure);
-  void cancel() { queue_.cancel(); }
-  void wait() { queue_.wait(); }
-
-  bool is_busy() const { return queue_.is_busy(); }
-  /// Returns the path being read, or read last.
-  const std::filesystem::path& path() const { return path_; }
-  double seconds() const { return queue_.seconds(); }
-  std::uint64_t bytes() const { return queue_.done(); }
-
- private:
-  std::filesystem::path path_;
-  JobQueue queue_;
-};
-
 /// Reads in the background what dialogs show about files: nothing waits for it, and it stops no other read.
 class SideTasks {
  public:

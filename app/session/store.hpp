@@ -289,6 +289,7 @@ class Store {
   Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;
+  std::filesystem::path read_path_;        // being read to be opened, or read last
   std::optional<OpenedTensors> choosing_;  // to choose from
   std::optional<Opened> opened_;           // until the question about unsaved work is answered
   std::function<std::uint64_t()> free_memory_;
@@ -302,7 +303,7 @@ class Store {
   AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedModel>> start_model_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
-  FileReader reader_{jobs_};
+  JobQueue reader_{jobs_};  // opens files, one at a time
   SideTasks side_tasks_;
   Recorder recorder_{jobs_};
 };

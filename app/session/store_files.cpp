@@ -58,8 +58,9 @@ void Store::read_in_background(const std::filesystem::path& path, const Jobs::Jo
                                const std::optional<Command>& if_untrusted) {
   deferred_.read_result = {};
   side_tasks_.stop_preview();  // else a large file would be read twice at once
-  reader_.begin(
-      path,
+  reader_.cancel();
+  read_path_ = path;
+  reader_.start(
       [this, reading](const core::StopToken& progress) -> Jobs::Delivery {
         return [this, read_result = reading(progress)] { deliver_when_answered(read_result); };
       },
@@ -106,10 +107,10 @@ void Store::attach(const std::string& address, const std::string& token, const s
 }
 
 Opening Store::opening() const {
-  Opening opening{.path = reader_.path(),
+  Opening opening{.path = read_path_,
                   .is_reading = reader_.is_busy(),
                   .seconds = reader_.seconds(),
-                  .bytes = reader_.bytes(),
+                  .bytes = reader_.done(),
                   .tensors = choosing_ ? &*choosing_ : nullptr,
                   .previewed = side_tasks_.previewed(),
                   .preview = side_tasks_.preview(),
@@ -275,7 +276,7 @@ void Store::handle(const CancelReading&) {
   if (opening().is_writing) return writer_.exporting.stop();
   if (!reader_.is_busy()) return;
   reader_.cancel();
-  say("Stopped reading " + reader_.path().string());
+  say("Stopped reading " + read_path_.string());
 }
 
 namespace formats = core::formats;
