@@ -35,9 +35,10 @@ void record(Store& store, const std::filesystem::path& path) {
   const auto file = std::make_shared<std::ofstream>(path);
   *file << first_line << std::endl;
   if (!*file) throw core::Error(core::system::write_error_message(path, errno));
-  store.record_to([&store, path, file, last = std::string()](const std::string& line) mutable {
-    if (!*file || (line == update_line && last == line)) return;  // a window at rest updates in every frame
-    last = line;
+  store.record_to([&store, path, file, was_update = false](const std::string& line) mutable {
+    const bool is_update = line == update_line;
+    if (!*file || (is_update && was_update)) return;  // a window at rest updates in every frame
+    was_update = is_update;
     *file << line << std::endl;
     if (!*file) store.dispatch(ShowMessage{core::system::write_error_message(path, errno), true});
   });

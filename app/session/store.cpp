@@ -336,6 +336,9 @@ void Store::clamp_view_to_model() {
 }
 
 void Store::handle(const SetLessonProgress& command) {
+  const core::lessons::Lesson* lesson = core::lessons::find_lesson(command.lesson);
+  if (!lesson || command.step >= lesson->steps.size())
+    throw core::Error("lesson " + command.lesson + ": there is no such step");
   lessons_.progress[command.lesson] = {command.step, command.done};
 }
 

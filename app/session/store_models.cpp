@@ -299,6 +299,7 @@ void Store::handle(const AddReference&) {
 }
 
 void Store::handle(const AddFlippedReference& command) {
+  if (command.index >= core::compare::switches().size()) return;
   const core::compare::Switch& way = core::compare::switches()[command.index];
   core::attention::Model other = way.flipped(document_.model);
   core::attention::require(other);
