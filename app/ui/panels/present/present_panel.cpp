@@ -81,7 +81,7 @@ std::optional<DisplayedMap> displayed_map(const Frame& frame, const core::attent
   for (const MapPlace& place : map_places)
     if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
       return DisplayedMap{*rect,
-                          place.shows_all ? whole(shape) : displayed_window(frame.displayed.look, shape)};
+                          place.shows_all ? all_cells(shape) : displayed_window(frame.displayed.look, shape)};
   return std::nullopt;
 }
 
@@ -632,7 +632,7 @@ Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, 
   map.head = frame.displayed.look.head;
   map.width = static_cast<int>(std::max(1.0f, cell(room.x, numbers.n_cols(), largest.x)));
   map.height = static_cast<int>(std::max(1.0f, cell(room.y, numbers.n_rows(), largest.y)));
-  map.full_model = true;
+  map.whole = true;
   return map;
 }
 

@@ -134,7 +134,7 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
   map.head = frame.displayed.look.head;
   map.width = map.height = std::max(1, static_cast<int>(room));
   map.show_numbers = false;
-  map.full_model = true;
+  map.whole = true;
   draw_picture(frame, map, at);
   const auto x = [&](double column) { return at.x + room * static_cast<float>(column / all.right); };
   const auto y = [&](double row) { return at.y + room * static_cast<float>(row / all.bottom); };
@@ -191,7 +191,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   map.head = frame.displayed.look.head;
   map.width = std::max(1, static_cast<int>(wide)), map.height = std::max(1, static_cast<int>(side));
   map.show_numbers = false;
-  map.full_model = true;
+  map.whole = true;
   platform::move_to(at);
   const bool pressed = hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);

@@ -42,7 +42,7 @@ void draw_example(const Frame& frame, const Rect& box) {
       static_cast<int>(std::min(cell(box.height() - top - m.px(50), n), m.px(26)) * static_cast<float>(n));
   if (map.width <= 0 || map.height <= 0) return;
   map.show_bar = false;
-  map.full_model = true;
+  map.whole = true;
   draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle, frame.palette.text,
             "Weights");
   ImGui::BeginDisabled();  // the card handles the mouse

@@ -296,7 +296,7 @@ bool clicked() {
 /// Draws the button that resets the zoom, in the corner of a map that shows a part of its cells.
 void draw_fit_button(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const MatrixShape shape{d.numbers.n_rows, d.numbers.n_cols};
-  if (map.full_model || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
+  if (map.whole || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
   const char* words = "zoomed · fit (F)";
   ImFont* font = frame.fonts.sans12;
   const float pad = frame.metrics.px(4), width = text_width(font, words) + 2 * pad,
@@ -362,8 +362,8 @@ void set_cross(const Frame& frame, const Heatmap& map, HeatmapLayout& d) {
 /// Returns the displayed part; numbers other than a stage's are displayed whole.
 CellWindow displayed_part(const Frame& frame, const Heatmap& map, const HeatmapNumbers& numbers) {
   const MatrixShape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) && !map.full_model ? displayed_window(frame.displayed.look, shape)
-                                                    : whole(shape);
+  return has_cells_of_stage(map) && !map.whole ? displayed_window(frame.displayed.look, shape)
+                                               : all_cells(shape);
 }
 
 HeatmapLayout lay_out_heatmap(const Frame& frame, const Heatmap& map, ImVec2 corner) {
