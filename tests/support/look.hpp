@@ -4,6 +4,13 @@
 
 namespace support {
 
+/// Returns every settable field of the view as text, a line each.
+inline std::string text_of_fields(const app::Store& store) {
+  std::string text;
+  for (const app::Command& field : app::fields_of(store.view())) text += app::to_text(field) + "\n";
+  return text;
+}
+
 template <auto member>
 void set_changed(app::Store& store, app::View& after) {
   app::View before = store.view();

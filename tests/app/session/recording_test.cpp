@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "app/session/store.hpp"
-#include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/look.hpp"
-#include "tests/support/program.hpp"
-#include "tests/support/random_user.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -22,18 +19,11 @@ namespace editing = core::editing;
 namespace fs = std::filesystem;
 using editing::MatrixName;
 using support::bytes_of;
+using support::text_of_fields;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string first_line = "attnscope " ATTNSCOPE_VERSION " recording\n";
-const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
-
-/// Returns every settable field as text, a line each.
-std::string text_of_fields(const Store& store) {
-  std::string text;
-  for (const Command& field : fields_of(store.view())) text += to_text(field) + "\n";
-  return text;
-}
+const std::string version_line = "attnscope " ATTNSCOPE_VERSION " recording\n";
 
 ApplyEdit change(std::size_t row, double value) {
   return ApplyEdit{editing::SetCell{{MatrixName::embeddings, 0}, row, 1, value}};
@@ -51,47 +41,11 @@ struct Recording : testing::Test {
   Store store;
 };
 
-/// Whole models that a random user begins with, and the seed.
-struct RandomUsers : testing::TestWithParam<std::pair<std::string, unsigned>> {};
-
-TEST_P(RandomUsers, AreReplayedToTheSameModelAndFields) {
-  const auto [file, seed] = GetParam();
-  const support::TemporaryDirectory directory, recordings;
-  const fs::path path = recordings / "recording";
-  const ImVec2 size{1120, 640};
-  gui::Program program(size);
-  record(program.store, path);
-  program.store.dispatch(BrowseTo{directory.path()});  // the only place that may be written to
-  if (!file.empty()) program.store.open(file);
-  support::RandomUser user(seed, size);
-  std::size_t in_dialogs = 0;
-  for (int i = 0; i < 700; ++i) {
-    program.Hands::play({user.next(program.landmarks())});
-    if (program.store.view().forms.browser.directory != directory.path())
-      program.store.dispatch(BrowseTo{directory.path()});
-    in_dialogs = program.store.view().forms.dialog == Dialog::none ? 0 : in_dialogs + 1;
-    if (in_dialogs > 20) program.store.dispatch(CancelQuestion{});
-  }
-  program.run(3);
-  support::settle(program.store);
-  EXPECT_NE(program.store.model(), Store().model());
-
-  Store again;
-  replay(again, path);
-  EXPECT_EQ(again.model(), program.store.model());
-  EXPECT_EQ(text_of_fields(again), text_of_fields(program.store));
-  EXPECT_EQ(again.document().title, program.store.document().title);
-}
-
-INSTANTIATE_TEST_SUITE_P(Recording, RandomUsers,
-                         testing::Values(std::pair("", 1u), std::pair("", 2u), std::pair("", 3u),
-                                         std::pair(tiny_gpt, 4u), std::pair(tiny_gpt, 5u)));
-
 TEST_F(Recording, HasEachLineInTheFileAtOnceAndNothingWhileNothingIsDone) {
   store.dispatch(set<&Settings::dark>(false));
   record(store, path);
   const std::string begin = bytes_of(path);
-  EXPECT_TRUE(begin.starts_with(first_line + "SetField Look::tab stages\n")) << begin.substr(0, 100);
+  EXPECT_TRUE(begin.starts_with(version_line + "SetField Look::tab stages\n")) << begin.substr(0, 100);
   EXPECT_THAT(begin, HasSubstr("\nSetField Settings::dark 0\n"));
   store.dispatch(PinCell{{Stage::scores, 0, 3, 1}});
   EXPECT_EQ(bytes_of(path), begin + "PinCell scores 0 3 1\n");
@@ -126,7 +80,7 @@ TEST_F(Recording, HasTheFileOfTheCommandLine) {
 }
 
 TEST_F(Recording, IsReplayedUpToALine) {
-  std::string text = first_line;
+  std::string text = version_line;
   for (int i = 1; i <= 4; ++i) text += to_text(change(0, i)) + "\n";
   replay_text(text, 3);
   EXPECT_EQ(store.model().sequences[0].embeddings(0, 1), 2);
@@ -138,7 +92,7 @@ TEST_F(Recording, IsReplayedUpToALine) {
 TEST_F(Recording, WritesNoFileAndDoesNotQuitWhenItIsReplayed) {
   const fs::path saved = directory / "saved.json", exported = directory / "exported.npz";
   replay_text(
-      first_line + to_text(change(0, 5)) + "\n" + to_text(SaveFileAs{saved}) + "\n" +
+      version_line + to_text(change(0, 5)) + "\n" + to_text(SaveFileAs{saved}) + "\n" +
       to_text(ExportAs{.form = ExportFormat::npz, .what = ExportScope::everything, .path = exported}) +
       "\nupdate\n" + to_text(CopyText{"rm"}) + "\nQuitNow\nQuit\n");
   EXPECT_EQ(directory.names(), std::set<std::string>{"recording"});
@@ -151,7 +105,7 @@ TEST_F(Recording, WritesNoFileAndDoesNotQuitWhenItIsReplayed) {
 }
 
 TEST_F(Recording, ThatIsDamagedOrOfAnotherVersionIsRefusedInOneLineThatNamesThePlace) {
-  const std::string good = first_line + "SetField Look::head 0\nupdate\n";
+  const std::string good = version_line + "SetField Look::head 0\nupdate\n";
   struct Case {
     std::string text;
     const char* expected;

@@ -15,7 +15,7 @@
 namespace app {
 namespace {
 
-const std::string tensors = FIXTURES "/../../assets/examples/tiny_gpt/model.fp16.safetensors";
+const std::string tensor_file = FIXTURES "/../../assets/examples/tiny_gpt/model.fp16.safetensors";
 
 /// A store with the dialog that opens files, and a session for it.
 struct OpenDialog : testing::Test {
@@ -65,7 +65,7 @@ TEST_F(EndlessFolder, IsNotWaitedForWhenAFileIsOpened) {
 }
 
 TEST_F(EndlessFolder, IsNotWaitedForByPreviewsAndIsListedAtLast) {
-  store.dispatch(PreviewFile{tensors});
+  store.dispatch(PreviewFile{tensor_file});
   EXPECT_TRUE(comes_true(store, [&] { return !store.opening().preview.empty(); }));
   EXPECT_TRUE(store.view().forms.browser.is_listing);
   EXPECT_TRUE(store.view().forms.browser.entries.empty());
@@ -77,7 +77,7 @@ TEST_F(EndlessFolder, IsNotWaitedForByPreviewsAndIsListedAtLast) {
 }
 
 TEST_F(EndlessFolder, IsNotWaitedForByTheRangeOfATensor) {
-  store.dispatch(OpenPath{.path = tensors, .as_tensors = true});
+  store.dispatch(OpenPath{.path = tensor_file, .as_tensors = true});
   ASSERT_TRUE(comes_true(store, [&] { return store.opening().tensors != nullptr; }));
   const OpenedTensors& chosen = *store.opening().tensors;
   const std::string name = chosen.file->tensors().front().name;
@@ -95,7 +95,7 @@ TEST_F(EndlessFolder, CanBeLeftForAnother) {
 TEST_F(OpenDialog, ShowsNoStopBesideWhatItDoesNotStop) {
   Store store;
   store.dispatch(ShowDialog{Dialog::open});
-  store.dispatch(PreviewFile{tensors});
+  store.dispatch(PreviewFile{tensor_file});
   EXPECT_TRUE(store.is_reading());
   EXPECT_TRUE(store.opening().is_previewing);
   EXPECT_FALSE(store.opening().is_reading) << "of which the window shows the progress and Stop";
@@ -115,17 +115,17 @@ TEST_F(OpenDialog, ShowsNoStopBesideWhatItDoesNotStop) {
 
 TEST_F(OpenDialog, ShowsNoPreviewOfAFileThatIsBeingOpened) {
   Store store;
-  store.dispatch(PreviewFile{tensors});
+  store.dispatch(PreviewFile{tensor_file});
   store.dispatch(OpenPath{session});
   EXPECT_FALSE(store.opening().is_previewing);
-  store.dispatch(PreviewFile{tensors});
+  store.dispatch(PreviewFile{tensor_file});
   EXPECT_FALSE(store.opening().is_previewing) << "a file is read once at a time";
   support::finish_reading(store);
   EXPECT_EQ(store.opening().preview, "");
   EXPECT_EQ(store.opening().previewed, "") << "so that it is asked for again";
-  store.dispatch(PreviewFile{tensors});
+  store.dispatch(PreviewFile{tensor_file});
   support::finish_reading(store);
-  EXPECT_EQ(store.opening().previewed, tensors);
+  EXPECT_EQ(store.opening().previewed, tensor_file);
   EXPECT_NE(store.opening().preview, "");
 }
 

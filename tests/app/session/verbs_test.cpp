@@ -5,6 +5,7 @@
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -13,12 +14,6 @@ namespace {
 
 namespace editing = core::editing;
 using core::attention::MatrixName;
-
-std::vector<std::string> texts_of(const std::vector<Command>& commands) {
-  std::vector<std::string> texts;
-  for (const Command& command : commands) texts.push_back(to_text(command));
-  return texts;
-}
 
 std::vector<Command> some_verbs() {
   core::attention::Model model = editing::default_preset().make();
@@ -106,7 +101,7 @@ TEST(Verbs, OfARunDoTheSameAgain) {
   replay(second, recording);
   EXPECT_EQ(second.model(), first.model());
   EXPECT_NE(second.model(), Store().model());
-  EXPECT_EQ(texts_of(fields_of(second.view())), texts_of(fields_of(first.view())));
+  EXPECT_EQ(support::text_of_fields(second), support::text_of_fields(first));
   EXPECT_EQ(second.message().text, first.message().text);
   const auto a = first.document(), b = second.document();
   EXPECT_EQ(a.steps.undo_words, b.steps.undo_words);
