@@ -9,8 +9,7 @@ import sys
 
 # Types that have one name in several files.
 KNOWN_DUPLICATES = set("""
-Arithmetic Cell Check Clock Comparison Draw Explanation Fit Found Given Key Make Mask OpenFile Part Pass Reading
-RowSelection Search Shape Source Text ToggleHead
+Arithmetic Cell Explanation Fit Found Given Key Make Pass RowSelection Search
 """.split())
 
 # Headers of several sources, which have no header of their name: the header, its sources, the reason.
