@@ -55,6 +55,20 @@ TEST(Program, NamesTheFileOnAFullDisk) {
   expect_failure(run({"presets"}, "/dev/full"), 1, "standard output: cannot be written");
 }
 
+TEST(Recordings, ThatCannotBeReplayedAreOneLineAndThoseThatAreWrittenAreAnnounced) {
+  const TemporaryDirectory dir;
+  const std::string old = (dir / "old").string(), file = (dir / "new").string();
+  put_bytes(old, "attnscope 0.0.9 recording\nGoBack\n");
+  expect_failure(run({"--replay", old}), 1,
+                 old + ": line 1: expected \"attnscope " ATTNSCOPE_VERSION
+                       " recording\", got \"attnscope 0.0.9 recording\"");
+  expect_failure(run({"--replay", file}), 1, file + ": not readable: no such file or directory");
+  const Outcome window = run({"--record", file});  // which has no display
+  EXPECT_EQ(window.err.substr(0, window.err.find('\n')),
+            "attnscope: note: " + file + " will hold all that is typed, and the paths of files");
+  EXPECT_NE(support::bytes_of(file).find("\nSetField Settings::dark "), std::string::npos);
+}
+
 using support::bytes_of;
 using testing::EndsWith;
 using testing::HasSubstr;

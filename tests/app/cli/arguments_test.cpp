@@ -84,6 +84,10 @@ TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
   const auto window = parsed<OpenWindow>({"m", "--text", "a b", "--layer", "0"});
   EXPECT_EQ(window.text, "a b");
   EXPECT_EQ(window.layer, 0u);
+  EXPECT_EQ(*parsed<OpenWindow>({"s.json", "--record", "r"}).record, "r");
+  const auto replay = parsed<OpenWindow>({"--replay", "r", "--until", "7"});
+  EXPECT_EQ(*replay.replay, "r");
+  EXPECT_EQ(replay.until, 7u);
   EXPECT_EQ(parsed<OpenWindow>({"--preset", "004-causal"}).preset, core::editing::find_preset("004-causal"));
   EXPECT_EQ(parsed<WriteProgram>({"program", "s.json", "--out", "F.py"}).file, "F.py");
   const auto attach = parsed<Attach>({"attach", "host:1", "--token", "t", "--layer", "2"});
@@ -248,6 +252,12 @@ TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
            {{"attach", "--token", "t"}, "ADDRESS is required"},
            {{"--layer", "1"}, "--layer requires FILE"},
            {{"--preset", "nope"}, "no preset \"nope\""},
+           {{"--until", "3"}, "--until requires --replay"},
+           {{"--replay", "r", "--until", "0"}, "--until: expected a whole number of at least 1"},
+           {{"--replay", "r", "--record", "s"}, "--replay"},
+           {{"--replay", "r", "a"}, "--replay"},
+           {{"--replay", "r", "--preset", "004-causal"}, "--replay"},
+           {{"--record", "r", "presets"}, "--record or a command"},
            {{"a", "--preset", "004-causal"}, "--preset"},
            {{"export", "a"}, "--out is required"},
            {{"export", "--out", "D"}, "FILE or --preset"},

@@ -147,7 +147,7 @@ TEST_F(Recording, IsANewFile) {
               HasSubstr("cannot be written"));
 }
 
-TEST_F(Recording, SaysThatItEndsWhenTheDiskIsFull) {
+TEST_F(Recording, NamesTheFileOnAFullDisk) {
   EXPECT_THAT(support::error_of([&] { record(store, "/dev/full"); }),
               HasSubstr("/dev/full: cannot be written"));
 }
