@@ -5,6 +5,7 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "core/graph/validation.hpp"
 #include "tests/support/look.hpp"
 #include "tests/walk/walk.hpp"
 

@@ -42,7 +42,7 @@ TEST_F(OpenWindow, ShowsWhatWasDrawnInIt) {
   window.begin_frame();
   ImGui::GetForegroundDrawList()->AddRectFilled({100, 50}, {200, 150}, IM_COL32(255, 0, 0, 255));
   window.end_frame(app::rgb(0x123456));
-  const Image image = window.read_pixels();
+  const RgbaImage image = window.read_pixels();
   ASSERT_GE(image.width, 960);
   ASSERT_EQ(image.rgba.size(),
             static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) * 4);
@@ -66,7 +66,7 @@ TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
     window.end_frame(app::rgb(0x123456));
   };
   for (int frame = 0; frame < 6; ++frame) draw(frame);
-  const Image by_parts = window.read_pixels();
+  const RgbaImage by_parts = window.read_pixels();
   window.invalidate_frame();  // so that everything is redrawn
   draw(5);
   EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);

@@ -83,10 +83,10 @@ TEST_F(Recording, IsReplayedUpToALine) {
   std::string text = version_line;
   for (int i = 1; i <= 4; ++i) text += to_text(change(0, i)) + "\n";
   replay_text(text, 3);
-  EXPECT_EQ(store.model().sequences[0].embeddings(0, 1), 2);
+  EXPECT_EQ(store.model().sequences[0].embeddings.at(0, 1), 2);
   Store all;
   replay(all, path);
-  EXPECT_EQ(all.model().sequences[0].embeddings(0, 1), 4);
+  EXPECT_EQ(all.model().sequences[0].embeddings.at(0, 1), 4);
 }
 
 TEST_F(Recording, WritesNoFileAndDoesNotQuitWhenItIsReplayed) {

@@ -29,7 +29,11 @@ using testing::IsEmpty;
 
 app::ActionContext situation_of(const app::Store& store, const app::DocumentState& document) {
   const app::View& view = store.view();
-  return {{store.model(), store.live().trace(), store.live().version(), view.look, view.selection},
+  return {{{store.live().graph(), store.model(), store.live().trace()},
+           store.live().stages(),
+           store.live().version(),
+           view.look,
+           view.selection},
           store.pending(),
           view.settings,
           view.forms,

@@ -88,7 +88,8 @@ const std::vector<Option> additions{
     {"norm scope", true, random_model,
      [](Model& m) {
        auto& norm = *m.additions.normalize;
-       norm.over = NormScope::all_heads, norm.query = arma::ones(1, 16), norm.key = arma::ones(1, 8);
+       norm.over = NormScope::all_heads, norm.query = arma::mat(1, 16, arma::fill::ones),
+       norm.key = arma::mat(1, 8, arma::fill::ones);
      }},
     {"epsilon", false, random_model, [](Model& m) { m.additions.normalize->epsilon = 0.5; }},
     {"no rotary", true, random_model, [](Model& m) { m.additions.positions.rotary.reset(); }},
@@ -96,7 +97,8 @@ const std::vector<Option> additions{
     {"pairs", true, random_model, [](Model& m) { rotary(m).pairs = Pairs::neighbors; }},
     {"dimensions", false, random_model, [](Model& m) { rotary(m).dimensions = 2; }},
     {"first", false, random_model, [](Model& m) { rotary(m).first = -3; }},
-    {"frequencies", false, random_model, [](Model& m) { rotary(m).inverse_frequencies = arma::ones(1, 2); }},
+    {"frequencies", false, random_model,
+     [](Model& m) { rotary(m).inverse_frequencies = arma::mat(1, 2, arma::fill::ones); }},
     {"scaling rule", false, random_model, [](Model& m) { scaling(m).rule = ScalingRule::linear; }},
     {"factor", false, with_yarn, [](Model& m) { scaling(m).factor = 5; }},
     {"low", false, with_yarn, [](Model& m) { scaling(m).low = 2; }},
@@ -104,11 +106,12 @@ const std::vector<Option> additions{
     {"original", false, with_yarn, [](Model& m) { scaling(m).original = 64; }},
     {"attention", false, with_yarn, [](Model& m) { scaling(m).attention = 1.5; }},
     {"truncate", false, with_yarn, [](Model& m) { scaling(m).truncate = false; }},
-    {"factors", false, with_alibi_and_longrope, [](Model& m) { scaling(m).factors = arma::ones(2, 2); }},
+    {"factors", false, with_alibi_and_longrope,
+     [](Model& m) { scaling(m).factors = arma::mat(2, 2, arma::fill::ones); }},
     {"no relative bias", true, random_model, [](Model& m) { m.additions.positions.relative.reset(); }},
     {"buckets", true, random_model,
      [](Model& m) {
-       m.additions.positions.relative->table = arma::zeros(4, 12),
+       m.additions.positions.relative->table = arma::mat(4, 12, arma::fill::zeros),
        m.additions.positions.relative->max_distance = 40;
      }},
     {"furthest", false, random_model, [](Model& m) { m.additions.positions.relative->max_distance += 1; }},
@@ -116,7 +119,7 @@ const std::vector<Option> additions{
      [](Model& m) { m.additions.positions.relative->bidirectional ^= true; }},
     {"no ALiBi", true, with_alibi_and_longrope, [](Model& m) { m.additions.positions.alibi.reset(); }},
     {"slopes", false, with_alibi_and_longrope,
-     [](Model& m) { m.additions.positions.alibi->slopes = arma::ones(1, 4); }},
+     [](Model& m) { m.additions.positions.alibi->slopes = arma::mat(1, 4, arma::fill::ones); }},
     {"no softcap", true, random_model, [](Model& m) { m.additions.softcap.reset(); }},
     {"softcap", true, random_model, [](Model& m) { *m.additions.softcap += 1; }},
     {"no bias", true, random_model, [](Model& m) { m.additions.score_bias.clear(); }},

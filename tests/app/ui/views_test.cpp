@@ -19,6 +19,7 @@ namespace {
 
 using app::Tab;
 using core::attention::HeadMetric;
+using core::attention::Stage;
 using gui::Panels;
 
 /// Draws the tabs above the view of heads or of tokens, and the inspector at the right.
@@ -145,7 +146,6 @@ TEST_F(HeadsPanel, WorksOutTheLikenessOfVeryManyNumbersOnlyWhenAsked) {
 }
 
 using app::Key;
-using core::attention::Stage;
 
 struct TokensPanel : testing::Test {
   Panels ui{draw_view_and_inspector};
