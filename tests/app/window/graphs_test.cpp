@@ -40,6 +40,8 @@ struct FrameGraphs : testing::Test {
     n_before = n_built;
   }};
 
+  void TearDown() override { EXPECT_GT(n_built, 0u) << "the calls are not counted"; }
+
   void expect_few(const std::string& what) {
     ui.run(4);  // until everything is drawn and known
     most = 0;
