@@ -116,55 +116,65 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
 // Computing a model.
 
 Sampler::Sampler(Sample sample, const Model& reference)
-    : sample_(std::move(sample)), reference_has_mistakes_(!reference.mistakes.empty()) {
-  evaluate(graph::attention(reference), reference, Stage::output);
+    : sample_(std::move(sample)),
+      reference_model_(reference),
+      reference_graph_(graph::attention(reference_model_)),
+      reference_(reference_graph_, reference_model_, sample_.rows) {}
+
+std::optional<Sampler::Projection> Sampler::projection_of(const graph::Graph& g, const Model& model,
+                                                          Stage stage) const {
+  const graph::Node* node = g.find(stage);
+  const auto* linear = node ? dynamic_cast<const graph::Project*>(node->operation.get()) : nullptr;
+  if (!linear) return std::nullopt;
+  const auto part =
+      stage == graph::all_keys ? attention::ProjectionName::key : attention::ProjectionName::value;
+  return Projection{g.precision,
+                    linear->factors,
+                    linear->sums,
+                    linear->has_bias(),
+                    linear->is_transposed(),
+                    *find_linear(model, part),
+                    model.sequences[sample_.sequence].embeddings};
 }
 
-graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, Stage last,
-                                    std::optional<Stage> first) const {
+namespace {
+
+/// Returns what decides which weights are kept.
+attention::Dropout kept_by(attention::Dropout dropout) {
+  dropout.rescale = true, dropout.place = {};
+  return dropout;
+}
+
+}  // namespace
+
+graph::LazyStages Sampler::stages_of(const graph::Graph& g, const Model& model,
+                                     std::optional<Stage> first) const {
+  graph::LazyStages stages = first && reference_model_.mistakes.empty()
+                                 ? graph::LazyStages(g, model, reference_)
+                                 : graph::LazyStages(g, model, sample_.rows);
+  const graph::NodeSet existing = existing_nodes(reference_graph_, reference_model_);
+  for (std::size_t k = 0; first && reference_model_.mistakes.empty() && k < graph::index(*first); ++k)
+    if (existing[k]) stages.take_from_base(Stage(k));
+  if (cached_dropout_ && cached_dropout_->first == kept_by(model.dropout) && g.find(graph::kept_weights))
+    stages.put(graph::kept_weights, sample_.sequence, 0, cached_dropout_->second);
+  for (const Stage stage : {graph::all_keys, graph::all_values})
+    if (const auto projection = projection_of(g, model, stage))
+      if (const auto found = find_by(projected_, *projection, &decltype(projected_)::value_type::first))
+        stages.put(stage, sample_.sequence, 0, found->second);
+  return stages;
+}
+
+void Sampler::keep(const graph::Graph& g, const Model& model, const graph::LazyStages& stages) const {
   constexpr std::size_t max_kept = std::size_t{1} << 27;  // cached numbers of projected embeddings
-  graph::Evaluation known;
-  for (std::size_t k = 0; first && !reference_has_mistakes_ && k < graph::index(*first); ++k)
-    known.stages[k] = reference_->stages[k], known.partial[k] = reference_->partial[k];
-  const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
-  attention::Dropout dropout_key = model.dropout;
-  dropout_key.rescale = true, dropout_key.place = {};  // these do not affect the kept weights
-  if (cached_dropout_ && cached_dropout_->first == dropout_key)
-    put(graph::kept_weights, cached_dropout_->second);
-  std::vector<std::pair<Stage, Projection>> wanted;
-  for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::ProjectionName::key},
-                                    std::pair{graph::all_values, attention::ProjectionName::value}}) {
-    const graph::Node* node = g.find(stage);
-    const auto* linear = node ? dynamic_cast<const graph::Project*>(node->operation.get()) : nullptr;
-    if (!linear) continue;
-    Projection projection{g.precision,
-                          linear->factors,
-                          linear->sums,
-                          linear->has_bias(),
-                          linear->is_transposed(),
-                          *find_linear(model, part),
-                          model.sequences[sample_.sequence].embeddings};
-    if (const auto found = find_by(projected_, projection, &decltype(projected_)::value_type::first))
-      put(stage, found->second);
-    else
-      wanted.emplace_back(stage, std::move(projection));
+  if (const auto* kept = stages.computed(graph::kept_weights, sample_.sequence, 0); kept && !cached_dropout_)
+    cached_dropout_.emplace(kept_by(model.dropout), *kept);
+  for (const Stage stage : {graph::all_keys, graph::all_values}) {
+    const auto* all = stages.computed(stage, sample_.sequence, 0);
+    if (!all || (projected_.size() + 1) * all->n_rows() * all->n_cols() > max_kept) continue;
+    auto projection = projection_of(g, model, stage);
+    if (projection && !find_by(projected_, *projection, &decltype(projected_)::value_type::first))
+      projected_.emplace_back(std::move(*projection), *all);
   }
-  graph::Evaluation made = graph::evaluate(g, model, sample_.sequence, sample_.rows, std::move(known), last);
-  for (auto& [stage, projection] : wanted) {
-    if (made[stage].empty() || made.partial[graph::index(stage)]) continue;
-    const SharedMatrix& all = made[stage].front();
-    if ((projected_.size() + 1) * all.n_rows() * all.n_cols() <= max_kept)
-      projected_.emplace_back(std::move(projection), all);
-  }
-  if (!reference_) reference_ = made;
-  if (!made[graph::kept_weights].empty())
-    cached_dropout_.emplace(dropout_key, made[graph::kept_weights].front());
-  const arma::uvec rows = arma::conv_to<arma::uvec>::from(sample_.rows);
-  for (const graph::Node& node : g.nodes)
-    if (node.stage != graph::kept_weights && !made.partial[graph::index(node.stage)])
-      for (SharedMatrix& numbers : made.stages[graph::index(node.stage)])
-        numbers = arma::mat(numbers->rows(rows));
-  return made;
 }
 
 Precision Precisions::coarsest() const {
@@ -176,41 +186,35 @@ Precisions precisions_of(const Model& model) {
   return {g.precision, g.all<graph::Product>().front()->factors, g.all<graph::Softmax>().front()->precision};
 }
 
-LazyTrace::Pass& LazyTrace::pass(std::size_t sequence, Stage stage) const {
-  auto at = passes_.find(sequence);
-  if (at == passes_.end()) {
-    attention::require(model_, sequence);
-    graph::Graph g = graph::attention(model_);
-    if (arithmetic_ != Arithmetic::of_model) {
-      g.precision = Precision::float32;
-      for (graph::Product* product : g.all<graph::Product>()) {
-        if (is_truncated()) product->truncates = true, product->factors = Precision::float64;
-        if (product->sums) product->sums = Precision::float32;
-      }
+LazyTrace::Pass::Pass(graph::Graph g, const LazyTrace& of)
+    : graph(std::move(g)),
+      existing(existing_nodes(graph, of.model_)),
+      stages(of.sampler_ ? of.sampler_->stages_of(graph, of.model_, of.first_)
+                         : graph::LazyStages(graph, of.model_)) {}
+
+LazyTrace::Pass& LazyTrace::pass() const {
+  if (pass_) return *pass_;
+  attention::require(model_);
+  graph::Graph g = graph::attention(model_);
+  if (arithmetic_ != Arithmetic::of_model) {
+    g.precision = Precision::float32;
+    for (graph::Product* product : g.all<graph::Product>()) {
+      if (is_truncated()) product->truncates = true, product->factors = Precision::float64;
+      if (product->sums) product->sums = Precision::float32;
     }
-    at = passes_.emplace(sequence, Pass{std::move(g), {}}).first;
   }
-  Pass& made = at->second;
-  const auto& nodes = made.graph.nodes;
-  const auto node = std::ranges::find(nodes, stage, &graph::Node::stage);
-  const auto place = static_cast<std::size_t>(node - nodes.begin());
-  if (node == nodes.end() || place < made.n_done) return made;
-  made.n_done = place + 1;
-  if (!sampler_) {
-    made.stages = graph::evaluate(made.graph, model_, sequence, {}, std::move(made.stages), stage);
-    return made;
-  }
-  graph::Evaluation extra = sampler_->evaluate(made.graph, model_, stage, first_);
-  for (std::size_t k = 0; k < graph::max_stages; ++k)  // others may be in use by reference
-    if (made.stages.stages[k].empty()) made.stages.stages[k] = std::move(extra.stages[k]);
-  return made;
+  pass_ = std::make_unique<Pass>(std::move(g), *this);
+  return *pass_;
 }
 
 const arma::mat& LazyTrace::matrix(Stage stage, std::size_t sequence, std::size_t head) const {
   static const arma::mat none;
-  const auto& [g, stages, n_done] = pass(sequence, stage);
-  const graph::Node* node = g.find(stage);
-  return !node || stages[stage].empty() ? none : *stages[stage][nth_matrix(g, *node, head)];
+  Pass& made = pass();
+  if (!made.existing[graph::index(stage)]) return none;
+  const std::size_t nth = nth_matrix(made.graph, *made.graph.find(stage), head);
+  const arma::mat& numbers = made.stages.matrix(stage, sequence, nth, sampler_ != nullptr);
+  if (sampler_) sampler_->keep(made.graph, model_, made.stages);
+  return numbers;
 }
 
 const LazyTrace& LazyTrace::in_float32() const {
@@ -226,10 +230,11 @@ arma::mat LazyTrace::mask(std::size_t sequence) const {
 
 /// Returns all heads concatenated; if they were split by a view, as before it.
 arma::mat LazyTrace::joined(const Reading& reading, std::size_t sequence) const {
-  auto& [g, stages, n_done] = pass(sequence, reading.stage);
-  const auto* split = g.get<graph::SplitHeads>(reading.stage);
+  Pass& made = pass();
+  const auto* split = std::as_const(made.graph).get<graph::SplitHeads>(reading.stage);
   if (split && split->inputs[0].layout == &graph::untransposed && model_.given.empty())
-    return attention::rounded(g.precision, *stages[*split->inputs[0].stage()].front());
+    return attention::rounded(made.graph.precision, made.stages.matrix(*split->inputs[0].stage(), sequence, 0,
+                                                                       sampler_ != nullptr));
   arma::mat all;
   for (std::size_t head = 0; head < model_.n_heads; ++head) {
     const arma::mat& one = matrix(reading.stage, sequence, head);
@@ -267,7 +272,7 @@ std::vector<arma::mat> LazyTrace::forms(const Reading& reading, std::size_t sequ
   } else if (reading.stage == Stage::dropout_mask) {
     add(arma::sign(own));
   } else if (reading.stage == Stage::masked_scores) {
-    graph::Graph& g = pass(sequence, reading.stage).graph;
+    graph::Graph& g = pass().graph;
     const arma::mat seen = mask(sequence);
     Stage before = *g.find(Stage::masked_scores)->operation->inputs[0].stage();
     const bool drops_before = graph::is_internal(before);

@@ -2,7 +2,6 @@
 
 #include <armadillo>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +14,7 @@
 #include "core/check/match.hpp"
 #include "core/files/tensor.hpp"
 #include "core/graph/graph.hpp"
+#include "core/graph/lazy_stages.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::check {
@@ -87,13 +87,15 @@ class Sampler {
 
   const Sample& sample() const { return sample_; }
 
-  /// Computes the stages of the sampled sequence up to `last`; row a of each is row sample().rows[a], and
-  /// further rows are undefined. The model must have no overrides and no cross-attention source.
+  /// Returns the stages of a model, for the sampled sequence; their rows are those of the sample. The model
+  /// must have no overrides and no cross-attention source.
   ///
-  /// Stages before `first` are copied from the right model, unless it has mistakes, which may depend on the
+  /// Stages before `first` are those of the right model, unless it has mistakes, which may depend on the
   /// change.
-  graph::Evaluation evaluate(const graph::Graph& graph, const Model& model, Stage last,
-                             std::optional<Stage> first = {}) const;
+  graph::LazyStages stages_of(const graph::Graph& graph, const Model& model,
+                              std::optional<Stage> first = {}) const;
+  /// Keeps what other models may share.
+  void keep(const graph::Graph& graph, const Model& model, const graph::LazyStages& stages) const;
 
  private:
   /// Cache key of the keys or values of all heads: arithmetic, projection and embeddings.
@@ -101,12 +103,16 @@ class Sampler {
       std::tuple<attention::Precision, attention::Precision, std::optional<attention::Precision>, bool, bool,
                  attention::Linear, attention::SharedMatrix>;
 
+  /// Returns the cache key of a stage that projects all heads; nothing if there is none.
+  std::optional<Projection> projection_of(const graph::Graph& graph, const Model& model, Stage stage) const;
+
   Sample sample_;
+  Model reference_model_;
+  graph::Graph reference_graph_;
+  mutable graph::LazyStages reference_;
   mutable std::vector<std::pair<Projection, attention::SharedMatrix>> projected_;  // shared between models
   mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>>
-      cached_dropout_;                                  // shared as well
-  mutable std::optional<graph::Evaluation> reference_;  // with all rows where other stages need them
-  bool reference_has_mistakes_;
+      cached_dropout_;  // shared as well
 };
 
 /// Precisions of a model's arithmetic: its stages, the factors of its products, its softmax.
@@ -132,6 +138,8 @@ class LazyTrace {
   /// Expects a model that differs from the sampler's right one in no stage before `first`.
   LazyTrace(Model model, const Sampler* sampler, Stage first)
       : model_(std::move(model)), sampler_(sampler), first_(first) {}
+  LazyTrace(const LazyTrace&) = delete;
+  LazyTrace& operator=(const LazyTrace&) = delete;
 
   const Model& model() const { return model_; }
   /// Returns the sample, or nullptr when all rows are computed.
@@ -157,12 +165,12 @@ class LazyTrace {
 
  private:
   struct Pass {
+    Pass(graph::Graph g, const LazyTrace& of);
     graph::Graph graph;
-    graph::Evaluation stages;
-    std::size_t n_done = 0;  ///< evaluated nodes, from the first
+    graph::NodeSet existing;
+    graph::LazyStages stages;
   };
-  /// Returns the pass with the stage and its inputs computed.
-  Pass& pass(std::size_t sequence, Stage stage) const;
+  Pass& pass() const;
   arma::mat mask(std::size_t sequence) const;
   arma::mat joined(const Reading& reading, std::size_t sequence) const;
 
@@ -170,7 +178,7 @@ class LazyTrace {
   const Sampler* sampler_;
   Arithmetic arithmetic_ = Arithmetic::of_model;
   std::optional<Stage> first_ = {};
-  mutable std::map<std::size_t, Pass> passes_;  // cached: stages are requested repeatedly
+  mutable std::unique_ptr<Pass> pass_;  // made when a stage is first read
   mutable std::shared_ptr<LazyTrace> float32_;
 };
 

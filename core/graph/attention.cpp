@@ -35,7 +35,7 @@ Graph intended(const Model& m) {
   const Stage v = g.add(values, SplitHeads(x_v, n_kv_heads, m.d_head()));
   if (!m.has_key_embeddings() && m.n_keys() != m.n_tokens())  // the embeddings do not determine other keys
     for (const Stage stage : {all_keys, all_values, keys, values})
-      if (Node* node = g.find(stage)) node->operation->known = false;
+      if (Node* node = g.find(stage)) node->operation.edit().known = false;
 
   if (added.normalize)
     q = g.add(normed_queries, Normalize(q, MatrixName::query_norm, *added.normalize, n_heads, m.d_head()));

@@ -322,9 +322,10 @@ std::vector<Operand> Cell::operands(std::size_t k, Derivation* lines) const {
 void Cell::derive(Derivation& steps) const {
   node.operation->terms(*this, steps);
   if (!node.operation->rounded) return;
-  const double nearest = attention::rounded(graph.precision, steps.result());
+  const Precision precision = node.precision.value_or(graph.precision);
+  const double nearest = attention::rounded(precision, steps.result());
   if (nearest != steps.result() && !std::isnan(nearest))
-    steps.note(std::string("rounded to ") + attention::name_of(graph.precision), nearest);
+    steps.note(std::string("rounded to ") + attention::name_of(precision), nearest);
 }
 
 std::string Derivation::title() const {

@@ -21,68 +21,11 @@ bool has_key_rows(Stage stage) {
   return attention::info(stage).rows == attention::RowTokens::keys;
 }
 
-std::size_t n_matrices(const Node& node, const Model& m) {
-  return node.heads == NodeHeads::shared ? 1 : node.heads == NodeHeads::per_head ? m.n_heads : m.kv_heads();
-}
-
-const attention::GivenStage* given_stage(const Model& m, Stage stage) {
-  return is_internal(stage) ? nullptr : m.given.find(stage);
-}
-
-mat select_rows(const mat& all, const std::vector<std::size_t>& rows) {
-  return all.rows(arma::conv_to<arma::uvec>::from(rows));
-}
-
-/// Writes the overridden cells of one matrix.
-void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size_t nth,
-                    const RowSelection& rows, SharedMatrix& numbers) {
-  const auto& cells = m.given.cells;
-  auto cell = std::ranges::lower_bound(cells, attention::GivenCellAddress{stage, sequence, nth, 0, 0}, {},
-                                       &attention::GivenCell::place);
-  for (; cell != cells.end(); ++cell) {
-    const attention::GivenCellAddress& p = cell->place;
-    if (p.stage != stage || p.sequence != sequence || p.head != nth) return;
-    const std::size_t row =
-        rows ? static_cast<std::size_t>(std::ranges::find(*rows, p.row) - rows->begin()) : p.row;
-    if (row < numbers.n_rows()) numbers.edit()(row, p.column) = cell->value;
-  }
-}
-
-/// Computes a node, all of it or some rows. Only here are results rounded, and stages and cells overridden.
-void compute(const Graph& g, const Model& m, const Node& node, const RowSelection& rows, Evaluation& stages) {
-  std::vector<SharedMatrix> matrices;
-  const std::size_t n = n_matrices(node, m);
-  const auto* given = given_stage(m, node.stage);
-  for (std::size_t h = 0; h < n; ++h) {
-    if (given) {
-      const SharedMatrix& numbers = given->matrices[stages.sequence * n + h];
-      matrices.push_back(rows ? SharedMatrix(select_rows(numbers, *rows)) : numbers);
-    } else {
-      mat numbers = node.operation->matrix(OperationInputs{g, node, m, stages, h, rows});
-      if (node.operation->rounded) numbers = attention::rounded(g.precision, std::move(numbers));
-      matrices.emplace_back(std::move(numbers));
-    }
-    if (!m.given.cells.empty()) override_cells(m, stages.sequence, node.stage, h, rows, matrices.back());
-  }
-  stages.stages[index(node.stage)] = std::move(matrices);
-  stages.partial.set(index(node.stage), rows.has_value());
-}
-
-/// Returns the stages that must be computed whole if a few rows are wanted: some reader needs other rows of
-/// them.
-NodeSet needed_whole(const Graph& g, const NodeSet& present) {
-  NodeSet all;
-  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
-    if (!present[index(node->stage)]) continue;
-    for (const Input& input : node->operation->inputs)
-      if (input.stage() && (all[index(node->stage)] || !input.is_row_wise())) all.set(index(*input.stage()));
-  }
-  return all;
-}
-
-/// Makes an operation read `to` instead of `from`.
-void redirect(Operation& operation, const Source& from, const Source& to) {
-  for (Input& input : operation.inputs)
+/// Makes a node read `to` instead of `from`.
+void redirect(Node& node, const Source& from, const Source& to) {
+  const auto& inputs = node.operation->inputs;
+  if (std::ranges::find(inputs, from, &Input::source) == inputs.end()) return;
+  for (Input& input : node.operation.edit().inputs)
     if (input.source == from) input.source = to;
 }
 
@@ -97,7 +40,7 @@ Node* Graph::find(Stage stage) {
   return const_cast<Node*>(std::as_const(*this).find(stage));
 }
 
-Stage Graph::add_node(Stage stage, std::unique_ptr<Operation> operation) {
+Stage Graph::add_node(Stage stage, SharedOperation operation) {
   nodes.push_back({stage, heads_of(stage), has_key_rows(stage), std::move(operation)});
   return stage;
 }
@@ -108,20 +51,20 @@ Stage Graph::next_internal() const {
   return Stage(next);
 }
 
-void Graph::make_internal(Stage stage, std::unique_ptr<Operation> wrapper) {
+void Graph::make_internal(Stage stage, SharedOperation wrapper) {
   Node& node = *find(stage);
   Node inner{next_internal(), node.heads, node.has_key_rows, std::move(node.operation)};
   node.operation = std::move(wrapper);
-  redirect(*node.operation, stage, inner.stage);
+  redirect(node, stage, inner.stage);
   nodes.push_back(std::move(inner));
   sort();
 }
 
-void Graph::insert(Node& reader, std::unique_ptr<Operation> operation) {
+void Graph::insert(Node& reader, SharedOperation operation) {
   Node inserted{next_internal(), reader.heads, reader.has_key_rows, std::move(operation)};
-  inserted.operation->rounded = false;
-  inserted.operation->inputs[0].source = reader.operation->inputs[0].source;
-  reader.operation->inputs[0].source = inserted.stage;
+  inserted.operation.edit().rounded = false;
+  inserted.operation.edit().inputs[0].source = reader.operation->inputs[0].source;
+  reader.operation.edit().inputs[0].source = inserted.stage;
   nodes.push_back(std::move(inserted));
   sort();
 }
@@ -131,7 +74,7 @@ void Graph::bypass(Stage stage) {
   if (!left_out) return;
   const Source before = left_out->operation->inputs[0].source;
   std::erase_if(nodes, [&](const Node& node) { return node.stage == stage; });
-  for (Node& reader : nodes) redirect(*reader.operation, stage, before);
+  redirect_readers(stage, before);
 }
 
 void Graph::move_before(Stage stage, Stage next) {
@@ -140,11 +83,15 @@ void Graph::move_before(Stage stage, Stage next) {
   const Source before = moved.operation->inputs[0].source,
                new_before = find(next)->operation->inputs[0].source;
   std::erase_if(nodes, [](const Node& n) { return !n.operation; });
-  for (Node& reader : nodes) redirect(*reader.operation, stage, before);
-  redirect(*moved.operation, before, new_before);
-  redirect(*find(next)->operation, new_before, stage);
+  redirect_readers(stage, before);
+  redirect(moved, before, new_before);
+  redirect(*find(next), new_before, stage);
   nodes.push_back(std::move(moved));
   sort();
+}
+
+void Graph::redirect_readers(Stage from, const Source& to) {
+  for (Node& reader : nodes) redirect(reader, from, to);
 }
 
 void Graph::sort() {
@@ -161,28 +108,8 @@ void Graph::sort() {
   nodes = std::move(sorted);
 }
 
-const mat& OperationInputs::of_head(std::size_t k, std::size_t other) const {
-  const Input& input = node.operation->inputs[k];
-  const Stage* stage = input.stage();
-  const auto numbers = [&]() -> const mat& {
-    if (!stage)
-      return *find_matrix(model,
-                          matrix_ref(model, std::get<MatrixName>(input.source), stages.sequence, other));
-    // Heads of queries read the KV head that they share; KV heads read their own.
-    const Node& from = *graph.find(*stage);
-    const bool is_own = node.heads == NodeHeads::per_kv_head && from.heads == NodeHeads::per_kv_head;
-    return stages[*stage][is_own ? other : nth_matrix(graph, from, other)];
-  };
-  if (!rows || !input.is_row_wise() || (stage && stages.partial[index(*stage)])) return numbers();
-  return *copies.emplace_back(std::make_unique<mat>(select_rows(numbers(), *rows)));
-}
-
-std::size_t OperationInputs::n_rows() const {
-  return rows ? rows->size() : node.has_key_rows ? model.n_keys() : model.n_tokens();
-}
-
-std::size_t OperationInputs::sequence() const {
-  return stages.sequence;
+std::size_t n_matrices(const Node& node, const Model& m) {
+  return node.heads == NodeHeads::shared ? 1 : node.heads == NodeHeads::per_head ? m.n_heads : m.kv_heads();
 }
 
 std::size_t nth_matrix(const Graph& g, const Node& node, std::size_t head) {
@@ -204,20 +131,6 @@ NodeSet existing_nodes(const Graph& g, const Model& m) {
       for (const Input& input : node->operation->inputs)
         if (input.stage()) needed.set(index(*input.stage()));
   return known & (needed | given);
-}
-
-Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const RowSelection& rows,
-                    Evaluation known, std::optional<Stage> last) {
-  Evaluation stages = std::move(known);
-  stages.sequence = sequence;
-  const NodeSet present = existing_nodes(g, m), whole = rows ? needed_whole(g, present) : NodeSet();
-  for (const Node& node : g.nodes) {
-    const std::size_t k = index(node.stage);
-    const bool exists = !stages[node.stage].empty() && !(whole[k] && stages.partial[k]);
-    if (present[k] && !exists) compute(g, m, node, whole[k] ? RowSelection() : rows, stages);
-    if (node.stage == last) break;
-  }
-  return stages;
 }
 
 std::string formula(const Graph& g, const Model& m, Stage stage, bool brief) {

@@ -80,6 +80,9 @@ struct Input {
   Source source;
   const char* cells = "ij";
   const HeadLayout* layout = nullptr;  ///< instead of letters: layout of the cells among all heads
+  // Edits:
+  std::shared_ptr<const std::vector<std::size_t>> heads = {};  ///< [head]: matrix of the source that it reads
+  std::optional<SharedMatrix> numbers = {};                    ///< read by all heads instead of the source
 
   bool is_read() const { return layout || *cells; }
   /// Returns whether rows of the result need only the same rows of the input.
@@ -91,28 +94,31 @@ struct Input {
 
 struct Graph;
 struct Node;
-struct Evaluation;
+class LazyStages;
 
 /// All rows of a matrix, or a list of some.
 using RowSelection = std::optional<std::vector<std::size_t>>;
 
-/// Inputs of an operation while it computes rows of one head.
+/// Inputs of an operation while it computes rows of one head of one sequence.
 struct OperationInputs {
   const Graph& graph;
   const Node& node;
   const Model& model;
-  const Evaluation& stages;
-  std::size_t head;
+  LazyStages& stages;
+  std::size_t sequence, head;
   const RowSelection& rows;
-  mutable std::vector<std::unique_ptr<mat>> copies = {};  ///< rows taken from inputs
+  mutable std::vector<std::unique_ptr<mat>> copies = {};  ///< rows taken from matrices of the model
 
-  /// Returns input k for this head, or for another; only the wanted rows if it is read by rows.
+  /// Returns input k for this head, or for another one, also of another sequence; only the wanted rows if it
+  /// is read by rows.
   const mat& operator[](std::size_t k) const { return of_head(k, head); }
-  const mat& of_head(std::size_t k, std::size_t other) const;
+  const mat& of_head(std::size_t k, std::size_t other) const { return of_sequence(k, sequence, other); }
+  const mat& of_sequence(std::size_t k, std::size_t other_sequence, std::size_t other) const;
   std::size_t n_rows() const;
   /// Returns the row of the stage that is computed row a.
   std::size_t row(std::size_t a) const { return rows ? (*rows)[a] : a; }
-  std::size_t sequence() const;
+  /// Returns the wanted rows of a matrix that has all of them.
+  mat selected(mat all) const;
 };
 
 /// Derivation of a cell, as operations write it; the result is that of the last line.
@@ -169,6 +175,8 @@ struct Operation {
   virtual ~Operation() = default;
   /// Returns the wanted rows of one head.
   virtual mat matrix(const OperationInputs& in) const = 0;
+  /// Returns how many products each number sums.
+  virtual std::size_t n_products(const OperationInputs&) const { return 0; }
   /// Writes the derivation of a cell.
   virtual void terms(const Cell& cell, Derivation& steps) const = 0;
   /// Returns whether a cell depends on input k: a row of zeros does not depend on weights. The same for all
@@ -190,11 +198,40 @@ struct Operation {
   virtual TorchCode torch_code(const InputNames& in) const = 0;
 };
 
+/// Operation that copies of a graph share until one of them edits it.
+class SharedOperation {
+ public:
+  SharedOperation() = default;
+  template <class NewOperation>
+  explicit SharedOperation(NewOperation operation)
+      : operation_(std::make_shared<NewOperation>(std::move(operation))), copy_(copy<NewOperation>) {}
+
+  const Operation* get() const { return operation_.get(); }
+  const Operation* operator->() const { return get(); }
+  const Operation& operator*() const { return *operation_; }
+  explicit operator bool() const { return operation_ != nullptr; }
+  /// Returns the operation for editing, a copy of its own if it is shared.
+  Operation& edit() {
+    if (operation_.use_count() > 1) operation_ = copy_(*operation_);
+    return *operation_;
+  }
+
+ private:
+  template <class NewOperation>
+  static std::shared_ptr<Operation> copy(const Operation& operation) {
+    return std::make_shared<NewOperation>(static_cast<const NewOperation&>(operation));
+  }
+
+  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Operation> (*copy_)(const Operation&) = nullptr;
+};
+
 struct Node {
   Stage stage;
   NodeHeads heads;
   bool has_key_rows;  ///< one row per key, else per query
-  std::unique_ptr<Operation> operation;
+  SharedOperation operation;
+  std::optional<Precision> precision = {};  ///< of the result, instead of the graph's
 };
 
 /// Attention of one model: its nodes, each after its inputs; the precision of every result; the KV head of
@@ -211,89 +248,86 @@ struct Graph {
   /// Adds a stage as the last node.
   template <class NewOperation>
   Stage add(Stage stage, NewOperation operation) {
-    return add_node(stage, std::make_unique<NewOperation>(std::move(operation)));
+    return add_node(stage, SharedOperation(std::move(operation)));
   }
 
-  /// Returns the operation of a type that makes a stage, alone or wrapped by another.
+  /// Returns the operation of a type that makes a stage, alone or wrapped by others, or nullptr.
   template <class OperationType>
   const OperationType* get(Stage stage) const {
-    const Node* node = find(stage);
-    if (!node) return nullptr;
-    if (const auto* operation = dynamic_cast<const OperationType*>(node->operation.get())) return operation;
-    const auto& inputs = node->operation->inputs;
-    const Stage* inner = inputs.empty() ? nullptr : inputs[0].stage();
-    return inner && is_internal(*inner) ? get<OperationType>(*inner) : nullptr;
+    const Node* node = find_node<OperationType>(stage);
+    return node ? dynamic_cast<const OperationType*>(node->operation.get()) : nullptr;
   }
+
+  // Edits; each does nothing if the stage is missing.
+
+  /// Returns an operation for editing; a const graph returns it for reading, which copies nothing.
   template <class OperationType>
   OperationType* get(Stage stage) {
-    return const_cast<OperationType*>(std::as_const(*this).get<OperationType>(stage));
+    auto* node = const_cast<Node*>(find_node<OperationType>(stage));
+    return node ? &dynamic_cast<OperationType&>(node->operation.edit()) : nullptr;
   }
-
-  // Edits for deviations; each does nothing if the stage is missing.
-
-  /// Returns all operations of a type.
+  /// Returns all operations of a type, for editing.
   template <class OperationType>
   std::vector<OperationType*> all() {
     std::vector<OperationType*> found;
     for (Node& node : nodes)
-      if (auto* operation = dynamic_cast<OperationType*>(node.operation.get())) found.push_back(operation);
+      if (dynamic_cast<const OperationType*>(node.operation.get()))
+        found.push_back(&dynamic_cast<OperationType&>(node.operation.edit()));
     return found;
   }
   /// Replaces an operation by another.
   template <class NewOperation>
   void replace(const Operation* old, NewOperation operation) {
     for (Node& node : nodes)
-      if (node.operation.get() == old)
-        return void(node.operation = std::make_unique<NewOperation>(std::move(operation)));
+      if (node.operation.get() == old) return void(node.operation = SharedOperation(std::move(operation)));
   }
   /// Wraps a stage in an operation: it keeps the name, and the wrapped stage becomes hidden.
   template <class NewOperation>
   void wrap(Stage stage, NewOperation wrapper) {
-    if (find(stage)) make_internal(stage, std::make_unique<NewOperation>(std::move(wrapper)));
+    if (find(stage)) make_internal(stage, SharedOperation(std::move(wrapper)));
   }
   /// Inserts a hidden operation between an operation and its first input.
   template <class NewOperation>
   void insert_before(const Operation* reader, NewOperation operation) {
     for (Node& node : nodes)
-      if (node.operation.get() == reader)
-        return insert(node, std::make_unique<NewOperation>(std::move(operation)));
+      if (node.operation.get() == reader) return insert(node, SharedOperation(std::move(operation)));
   }
   /// Removes a stage: its readers read its first input instead.
   void bypass(Stage stage);
   /// Moves a stage to between another one and the first input of that one.
   void move_before(Stage stage, Stage next);
+  /// Makes all readers of a stage read another one instead.
+  void redirect_readers(Stage from, const Source& to);
+  /// Puts every node behind its inputs.
+  void sort();
+  /// Returns a hidden stage that does not exist yet.
+  Stage next_internal() const;
 
  private:
-  Stage add_node(Stage stage, std::unique_ptr<Operation> operation);
-  Stage next_internal() const;
-  void make_internal(Stage stage, std::unique_ptr<Operation> wrapper);
-  void insert(Node& reader, std::unique_ptr<Operation> operation);
-  void sort();
+  /// Returns the node with an operation of that type: the stage, or a hidden one that it wraps.
+  template <class OperationType>
+  const Node* find_node(Stage stage) const {
+    const Node* node = find(stage);
+    if (!node || dynamic_cast<const OperationType*>(node->operation.get())) return node;
+    const auto& inputs = node->operation->inputs;
+    const Stage* inner = inputs.empty() ? nullptr : inputs[0].stage();
+    return inner && is_internal(*inner) ? find_node<OperationType>(*inner) : nullptr;
+  }
+  Stage add_node(Stage stage, SharedOperation operation);
+  void make_internal(Stage stage, SharedOperation wrapper);
+  void insert(Node& reader, SharedOperation operation);
 };
 
 /// Returns the graph of a model: scaled dot-product attention, section 3.2 of Vaswani et al. 2017, what
 /// models have added since, and the model's deviations.
 Graph attention(const Model& model);
 
-/// Stages of one sequence, by stage and then by matrix; empty if they do not exist.
-struct Evaluation {
-  std::size_t sequence = 0;
-  std::vector<std::vector<SharedMatrix>> stages = std::vector<std::vector<SharedMatrix>>(max_stages);
-  NodeSet partial = {};  ///< those with only the wanted rows
-  const std::vector<SharedMatrix>& operator[](Stage stage) const { return stages[index(stage)]; }
-};
-
-/// Returns which matrix of a node a head reads.
+/// Returns how many matrices a node has for one sequence, and which of them a head reads.
+std::size_t n_matrices(const Node& node, const Model& model);
 std::size_t nth_matrix(const Graph& graph, const Node& node, std::size_t head);
 
 /// Returns the stages that exist: given, or known and needed for the result.
 NodeSet existing_nodes(const Graph& graph, const Model& model);
-
-/// Computes every stage of a sequence, or those up to `last`. With rows: these rows of each stage, or all of
-/// it if others need all of it. Stages in `known` are reused, unless it has only rows of them and all are
-/// needed.
-Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence,
-                    const RowSelection& rows = {}, Evaluation known = {}, std::optional<Stage> last = {});
 
 /// Returns the formula of a computed stage; empty if the graph does not have it.
 std::string formula(const Graph& graph, const Model& model, Stage stage, bool brief);

@@ -351,7 +351,7 @@ AttentionMask::AttentionMask(const Model& m, attention::Mask rules)
       has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
 
 mat AttentionMask::matrix(const OperationInputs& in) const {
-  const attention::SequenceMask sequence_mask(in.model, in.sequence());
+  const attention::SequenceMask sequence_mask(in.model, mask, in.sequence);
   mat visible(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < visible.n_cols; ++j)
     for (std::size_t a = 0; a < visible.n_rows; ++a)
@@ -552,7 +552,7 @@ TorchCode ZeroEmptyRows::torch_code(const InputNames& in) const {
 
 mat SampleKeepMask::matrix(const OperationInputs& in) const {
   const std::size_t n = in.model.n_heads * in.model.n_tokens(), n_keys = in.model.n_keys(),
-                    first = in.sequence() * n * n_keys;
+                    first = in.sequence * n * n_keys;
   random::Generator generator(dropout.seed);
   const random::Bits bits =
       attention::kept(generator, dropout, first + n * n_keys);  // earlier sequences come first
@@ -581,7 +581,7 @@ mat DropoutFactors::matrix(const OperationInputs& in) const {
   if (!dropout.active()) return factors;
   const bool given = !dropout.given.empty();
   if (!given && dropout.rate == 1) return factors.zeros();
-  const mat& ones = given ? *dropout.given[in.sequence() * in.model.n_heads + in.head] : in[0];
+  const mat& ones = given ? *dropout.given[in.sequence * in.model.n_heads + in.head] : in[0];
   const std::size_t first = given ? 0 : in.head * in.model.n_tokens();
   const double factor = dropout_scale(dropout);
   for (std::size_t j = 0; j < factors.n_cols; ++j)

@@ -58,6 +58,7 @@ struct Product : Operation {
   std::optional<Precision> sums;  ///< precision of products and partial sums; plain float64 if not set
   bool truncates = false;         ///< truncates factors to TF32 instead of rounding
   explicit Product(std::vector<Input> from) : Operation(std::move(from)) {}
+  std::size_t n_products(const OperationInputs& in) const override { return in[0].n_cols; }
 
  protected:
   bool has_reduced_precision() const { return factors != Precision::float64 || sums || truncates; }

@@ -13,9 +13,17 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 }  // namespace
 
 SequenceMask::SequenceMask(const Model& model, std::size_t sequence)
-    : model_(model),
-      changed_mask_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::effective_mask(model))),
-      first_(aligned_query_position(model, 0)) {
+    : mask_(model.mask),
+      changed_mask_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::effective_mask(model))) {
+  prepare(model, sequence);
+}
+
+SequenceMask::SequenceMask(const Model& model, const Mask& mask, std::size_t sequence) : mask_(mask) {
+  prepare(model, sequence);
+}
+
+void SequenceMask::prepare(const Model& model, std::size_t sequence) {
+  first_ = aligned_query_position(model, mask().align, 0);
   if (sequence >= mask().hidden_keys.size()) return;
   padding_.resize(model.n_keys());
   for (const std::size_t key : mask().hidden_keys[sequence]) padding_[key] = true;
@@ -36,8 +44,12 @@ CellVisibility SequenceMask::by_rules(std::size_t query, std::size_t key) const 
 }
 
 std::int64_t aligned_query_position(const Model& model, std::size_t query) {
+  return aligned_query_position(model, model.mask.align, query);
+}
+
+std::int64_t aligned_query_position(const Model& model, MaskAlignment align, std::size_t query) {
   const auto i = static_cast<std::int64_t>(query);
-  if (model.mask.align == MaskAlignment::first) return i;
+  if (align == MaskAlignment::first) return i;
   return i + static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
 }
 

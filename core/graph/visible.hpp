@@ -24,10 +24,12 @@ struct CellVisibility {
   VisibilityReason reason = VisibilityReason::by_nothing;
 };
 
-/// Mask of a sequence, prepared once for all of its cells; the model must outlive it.
+/// Mask of a sequence, prepared once for all of its cells; model and mask must outlive it.
 class SequenceMask {
  public:
   SequenceMask(const Model& model, std::size_t sequence);
+  /// Of another mask than the model's.
+  SequenceMask(const Model& model, const Mask& mask, std::size_t sequence);
 
   /// Applies causal rule, window, prefix, documents and padding, ignoring cells set by hand.
   CellVisibility by_rules(std::size_t query, std::size_t key) const;
@@ -35,16 +37,18 @@ class SequenceMask {
   CellVisibility at(std::size_t query, std::size_t key) const;
 
  private:
-  const Mask& mask() const { return changed_mask_ ? *changed_mask_ : model_.mask; }
+  void prepare(const Model& model, std::size_t sequence);
+  const Mask& mask() const { return changed_mask_ ? *changed_mask_ : mask_; }
 
-  const Model& model_;
+  const Mask& mask_;
   std::optional<Mask> changed_mask_;  // if deviations change the model's
-  std::int64_t first_;                // position of the first query among the keys
+  std::int64_t first_ = 0;            // position of the first query among the keys
   std::vector<bool> padding_;         // [key], or empty
 };
 
 /// Returns the position of a query among the keys.
 std::int64_t aligned_query_position(const Model& model, std::size_t query);
+std::int64_t aligned_query_position(const Model& model, MaskAlignment align, std::size_t query);
 
 /// Returns one cell of a SequenceMask; keep that object for many cells.
 CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,

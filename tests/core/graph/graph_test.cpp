@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/lazy_stages.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
@@ -36,7 +37,7 @@ Graph with_roots(const Model& model) {
   sorted.kv_head = g.kv_head;
   for (Node& node : g.nodes) {
     if (node.stage == Stage::masked_scores) {
-      node.operation->inputs[0].source = Stage::capped_scores;
+      node.operation.edit().inputs[0].source = Stage::capped_scores;
       sorted.nodes.push_back(std::move(g.nodes.back()));
     }
     if (node.operation) sorted.nodes.push_back(std::move(node));
@@ -48,10 +49,10 @@ TEST(Graph, TakesANewStageAsAnOperationAndALine) {
   support::Random random{3};
   const Model model = support::model(random, 4, 3, 4, 2);
   const Graph g = with_roots(model);
-  const Evaluation stages = evaluate(g, model, 0);
-  const mat &before = *stages[Stage::scaled_scores][1], roots = arma::sqrt(arma::abs(before)),
-            &masked = *stages[Stage::masked_scores][1];
-  EXPECT_TRUE(arma::approx_equal(*stages[Stage::capped_scores][1], roots, "absdiff", 0));
+  LazyStages stages(g, model);
+  const mat &before = stages.matrix(Stage::scaled_scores, 0, 1), roots = arma::sqrt(arma::abs(before)),
+            &masked = stages.matrix(Stage::masked_scores, 0, 1);
+  EXPECT_TRUE(arma::approx_equal(*stages.matrix(Stage::capped_scores, 0, 1), roots, "absdiff", 0));
   EXPECT_EQ(masked(3, 1), roots(3, 1));
   EXPECT_EQ(formula(g, model, Stage::capped_scores, true), "√|x|");
 
@@ -89,12 +90,12 @@ TEST(Graph, GivesAFewRowsAsInTheWhole) {
     if (attention::check(model)) continue;
     const Graph g = attention(model);
     const std::vector<std::size_t> rows{support::below(random, std::min(model.n_tokens(), model.n_keys()))};
-    const Evaluation all = evaluate(g, model, 0), few = evaluate(g, model, 0, rows);
+    LazyStages all(g, model), few(g, model, rows);
     for (const Node& node : g.nodes)
-      for (std::size_t k = 0; k < all[node.stage].size(); ++k) {
-        const mat& whole = *all[node.stage][k];
-        const mat wanted = few.partial[index(node.stage)] ? mat(whole.row(rows[0])) : whole;
-        const mat& found = *few[node.stage][k];
+      for (std::size_t k = 0; existing_nodes(g, model)[index(node.stage)] && k < n_matrices(node, model);
+           ++k) {
+        const mat wanted = all.matrix(node.stage, 0, k)->row(rows[0]);
+        const mat& found = few.matrix(node.stage, 0, k, true);
         ASSERT_EQ(arma::size(found), arma::size(wanted));
         for (std::size_t n = 0; n < found.n_elem; ++n)
           if (std::isfinite(wanted[n]) && g.precision == Precision::float64) {
@@ -103,6 +104,48 @@ TEST(Graph, GivesAFewRowsAsInTheWhole) {
           }
       }
   }
+}
+
+TEST(Graph, SharesWhatACopyDoesNotEdit) {
+  support::Random random{3};
+  const Model model = support::model(random, 4, 3, 4, 2);
+  const Graph right = attention(model);
+  Graph edited = right;
+  edited.get<Scale>(Stage::scaled_scores)->factor = 2;
+  EXPECT_NE(right.get<Scale>(Stage::scaled_scores)->factor, 2);
+  EXPECT_EQ(right.get<Softmax>(Stage::weights), std::as_const(edited).get<Softmax>(Stage::weights));
+
+  LazyStages before(right, model), after(edited, model, before);
+  EXPECT_TRUE(after.is_unchanged(Stage::scores));
+  EXPECT_FALSE(after.is_unchanged(Stage::scaled_scores));
+  EXPECT_FALSE(after.is_unchanged(Stage::output));
+  EXPECT_EQ(&*after.matrix(Stage::scores, 0, 1), &*before.matrix(Stage::scores, 0, 1));
+  EXPECT_TRUE(arma::approx_equal(*after.matrix(Stage::scaled_scores, 0, 1),
+                                 2 * *before.matrix(Stage::scores, 0, 1), "absdiff", 0));
+
+  Graph wrapped = right;
+  wrapped.wrap(Stage::contexts, Root(Stage::contexts));
+  LazyStages roots(wrapped, model, before);
+  EXPECT_TRUE(roots.is_unchanged(Stage::weights));
+  EXPECT_TRUE(arma::approx_equal(*roots.matrix(Stage::contexts, 0, 1),
+                                 arma::sqrt(arma::abs(*before.matrix(Stage::contexts, 0, 1))), "absdiff", 0));
+}
+
+TEST(Graph, ReadsOtherHeadsAndNumbersWhereAnEditSaysSo) {
+  support::Random random{5};
+  const Model model = support::model(random, 4, 3, 4, 2);
+  Graph g = attention(model);
+  auto* products = g.get<DotProducts>(Stage::scores);
+  products->inputs[1].heads =
+      std::make_shared<const std::vector<std::size_t>>(std::vector<std::size_t>{1, 0});
+  const mat weight(4, 4, arma::fill::eye);
+  g.get<Linear>(all_values)->inputs[1].numbers = weight;
+  LazyStages stages(g, model);
+  EXPECT_TRUE(arma::approx_equal(*stages.matrix(Stage::scores, 0, 0),
+                                 *stages.matrix(Stage::queries, 0, 0) * stages.matrix(Stage::keys, 0, 1)->t(),
+                                 "absdiff", 1e-14));
+  const mat& x = model.sequences[0].embeddings;
+  EXPECT_TRUE(arma::approx_equal(*stages.matrix(all_values, 0, 0), x * weight, "absdiff", 1e-14));
 }
 
 TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {

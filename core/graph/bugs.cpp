@@ -1,0 +1,61 @@
+#include "core/graph/bugs.hpp"
+
+#include <algorithm>
+
+namespace core::bugs {
+namespace {
+
+ProjectionName part_of(char side) {
+  return side == 'q'   ? ProjectionName::query
+         : side == 'k' ? ProjectionName::key
+         : side == 'v' ? ProjectionName::value
+                       : ProjectionName::output;
+}
+
+}  // namespace
+
+void BugCase::edit(Editing& editing) const {
+  if (sides.empty()) return bug->edit(editing, *this, ProjectionName::query);
+  for (const char side : sides) bug->edit(editing, *this, part_of(side));
+}
+
+std::string BugCase::words(const Editing& before) const {
+  return bug->words(before, *this);
+}
+
+std::span<const Bug* const> all_bugs() {
+  static const std::vector<const Bug*> all = [] {
+    std::vector<const Bug*> rows;
+    for (const auto& family : {projection_bugs(), rotary_bugs(), score_bugs(), output_bugs()})
+      for (const Bug& bug : family) rows.push_back(&bug);
+    std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
+    return rows;
+  }();
+  return all;
+}
+
+const Bug* find_bug(std::string_view name) {
+  const auto all = all_bugs();
+  const auto found = std::ranges::find(all, name, [](const Bug* bug) { return std::string_view(bug->name); });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::string_view cause_of(const Bug& bug) {
+  const std::string_view name = bug.name;
+  return name.substr(0, name.find(':'));
+}
+
+std::vector<BugCase> bug_cases(const BugContext& context) {
+  std::vector<BugCase> all;
+  for (const Bug* bug : all_bugs()) {
+    BugCases cases(*bug);
+    if (bug->cases)
+      bug->cases(context, cases);
+    else
+      cases.add();
+    std::ranges::move(cases.all, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace core::bugs
