@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "core/base/token.hpp"
+#include "core/check/bug_search.hpp"
 #include "core/check/recipe.hpp"
 
 namespace core::check::inference {
 
 /// Deviations that together explain every given stage.
 struct Cause {
-  std::vector<std::string> names, sentences;  ///< "positions", "the positions of the queries are 4 behind"
-  Recipe recipe;                              ///< with the deviations
-  int rank = 0;                               ///< 0: only rules with a name
+  std::vector<std::string> names, sentences;   ///< "positions", "the positions of the queries are 4 behind"
+  Recipe recipe;                               ///< with the deviations
+  int rank = 0;                                ///< 0: only rules with a name
+  std::shared_ptr<const FoundBugs> bugs = {};  ///< instead of the recipe, if the table of bugs was searched
 };
 
 /// Why numbers differ from those of a model.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "core/base/number.hpp"
@@ -119,6 +120,49 @@ inference::Given truncate_given(inference::Given given) {
   return given;
 }
 
+/// Returns whether the table of bugs is searched and not that of deviations, to compare both.
+bool searches_bug_table() {
+  return std::getenv("ATTNSCOPE_BUG_TABLE") != nullptr;
+}
+
+/// Limits of a search of the table of bugs, for few and for many numbers; see graph::Work.
+constexpr double max_cells_of_few = 1e8, max_cells_of_many = 1e9;
+
+std::vector<ObservedStage> observed_stages(const inference::Given& given) {
+  std::vector<ObservedStage> stages;
+  for (const auto& [stage, block] : given) {
+    ObservedStage one{stage, block.n[0], {}};
+    for (std::size_t s = 0; s < block.n[0]; ++s)
+      for (std::size_t h = 0; h < block.n[1]; ++h) one.matrices.emplace_back(matrix_of(block, s, h));
+    stages.push_back(std::move(one));
+  }
+  return stages;
+}
+
+/// Searches either table.
+inference::Inference searched(const Model& model, const inference::Recipe& recipe,
+                              const inference::Given& given, const core::StopToken& token, bool are_many) {
+  if (!searches_bug_table())
+    return inference::infer(recipe, given, token, are_many ? many_seconds : few_seconds);
+  BugSearchResult result = find_bugs(std::make_shared<const Model>(model), observed_stages(given), token,
+                                     are_many ? max_cells_of_many : max_cells_of_few);
+  inference::Inference inferred{{},
+                                std::move(result.partly),
+                                std::move(result.described),
+                                std::move(result.note),
+                                std::move(result.agreeing_after),
+                                result.is_harmless,
+                                result.agrees,
+                                result.precision};
+  for (FoundBugs& found : result.found) {
+    inference::Cause cause{{}, found.sentences, {}, found.rank, {}};
+    for (const bugs::BugCase& bug : found.bugs) cause.names.emplace_back(cause_of(*bug.bug));
+    cause.bugs = std::make_shared<const FoundBugs>(std::move(found));
+    inferred.causes.push_back(std::move(cause));
+  }
+  return inferred;
+}
+
 /// Whether a model with mistakes matches a recipe in every stage that both have.
 bool matches_recipe(const Model& model, const inference::Recipe& recipe) {
   if (attention::check(model) || model.n_heads != recipe.H) return false;
@@ -169,8 +213,7 @@ std::vector<Explanation> infer_causes(const Comparison& c, const MatchResult& ma
   if (const auto first = truncate_model(model)) {
     const auto recipe = inference::recipe_of(*first);
     given = collect_given(model, matched, report);
-    if (recipe && !given.empty())
-      inferred = inference::infer(*recipe, truncate_given(given), token, many_seconds);
+    if (recipe && !given.empty()) inferred = searched(*first, *recipe, truncate_given(given), token, true);
     of_what = " (inferred from the first " + std::to_string(max_inference_tokens) + " tokens)";
   }
   if (!inferred || inferred->agrees) {
@@ -179,7 +222,7 @@ std::vector<Explanation> infer_causes(const Comparison& c, const MatchResult& ma
     if (!recipe) return {};
     given = collect_given(model, matched, report), of_what.clear();
     if (given.empty()) return {};
-    inferred = inference::infer(*recipe, given, token, are_many ? many_seconds : few_seconds);
+    inferred = searched(model, *recipe, given, token, are_many);
   }
   const inference::Inference& found = *inferred;
   report.agreeing_after = found.agreeing_after;
@@ -207,8 +250,10 @@ std::vector<Explanation> infer_causes(const Comparison& c, const MatchResult& ma
 
 Model injected(const Explanation& explanation) {
   const bool is_inferred = explanation.inferred && explanation.mistakes.empty();
-  return is_inferred ? inference::override_stages(explanation.model, explanation.inferred->recipe)
-                     : explanation.model;
+  if (!is_inferred) return explanation.model;
+  const inference::Cause& cause = *explanation.inferred;
+  return cause.bugs ? with_stages_of(*cause.bugs->edited, explanation.model)
+                    : inference::override_stages(explanation.model, cause.recipe);
 }
 
 void add_inferred(std::vector<Explanation> inferred, Report& report) {
@@ -225,8 +270,10 @@ void add_inferred(std::vector<Explanation> inferred, Report& report) {
   }
   for (Explanation& one : inferred) {
     const inference::Cause& cause = *one.inferred;
-    const auto same = std::ranges::find_if(
-        old, [&](const Explanation& e) { return matches_recipe(e.model, cause.recipe); });
+    const auto same = std::ranges::find_if(old, [&](const Explanation& e) {
+      return cause.bugs ? has_numbers_of(e.model, *cause.bugs->edited)
+                        : matches_recipe(e.model, cause.recipe);
+    });
     const bool is_simpler = same != old.end() && cause.rank == 0 && same->causes.size() > cause.names.size();
     if (same != old.end() && !is_simpler)
       same->sentences = one.sentences, all.push_back(*same);

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "core/graph/bugs.hpp"
@@ -51,6 +53,57 @@ void fit_bias_factors(const BugContext& c, BugCases& to) {
   for (const char side : sides_with_bias(c.now)) to.fit({1.1}, "", std::string(1, side));
 }
 
+// Factors of stages.
+
+constexpr std::array scaled_stages{
+    Stage::queries,         Stage::keys,         Stage::values,  Stage::normed_queries, Stage::normed_keys,
+    Stage::rotated_queries, Stage::rotated_keys, Stage::weights, Stage::contexts,       Stage::output};
+
+Stage stage_named(std::string_view name) {
+  return std::ranges::find(attention::stages(), name,
+                           [](const auto& row) { return std::string_view(row.name); })
+      ->stage;
+}
+
+void fit_stage_factors(const BugContext& c, BugCases& to) {
+  for (const Stage stage : scaled_stages)
+    if (c.now.find(stage)) to.fit({1.1}, attention::info(stage).name);
+}
+
+/// Returns the heads that share one factor, while the others have none; none if that is not so.
+std::vector<std::size_t> few_scaled_heads(const Editing& e, const Numbers& factors) {
+  std::vector<std::size_t> heads;
+  for (std::size_t h = 0; h < factors.size(); ++h)
+    if (std::abs(factors[h] - 1) > 2 * e.words.tolerance()) heads.push_back(h);
+  const auto is_alike = [&](std::size_t h) {
+    return std::abs(factors[h] - factors[heads[0]]) < 3 * e.words.tolerance();
+  };
+  return heads.size() < factors.size() && std::ranges::all_of(heads, is_alike) ? heads
+                                                                               : std::vector<std::size_t>();
+}
+
+void fit_head_factors(const BugContext& c, BugCases& to) {
+  for (const Stage stage : scaled_stages) {
+    const graph::Node* node = c.now.find(stage);
+    const std::size_t n = node ? graph::n_matrices(*node, c.model()) : 0;
+    if (stage != Stage::output && n > 1) to.fit(Numbers(n, 1.1), attention::info(stage).name);
+  }
+}
+
+std::string head_factor_words(const Editing& e, const BugCase& c) {
+  const auto heads = few_scaled_heads(e, c.numbers);
+  const std::string name = graph::words_of(stage_named(c.form));
+  if (heads.empty()) return name + " are multiplied by a factor for each head: " + e.words.list(c.numbers);
+  return name + (heads.size() > 1 ? " of heads " : " of head ") + graph::list_of(heads) +
+         " are multiplied by " + e.words.number(c.numbers[heads[0]]);
+}
+
+/// Whether numbers differ from head to head: another bug has the case where they do not.
+bool are_uneven(const BugContext&, const BugCase& c) {
+  const auto [least, greatest] = std::ranges::minmax(c.numbers);
+  return greatest - least > 1e-5 * std::max(std::abs(least), std::abs(greatest));
+}
+
 constexpr std::array rows{
     Bug{.name = "projection_bias", .edit = scale_bias, .words = bias_words, .cases = try_bias_counts},
     Bug{.name = "projection_bias_factor",
@@ -58,6 +111,37 @@ constexpr std::array rows{
         .words = bias_words,
         .cases = fit_bias_factors,
         .rank = 2},
+    Bug{.name = "stage_factor",
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { e.scale(stage_named(c.form), c.numbers[0]); },
+        .words =
+            [](const Editing& e, const BugCase& c) {
+              const Stage stage = stage_named(c.form);
+              return (stage == Stage::output ? "the output is" : graph::words_of(stage) + " are") +
+                     (" multiplied by " + e.words.number(c.numbers[0]));
+            },
+        .cases = fit_stage_factors,
+        .rank_of =
+            [](const BugContext& context, const BugCase& c) {
+              return context.now.words.rank_of_factor(c.numbers[0]) + (stage_named(c.form) != context.target);
+            },
+        .is_last = true},
+    Bug{.name = "stage_factor_by_head",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              e.wrap(stage_named(c.form), [factors = c.numbers](const graph::OperationInputs& in) {
+                return arma::mat(in[0] * factors[in.head]);
+              });
+            },
+        .words = head_factor_words,
+        .cases = fit_head_factors,
+        .rank_of =
+            [](const BugContext& context, const BugCase& c) {
+              return (few_scaled_heads(context.now, c.numbers).empty() ? 3 : 2) +
+                     (stage_named(c.form) != context.target);
+            },
+        .is_last = true,
+        .is_plausible = are_uneven},
 };
 
 }  // namespace

@@ -1,0 +1,136 @@
+#include "core/check/bug_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/check/observation.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::ProjectionName;
+
+/// Returns a causal model with RoPE and biases, of normally distributed numbers.
+std::shared_ptr<const Model> rotary_model(std::size_t n_tokens, std::size_t n_heads, std::size_t d_head) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  const auto matrix = [&](std::size_t rows, std::size_t columns, double factor) {
+    arma::mat numbers(rows, columns);
+    numbers.imbue([&] { return factor * normal(random); });
+    return numbers;
+  };
+  const std::size_t d = n_heads * d_head;
+  const auto linear = [&] {
+    return attention::Linear{matrix(d, d, 1 / std::sqrt(static_cast<double>(d))), matrix(1, d, 0.3)};
+  };
+  Model m;
+  m.sequences.push_back({attention::numbered_tokens(n_tokens), matrix(n_tokens, d, 1)});
+  m.n_heads = n_heads;
+  m.projections = attention::Projections{linear(), linear(), linear(), linear()};
+  m.additions.positions.rotary.emplace();
+  return std::make_shared<const Model>(std::move(m));
+}
+
+/// Returns some stages of an edited graph, as they are observed.
+std::vector<ObservedStage> observed(const Editing& edited, const std::vector<Stage>& stages) {
+  LazyStages computed(edited.graph, edited.model());
+  std::vector<ObservedStage> all;
+  for (const Stage stage : stages) {
+    all.push_back({stage, edited.model().sequences.size(), {}});
+    for (std::size_t s = 0; s < edited.model().sequences.size(); ++s)
+      for (std::size_t k = 0; k < computed.n_matrices(stage); ++k)
+        all.back().matrices.push_back(computed.matrix(stage, s, k));
+  }
+  return all;
+}
+
+struct Injected {
+  const char* name;
+  void (*edit)(Editing&);
+  std::vector<std::string> sentences;
+};
+
+void set_scale(Editing& e) {
+  e.change<graph::ScaleScores>(Stage::scaled_scores, [](auto& scale) { scale.factor = 0.31; });
+}
+void add_window(Editing& e) {
+  e.change_mask([](attention::Mask& mask) { mask.window.left = 4; });
+}
+void change_base(Editing& e) {
+  for (const auto side : {ProjectionName::query, ProjectionName::key})
+    e.change_rotation(side, [](graph::RotationVariant& r) {
+      r.set_frequencies(50000, r.n_columns, static_cast<double>(r.n_columns), {});
+    });
+}
+void double_value_bias(Editing& e) {
+  e.set_bias(ProjectionName::value, 2 * e.bias(ProjectionName::value));
+}
+void scale_contexts_of_head(Editing& e) {
+  e.wrap(Stage::contexts,
+         [](const graph::OperationInputs& in) { return arma::mat(in[0] * (in.head == 1 ? 1.1 : 1)); });
+}
+
+const std::string window = "a sliding window of 4 to the left is applied, which the model does not have",
+                  doubled = "the bias of the value projection is added twice";
+const std::vector<Injected> all_injected{
+    {"scale", set_scale, {"the scale is 0.31 instead of 0.25 = 1/√d_head: × 1.24"}},
+    {"window", add_window, {window}},
+    {"base", change_base, {"rotary positions: the rotary base is 50000 instead of 10000"}},
+    {"bias", double_value_bias, {doubled}},
+    {"head", scale_contexts_of_head, {"contexts of head 1 are multiplied by 1.1"}},
+    {"pair",
+     [](Editing& e) { add_window(e), double_value_bias(e); },
+     {doubled, window}}};
+
+std::vector<std::string> sorted(std::vector<std::string> words) {
+  std::ranges::sort(words);
+  return words;
+}
+
+/// Expects every bug to be found from the output alone, within the budget of a check.
+void expect_found(std::size_t n_tokens, std::size_t n_heads, std::size_t d_head, double max_cells) {
+  const auto model = rotary_model(n_tokens, n_heads, d_head);
+  for (const Injected& injected : all_injected) {
+    SCOPED_TRACE(std::string(injected.name) + " at " + std::to_string(n_tokens) + " × " + std::to_string(n_heads));
+    Editing edited(model);
+    injected.edit(edited);
+    const BugSearchResult result = find_bugs(model, observed(edited, {Stage::output}), {}, max_cells);
+    ASSERT_FALSE(result.found.empty());
+    EXPECT_EQ(sorted(result.found.front().sentences), sorted(injected.sentences));
+    EXPECT_LE(result.work.cells, max_cells);
+    RecordProperty(injected.name, std::to_string(result.work.cells));
+  }
+}
+
+TEST(BugSearch, FindsABugFromTheOutputAlone) {
+  expect_found(16, 8, 16, 1e8);
+}
+
+TEST(BugSearch, FindsABugInALongerText) {
+  expect_found(64, 8, 16, 1e9);
+}
+
+TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {
+  const auto model = rotary_model(12, 2, 4);
+  Editing edited(model);
+  edited.map(Stage::contexts, [](double x) { return x + 0.01 * std::sin(37 * x); });  // nothing known
+  const auto search = [&] { return find_bugs(model, observed(edited, {Stage::output}), {}, 1e6); };
+  const BugSearchResult first = search(), second = search();
+  EXPECT_TRUE(first.found.empty());
+  EXPECT_GE(first.work.cells, 1e6);
+  EXPECT_EQ(first.work.cells, second.work.cells);
+  EXPECT_EQ(first.described, second.described);
+}
+
+TEST(BugSearch, FindsNothingWhereAllAgrees) {
+  const auto model = rotary_model(12, 2, 4);
+  const BugSearchResult result =
+      find_bugs(model, observed(Editing(model), {Stage::weights, Stage::output}), {}, 1e6);
+  EXPECT_TRUE(result.agrees);
+  EXPECT_TRUE(result.found.empty());
+}
+
+}  // namespace
+}  // namespace core::check
