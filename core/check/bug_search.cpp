@@ -17,8 +17,8 @@
 namespace core::check {
 namespace {
 
-using bugs::BugContext;
 using bugs::BugCase;
+using bugs::BugContext;
 using bugs::Numbers;
 using graph::infinity;
 
@@ -782,10 +782,11 @@ BugSearchResult BugSearch::run() {
   const Stage target = *difference.stage;
   result.agreeing_after = difference.agreeing;
   result.is_harmless = !result.agreeing_after.empty() && result.agreeing_after.back() == o_.order().back();
-  auto found = search(std::make_shared<const Editing>(o_.right()), {}, {}, 2, 0.45 * max_cells_);
+  const double begin = spent(), all = max_cells_ - begin;
+  auto found = search(std::make_shared<const Editing>(o_.right()), {}, {}, 2, begin + 0.45 * all);
   bool is_chosen = false;
   if (found.empty()) {
-    found = explain_coarser_inputs(target, spent() + 0.15 * max_cells_, result.note);
+    found = explain_coarser_inputs(target, spent() + 0.15 * all, result.note);
     is_chosen = !found.empty();
     if (found.empty() && !result.note.empty()) {
       result.agrees = true;
@@ -799,9 +800,8 @@ BugSearchResult BugSearch::run() {
   std::vector<Hits> tables;
   if (std::ranges::all_of(found, is_table)) {
     tables = std::move(found);
-    found = token_.should_continue()
-                ? find_pairs(target, std::max(0.85 * max_cells_, spent() + 0.3 * max_cells_))
-                : std::vector<Hits>();
+    found = token_.should_continue() ? find_pairs(target, std::max(begin + 0.85 * all, spent() + 0.3 * all))
+                                     : std::vector<Hits>();
     if (!found.empty() && is_coarse && o_.order().size() == 1) {  // rounding makes such pairs uncertain
       const auto likely = choose_likeliest(std::move(found));
       if (!likely.empty())
@@ -817,7 +817,7 @@ BugSearchResult BugSearch::run() {
     return result;
   }
   if (found.empty()) {
-    describe(target, std::max(max_cells_, spent() + 0.1 * max_cells_), result);
+    describe(target, std::max(begin + all, spent() + 0.1 * all), result);
     return result;
   }
   if (!is_chosen) found = choose_likeliest(std::move(found));

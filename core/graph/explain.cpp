@@ -33,6 +33,13 @@ bool is_per_head(const Graph& g, const Model& m, const Source& source) {
   return source == Source(MatrixName::score_bias) && m.additions.score_bias.size() > 1;
 }
 
+/// Returns the first head that reads the nth matrix of a node.
+std::size_t first_head_of(const Graph& g, const Model& m, const Node& node, std::size_t nth) {
+  std::size_t head = 0;
+  while (head + 1 < m.n_heads && nth_matrix(g, node, head) != nth) ++head;
+  return head;
+}
+
 /// Returns the rows and columns of a source, none if the model does not have it; for a hidden stage as its
 /// letters say.
 StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source& source, std::size_t head) {
@@ -152,7 +159,7 @@ struct DependentFinder {
         continue;
       const std::vector<Input>& inputs = node.operation->inputs;
       for (std::size_t k = 0; k < inputs.size(); ++k)
-        if (inputs[k].source == cells.source && inputs[k].is_read())
+        if (inputs[k].source == cells.source && inputs[k].is_read() && !inputs[k].numbers)
           for (const SourceRect& dependent : dependents_of(node, k, cells)) add(node, k, dependent);
     }
   }
@@ -167,7 +174,8 @@ struct DependentFinder {
     const bool both_have_heads = from.heads != NodeHeads::shared && node.heads != NodeHeads::shared;
     std::vector<SourceRect> all;
     for (std::size_t h = 0; h < (node.heads == NodeHeads::shared ? 1 : m.n_heads); ++h) {
-      if (both_have_heads && nth_matrix(g, from, h) != nth_matrix(g, from, cells.head)) continue;
+      const std::size_t nth = input.heads ? (*input.heads)[nth_matrix(g, node, h)] : nth_matrix(g, from, h);
+      if (both_have_heads && nth != nth_matrix(g, from, cells.head)) continue;
       const StageShape shape = shape_of(g, m, t, node.stage, h);
       SourceRect dependent{node.stage, h, 0, shape.n_rows, 0, shape.n_cols};
       if (input.cells[0] == 'i') dependent.row0 = cells.row0, dependent.row1 = cells.row1;
@@ -268,8 +276,12 @@ bool Cell::is_internal(std::size_t k) const {
 
 SourceRect Cell::cells(std::size_t k) const {
   const Input& input = node.operation->inputs[k];
-  const std::size_t own = is_per_head(graph, model, input.source) ? head : 0;
-  const StageShape shape = shape_of(graph, model, trace, input.source, own);
+  const std::size_t own = !is_per_head(graph, model, input.source) ? 0
+                          : input.heads ? first_head_of(graph, model, *graph.find(*input.stage()),
+                                                        (*input.heads)[nth_matrix(graph, node, head)])
+                                        : head;
+  const StageShape shape = input.numbers ? StageShape{input.numbers->n_rows(), input.numbers->n_cols()}
+                                         : shape_of(graph, model, trace, input.source, own);
   if (shape.n_rows == 0) return {input.source, own};
   if (input.layout && node.heads == NodeHeads::shared) {
     const HeadCell from = input.layout->split({i, j}, combined_sizes(model));
@@ -305,6 +317,10 @@ std::vector<Operand> Cell::operands(std::size_t k, Derivation* lines) const {
   const SourceRect all = cells(k);
   std::vector<Operand> operands;
   for (std::size_t n = 0; n < all.count(); ++n) {
+    if (const auto& numbers = node.operation->inputs[k].numbers) {  // of an edit, which have no place
+      operands.push_back({numbers->at(all.at(n).row, all.at(n).column), {}});
+      continue;
+    }
     if (!is_internal(k)) {
       operands.push_back({number_at(model, trace, all.at(n)), all.at(n)});
       continue;
