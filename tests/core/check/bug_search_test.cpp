@@ -79,10 +79,8 @@ const std::vector<Injected> all_injected{
     {"window", add_window, {window}},
     {"base", change_base, {"rotary positions: the rotary base is 50000 instead of 10000"}},
     {"bias", double_value_bias, {doubled}},
-    {"head", scale_contexts_of_head, {"contexts of head 1 are multiplied by 1.1"}},
-    {"pair",
-     [](Editing& e) { add_window(e), double_value_bias(e); },
-     {doubled, window}}};
+    {"head", scale_contexts_of_head, {"values of head 1 are multiplied by 1.1"}},
+    {"pair", [](Editing& e) { add_window(e), double_value_bias(e); }, {doubled, window}}};
 
 std::vector<std::string> sorted(std::vector<std::string> words) {
   std::ranges::sort(words);
@@ -93,14 +91,14 @@ std::vector<std::string> sorted(std::vector<std::string> words) {
 void expect_found(std::size_t n_tokens, std::size_t n_heads, std::size_t d_head, double max_cells) {
   const auto model = rotary_model(n_tokens, n_heads, d_head);
   for (const Injected& injected : all_injected) {
-    SCOPED_TRACE(std::string(injected.name) + " at " + std::to_string(n_tokens) + " × " + std::to_string(n_heads));
+    SCOPED_TRACE(std::string(injected.name) + " at " + std::to_string(n_tokens) + " × " +
+                 std::to_string(n_heads));
     Editing edited(model);
     injected.edit(edited);
     const BugSearchResult result = find_bugs(model, observed(edited, {Stage::output}), {}, max_cells);
     ASSERT_FALSE(result.found.empty());
     EXPECT_EQ(sorted(result.found.front().sentences), sorted(injected.sentences));
     EXPECT_LE(result.work.cells, max_cells);
-    RecordProperty(injected.name, std::to_string(result.work.cells));
   }
 }
 
@@ -116,10 +114,11 @@ TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {
   const auto model = rotary_model(12, 2, 4);
   Editing edited(model);
   edited.map(Stage::contexts, [](double x) { return x + 0.01 * std::sin(37 * x); });  // nothing known
-  const auto search = [&] { return find_bugs(model, observed(edited, {Stage::output}), {}, 1e6); };
+  constexpr double max_cells = 1e5;
+  const auto search = [&] { return find_bugs(model, observed(edited, {Stage::output}), {}, max_cells); };
   const BugSearchResult first = search(), second = search();
   EXPECT_TRUE(first.found.empty());
-  EXPECT_GE(first.work.cells, 1e6);
+  EXPECT_LT(first.work.cells, 2 * max_cells);
   EXPECT_EQ(first.work.cells, second.work.cells);
   EXPECT_EQ(first.described, second.described);
 }

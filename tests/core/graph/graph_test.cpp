@@ -111,8 +111,8 @@ TEST(Graph, SharesWhatACopyDoesNotEdit) {
   const Model model = support::model(random, 4, 3, 4, 2);
   const Graph right = attention(model);
   Graph edited = right;
-  edited.get<Scale>(Stage::scaled_scores)->factor = 2;
-  EXPECT_NE(right.get<Scale>(Stage::scaled_scores)->factor, 2);
+  edited.get<ScaleScores>(Stage::scaled_scores)->factor = 2;
+  EXPECT_NE(right.get<ScaleScores>(Stage::scaled_scores)->factor, 2);
   EXPECT_EQ(right.get<Softmax>(Stage::weights), std::as_const(edited).get<Softmax>(Stage::weights));
 
   LazyStages before(right, model), after(edited, model, before);
