@@ -139,7 +139,7 @@ TEST(Graph, ReadsOtherHeadsAndNumbersWhereAnEditSaysSo) {
   products->inputs[1].heads =
       std::make_shared<const std::vector<std::size_t>>(std::vector<std::size_t>{1, 0});
   const mat weight(4, 4, arma::fill::eye);
-  g.get<Linear>(all_values)->inputs[1].numbers = weight;
+  g.get<Project>(all_values)->inputs[1].numbers = weight;
   LazyStages stages(g, model);
   EXPECT_TRUE(arma::approx_equal(*stages.matrix(Stage::scores, 0, 0),
                                  *stages.matrix(Stage::queries, 0, 0) * stages.matrix(Stage::keys, 0, 1)->t(),
