@@ -1,17 +1,17 @@
 // MODEL: its fields and switches, the rules of the mask, and the additions of modern models.
 #include <gmock/gmock.h>
 
-#include <array>
 #include <cmath>
 #include <string>
 
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
-#include "core/base/positions.hpp"
+#include "core/base/number.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
+#include "tests/support/steps.hpp"
 
 namespace {
 
@@ -25,15 +25,34 @@ struct ModelPanel : testing::Test {
   Panels ui{gui::draw_side_panels};
 };
 
-TEST_F(ModelPanel, TakesTypedCounts) {
-  ui.fill_in("model/tokens", "4");
-  EXPECT_EQ(ui.model().n_tokens(), 4u);
-  ui.fill_in("model/d_in", "5");
-  EXPECT_EQ(ui.model().d_model(), 5u);
-  ui.fill_in("model/d_out", "6");
-  EXPECT_EQ(ui.model().d_out(), 6u);
-  ui.fill_in("model/heads", "3");
-  EXPECT_EQ(ui.model().n_heads, 3u);
+TEST_F(ModelPanel, TakesWhatIsTypedClickedAndChosen) {
+  const std::string of_two_columns = core::text::number_text(1 / std::sqrt(2.0));
+  support::expect_steps(ui, {{"model/scale", 3u, "scale " + of_two_columns},
+                             {"model/factor", "0.5", "scale 0.5"},
+                             {"model/factor", "nan", "! expected a number"},
+                             {"model/scores", 1u, "scores \"uniform\""},
+                             {"model/merge", 1u, "merge_heads \"reshape_without_transpose\""},
+                             {"model/method", 1u, "mask.method \"renormalise\""},
+                             {"model/method", 2u, "mask.method \"zero_after_softmax\""},
+                             {"model/method", 3u, "mask.method \"large_negative\""},
+                             {"model/method", 0u, "mask.method \"negative_infinity\""},
+                             {"model/context", "8", "context_length 8"},
+                             {"model/context", "", "context_length null"},
+                             {"model/context", "2", "! at most 2 tokens"},
+                             {"model/tokens", "4", "… embeddings 4 × 3"},
+                             {"model/d_in", "5", "… embeddings 4 × 5"},
+                             {"model/d_out", "6", "… projections.key.weight 5 × 6"},
+                             {"model/heads", "3", "n_heads 3"},
+                             {"model/bias_k", {}, "projections.key.bias [0, 0, 0, 0, 0, 0]"},
+                             {"model/bias_o", {}, "projections.output.bias null"},
+                             {"model/output", {}, "… projections.output null"},
+                             {"model/heads", "1", "n_heads 1"},
+                             {"model/projections", {}, "… projections null"}});
+  ui.forget();
+  ui.click("model/d_out");
+  ui.type("9");
+  ui.key(Key::enter);
+  EXPECT_TRUE(ui.edits<SetOutputWidth>().empty()) << "d_out is d_in without projections";
 }
 
 TEST_F(ModelPanel, SaysAtAFieldWhatItDoesNotTake) {
@@ -79,35 +98,6 @@ TEST_F(ModelPanel, StepsHeadsAlongTheDivisorsOfTheWidth) {
   EXPECT_EQ(ui.model().d_out(), 18u);
 }
 
-TEST_F(ModelPanel, SwitchesProjectionsAndTheirBiases) {
-  ui.click("model/bias_k");
-  ASSERT_TRUE(ui.model().projections->key.bias.has_value());
-  EXPECT_FALSE(ui.model().projections->query.bias.has_value());
-  ui.click("model/bias_o");
-  EXPECT_FALSE(ui.model().projections->output->bias.has_value());
-  ui.click("model/output");
-  EXPECT_FALSE(ui.model().projections->output.has_value());
-  ui.play(support::click(ui.center("model/heads")));
-  ui.type("1");
-  ui.key(Key::enter);
-  ui.click("model/projections");
-  EXPECT_FALSE(ui.model().projections.has_value());
-  ui.forget();
-  ui.click("model/d_out");
-  ui.type("9");
-  ui.key(Key::enter);
-  EXPECT_TRUE(ui.edits<SetOutputWidth>().empty()) << "d_out is d_in without projections";
-}
-
-TEST_F(ModelPanel, OffersEveryMaskMethod) {
-  for (const std::size_t i : {1u, 2u, 3u, 0u}) {
-    ui.choose("model/method", i);
-    const std::array methods{MaskMethod::negative_infinity, MaskMethod::renormalize,
-                             MaskMethod::zero_after_softmax, MaskMethod::large_negative};
-    EXPECT_EQ(ui.model().mask.method, methods[i]);
-  }
-}
-
 TEST_F(ModelPanel, CountsCellsSwitchedByHandAndTakesThemBack) {
   EXPECT_FALSE(ui.has("model/clear_cells"));
   ui.change([&](auto& m) { m.mask.cells = {{1, 0, false}}; });
@@ -133,31 +123,22 @@ TEST_F(ModelPanel, AStrokeOverThePictureOfTheMaskHidesCellsInOneStepOfUndo) {
 }
 
 TEST_F(ModelPanel, SetsTheOtherRulesOfTheMaskInAPopup) {
-  const auto set = [&](const char* field, const std::string& text) {
-    if (!ui.has("mask/window")) ui.click("model/mask_more");
-    ui.fill_in(field, text);
+  const auto expect = [&](const std::vector<support::Step>& steps) {
+    support::expect_steps(ui, steps, "model/mask_more");
   };
   EXPECT_FALSE(ui.has("model/mask_rules"));
-  set("mask/window", "2, -1");
-  EXPECT_EQ(ui.model().mask.window, (MaskWindow{2, {}}));
-  set("mask/prefix", "1");
-  EXPECT_EQ(ui.model().mask.prefix, 1u);
-  set("mask/documents", "0 0 0, 0 1 1");
-  EXPECT_EQ(ui.model().mask.documents, (std::vector<std::size_t>{0, 0, 0, 0, 1, 1}));
-  set("mask/padding", "5 2 5");
-  EXPECT_EQ(ui.model().mask.hidden_keys, (std::vector<std::vector<std::size_t>>{{2, 5}}));
+  expect({{"mask/window", "2, -1", "mask.window [2, -1]"},
+          {"mask/prefix", "1", "mask.prefix 1"},
+          {"mask/documents", "0 0 0, 0 1 1", "mask.documents [0, 0, 0, 0, 1, 1]"},
+          {"mask/padding", "5 2 5", "mask.hidden_keys [2, 5]"}});
   EXPECT_TRUE(ui.has("model/mask_rules"));
   EXPECT_FALSE(ui.has("mask/align")) << "there are as many queries as keys";
-  set("mask/documents", "0 0");
-  EXPECT_THAT(ui.message().text, HasSubstr("expected 6 numbers, one for each token, got 2"));
-  set("mask/window", "two");
-  EXPECT_THAT(ui.message().text, HasSubstr("window: expected two whole numbers"));
-  EXPECT_EQ(ui.model().mask.window, (MaskWindow{2, {}}));
-  set("mask/padding", "");
-  set("mask/window", "");
-  set("mask/documents", "");
-  set("mask/prefix", "0");
-  EXPECT_EQ(ui.model().mask, Mask{});
+  expect({{"mask/documents", "0 0", "! expected 6 numbers, one for each token, got 2"},
+          {"mask/window", "two", "! window: expected two whole numbers"},
+          {"mask/padding", "", "−mask.hidden_keys"},
+          {"mask/window", "", "−mask.window"},
+          {"mask/documents", "", "−mask.documents"},
+          {"mask/prefix", "0", "−mask.prefix"}});
   EXPECT_FALSE(ui.has("model/mask_rules"));
 }
 
@@ -200,36 +181,6 @@ TEST_F(ModelPanel, SetsDropout) {
   });
   ui.click("model/draw_instead");
   EXPECT_TRUE(ui.model().dropout.given.empty());
-}
-
-TEST_F(ModelPanel, KeepsTheScaleWhenAFactorIsChosen) {
-  ui.choose("model/scale", 3);
-  EXPECT_EQ(ui.model().scale.rule, ScaleRule::factor);
-  EXPECT_DOUBLE_EQ(ui.model().scale.factor, 1 / std::sqrt(2.0));
-  ui.fill_in("model/factor", "0.5");
-  EXPECT_EQ(ui.model().scale.factor, 0.5);
-  ui.fill_in("model/factor", "nan");
-  EXPECT_THAT(ui.message().text, HasSubstr("expected a number"));
-  EXPECT_EQ(ui.model().scale.factor, 0.5);
-}
-
-TEST_F(ModelPanel, ChoosesScoresAndMerging) {
-  ui.choose("model/scores", 1);
-  EXPECT_EQ(ui.model().scores, ScoreRule::uniform);
-  ui.choose("model/merge", 1);
-  EXPECT_EQ(ui.model().merge, CombineRule::reshape_without_transpose);
-}
-
-TEST_F(ModelPanel, SetsAndClearsTheContextLength) {
-  ui.fill_in("model/context", "8");
-  EXPECT_EQ(ui.model().context_length, std::optional<std::size_t>(8));
-  ui.click("model/context");
-  ui.key(Key::delete_);
-  ui.key(Key::enter);
-  EXPECT_FALSE(ui.model().context_length.has_value());
-  ui.fill_in("model/context", "2");
-  EXPECT_TRUE(ui.message().is_error) << "six tokens do not fit";
-  EXPECT_FALSE(ui.model().context_length.has_value());
 }
 
 TEST_F(ModelPanel, SaysWhereThePresetsNumbersStandUntilTheyChange) {
@@ -289,210 +240,130 @@ struct AdditionsPopup : testing::Test {
   Panels ui{gui::draw_side_panels};
 
   void SetUp() override { ui.show(four_heads()); }
-  void open() {
-    if (!ui.has("more/cap")) ui.click("model/more");
-    ui.run();
-  }
-  void choose(const std::string& combo, std::size_t line) {
-    open();
-    ui.choose(combo, line);
-  }
-  void press(const std::string& name) {
-    open();
-    ui.click(name);
-  }
-  void set(const std::string& field, const std::string& text) {
-    open();
-    ui.fill_in(field, text);
-  }
+  void expect(const std::vector<support::Step>& steps) { support::expect_steps(ui, steps, "model/more"); }
   const Additions& now() const { return ui.model().additions; }
   std::string words() const { return additions_words(ui.model(), 0); }
 };
 
 TEST_F(AdditionsPopup, OffersTheDivisorsOfTheHeadsAsGroups) {
-  choose("more/groups", 1);
-  EXPECT_EQ(ui.model().n_kv_heads, 2u);
-  EXPECT_EQ(ui.model().projections->key.weight.n_cols(), 8u);
+  expect({{"more/groups", 1u, "n_kv_heads 2; projections.key.weight 8 × 8; projections.value.weight 8 × 8"}});
   EXPECT_EQ(words(), "KV heads 4 → 2");
   EXPECT_TRUE(ui.has("model/additions"));
-  choose("more/groups", 2);
-  EXPECT_EQ(ui.model().kv_heads(), 1u);
-  choose("more/groups", 0);
+  expect({{"more/groups", 2u, "… n_kv_heads 1"}, {"more/groups", 0u, "… −n_kv_heads"}});
   EXPECT_EQ(words(), "");
 }
 
 TEST_F(AdditionsPopup, NormsBeginWithFactorsOfOne) {
-  press("more/norm/1");
-  ASSERT_TRUE(now().normalize);
-  EXPECT_EQ(now().normalize->rule, NormRule::rms);
-  EXPECT_EQ(now().normalize->key, SharedMatrix(arma::mat(1, 4, arma::fill::ones)));
-  set("more/epsilon", "0.001");
-  EXPECT_EQ(now().normalize->epsilon, 0.001);
-  press("more/norm/2");
-  EXPECT_EQ(now().normalize->rule, NormRule::layer);
-  EXPECT_EQ(now().normalize->epsilon, 0.001) << "what was typed stays";
-  set("more/epsilon", "-1");
-  EXPECT_THAT(ui.message().text,
-              HasSubstr("normalise.epsilon: expected a finite number that is not negative"));
-  EXPECT_EQ(now().normalize->epsilon, 0.001);
+  expect({{"more/norm/1",
+           {},
+           "normalise.epsilon 1e-06; normalise.key [1, 1, 1, 1]; normalise.query [1, 1, 1, 1]; "
+           "normalise.rule \"rms\""},
+          {"more/epsilon", "0.001", "normalise.epsilon 0.001"},
+          {"more/norm/2", {}, "normalise.rule \"layer\""},
+          {"more/epsilon", "-1", "! normalise.epsilon: expected a finite number that is not negative"}});
   EXPECT_EQ(words(), "QK LayerNorm");
-  press("more/norm/0");
+  ui.click("more/norm/0");
   EXPECT_FALSE(now().normalize);
 }
 
 TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
-  press("more/rotary");
-  ASSERT_TRUE(now().positions.rotary);
-  EXPECT_EQ(*now().positions.rotary, core::positions::Rotary());
-  set("more/base", "500000");
-  press("more/pairs/1");
-  set("more/columns", "2");
-  set("more/first", "-3");
-  choose("more/scaling", 2);
-  set("more/factor", "8");
-  set("more/low", "2");
-  set("more/high", "5");
-  set("more/original", "64");
-  core::positions::Rotary expected;
-  expected.base = 500000, expected.pairs = core::positions::Pairs::neighbors, expected.dimensions = 2,
-  expected.first = -3, expected.scaling = {core::positions::ScalingRule::llama3, 8, 2, 5, 64};
-  EXPECT_EQ(*now().positions.rotary, expected);
-  set("more/columns", "3");
-  EXPECT_THAT(ui.message().text, HasSubstr("positions.rotary.dimensions"));
-  set("more/base", "many");
-  EXPECT_THAT(ui.message().text, HasSubstr("base: expected a finite number, found \"many\""));
-  set("more/first", "0.5");
-  EXPECT_THAT(ui.message().text, HasSubstr("first: expected a whole number"));
-  EXPECT_EQ(*now().positions.rotary, expected) << "what was refused changed nothing";
+  expect({{"more/rotary", {}, "positions.rotary.base 10000; positions.rotary.pairs \"halves\""},
+          {"more/base", "500000", "positions.rotary.base 5e+05"},
+          {"more/pairs/1", {}, "positions.rotary.pairs \"neighbours\""},
+          {"more/columns", "2", "positions.rotary.dimensions 2"},
+          {"more/first", "-3", "positions.rotary.first -3"},
+          {"more/scaling", 2u, "… positions.rotary.scaling.rule \"llama3\""},
+          {"more/factor", "8", "positions.rotary.scaling.factor 8"},
+          {"more/low", "2", "positions.rotary.scaling.low 2"},
+          {"more/high", "5", "positions.rotary.scaling.high 5"},
+          {"more/original", "64", "positions.rotary.scaling.original 64"},
+          {"more/columns", "3", "! positions.rotary.dimensions"},
+          {"more/base", "many", "! base: expected a finite number, found \"many\""},
+          {"more/first", "0.5", "! first: expected a whole number"}});
   EXPECT_EQ(words(), "rotary adjacent");
-  press("more/frequencies");
-  ASSERT_TRUE(now().positions.rotary->inverse_frequencies);
-  EXPECT_EQ(now().positions.rotary->inverse_frequencies->n_cols(), 1u);
-  set("more/columns", "");
-  EXPECT_FALSE(now().positions.rotary->inverse_frequencies) << "there are other pairs";
-  press("more/rotary");
+  expect({{"more/frequencies", {}, "positions.rotary.inverse_frequencies [1]"},
+          {"more/columns", "", "−positions.rotary.dimensions; −positions.rotary.inverse_frequencies"}});
+  ui.click("more/rotary");
   EXPECT_EQ(now(), Additions());
 }
 
 TEST_F(AdditionsPopup, SetsWhatANormIsTakenOver) {
-  using core::attention::NormScope;
-  const std::size_t d_head = ui.model().d_head(), n_heads = ui.model().n_heads;
-  press("more/norm/1");
-  choose("more/norm_over", 2);
-  EXPECT_EQ(now().normalize->over, NormScope::all_heads);
-  EXPECT_EQ(now().normalize->query.n_cols(), n_heads * d_head);
-  EXPECT_EQ(now().normalize->key.n_cols(), ui.model().kv_heads() * d_head);
+  const std::string ones = "1, 1, 1, 1", of_all = ones + ", " + ones + ", " + ones + ", " + ones;
+  expect(
+      {{"more/norm/1", {}, "… normalise.rule \"rms\""},
+       {"more/norm_over", 2u,
+        "normalise.key [" + of_all + "]; normalise.over \"all_heads\"; normalise.query [" + of_all + "]"}});
   EXPECT_EQ(words(), "QK RMSNorm over all heads");
-  choose("more/norm_over", 1);
-  EXPECT_EQ(now().normalize->over, NormScope::own_head);
-  choose("more/norm_over", 0);
-  EXPECT_EQ(now().normalize->query.n_cols(), d_head);
+  expect({{"more/norm_over", 1u, "normalise.over \"each_head\""},
+          {"more/norm_over", 0u,
+           "normalise.key [" + ones + "]; normalise.query [" + ones + "]; −normalise.over"}});
 }
 
 TEST_F(AdditionsPopup, SetsTheNumbersOfEveryScaling) {
-  using core::positions::ScalingRule;
   const auto scaling = [&] { return now().positions.rotary->scaling; };
-  press("more/rotary");
-  choose("more/scaling", 1);
-  set("more/factor", "8");
-  choose("more/scaling", 3);
-  EXPECT_EQ(scaling().rule, ScalingRule::yarn);
-  EXPECT_EQ(scaling().high, 32) << "beta_fast";
+  expect({{"more/rotary", {}, "… positions.rotary.base 10000"},
+          {"more/scaling", 1u, "… positions.rotary.scaling.rule \"linear\""},
+          {"more/factor", "8", "positions.rotary.scaling.factor 8"},
+          {"more/scaling", 3u, "… positions.rotary.scaling.rule \"yarn\""}});
   EXPECT_NEAR(scaling().attention, 0.1 * std::log(8) + 1, 1e-15);
-  set("more/low", "2");
-  set("more/high", "16");
-  set("more/attention", "1.25");
-  press("more/truncate");
-  EXPECT_EQ(scaling().low, 2);
-  EXPECT_EQ(scaling().high, 16);
-  EXPECT_EQ(scaling().attention, 1.25);
-  EXPECT_FALSE(scaling().truncate);
-  set("more/attention", "0");
-  EXPECT_THAT(ui.message().text, HasSubstr("scaling.attention_factor: expected a finite number above 0"));
-  choose("more/scaling", 4);
-  set("more/original", "3");
-  EXPECT_EQ(scaling().rule, ScalingRule::dynamic);
-  EXPECT_EQ(scaling().original, 3);
-  choose("more/scaling", 5);
-  ASSERT_TRUE(scaling().factors);
-  const std::size_t n_pairs = scaling().factors->n_cols();
-  EXPECT_EQ(n_pairs, ui.model().d_head() / 2);
-  std::string factors, more;
-  for (std::size_t p = 0; p < n_pairs; ++p) factors += (p ? ", " : "") + std::to_string(p + 2);
-  set("more/short", factors);
-  EXPECT_EQ(scaling().factors->at(0, n_pairs - 1), static_cast<double>(n_pairs + 1));
-  EXPECT_EQ(scaling().factors->at(1, 0), 1);
-  set("more/long", factors + ", 9");
-  EXPECT_THAT(ui.message().text, HasSubstr("long: expected a factor for each pair"));
-  set("more/columns", "2");
-  EXPECT_EQ(scaling().factors->n_cols(), 1u) << "there are fewer pairs";
+  EXPECT_EQ(scaling().high, 32) << "beta_fast";
+  expect(
+      {{"more/low", "2", "positions.rotary.scaling.beta_slow 2"},
+       {"more/high", "16", "positions.rotary.scaling.beta_fast 16"},
+       {"more/attention", "1.25", "positions.rotary.scaling.attention_factor 1.25"},
+       {"more/truncate", {}, "positions.rotary.scaling.truncate false"},
+       {"more/attention", "0", "! scaling.attention_factor: expected a finite number above 0"},
+       {"more/scaling", 4u, "… positions.rotary.scaling.rule \"dynamic\""},
+       {"more/original", "3", "positions.rotary.scaling.original 3"},
+       {"more/scaling", 5u, "… positions.rotary.scaling.short_factor [1, 1]"},
+       {"more/short", "2, 3", "positions.rotary.scaling.short_factor [2, 3]"},
+       {"more/long", "2, 3, 9", "! long: expected a factor for each pair"},
+       {"more/columns", "2",
+        "positions.rotary.dimensions 2; positions.rotary.scaling.long_factor [1]; positions.rotary.scaling.short_factor [1]"}});
 }
 
 TEST_F(AdditionsPopup, SetsBiasesOfDistances) {
-  choose("more/distance", 1);
-  ASSERT_TRUE(now().positions.alibi);
-  press("more/slopes");
+  expect({{"more/distance", 1u, "positions.alibi {}"}});
+  ui.click("more/slopes");
   ASSERT_TRUE(now().positions.alibi->slopes);
   EXPECT_THAT(arma::conv_to<std::vector<double>>::from(arma::mat(*now().positions.alibi->slopes)),
               ElementsAre(0.25, 0.0625, 0.015625, 0.00390625))
       << "2^(-8(h + 1)/4)";
-  choose("more/distance", 2);
-  EXPECT_FALSE(now().positions.alibi);
-  ASSERT_TRUE(now().positions.relative);
-  set("more/buckets", "8");
-  set("more/max_distance", "20");
-  press("more/both");
-  EXPECT_EQ(now().positions.relative->table.n_rows(), 4u);
-  EXPECT_EQ(now().positions.relative->table.n_cols(), 8u);
-  EXPECT_EQ(now().positions.relative->max_distance, 20u);
-  EXPECT_FALSE(now().positions.relative->bidirectional);
+  expect({{"more/distance", 2u, "… −positions.alibi"},
+          {"more/buckets", "8", "positions.relative.table 4 × 8"},
+          {"more/max_distance", "20", "positions.relative.max_distance 20"},
+          {"more/both", {}, "positions.relative.bidirectional false"},
+          {"more/buckets", "1", "! buckets: expected 2 to 4096"}});
   EXPECT_EQ(words(), "8 buckets");
-  set("more/buckets", "1");
-  EXPECT_THAT(ui.message().text, HasSubstr("buckets: expected 2 to 4096"));
-  choose("more/distance", 0);
+  ui.choose("more/distance", 0);
   EXPECT_EQ(now(), Additions());
 }
 
 TEST_F(AdditionsPopup, SetsCapBiasAndSink) {
-  set("more/cap", "50");
-  EXPECT_EQ(now().softcap, 50);
-  set("more/cap", "-2");
-  EXPECT_THAT(ui.message().text, HasSubstr("cap: expected a number above 0, or nothing, found \"-2\""));
-  EXPECT_EQ(now().softcap, 50);
-  choose("more/bias", 1);
-  ASSERT_EQ(now().score_bias.size(), 1u);
-  EXPECT_EQ(now().score_bias[0], SharedMatrix(arma::mat(6, 6, arma::fill::zeros)));
-  choose("more/bias", 2);
-  EXPECT_EQ(now().score_bias.size(), 4u);
-  press("more/sink");
-  ASSERT_TRUE(now().sink);
-  EXPECT_EQ(*now().sink, SharedMatrix(arma::mat(1, 4, arma::fill::zeros)));
+  expect({{"more/cap", "50", "score_cap 50"},
+          {"more/cap", "-2", "! cap: expected a number above 0, or nothing, found \"-2\""},
+          {"more/bias", 1u, "score_bias 6 × 6"},
+          {"more/bias", 2u, "score_bias 4 × 6 × 6"},
+          {"more/sink", {}, "sink [0, 0, 0, 0]"}});
+  EXPECT_EQ(now().score_bias[3], SharedMatrix(arma::mat(6, 6, arma::fill::zeros)));
   ui.change([](Model& m) { m.mask.window = {3, 0}; });
   EXPECT_EQ(words(), "softcap 50 · bias per head · window 3, 0 · sink");
   EXPECT_FALSE(ui.has("model/mask_rules")) << "it is said once";
-  set("more/cap", "");
-  choose("more/bias", 0);
-  press("more/sink");
-  EXPECT_EQ(now(), Additions());
+  expect({{"more/cap", "", "−score_cap"}, {"more/bias", 0u, "−score_bias"}, {"more/sink", {}, "−sink"}});
   EXPECT_TRUE(ui.has("model/mask_rules"));
 }
 
 TEST_F(AdditionsPopup, GivesKeysRowsOfTheirOwn) {
-  choose("more/keys", 1);
-  EXPECT_TRUE(ui.model().has_key_embeddings());
+  expect({{"more/keys", 1u, "… key_embeddings 6 × 8"}});
   EXPECT_EQ(ui.model().sequences[0].key_embeddings, ui.model().sequences[0].embeddings);
   EXPECT_EQ(ui.model().sequences[0].keys(), ui.model().sequences[0].tokens);
-  set("more/n_keys", "8");
-  EXPECT_EQ(ui.model().n_keys(), 8u);
+  expect({{"more/n_keys", "8", "… key_embeddings 8 × 8"},
+          {"more/n_keys", "no", "! encoder states: expected a whole number"}});
   EXPECT_EQ(ui.model().sequences[0].key_embeddings.at(0, 0), ui.model().sequences[0].embeddings.at(0, 0));
   EXPECT_EQ(ui.model().sequences[0].key_embeddings.at(7, 0), 0);
   EXPECT_EQ(ui.model().sequences[0].keys()[7], "7");
-  set("more/n_keys", "no");
-  EXPECT_THAT(ui.message().text, HasSubstr("encoder states: expected a whole number"));
-  EXPECT_EQ(ui.model().n_keys(), 8u);
   EXPECT_EQ(words(), "8 encoder states");
-  choose("more/keys", 0);
-  EXPECT_FALSE(ui.model().has_key_embeddings());
+  expect({{"more/keys", 0u, "… −key_embeddings"}});
 }
 
 TEST(SharedKeys, AreOnePictureForEachGroupInHeads) {
