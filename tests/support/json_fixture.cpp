@@ -164,8 +164,10 @@ std::map<std::string, std::string> fixture_schemas() {
   std::map<std::string, std::string> schemas;
   for (const auto& entry : std::filesystem::directory_iterator(FIXTURES))
     if (entry.path().extension() == ".json") {
-      const std::string id = entry.path().stem().string();
-      schemas[id] = parsed(id).at("schema");
+      std::string& schema = schemas[entry.path().stem().string()];
+      std::ifstream file(entry.path());
+      // It is the first value. Every process of the tests asks for it, and most read none of these files.
+      for (int k = 0; k < 4; ++k) std::getline(file, schema, '"');
     }
   return schemas;
 }

@@ -116,11 +116,13 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
 TEST_P(RoundedTensors, AreExplainedByTheMistakeAndTheArithmetic) {
   std::size_t k = 0;
   for (const std::string& name : fixture.cases()) {
-    const std::size_t dot = name.rfind('.');
-    expect_named(name.substr(0, dot), name.substr(dot + 1), {});
-    expect_named(name.substr(0, dot), name.substr(dot + 1), subsets[k++ % subsets.size()]);
+    const std::string mistake = name.substr(0, name.rfind('.')), arithmetic = name.substr(mistake.size() + 1);
+    // From all stages, from some, or not at all: with each mistake another arithmetic.
+    const std::size_t turn = (k + k / arithmetics.size()) % 3;
+    if (turn < 2) expect_named(mistake, arithmetic, turn == 0 ? Stages{} : subsets[k % subsets.size()]);
+    ++k;
   }
-  EXPECT_GE(n_checks, 60u);
+  EXPECT_GE(n_checks, 20u);
   EXPECT_LE(n_alternatives, n_checks / 5) << "few tensors may not tell causes apart, but most do";
 }
 

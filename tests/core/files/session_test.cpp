@@ -138,13 +138,12 @@ TEST(Session, SurvivesDamage) {
     const std::size_t end = text.rfind('}');
     for (std::size_t length = 0; length <= end; ++length)
       ASSERT_NE(support::error_of([&] { parse_session(text.substr(0, length), "f"); }), "no error") << length;
-    for (std::size_t at = 0; at < text.size(); ++at)
-      for (int bit = 0; bit < 8; ++bit) {
-        std::string damaged = text;
-        damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-        const std::string error = support::error_of([&] { parse_session(damaged, "f"); });
-        ASSERT_EQ(error.find('\n'), error.npos) << error;
-      }
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << support::below(random, 8)));
+      const std::string error = support::error_of([&] { parse_session(damaged, "f"); });
+      ASSERT_EQ(error.find('\n'), error.npos) << error;
+    }
   }
 }
 
