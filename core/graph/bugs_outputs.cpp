@@ -41,7 +41,7 @@ void read_off_dropout(const BugContext& c, BugCases& to) {
   to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(*given);
 }
 
-constexpr std::array rows{
+constexpr std::array output_rows{
     Bug{.name = "dropout_active",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {
@@ -70,7 +70,7 @@ constexpr std::array rows{
 }  // namespace
 
 std::span<const Bug> output_bugs() {
-  return rows;
+  return output_rows;
 }
 
 }  // namespace core::bugs

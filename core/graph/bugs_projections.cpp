@@ -104,7 +104,7 @@ bool are_uneven(const BugContext&, const BugCase& c) {
   return greatest - least > 1e-5 * std::max(std::abs(least), std::abs(greatest));
 }
 
-constexpr std::array rows{
+constexpr std::array projection_rows{
     Bug{.name = "projection_bias", .edit = scale_bias, .words = bias_words, .cases = try_bias_counts},
     Bug{.name = "projection_bias_factor",
         .edit = scale_bias,
@@ -147,7 +147,7 @@ constexpr std::array rows{
 }  // namespace
 
 std::span<const Bug> projection_bugs() {
-  return rows;
+  return projection_rows;
 }
 
 }  // namespace core::bugs

@@ -87,7 +87,7 @@ void fit_base(const BugContext& c, BugCases& to) {
       to.fit({(least + (greatest - least) * k / (n_starts - 1)) * 1.001}, "", sides);
 }
 
-constexpr std::array rows{
+constexpr std::array rotary_rows{
     Bug{.name = "rotary_missing",
         .edit =
             [](Editing& e, const BugCase&, ProjectionName part) {
@@ -120,7 +120,7 @@ constexpr std::array rows{
 }  // namespace
 
 std::span<const Bug> rotary_bugs() {
-  return rows;
+  return rotary_rows;
 }
 
 }  // namespace core::bugs

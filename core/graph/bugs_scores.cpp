@@ -120,7 +120,7 @@ void try_if_causal(const BugContext& c, BugCases& to) {
   if (c.model().mask.causal) to.add();
 }
 
-constexpr std::array rows{
+constexpr std::array score_rows{
     Bug{.name = "scores_from:transposed",
         .edit =
             [](Editing& e, const BugCase&, ProjectionName) {
@@ -157,7 +157,7 @@ constexpr std::array rows{
 }  // namespace
 
 std::span<const Bug> score_bugs() {
-  return rows;
+  return score_rows;
 }
 
 }  // namespace core::bugs
