@@ -44,6 +44,7 @@ void apply_style(const Palette& p, const Metrics& m) {
   ImGuiStyle& s = ImGui::GetStyle();
   s.WindowPadding = {m.px(16), m.px(12)}, s.FramePadding = {m.px(8), m.px(4)};
   s.ItemSpacing = {m.px(8), m.px(5)}, s.ItemInnerSpacing = {m.px(8), m.px(4)}, s.IndentSpacing = m.px(18);
+  s.CellPadding = {0, 0};  // Dear ImGui 1.86 reads it once a table, 1.90.1 and later at each row
   s.FrameRounding = s.GrabRounding = s.PopupRounding = m.px(3);
   s.WindowRounding = s.TabRounding = s.ChildRounding = 0;
   s.WindowBorderSize = s.ChildBorderSize = s.FrameBorderSize = s.TabBorderSize = 0;

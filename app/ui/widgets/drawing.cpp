@@ -74,6 +74,51 @@ void draw_fraction_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share,
   draw_rect(min, {min.x + static_cast<float>(share) * (max.x - min.x), max.y}, ink);
 }
 
+void draw_signed_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share) {
+  share = std::clamp(share, -1.0, 1.0);
+  const float zero = std::round((min.x + max.x) / 2),
+              end = zero + std::round(static_cast<float>(share) * (max.x - min.x) / 2);
+  draw_rect(min, max, frame.palette.control.rest);
+  draw_rect({std::min(zero, end), min.y}, {std::max(zero, end), max.y},
+            render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + share / 2));
+  draw_rect({zero, min.y - 2}, {zero + 1, max.y + 2}, frame.palette.faint);
+}
+
+void draw_color_map(const Frame& frame, ImVec2 min, ImVec2 max, render::ColorMap map) {
+  constexpr int steps = 64;
+  const auto x = [&](int k) { return std::round(min.x + (max.x - min.x) * static_cast<float>(k) / steps); };
+  for (int k = 0; k < steps; ++k)
+    draw_rect({x(k), min.y}, {x(k + 1), max.y}, render::color_at(map, frame.palette.dark, (k + 0.5) / steps));
+}
+
+void draw_tick(const Frame& frame, ImVec2 middle, Ink ink) {
+  const float r = frame.metrics.px(4);
+  const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
+                                   ImVec2(middle.x - r / 3, middle.y + r * 0.7f),
+                                   ImVec2(middle.x + r, middle.y - r * 0.7f)};
+  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, ink.packed, 0, frame.metrics.px(1.5f));
+}
+
+float key_cap_width(const Frame& frame, ImFont* font, std::string_view key) {
+  return text_width(font, key) + frame.metrics.px(12);
+}
+
+float draw_key_cap(const Frame& frame, ImFont* font, ImVec2 left_middle, std::string_view key,
+                   Rgb background) {
+  const float width = key_cap_width(frame, font, key), half = std::round(platform::font_size(font) * 0.75f);
+  const auto [left, middle] = left_middle;
+  draw_rect({left, middle - half}, {left + width, middle + half}, background, frame.metrics.px(3));
+  draw_text(font, {left + width / 2, middle}, Align::middle, frame.palette.text, key);
+  return width;
+}
+
+ImVec2 Flow::place(float item) {
+  if (next.x > start.x && next.x + item > start.x + width) next = {start.x, next.y + pitch};
+  const ImVec2 at = next;
+  next.x += item + gap;
+  return at;
+}
+
 std::string inspector_text(double value) {
   const double size = std::abs(value);
   if (value == 0) return "0";
@@ -82,7 +127,7 @@ std::string inspector_text(double value) {
 }
 
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb color,
-          const std::string& text) {
+          const std::string& text, const std::string& help) {
   const float width = text_width(font, text), half = std::round(platform::font_size(font) * 0.6f);
   const float left = align == Align::right_middle ? at.x - width
                      : align == Align::middle     ? at.x - width / 2
@@ -97,6 +142,7 @@ bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, 
     draw_rect({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half}, color);
   }
   draw_focus(frame, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1});
+  if (!help.empty()) tooltip(help);
   return pressed;
 }
 
@@ -143,15 +189,10 @@ void Pen::share(const std::string& words, double value, double end) {
   skip(10);
   const float from = left + std::round((right - left) * 0.3f),
               to = right - text_width(frame.fonts.mono14, "−00.0000") - frame.metrics.px(8),
-              zero = std::round((from + to) / 2), half = frame.metrics.px(5);
+              half = frame.metrics.px(5);
   draw_glossary_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
                      shortened(frame.fonts.sans14, words, from - left - frame.metrics.px(6)));
-  draw_rect({from, y - half}, {to, y + half}, frame.palette.control.rest);
-  const double part = end > 0 && std::isfinite(value) ? std::clamp(value / end, -1.0, 1.0) : 0;
-  const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
-  draw_rect({std::min(zero, at), y - half}, {std::max(zero, at), y + half},
-            render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + part / 2));
-  draw_rect({zero, y - half - 2}, {zero + 1, y + half + 2}, frame.palette.faint);
+  draw_signed_bar(frame, {from, y - half}, {to, y + half}, end > 0 && std::isfinite(value) ? value / end : 0);
   at_right(frame.fonts.mono14, frame.palette.text, inspector_text(value));
   skip(11);
 }
@@ -234,8 +275,7 @@ void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   ImGui::GetWindowDrawList()->AddText(
       small, platform::font_size(small),
       {at.x + chip_margin, centered_y(small, at.y, platform::font_size(font))}, color, words.c_str());
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(at, end))
-    ImGui::SetTooltip("%s", core::fonts::missing_characters_message({c}).c_str());
+  if (hovers(at, end)) ImGui::SetTooltip("%s", core::fonts::missing_characters_message({c}).c_str());
 }
 
 }  // namespace
@@ -250,11 +290,12 @@ float baseline_drop(ImFont* large, ImFont* small) {
   return std::round(platform::ascent(large)) - std::round(platform::ascent(small));
 }
 
-void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_view text) {
-  if (text.empty()) return;
+float draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_view text) {
+  if (text.empty()) return 0;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= digit_middle(font);
+  const float left = position.x;
   while (!text.empty()) {
     const GlyphRun run = take_run(font, text);
     const ImVec2 at{std::round(position.x), std::round(position.y)};
@@ -265,6 +306,7 @@ void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_
                                           run.text.data() + run.text.size());
     position.x += run_width(font, run);
   }
+  return position.x - left;
 }
 
 namespace {
@@ -413,8 +455,8 @@ float centered_y(ImFont* font, float top, float height) {
   return std::round(top + (height - platform::font_size(font)) / 2);
 }
 
-void draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text) {
-  draw_text(font, pos, Align::left_top, color, text);
+float draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text) {
+  return draw_text(font, pos, Align::left_top, color, text);
 }
 
 void draw_label(const Frame& frame, ImFont* font, ImVec2 row, Rgb color, std::string_view words) {
@@ -429,8 +471,7 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const st
   const std::string shown = shortened(font, text, width);
   draw_text(font, pos, color, shown);
   const ImVec2 end(pos.x + width, pos.y + platform::font_size(font));
-  if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end))
-    ImGui::SetTooltip("%s", text.c_str());
+  if (shown != text && hovers(pos, end)) ImGui::SetTooltip("%s", text.c_str());
 }
 
 void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text) {
@@ -489,6 +530,20 @@ void paragraph(ImFont* font, Rgb color, float width, std::string_view text) {
   ImGui::Dummy(draw_prose(font, ImGui::GetCursorScreenPos(), width, color, text));
 }
 
+void begin_note(const Frame& frame, const char* name, Rgb border, ImGuiWindowFlags flags) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(10)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(frame.palette.background.raised));
+  ImGui::PushStyleColor(ImGuiCol_Border, vec(border));
+  ImGui::Begin(name, nullptr,
+               flags | ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize |
+                   ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav);
+  ImGui::PopStyleColor(2);
+  ImGui::PopStyleVar(3);
+}
+
 void section_heading(const Frame& frame, float width, const char* name, const std::string& remark) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.px(20), line = frame.metrics.px(14);
@@ -498,6 +553,15 @@ void section_heading(const Frame& frame, float width, const char* name, const st
     draw_text_right(frame.fonts.mono13, at.x + width, y, frame.palette.faint, remark);
   }
   ImGui::Dummy({width, height});
+}
+
+bool hovers(ImVec2 min, ImVec2 max) {
+  return ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max);
+}
+
+Rect window_rect() {
+  const ImVec2 min = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  return {min, {min.x + size.x, min.y + size.y}};
 }
 
 void tooltip(const std::string& text) {
@@ -591,7 +655,7 @@ float line_height(const Frame& frame, ImFont* font) {
 void underline_term(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
   for (float x = min.x; x < max.x; x += frame.metrics.px(4))
     draw_rect({x, underline}, {x + frame.metrics.px(2), underline + 1}, frame.palette.faint);
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) explain_term(frame, term);
+  if (hovers(min, max)) explain_term(frame, term);
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ void draw_focus(const Frame& frame, ImVec2 min, ImVec2 max);
 void reserve_room(ImVec2 at, ImVec2 size);
 /// Shows a tooltip on the last item, even if it is disabled.
 void tooltip(const std::string& text);
+/// Returns whether the mouse is over a part of the window, item or not.
+bool hovers(ImVec2 min, ImVec2 max);
+/// Returns the rectangle of the current window; its draw list clips to the padding within.
+Rect window_rect();
 
 // --- Shapes in the current window ---
 
@@ -49,6 +53,16 @@ void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness);
 void draw_arrow(ImVec2 from, ImVec2 to, Ink ink, float head);
 /// Draws a bar on its background, filled from the left up to a share, 0 … 1.
 void draw_fraction_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink);
+/// Draws a bar on its background, from the middle to a share of −1 … 1 in the colors of signed numbers.
+void draw_signed_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share);
+/// Draws the colors of a color map from its low end at the left to its high end.
+void draw_color_map(const Frame& frame, ImVec2 min, ImVec2 max, render::ColorMap map);
+/// Draws a check mark.
+void draw_tick(const Frame& frame, ImVec2 middle, Ink ink);
+/// Draws a key cap from left_middle and returns its width, which key_cap_width() returns without drawing.
+float draw_key_cap(const Frame& frame, ImFont* font, ImVec2 left_middle, std::string_view key,
+                   Rgb background);
+float key_cap_width(const Frame& frame, ImFont* font, std::string_view key);
 
 // --- Text ---
 
@@ -87,10 +101,10 @@ float centered_y(ImFont* font, float top, float height);
 /// Returns the text, or the beginning of it that fits with … at its end; at least "…".
 std::string shortened(ImFont* font, const std::string& text, float room);
 
-/// Draws text at whole pixels.
-void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_view text);
-/// Draws text with its top left corner at pos.
-void draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text);
+/// Draws text at whole pixels; returns its width.
+float draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_view text);
+/// Draws text with its top left corner at pos; returns its width.
+float draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text);
 /// Draws text that ends at right.
 void draw_text_right(ImFont* font, float right, float y, Rgb color, std::string_view text);
 /// Draws text at most `width` wide; if it is cut, a tooltip shows all of it.
@@ -106,6 +120,8 @@ void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colo
 ImVec2 draw_prose(ImFont* font, ImVec2 left_top, float width, Rgb color, std::string_view text);
 /// Draws the same as an item of the window.
 void paragraph(ImFont* font, Rgb color, float width, std::string_view text);
+/// Begins a window with a border on top of others, as large as its contents, to be ended by ImGui::End().
+void begin_note(const Frame& frame, const char* name, Rgb border, ImGuiWindowFlags flags = 0);
 /// Adds the heading of a section as an item, with a remark at the right.
 void section_heading(const Frame& frame, float width, const char* name, const std::string& remark = "");
 
@@ -116,10 +132,20 @@ float formula_width(ImFont* font, std::string_view formula);
 /// Draws clickable text, underlined on hover and outlined with keyboard focus, and marks it in landmarks;
 /// returns whether it was pressed.
 bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, Align align, Rgb color,
-          const std::string& text);
+          const std::string& text, const std::string& help = "");
 
 /// Returns the step at which labels that need that much room fit: every 1, 2, 4, 8, … cells.
 std::size_t label_step(float pitch, float room);
+
+/// Places of items side by side, in as many lines as a width requires.
+struct Flow {
+  ImVec2 start;
+  float width, gap, pitch;  ///< of all; between items; from line to line
+  ImVec2 next = start;      ///< top left corner of an item that fits the line
+
+  /// Returns the top left corner of the next item, which has that width.
+  ImVec2 place(float item);
+};
 
 /// Writer of lines from top to bottom between two edges; y is the start of the next line.
 struct Pen {

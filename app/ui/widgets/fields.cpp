@@ -103,12 +103,13 @@ bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiCom
 
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
                                  std::span<const Option> options, std::size_t current,
-                                 const std::string& preview_text) {
+                                 const std::string& preview_text, ImFont* font) {
+  if (!font) font = frame.fonts.sans15;
   std::optional<std::size_t> chosen;
   const bool shows_current = preview_text.empty() && current < options.size();
   const std::string& shown = shows_current ? options[current].words : preview_text;
-  platform::push_font(frame.fonts.sans15);
-  const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
+  platform::push_font(font);
+  const std::string preview = shortened(font, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
   const bool open = begin_combo(frame, ("##" + name).c_str(), preview.c_str(), ImGuiComboFlags_HeightLarge);
   if (!open) {
@@ -118,7 +119,7 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
     if (!help.empty() || !whole.empty()) tooltip(whole + (whole.empty() || help.empty() ? "" : "\n") + help);
   } else {
     for (std::size_t i = 0; i < options.size(); ++i) {
-      const std::string line = name + "/" + std::to_string(i);
+      const std::string line = name + "/" + (options[i].name.empty() ? std::to_string(i) : options[i].name);
       if (options[i].has_separator) ImGui::Separator();
       if (ImGui::Selectable((options[i].words + "##" + line).c_str(), i == current)) chosen = i;
       frame.landmarks.mark_item(line);
@@ -130,6 +131,40 @@ std::optional<std::size_t> combo(const Frame& frame, const std::string& name, fl
   }
   ImGui::PopFont();
   return chosen;
+}
+
+bool menu_button(const Frame& frame, const std::string& name, const std::string& words, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const std::string shown = shortened(frame.fonts.sans14, words, menu_button_room(frame, width));
+  platform::push_font(frame.fonts.sans14);
+  ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
+  const bool pressed = ImGui::Button((shown + "###" + name).c_str(), {width, frame.metrics.frame});
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  draw_combo_arrow(frame, ImGui::GetWindowDrawList(), at.x + width, at.y + frame.metrics.frame / 2);
+  frame.landmarks.mark_item(name);
+  return pressed;
+}
+
+float menu_button_room(const Frame& frame, float width) {
+  return width - frame.metrics.px(34);
+}
+
+std::optional<double> slider(const Frame& frame, const std::string& name, float width, double value,
+                             const std::string& shown, ImGuiSliderFlags flags) {
+  constexpr double low = 0, high = 1;
+  platform::push_font(frame.fonts.mono14);
+  ImGui::SetNextItemWidth(width);
+  // With an empty format it draws nothing over its grab; the text is at the right, as in every field.
+  const bool moved = ImGui::SliderScalar(("##" + name).c_str(), ImGuiDataType_Double, &value, &low, &high, "",
+                                         ImGuiSliderFlags_AlwaysClamp | flags);
+  ImGui::PopFont();
+  frame.landmarks.mark_item(name);
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  if (!(ImGui::IsItemActive() && ImGui::GetIO().WantTextInput))
+    draw_text_right(frame.fonts.mono14, max.x - frame.metrics.px(8),
+                    centered_y(frame.fonts.mono14, min.y, frame.metrics.frame), frame.palette.text, shown);
+  return moved ? std::optional(value) : std::nullopt;
 }
 
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
@@ -237,19 +272,9 @@ void draw_callout(const Frame& frame, const std::string& name, const SubmittedFi
   const auto& p = frame.palette;
   const float width = m.px(264), right = ImGui::GetIO().DisplaySize.x - width - m.px(32);
   ImGui::SetNextWindowPos({std::max(m.px(8), std::min(min.x, right)), max.y + m.px(4)});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {m.px(12), m.px(8)});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, m.px(3));
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(p.background.raised));
-  ImGui::PushStyleColor(ImGuiCol_Border, vec(p.strong_line));
   const auto offer = style.offer ? style.offer(refused.text) : std::nullopt;
   const int through = offer ? 0 : ImGuiWindowFlags_NoInputs;  // clicks pass through to the window below
-  ImGui::Begin("refusal", nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
-                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
-                   ImGuiWindowFlags_NoNav | ImGuiWindowFlags_Tooltip | through);
-  ImGui::PopStyleColor(2);
-  ImGui::PopStyleVar(3);
+  begin_note(frame, "refusal", p.strong_line, ImGuiWindowFlags_Tooltip | through);
   paragraph(frame.fonts.sans14, p.text, width, refused.error);
   if (offer) {
     const std::string button = name + "/offer";
@@ -258,12 +283,11 @@ void draw_callout(const Frame& frame, const std::string& name, const SubmittedFi
       for (const Command& command : offer->second) frame.commands.add(command);
     }
   }
-  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(at, {at.x + size.x, at.y + size.y});
-  draw_rect(at, {at.x + m.px(3), at.y + size.y}, p.status.bad);
-  list->PopClipRect();
-  frame.landmarks.mark(name + "/refused", at, {at.x + size.x, at.y + size.y});
+  const auto [at, far] = window_rect();
+  ImGui::PushClipRect(at, far, false);
+  draw_rect(at, {at.x + m.px(3), far.y}, p.status.bad);
+  ImGui::PopClipRect();
+  frame.landmarks.mark(name + "/refused", at, far);
   ImGui::End();
 }
 
@@ -383,20 +407,56 @@ std::optional<double> read_number(std::string text) {
 
 std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
                                  float width) {
-  FieldStyle style;
-  style.width = width, style.font = frame.fonts.mono14;
-  const FieldAnswer answer = text_field(frame, name, core::text::number_text(value), style);
+  const FieldAnswer answer =
+      text_field(frame, name, core::text::number_text(value), {.width = width, .font = frame.fonts.mono14});
   if (!answer.text) return std::nullopt;
   const auto number = read_number(*answer.text);
   if (!number) report_invalid(frame, words, "a number", *answer.text);
   return number;
 }
 
-void PopupRows::row(const char* words) {
-  constexpr float pitch = 29;  // at scale 1
+namespace {
+
+constexpr float label_gap = 12, pair_gap = 20, min_label_width = 104;  // at scale 1
+
+}  // namespace
+
+FormRows::FormRows(const Frame& frame_, const char* id, float width, int n_pairs)
+    : frame(frame_),
+      landmark_(std::string("form/") + id),
+      min_label_width_(width > 0 ? frame_.metrics.px(min_label_width) : 0) {
+  const ImGuiTableFlags fits = width > 0 ? 0 : ImGuiTableFlags_NoHostExtendX;
+  is_open_ = ImGui::BeginTable(
+      id, 2 * n_pairs, ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | fits, {width, 0});
+  for (int k = 0; is_open_ && width > 0 && k < n_pairs; ++k) {
+    ImGui::TableSetupColumn("labels");
+    ImGui::TableSetupColumn("controls", ImGuiTableColumnFlags_WidthStretch);
+  }
+}
+
+FormRows::~FormRows() {
+  if (!is_open_) return;
+  ImGui::EndTable();
+  frame.landmarks.mark_item(landmark_);
+}
+
+void FormRows::row(const char* label) const {
+  if (!is_open_) return;
+  ImGui::TableNextColumn();
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 begin = at;
+  if (ImGui::TableGetColumnIndex() > 0) at.x += frame.metrics.px(pair_gap);
+  draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, label);
+  const float width = text_width(frame.fonts.sans15, label) + frame.metrics.px(label_gap);
+  reserve_room(begin, {at.x - begin.x + std::max(min_label_width_, width), frame.metrics.frame});
+  ImGui::TableNextColumn();
+}
+
+void inline_label(const Frame& frame, const char* words) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, words);
-  platform::move_to({at.x + frame.metrics.px(label_room), at.y});
-  at.y += frame.metrics.px(pitch);
+  reserve_room(at, {text_width(frame.fonts.sans15, words), frame.metrics.frame});
+  ImGui::SameLine();
 }
 
 }  // namespace app::widgets

@@ -44,12 +44,23 @@ struct Option {
   std::string words;
   std::string help = {};       ///< its tooltip, or ""
   bool has_separator = false;  ///< a line separates it from the option above
+  std::string name = {};       ///< of its landmark; "" for its index
 };
 /// Draws a combo box; its lines are marked "name/0", "name/1", …. It shows the current line, or preview_text
-/// unless empty. Returns the index of the chosen line, even if it is the current one.
+/// unless empty, in sans15 unless another font is given. Returns the index of the chosen line, even if it is
+/// the current one.
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
                                  std::span<const Option> options, std::size_t current,
-                                 const std::string& preview_text = "");
+                                 const std::string& preview_text = "", ImFont* font = nullptr);
+
+/// Draws a button like a closed combo box, for one that opens a popup; returns whether it was pressed.
+bool menu_button(const Frame& frame, const std::string& name, const std::string& words, float width);
+/// Returns the room for its words, in pixels; longer ones are shortened.
+float menu_button_room(const Frame& frame, float width);
+
+/// Draws a slider from 0 to 1 with a text at its right end; returns the new value if it was moved.
+std::optional<double> slider(const Frame& frame, const std::string& name, float width, double value,
+                             const std::string& shown, ImGuiSliderFlags flags = 0);
 
 /// Draws a row of buttons, exactly one on, marked "name/0", …. Returns the index of the pressed one.
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
@@ -72,7 +83,7 @@ struct FieldStyle {
   ImFont* font = nullptr;
   Alignment alignment = Alignment::center;
   /// Returns the text one step up (+1) or down (−1), for the arrow keys; if empty, they do nothing.
-  std::function<std::string(const std::string& text, int direction)> step;
+  std::function<std::string(const std::string& text, int direction)> step = {};
   bool shows_error = true;  ///< shows the error below the field; else it appears elsewhere
   /// Returns an alternative to a refused text, as the label and commands of a button; may be empty.
   std::function<std::optional<std::pair<std::string, std::vector<Command>>>(const std::string& text)> offer =
@@ -113,13 +124,32 @@ std::optional<double> read_number(std::string text);
 std::optional<double> real_field(const Frame& frame, const std::string& name, const char* words, double value,
                                  float width);
 
-/// Rows of a popup: labels at the left, controls at the right.
-struct PopupRows {
+/// Rows of a form, in a table: a column of labels as wide as the widest of them, and one of controls. Its
+/// columns have the widths of the previous frame.
+///
+/// The table ends with the object, which must be before the window or popup around it ends; marked
+/// "form/<id>".
+class FormRows {
+ public:
   const Frame& frame;
-  ImVec2 at;         ///< top left corner of the next row
-  float label_room;  ///< distance from there to the controls, at scale 1
+  /// Begins a form that is as wide as its controls, or whose controls share that width in pixels, in as many
+  /// pairs of columns; then labels are not narrower than those of other forms.
+  FormRows(const Frame& frame, const char* id, float width = 0, int n_pairs = 1);
+  ~FormRows();
+  FormRows(const FormRows&) = delete;
+  FormRows& operator=(const FormRows&) = delete;
   /// Draws a label and moves ImGui's cursor to its control.
-  void row(const char* words);
+  void row(const char* label) const;
+  /// Returns the width from the cursor to the end of the controls, in pixels.
+  static float control_width() { return ImGui::GetContentRegionAvail().x; }
+
+ private:
+  std::string landmark_;
+  float min_label_width_;
+  bool is_open_;
 };
+
+/// Draws a label within a line; the next item follows it.
+void inline_label(const Frame& frame, const char* words);
 
 }  // namespace app::widgets

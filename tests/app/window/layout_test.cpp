@@ -1,4 +1,5 @@
-// Layout of the window: every preset, five sizes and three scales, read back from the triangles.
+// Layout of the window and of its popups: every preset, five sizes and three scales, read back from the
+// triangles.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -72,12 +73,30 @@ int decimals_in(const arma::mat& numbers) {
   return static_cast<int>(most);
 }
 
+bool overlap(const DrawnText& t, const app::Rect& r) {
+  return t.max.x > r.min.x + 1 && t.min.x < r.max.x - 1 && t.max.y > r.min.y + 1 && t.min.y < r.max.y - 1;
+}
+
+/// Returns the texts in the cells of forms, and not those under a popup.
+std::vector<DrawnText> texts_of_forms(std::vector<DrawnText> texts, const app::Landmarks& landmarks) {
+  const auto is_in_a_form = [&](const DrawnText& t) {
+    return std::ranges::any_of(landmarks.all(), [&](const auto& mark) {
+      const auto& [name, r] = mark;
+      return name.starts_with("form/") && t.clip.x > r.min.x - 1 && t.clip.y > r.min.y - 1 &&
+             t.clip.z < r.max.x + 1 && t.clip.w < r.max.y + 1;
+    });
+  };
+  std::erase_if(texts, [&](const DrawnText& t) { return !is_in_a_form(t); });
+  return texts;
+}
+
 struct Window : testing::Test {
   gui::Program ui{sizes[0]};
   std::optional<support::TextReader> reader;
   float scale = 0;
-  std::size_t pages = 0, maps_with_numbers = 0, texts_of_edit = 0;  ///< checked so far
-  std::string where;                                                ///< preset, size and scale, for messages
+  std::size_t pages = 0, maps_with_numbers = 0, texts_of_edit = 0, bars = 0,
+              controls = 0;  ///< checked so far
+  std::string where;         ///< preset, size and scale, for messages
 
   void SetUp() override { ui.screen.has_fonts = true; }
 
@@ -138,6 +157,36 @@ struct Window : testing::Test {
         if (other.starts_with("view/") && button.min.x < tab.max.x && button.max.x > tab.min.x &&
             button.min.y < tab.max.y && button.max.y > tab.min.y)
           ADD_FAILURE() << where << ": " << other << " stands over " << name;
+    }
+  }
+
+  /// What is drawn in the view bar is as wide as measured.
+  void expect_bar_is_as_measured(const std::vector<DrawnText>& texts) {
+    const auto bar = ui.landmarks().find("view/controls");
+    if (!bar) return;  // they are in a menu
+    float left = bar->max.x, right = bar->min.x, tabs = 0;
+    for (const auto& [name, rect] : ui.landmarks().all()) {
+      if (name.starts_with("tabs")) tabs = std::max(tabs, rect.max.x);
+      if (!name.starts_with("view/") || name == "view/controls") continue;
+      left = std::min(left, rect.min.x), right = std::max(right, rect.max.x);
+    }
+    for (const DrawnText& t : texts)
+      if (t.min.x > tabs && t.max.x < bar->max.x && t.min.y > bar->min.y && t.max.y < bar->max.y)
+        left = std::min(left, t.min.x);
+    const float bearing = 2 * scale;  // of the first letter
+    EXPECT_NEAR(left, bar->min.x, bearing) << where;
+    EXPECT_NEAR(right, bar->max.x, 0.5f) << where;
+    ++bars;
+  }
+
+  /// A text of a form is beside its controls, or in one of them.
+  void expect_labels_beside_controls(const std::vector<DrawnText>& texts, const std::string& prefix) {
+    for (const auto& [name, control] : ui.landmarks().all()) {
+      if (!name.starts_with(prefix)) continue;
+      ++controls;
+      for (const DrawnText& t : texts)
+        if (overlap(t, control) && (t.min.x < control.min.x - 1 || t.max.x > control.max.x + 1))
+          ADD_FAILURE() << where << ": " << words_of(t) << " lies under " << name;
     }
   }
 
@@ -232,6 +281,7 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
         if (ui.store.document().preset != preset.name) ui.store.dispatch(app::LoadPreset{preset.name});
         show(preset.name, size, scales[s]);
         expect_tabs_are_free();
+        expect_bar_is_as_measured(reader->texts());
         if (size.y >= 460 * scales[s])  // smaller ones have no room for a row
           expect_rows_of_edit_are_whole(reader->texts());
         const auto now = all_decimals();
@@ -246,6 +296,7 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
     }
   EXPECT_GT(pages, sizes.size() * core::editing::presets().size()) << "small windows scroll";
   EXPECT_GT(texts_of_edit, 10 * core::editing::presets().size());
+  EXPECT_GT(bars, 3 * core::editing::presets().size());
   EXPECT_GT(maps_with_numbers, 4 * sizes.size() * core::editing::presets().size());
 }
 
@@ -463,11 +514,89 @@ TEST_F(Window, HasRoomForEveryTextInEveryView) {
       expect_no_overlaps(texts);
       expect_nothing_cut(texts);
       expect_tabs_are_free();
+      expect_bar_is_as_measured(texts);
       EXPECT_TRUE(ui.has(view.region)) << where;
       ++regions;
     }
   }
   EXPECT_GT(regions, 2 * view_cases.size());
+}
+
+/// A form in a popup or a dialog, and the beginning of its landmarks.
+struct FormCase {
+  const char* name;
+  const char* prefix;
+  void (*open)(gui::Program&);
+};
+
+void show_import(gui::Program& ui, const char* file, app::ImportAs as) {
+  ui.store.dispatch(app::OpenPath{std::string(FIXTURES) + file});
+  ui.run(3);
+  ui.store.dispatch(app::set<&app::ImportForm::as>(as));
+}
+
+const std::array form_cases{
+    FormCase{"additions", "more/",
+             [](gui::Program& ui) {
+               load(ui, "modern-llama", [](auto&) {});
+               ui.run(3);
+               ui.click("model/more");
+             }},
+    FormCase{"rules of the mask", "mask/",
+             [](gui::Program& ui) {
+               load(ui, "modern-llama", [](auto&) {});
+               ui.run(3);
+               ui.click("model/mask_more");
+             }},
+    FormCase{"colors", "colours/",
+             [](gui::Program& ui) {
+               load(ui, "multi-head", [](auto& v) {
+                 v.look.tab = app::Tab::stages, v.look.colors.range = app::ColorRangeRule::typed;
+               });
+               ui.run(3);
+               ui.click(ui.has("view/range") ? "view/range" : "view/menu");
+             }},
+    FormCase{"controls of Heads", "view/",
+             [](gui::Program& ui) {
+               load(ui, "modern-llama", [](auto& v) { v.look.tab = app::Tab::heads; });
+               ui.run(3);
+               if (ui.has("view/menu")) ui.click("view/menu");
+             }},
+    FormCase{"initialize", "draw/",
+             [](gui::Program& ui) { ui.store.dispatch(app::ShowDialog{app::Dialog::draw_model}); }},
+    FormCase{"fill", "fill/",
+             [](gui::Program& ui) { ui.store.dispatch(app::ShowDialog{app::Dialog::fill}); }},
+    FormCase{
+        "a layer of a file", "import/",
+        [](gui::Program& ui) { show_import(ui, "/checkpoints/gpt2.safetensors", app::ImportAs::layer); }},
+    FormCase{
+        "projections of a file", "import/",
+        [](gui::Program& ui) { show_import(ui, "/checkpoints/gpt2.safetensors", app::ImportAs::by_hand); }},
+    FormCase{"stages of a file", "import/", [](gui::Program& ui) {
+               show_import(ui, "/checkpoints/gpt2.safetensors", app::ImportAs::stages);
+             }}};
+
+TEST_F(Window, HasNoLabelUnderAControlInAnyForm) {
+  std::size_t forms = 0;
+  for (std::size_t k = 0; k < form_cases.size(); ++k)
+    for (std::size_t s = 0; s < 4; ++s) {
+      const float at = scales[(k + s) % scales.size()];
+      if (sizes[s].x < 1000 * at) continue;  // narrower ones do not have room for dialogs
+      show(form_cases[k].name, sizes[s], at);
+      form_cases[k].open(ui);
+      ui.run(4);
+      auto texts = texts_of_forms(reader->texts(), ui.landmarks());
+      if (const auto code = ui.landmarks().find("draw/torch"))  // it scrolls sideways
+        std::erase_if(texts, [&](const DrawnText& t) { return lies_in(t, *code); });
+      forms += !texts.empty();
+      expect_no_overlaps(texts);
+      expect_nothing_cut(texts);
+      expect_labels_beside_controls(texts, form_cases[k].prefix);
+      ui.store.dispatch(app::ShowDialog{app::Dialog::none});
+      for (int level = 0; level < 2; ++level) ui.key(app::Key::escape);
+    }
+  EXPECT_GT(forms, 2 * form_cases.size());
+  EXPECT_GT(controls, 10 * forms);
 }
 
 /// Labels, messages and lessons use the terms of the field.

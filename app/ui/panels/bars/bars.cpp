@@ -12,6 +12,7 @@
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 
@@ -213,15 +214,14 @@ void draw_status(const Frame& frame) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
-  const std::size_t heads = frame.displayed.model.n_heads;
   const std::string shape =
       std::to_string(frame.displayed.model.n_tokens()) + "×" +
       std::to_string(frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
                                                             : frame.displayed.model.n_keys()) +
-      ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
+      ", " + core::text::counted(frame.displayed.model.n_heads, "head");
   float right = origin.x + room.x;
-  draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape);
-  right -= text_width(font, shape) + frame.metrics.px(24);
+  right -=
+      draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape) + frame.metrics.px(24);
   right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
   // The message comes first: hints get the remaining width.
@@ -240,7 +240,7 @@ void draw_status(const Frame& frame) {
   platform::move_to({message_left, origin.y});
   hit_area("message", {right - message_left, room.y});
   frame.landmarks.mark_item("status/message");
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());
+  tooltip(message);
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
 }
 

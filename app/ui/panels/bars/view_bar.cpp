@@ -20,8 +20,7 @@ using core::attention::StageInfo;
 using render::ColorMap;
 using render::NamedMap;
 
-// At scale 1.
-constexpr float label_room = 84, control_room = 190;
+constexpr float control_room = 190;  // of the popup of colors, at scale 1
 
 const std::array ranges{
     Option{"by matrix", "Each matrix of signed numbers has its own range; weights range from 0 to 1"},
@@ -47,7 +46,7 @@ void change_ends(const Frame& frame, const char* which, ColorLimits ColorChoice:
                      set<&ColorChoice::locked>(std::nullopt));
 }
 
-void typed_row(PopupRows& form, const char* which, const char* words, ColorLimits ColorChoice::*field) {
+void typed_row(const FormRows& form, const char* which, const char* words, ColorLimits ColorChoice::*field) {
   const Frame& frame = form.frame;
   const ColorLimits now = frame.displayed.look.colors.*field;
   const std::string name = std::string("colours/") + which;
@@ -64,7 +63,7 @@ void typed_row(PopupRows& form, const char* which, const char* words, ColorLimit
   tooltip("The high end of the colors; larger numbers have a cut corner");
 }
 
-void map_row(PopupRows& form, const char* words, const char* name, ColorMap ColorChoice::*field,
+void map_row(const FormRows& form, const char* words, const char* name, ColorMap ColorChoice::*field,
              std::span<const NamedMap> maps) {
   const Frame& frame = form.frame;
   std::vector<Option> options;
@@ -81,15 +80,10 @@ void map_row(PopupRows& form, const char* words, const char* name, ColorMap Colo
       field == &ColorChoice::sequential
           ? "The color map of weights, from 0 to 1"
           : "The color map of signed numbers: embeddings, queries, keys, values, scores, context vectors, output");
-  // The color map from its low end to its high end.
-  const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
-  constexpr int steps = 64;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = frame.metrics.px(control_room);
-  for (int k = 0; k < steps; ++k)
-    draw_rect({at.x + std::round(width * static_cast<float>(k) / steps), at.y},
-              {at.x + std::round(width * static_cast<float>(k + 1) / steps), at.y + frame.metrics.px(6)},
-              render::color_at(maps[now].map, frame.palette.dark, (k + 0.5) / steps));
-  form.at.y += frame.metrics.px(14);
+  draw_color_map(frame, at, {at.x + width, at.y + frame.metrics.px(6)}, maps[now].map);
+  reserve_room(at, {width, frame.metrics.px(9)});
 }
 
 /// Returns "colors by matrix", with other choices: ", log", ", locked".
@@ -104,30 +98,30 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
   if (!ImGui::BeginPopup(name)) return;
   const ColorChoice& choice = frame.displayed.look.colors;
-  const ImVec2 start = ImGui::GetCursorScreenPos();
-  PopupRows form{frame, start, label_room};
-  form.row("range");
-  const auto now = static_cast<std::size_t>(choice.range);
-  if (const auto rule = combo(frame, "colours/range", frame.metrics.px(control_room), ranges, now))
-    frame.commands.add(set<&ColorChoice::range>(static_cast<ColorRangeRule>(*rule)),
-                       set<&ColorChoice::locked>(std::nullopt));
-  if (choice.range == ColorRangeRule::typed) {
-    typed_row(form, "values", "signed", &ColorChoice::typed_values);
-    typed_row(form, "weights", "0 to 1", &ColorChoice::typed_weights);
-  }
-  form.row("measure");
-  if (const auto measure = segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
-    frame.commands.add(set<&ColorChoice::logarithmic>(*measure == 1),
-                       set<&ColorChoice::locked>(std::nullopt));
-  tooltip(
-      "Logarithmic scale: equal steps of color are equal ratios. Zeros are not colored; their number is next to the bar.");
-  form.row("hold");
-  if (checkbox(frame, "colours/lock", "as they are now", choice.locked.has_value(),
-               "Keeps the ends fixed while numbers change; numbers outside have a cut corner"))
-    perform("colours/lock", situation_of(frame), frame.commands);
-  map_row(form, "0 to 1", "colours/sequential", &ColorChoice::sequential, render::sequential_maps());
-  map_row(form, "signed", "colours/diverging", &ColorChoice::diverging, render::diverging_maps());
-  reserve_room(start, {frame.metrics.px(label_room + control_room), form.at.y - start.y});
+  {
+    const FormRows form(frame, "colors");
+    form.row("range");
+    const auto now = static_cast<std::size_t>(choice.range);
+    if (const auto rule = combo(frame, "colours/range", frame.metrics.px(control_room), ranges, now))
+      frame.commands.add(set<&ColorChoice::range>(static_cast<ColorRangeRule>(*rule)),
+                         set<&ColorChoice::locked>(std::nullopt));
+    if (choice.range == ColorRangeRule::typed) {
+      typed_row(form, "values", "signed", &ColorChoice::typed_values);
+      typed_row(form, "weights", "0 to 1", &ColorChoice::typed_weights);
+    }
+    form.row("measure");
+    if (const auto measure = segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
+      frame.commands.add(set<&ColorChoice::logarithmic>(*measure == 1),
+                         set<&ColorChoice::locked>(std::nullopt));
+    tooltip(
+        "Logarithmic scale: equal steps of color are equal ratios. Zeros are not colored; their number is next to the bar.");
+    form.row("hold");
+    if (checkbox(frame, "colours/lock", "as they are now", choice.locked.has_value(),
+                 "Keeps the ends fixed while numbers change; numbers outside have a cut corner"))
+      perform("colours/lock", situation_of(frame), frame.commands);
+    map_row(form, "0 to 1", "colours/sequential", &ColorChoice::sequential, render::sequential_maps());
+    map_row(form, "signed", "colours/diverging", &ColorChoice::diverging, render::diverging_maps());
+  }  // ends the table
   ImGui::EndPopup();
 }
 
@@ -144,14 +138,6 @@ constexpr std::array tabs{
     TabTitle{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
     TabTitle{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
 
-/// Shows a tooltip over the last item of the bar.
-void bar_tooltip(const Frame& frame, const char* text) {
-  if (!ImGui::IsItemHovered()) return;
-  platform::push_font(frame.fonts.sans14);
-  ImGui::SetTooltip("%s", text);
-  ImGui::PopFont();
-}
-
 /// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
 float draw_tabs_as_combo(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -165,7 +151,7 @@ float draw_tabs_as_combo(const Frame& frame, float width) {
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
         frame.commands.add(set<&Look::tab>(row.tab));
       frame.landmarks.mark_item(std::string("tabs/") + row.title);
-      bar_tooltip(frame, row.about);
+      tooltip(row.about);
     }
     ImGui::EndCombo();
   }
@@ -193,7 +179,7 @@ float draw_tabs(const Frame& frame, float room) {
     platform::move_to({x, origin.y});
     hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
-    bar_tooltip(frame, row.about);
+    tooltip(row.about);
     if (ImGui::IsItemActivated()) frame.commands.add(set<&Look::tab>(row.tab));
     draw_focus(frame, {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
                {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)});
@@ -209,250 +195,156 @@ float draw_tabs(const Frame& frame, float room) {
   return x;
 }
 
-float label(const Frame& frame, float right, float middle, const char* text) {
-  draw_text(frame.fonts.sans15, {right, middle}, Align::right_middle, frame.palette.dim, text);
-  return right - text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
-}
-
 /// Choice among numbers from 0: buttons, or a combo box when there are many.
 struct NumberChoice {
   const char *name, *help;  ///< landmark and tooltip
   std::size_t count, selected;
 };
 
-std::size_t max_buttons(const Frame& frame) {
-  return frame.pending.full_model ? 4 : frame.metrics.compact ? 4 : 8;
+bool has_buttons(const Frame& frame, std::size_t count) {
+  return count <= (frame.pending.full_model || frame.metrics.compact ? 4u : 8u);
 }
 
-float choice_width(const Frame& frame, std::size_t count) {
-  return frame.metrics.px(count <= max_buttons(frame) ? 26 * static_cast<float>(count) : 76);
+float numbers_width(const Frame& frame, std::size_t count) {
+  return has_buttons(frame, count) ? frame.metrics.px(26) * static_cast<float>(count) : frame.metrics.px(76);
 }
 
-/// Draws a choice that ends at right, and subtracts its width from right; returns the chosen number.
-std::optional<std::size_t> draw_choice(const Frame& frame, float& right, float top, const NumberChoice& c) {
+/// Draws the choice at the cursor; returns the chosen number.
+std::optional<std::size_t> draw_numbers(const Frame& frame, float width, const NumberChoice& c) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  std::vector<Option> numbers;
+  for (std::size_t k = 0; k < c.count; ++k) numbers.push_back({std::to_string(k)});
   std::optional<std::size_t> chosen;
-  const float end = right, width = choice_width(frame, c.count), height = frame.metrics.frame;
-  right -= width;
-  platform::push_font(frame.fonts.mono14);
-  if (c.count <= max_buttons(frame)) {
+  if (has_buttons(frame, c.count)) {
+    platform::push_font(frame.fonts.mono14);
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {0, ImGui::GetStyle().FramePadding.y});
     for (std::size_t k = 0; k < c.count; ++k) {
-      const float each = frame.metrics.px(26);
-      platform::move_to({right + each * static_cast<float>(k), top});
-      ImGui::PushStyleColor(ImGuiCol_Button,
-                            vec(k == c.selected ? frame.palette.control.active : frame.palette.control.rest));
-      if (ImGui::Button((std::to_string(k) + "##" + c.name).c_str(), {each, height})) chosen = k;
+      if (k > 0) ImGui::SameLine(0, 0);
+      const std::string name = std::string(c.name) + "/" + std::to_string(k);
+      const auto& control = frame.palette.control;
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(k == c.selected ? control.active : control.rest));
+      if (ImGui::Button((numbers[k].words + "##" + name).c_str(),
+                        {frame.metrics.px(26), frame.metrics.frame}))
+        chosen = k;
       ImGui::PopStyleColor();
-      frame.landmarks.mark_item(std::string(c.name) + "/" + std::to_string(k));
-      bar_tooltip(frame, c.help);
+      frame.landmarks.mark_item(name);
+      tooltip(c.help);
     }
     ImGui::PopStyleVar();
+    ImGui::PopFont();
   } else {
-    platform::move_to({right, top});
-    ImGui::SetNextItemWidth(width);
-    const std::string shown = std::to_string(c.selected);
-    if (begin_combo(frame, (std::string("##") + c.name).c_str(), shown.c_str())) {
-      for (std::size_t k = 0; k < c.count; ++k)
-        if (ImGui::Selectable(std::to_string(k).c_str(), k == c.selected)) chosen = k;
-      ImGui::EndCombo();
-    }
-    frame.landmarks.mark_item(c.name);
-    bar_tooltip(frame, c.help);
+    chosen = combo(frame, c.name, width, numbers, c.selected, "", frame.fonts.mono14);
+    tooltip(c.help);
   }
-  ImGui::PopFont();
-  frame.landmarks.mark(std::string(c.name) + "s", {right, top}, {end, top + height});
-  right -= frame.metrics.px(8);
+  frame.landmarks.mark(std::string(c.name) + "s", at, ImGui::GetItemRectMax());
   return chosen;
-}
-
-float draw_head_chooser(const Frame& frame, float right, float top) {
-  if (const auto head = draw_choice(frame, right, top,
-                                    {"view/head", "Selects the head (1 … 9, [ and ])",
-                                     frame.displayed.model.n_heads, frame.displayed.look.head}))
-    frame.commands.add(set<&Look::head>(*head));
-  return right;
 }
 
 std::size_t n_layers(const Frame& frame) {
   return frame.pending.full_model->model->description().sizes.n_layers;
 }
 
-float draw_layer_chooser(const Frame& frame, float right, float top) {
-  if (const auto layer = draw_choice(frame, right, top,
-                                     {"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
-                                      frame.pending.full_model->experiment.layer}))
-    frame.commands.add(ShowLayer{*layer});
-  return right;
+float heads_width(const Frame& frame, bool) {
+  return numbers_width(frame, frame.displayed.model.n_heads);
 }
 
-/// Draws the button that names the color settings and opens their popup; returns where the next control ends.
-float draw_colors(const Frame& frame, float right, float top, float width_at_scale_1) {
-  const float width = frame.metrics.px(width_at_scale_1);
-  const std::string words = colors_words(frame.displayed.look.colors);
-  const float room = width - frame.metrics.px(34);
-  const bool fits = text_width(frame.fonts.sans14, words) <= room;
-  const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
-  platform::move_to({right - width, top});
-  platform::push_font(frame.fonts.sans14);
-  ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
-  const bool pressed = ImGui::Button((shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
-                                     {width, frame.metrics.frame});
-  ImGui::PopStyleVar();
-  ImGui::PopFont();
-  draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
-  frame.landmarks.mark_item("view/range");
-  bar_tooltip(
-      frame,
-      (words + ": sets the range of the colors, the color map, and linear or logarithmic scale").c_str());
-  if (pressed) ImGui::OpenPopup("colours");
-  draw_colors_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
-  return right - width - frame.metrics.px(24);
+float layers_width(const Frame& frame, bool) {
+  return numbers_width(frame, n_layers(frame));
 }
 
-float chooser_width(const Frame& frame) {
+float chooser_width(const Frame& frame, bool) {
   return frame.metrics.px(!frame.metrics.compact ? 150 : frame.pending.full_model ? 104 : 120);
 }
 
-/// Draws the choice of the sort order of heads; returns where the next control ends.
-float draw_order_chooser(const Frame& frame, float right, float top) {
-  const float width = chooser_width(frame);
-  const auto& order = frame.displayed.look.heads_order;
-  const std::string shown = order ? core::attention::info(*order).title : "number";
-  platform::move_to({right - width, top});
-  ImGui::SetNextItemWidth(width);
-  platform::push_font(frame.fonts.sans14);
-  if (begin_combo(frame, "##order",
-                  shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
-    if (ImGui::Selectable("number", !order)) frame.commands.add(set<&Look::heads_order>(std::nullopt));
-    frame.landmarks.mark_item("view/order/number");
-    for (const auto& figure : core::attention::head_metrics()) {
-      if (ImGui::Selectable(figure.title, order == figure.figure))
-        frame.commands.add(set<&Look::heads_order>(figure.figure));
-      frame.landmarks.mark_item(std::string("view/order/") + figure.name);
-    }
-    ImGui::EndCombo();
+float colors_width(const Frame& frame, bool is_brief) {
+  return frame.metrics.px(is_brief || frame.metrics.compact ? 100 : 150);
+}
+
+template <int at_scale_1>
+float fixed_width(const Frame& frame, bool) {
+  return frame.metrics.px(at_scale_1);
+}
+
+void draw_head_chooser(const Frame& frame, float width) {
+  const NumberChoice heads{"view/head", "Selects the head (1 … 9, [ and ])", frame.displayed.model.n_heads,
+                           frame.displayed.look.head};
+  if (const auto head = draw_numbers(frame, width, heads)) frame.commands.add(set<&Look::head>(*head));
+}
+
+void draw_layer_chooser(const Frame& frame, float width) {
+  const NumberChoice layers{"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
+                            frame.pending.full_model->experiment.layer};
+  if (const auto layer = draw_numbers(frame, width, layers)) frame.commands.add(ShowLayer{*layer});
+}
+
+/// Draws the button that names the color settings and opens their popup.
+void draw_colors(const Frame& frame, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const std::string words = colors_words(frame.displayed.look.colors);
+  const bool fits = text_width(frame.fonts.sans14, words) <= menu_button_room(frame, width);
+  const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
+  if (menu_button(frame, "view/range", shown, width)) ImGui::OpenPopup("colours");
+  tooltip(words + ": sets the range of the colors, the color map, and linear or logarithmic scale");
+  draw_colors_popup(frame, "colours", {at.x + width, at.y + frame.metrics.frame + frame.metrics.px(4)});
+}
+
+/// Draws the choice of the sort order of heads.
+void draw_order_chooser(const Frame& frame, float width) {
+  const auto metrics = core::attention::head_metrics();
+  std::vector<Option> options{{.words = "number", .name = "number"}};
+  std::size_t now = 0;
+  for (const auto& metric : metrics) {
+    if (frame.displayed.look.heads_order == metric.figure) now = options.size();
+    options.push_back({.words = metric.title, .name = metric.name});
   }
-  ImGui::PopFont();
-  frame.landmarks.mark_item("view/order");
-  bar_tooltip(frame, "Sorts the heads by number, mean entropy, or mean weight on certain tokens");
-  return right - width - frame.metrics.px(10);
+  const auto k = combo(frame, "view/order", width, options, now, "", frame.fonts.sans14);
+  tooltip("Sorts the heads by number, mean entropy, or mean weight on certain tokens");
+  if (k)
+    frame.commands.add(
+        set<&Look::heads_order>(*k == 0 ? std::nullopt : std::optional(metrics[*k - 1].figure)));
 }
 
-/// Draws the slider of the smallest weight with a line, finer near 0; returns where the next control ends.
-float draw_threshold(const Frame& frame, float right, float top) {
-  const float width = frame.metrics.px(150);
-  double below = frame.displayed.look.tokens.hide_below;
-  constexpr double low = 0, high = 1;
-  platform::move_to({right - width, top});
-  ImGui::SetNextItemWidth(width);
-  platform::push_font(frame.fonts.mono14);
-  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "",
-                                         ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
-  ImGui::PopFont();
-  frame.landmarks.mark_item("view/hide_below");
-  bar_tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
-  if (!(ImGui::IsItemActive() &&
-        ImGui::GetIO().WantTextInput))  // at the right, clear of the slider's grab, as in every field
-    draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
-              Align::right_middle, frame.palette.text, fixed(below, 3));
-  if (moved) frame.commands.add(set<&TokensLook::hide_below>(below));
-  return right - width - frame.metrics.px(10);
-}
-
-float draw_stage_chooser(const Frame& frame, float right, float top) {
-  const float width = chooser_width(frame);
-  platform::move_to({right - width, top});
-  ImGui::SetNextItemWidth(width);
-  platform::push_font(frame.fonts.sans14);
-  if (begin_combo(frame, "##stage", core::attention::info(frame.displayed.look.heads_stage).title,
-                  ImGuiComboFlags_HeightLarge)) {
-    for (const StageInfo& stage : core::attention::stages()) {
-      if (!frame.displayed.has(stage.stage) || !stage.per_head) continue;
-      if (ImGui::Selectable(stage.title, stage.stage == frame.displayed.look.heads_stage))
-        frame.commands.add(set<&Look::heads_stage>(stage.stage));
-    }
-    ImGui::EndCombo();
+void draw_stage_chooser(const Frame& frame, float width) {
+  std::vector<Option> options;
+  std::vector<Stage> shown;
+  std::size_t now = 0;
+  for (const StageInfo& info : core::attention::stages()) {
+    if (!frame.displayed.has(info.stage) || !info.per_head) continue;
+    if (info.stage == frame.displayed.look.heads_stage) now = options.size();
+    options.push_back({info.title});
+    shown.push_back(info.stage);
   }
-  ImGui::PopFont();
-  frame.landmarks.mark_item("view/stage");
-  bar_tooltip(frame, "The stage to show for every head");
-  return right - width - frame.metrics.px(10);
+  const auto k = combo(frame, "view/stage", width, options, now, "", frame.fonts.sans14);
+  tooltip("The stage to show for every head");
+  if (k) frame.commands.add(set<&Look::heads_stage>(shown[*k]));
 }
 
-/// Whether the view shows one layer of a whole model.
-bool has_layer_chooser(const Frame& frame) {
-  return frame.pending.full_model && frame.displayed.look.tab != Tab::layers;
+/// Draws the slider of the smallest weight with a line, finer near 0.
+void draw_threshold(const Frame& frame, float width) {
+  const double now = frame.displayed.look.tokens.hide_below;
+  const auto below =
+      slider(frame, "view/hide_below", width, now, fixed(now, 3), ImGuiSliderFlags_Logarithmic);
+  tooltip("Weights below this have no line. Ctrl+click to type.");
+  if (below) frame.commands.add(set<&TokensLook::hide_below>(*below));
 }
 
-/// Optional parts of the controls, displayed where there is room.
-struct ControlsFit {
-  bool labels = true, colors = true;
-};
-
-// At scale 1.
-constexpr float maps_width = 116, bars_width = 150, label_gap = 8, field_gap = 16;
-
-float label_width(const Frame& frame, const char* words) {
-  return text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
-}
-
-/// Returns the width of the fields of Layers, with or without labels.
-float layers_controls_width(const Frame& frame, bool labeled) {
-  const float labels = labeled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
-  return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
-}
-
-/// Returns the width of the controls of the displayed view.
-float controls_width(const Frame& frame, ControlsFit fit) {
-  const bool brief = !fit.labels;
-  const auto& m = frame.metrics;
-  const auto words = [&](const char* text) {
-    return brief ? 0 : text_width(frame.fonts.sans15, text) + m.px(20);
-  };
-  const float chooser = chooser_width(frame) + m.px(10), colors = m.px(brief || m.compact ? 100 : 150);
-  const float head = choice_width(frame, frame.displayed.model.n_heads) + m.px(8) + words("head");
-  const float layer =
-      has_layer_chooser(frame) ? choice_width(frame, n_layers(frame)) + m.px(8) + words("layer") : 0;
-  switch (frame.displayed.look.tab) {
-    case Tab::tokens:
-      return m.px(160) + words("hide below") + layer;
-    case Tab::heads:
-      return 2 * chooser + (fit.colors ? colors + m.px(14) : 0) + words("stage") + words("sort") + layer;
-    case Tab::layers:
-      return layers_controls_width(frame, fit.labels);
-    case Tab::compare:
-      return head + layer;
-    default:
-      return head + layer + (fit.colors ? colors + m.px(14) : 0);
-  }
-}
-
-void field_label(const Frame& frame, float right, float top, const char* words) {
-  draw_text(frame.fonts.sans15, {right - frame.metrics.px(label_gap), top + frame.metrics.frame / 2},
-            Align::right_middle, frame.palette.dim, words);
-}
-
-/// Draws the choice of the maps of Layers, which ends at right.
-void draw_maps_chooser(const Frame& frame, float right, float top) {
+/// Draws the choice of the maps of Layers.
+void draw_maps_chooser(const Frame& frame, float width) {
   const std::array<Option, 3> options{Option{"weights", "The weights of every head on this prompt"},
                                       Option{"before the edits", "The weights of the model as it was opened"},
                                       Option{"change", "The weights now minus those before the edits"}};
   const auto now = static_cast<std::size_t>(frame.pending.layers->maps);
-  const float width = frame.metrics.px(maps_width);
-  platform::move_to({right - width, top});
-  if (const auto chosen = combo(frame, "view/maps", width, options, now))
+  if (const auto chosen = combo(frame, "view/maps", width, options, now, "", frame.fonts.sans14))
     frame.commands.add(set<&LayersLook::maps>(static_cast<LayerMaps>(*chosen)));
 }
 
-void draw_bars_chooser(const Frame& frame, float right, float top) {
+void draw_bars_chooser(const Frame& frame, float width) {
   const std::array<Option, 2> options{
       Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
       Option{"ablation effect", "How that logit changes without the head; runs the model once for each"}};
   const std::size_t now = frame.pending.layers->shows_effects ? 1 : 0;
-  const float width = frame.metrics.px(bars_width);
-  platform::move_to({right - width, top});
   const std::string shown = now == 0 ? "direct logit attr." : options[now].words;
-  const auto chosen = combo(frame, "view/bars", width, options, now, shown);
+  const auto chosen = combo(frame, "view/bars", width, options, now, shown, frame.fonts.sans14);
   if (!chosen || *chosen == now) return;
   if (*chosen == 1)
     frame.commands.add(SweepHeads{});
@@ -460,104 +352,106 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
     frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
-/// Draws the choices of maps and bars of Layers, from right to left on one line. Landmarks "view/maps",
-/// "view/bars".
-void draw_layers_controls(const Frame& frame, float right, float top, bool labeled) {
-  draw_bars_chooser(frame, right, top);
-  right -= frame.metrics.px(bars_width);
-  if (labeled) {
-    field_label(frame, right, top, "bars");
-    right -= label_width(frame, "bars");
-  }
-  right -= frame.metrics.px(field_gap);
-  draw_maps_chooser(frame, right, top);
-  if (labeled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
-}
+/// One control of the bar or of its menu.
+struct Control {
+  const char* label;                                  ///< before it, unless it names itself
+  float (*width)(const Frame& frame, bool is_brief);  ///< in pixels; brief: where there is little room
+  void (*draw)(const Frame& frame, float width);      ///< at the cursor
+  bool names_itself = false;
+  bool is_optional = false;  ///< the View menu has it, too
+};
 
-/// Draws the controls of the displayed view, from right to left on one line.
-void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) {
-  const bool brief = !fit.labels;
-  const float middle = top + frame.metrics.frame / 2;
-  const auto named = [&](const char* words) {
-    if (!brief) right = label(frame, right, middle, words);  // else the tooltips name the fields
-  };
+constexpr Control threshold_control{"hide below", fixed_width<150>, draw_threshold};
+constexpr Control stage_control{"stage", chooser_width, draw_stage_chooser};
+constexpr Control sort_control{"sort", chooser_width, draw_order_chooser};
+constexpr Control head_control{"head", heads_width, draw_head_chooser};
+constexpr Control layer_control{"layer", layers_width, draw_layer_chooser};
+constexpr Control maps_control{"maps", fixed_width<116>, draw_maps_chooser};
+constexpr Control bars_control{"bars", fixed_width<150>, draw_bars_chooser};
+constexpr Control colors_control{.label = "colours",
+                                 .width = colors_width,
+                                 .draw = draw_colors,
+                                 .names_itself = true,
+                                 .is_optional = true};
+
+/// Returns the controls of the displayed view, from right to left.
+std::vector<Control> view_controls(const Frame& frame) {
+  std::vector<Control> controls;
   switch (frame.displayed.look.tab) {
     case Tab::layers:
-      return draw_layers_controls(frame, right, top, fit.labels);
+      return {bars_control, maps_control};
     case Tab::tokens:
-      right = draw_threshold(frame, right, top);
-      named("hide below");
+      controls = {threshold_control};
       break;
     case Tab::heads:
-      right = draw_stage_chooser(frame, right, top);
-      named("stage");
-      right = draw_order_chooser(frame, right, top);
-      named("sort");
-      if (fit.colors) right = draw_colors(frame, right, top, frame.metrics.compact ? 100 : 150);
+      controls = {stage_control, sort_control, colors_control};
+      break;
+    case Tab::compare:
+      controls = {head_control};
       break;
     default:
-      right = draw_head_chooser(frame, right, top);
-      named("head");
-      if (frame.displayed.look.tab != Tab::compare && fit.colors)
-        right = draw_colors(frame, right, top, brief || frame.metrics.compact ? 100 : 150);
+      controls = {head_control, colors_control};
   }
-  if (has_layer_chooser(frame)) {
-    right = draw_layer_chooser(frame, right, top);
-    named("layer");
+  if (frame.pending.full_model) controls.push_back(layer_control);
+  return controls;
+}
+
+/// Draws controls up to right, the first one there, each after its label unless brief, or only measures them;
+/// returns where they begin.
+float lay_out(const Frame& frame, std::span<const Control> controls, float right, float top, bool is_brief,
+              bool draws) {
+  constexpr float label_gap = 8, gap = 20, brief_gap = 10;  // at scale 1
+  float x = right;
+  for (const Control& control : controls) {
+    if (x < right) x -= frame.metrics.px(is_brief ? brief_gap : gap);
+    const float width = control.width(frame, is_brief);
+    x -= width;
+    if (draws) {
+      platform::move_to({x, top});
+      control.draw(frame, width);
+    }
+    if (is_brief || control.names_itself) continue;  // the tooltips name the fields
+    x -= frame.metrics.px(label_gap);
+    if (draws)
+      draw_text(frame.fonts.sans15, {x, top + frame.metrics.frame / 2}, Align::right_middle,
+                frame.palette.dim, control.label);
+    x -= text_width(frame.fonts.sans15, control.label);
   }
+  return x;
 }
 
 /// Draws the controls one below the other in a menu, where the bar has no room for them.
-void draw_controls_menu(const Frame& frame, float right, float top) {
-  const auto& m = frame.metrics;
+void draw_controls_menu(const Frame& frame, std::span<const Control> controls, float right, float top) {
   const char* words = "show…";
-  platform::push_font(frame.fonts.sans14);
-  const float width = text_width(frame.fonts.sans14, words) + 2 * m.px(8);
-  platform::move_to({right - width, top});
-  const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
-  ImGui::PopFont();
-  frame.landmarks.mark_item("view/menu");
-  bar_tooltip(frame, "Head, colors and other options of this view");
-  if (pressed) ImGui::OpenPopup("view menu");
-  const float inside = m.px(276), pad = m.px(12), pitch = m.px(30);
-  ImGui::SetNextWindowPos({right - inside - 2 * pad, top + m.frame + m.px(4)});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
-  if (ImGui::BeginPopup("view menu")) {
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float end = at.x + inside;
-    float y = at.y;
-    const auto row = [&](const char* name, const auto& draw) {
-      draw_text(frame.fonts.sans14, {at.x, y + m.frame / 2}, Align::left_middle, frame.palette.dim, name);
-      draw(y);
-      y += pitch;
-    };
-    const Tab tab = frame.displayed.look.tab;
-    if (tab == Tab::tokens) row("hide below", [&](float line) { draw_threshold(frame, end, line); });
-    if (tab == Tab::heads) {
-      row("stage", [&](float line) { draw_stage_chooser(frame, end, line); });
-      row("sort", [&](float line) { draw_order_chooser(frame, end, line); });
+  platform::move_to({right - button_width(frame, words), top});
+  if (button(frame, "view/menu", words)) ImGui::OpenPopup("view menu");
+  tooltip("Head, colors and other options of this view");
+  ImGui::SetNextWindowPos({right, top + frame.metrics.frame + frame.metrics.px(4)}, ImGuiCond_Always, {1, 0});
+  if (!ImGui::BeginPopup("view menu")) return;
+  {
+    const FormRows form(frame, "controls");
+    for (const Control& c : controls) {
+      form.row(c.label);
+      c.draw(frame, std::max(frame.metrics.px(170), c.width(frame, false)));
     }
-    if (has_layer_chooser(frame)) row("layer", [&](float line) { draw_layer_chooser(frame, end, line); });
-    if (tab == Tab::stages || tab == Tab::compare || tab == Tab::laboratory)
-      row("head", [&](float line) { draw_head_chooser(frame, end, line); });
-    if (tab == Tab::layers) {
-      row("maps", [&](float line) { draw_maps_chooser(frame, end, line); });
-      row("bars", [&](float line) { draw_bars_chooser(frame, end, line); });
-    }
-    if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
-      row("colours", [&](float line) { draw_colors(frame, end, line, 150); });
-    reserve_room(at, {inside, y - at.y - (pitch - m.frame)});
-    ImGui::EndPopup();
-  }
-  ImGui::PopStyleVar();
+  }  // ends the table
+  ImGui::EndPopup();
 }
 
-/// Draws the controls of the displayed view from right to left, in a menu where there is not enough room.
+/// Draws the controls of the displayed view: without colors, which the View menu has, too, or without labels
+/// where there is little room, and in a menu where there is less.
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
-  // Colors may be dropped: the View menu has them, too.
-  for (const ControlsFit fit : {ControlsFit{true, true}, {true, false}, {false, true}, {false, false}})
-    if (controls_width(frame, fit) <= room) return draw_controls(frame, right, top, fit);
-  draw_controls_menu(frame, right, top);
+  const std::vector<Control> all = view_controls(frame);
+  std::vector<Control> without_colors = all;
+  std::erase_if(without_colors, &Control::is_optional);
+  for (const bool is_brief : {false, true})
+    for (const std::vector<Control>& controls : {all, without_colors})
+      if (const float left = lay_out(frame, controls, right, top, is_brief, false); right - left <= room) {
+        frame.landmarks.mark("view/controls", {left, top}, {right, top + frame.metrics.frame});
+        lay_out(frame, controls, right, top, is_brief, true);
+        return;
+      }
+  draw_controls_menu(frame, all, right, top);
 }
 
 }  // namespace

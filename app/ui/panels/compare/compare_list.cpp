@@ -1,9 +1,7 @@
 #include "app/ui/panels/compare/compare_panel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <optional>
 
 #include "app/session/comparing.hpp"
@@ -23,15 +21,6 @@ namespace {
 
 using core::attention::StageInfo;
 using core::check::Explanation;
-
-void draw_tick(const Frame& frame, ImVec2 middle) {
-  const float r = frame.metrics.px(4);
-  const std::array<ImVec2, 3> tick{ImVec2(middle.x - r, middle.y),
-                                   ImVec2(middle.x - r / 3, middle.y + r * 0.7f),
-                                   ImVec2(middle.x + r, middle.y - r * 0.7f)};
-  ImGui::GetWindowDrawList()->AddPolyline(tick.data(), 3, packed(frame.palette.status.good), 0,
-                                          frame.metrics.px(1.5f));
-}
 
 void draw_square(const Frame& frame, ImVec2 middle, Rgb color) {
   const float r = frame.metrics.px(3);
@@ -88,7 +77,7 @@ void draw_stage_line(Pen& pen, const ComparedStage& stage) {
   if (!stage.within)
     draw_square(frame, mark, is_first ? frame.palette.status.warning : frame.palette.dim);
   else
-    draw_tick(frame, mark);
+    draw_tick(frame, mark, frame.palette.status.good);
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.faint;
   const float cell_room = frame.metrics.px(74);
   const float title_room = all.obstacle.empty()
@@ -130,10 +119,9 @@ void draw_baseline_name(Pen& pen) {
   draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
             frame.palette.dim, "name " + a.name);
   platform::move_to({pen.left + label, pen.y});
-  FieldStyle style;
-  style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
-  style.alignment = Alignment::left;
-  const auto answer = text_field(frame, "reference/title", a.title, style);
+  const auto answer = text_field(
+      frame, "reference/title", a.title,
+      {.width = pen.right - pen.left - label, .font = frame.fonts.sans14, .alignment = Alignment::left});
   tooltip("The name of this snapshot");
   if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
     frame.commands.add(RenameReference{*answer.text});
@@ -478,28 +466,18 @@ std::optional<std::string> stage_of(std::size_t choice) {
   return choice == 1 ? "" : core::attention::stages()[choice - 2].name;
 }
 
-/// Draws a labeled combo box; calls choose with the index of the chosen option.
-void draw_chooser(const Frame& frame, const char* name, const char* words, const std::vector<Option>& options,
-                  std::size_t now, const std::function<void(std::size_t)>& choose) {
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float label = frame.metrics.px(110);
-  draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, words);
-  platform::move_to({at.x + label, at.y});
-  if (const auto chosen = combo(frame, name, frame.metrics.px(290), options, now)) choose(*chosen);
-  platform::move_to({at.x, at.y + frame.metrics.pitch});
-}
-
 /// Draws the choice of the layout of the heads' features, and of the layer if there are several.
-void draw_layout_choices(const Frame& frame, const Reference& reference) {
+void draw_layout_choices(const Frame& frame, const Reference& reference, float width) {
+  const FormRows form(frame, "layout", width);
   std::vector<Option> options{{"heads: whichever layout fits"}};
   std::size_t now = 0;
   for (const auto& layout : core::check::layouts()) {
     if (reference.layout == layout.name) now = options.size();
     options.push_back({std::string(layout.name) + ": " + layout.about});
   }
-  draw_chooser(frame, "match/layout", "Layout", options, now, [&](std::size_t k) {
-    frame.commands.add(SetTensorLayout{k == 0 ? "" : core::check::layouts()[k - 1].name, reference.layer});
-  });
+  form.row("Layout");
+  if (const auto k = combo(frame, "match/layout", frame.metrics.px(290), options, now))
+    frame.commands.add(SetTensorLayout{*k == 0 ? "" : core::check::layouts()[*k - 1].name, reference.layer});
   const ReferenceComparison* comparison = frame.compared.comparison;
   if (!comparison || !comparison->tensors || comparison->key.reference != reference.id) return;
   const auto& matched = comparison->tensors->matched;
@@ -507,9 +485,9 @@ void draw_layout_choices(const Frame& frame, const Reference& reference) {
   options.clear();
   for (std::size_t k = 0; k < matched.layers.size(); ++k)
     options.push_back({matched.layers[k].empty() ? std::to_string(k) : matched.layers[k]});
-  draw_chooser(frame, "match/layer", "Layer", options, matched.layer, [&](std::size_t k) {
-    frame.commands.add(SetTensorLayout{reference.layout, options[k].words});
-  });
+  form.row("Layer");
+  if (const auto k = combo(frame, "match/layer", frame.metrics.px(290), options, matched.layer))
+    frame.commands.add(SetTensorLayout{reference.layout, options[*k].words});
 }
 
 }  // namespace
@@ -522,7 +500,7 @@ void draw_match_dialog(const Frame& frame) {
   } else {
     const Reference& reference = frame.compared.references[frame.displayed.look.compared.reference];
     const std::vector<Option> options = choices();
-    draw_layout_choices(frame, reference);
+    draw_layout_choices(frame, reference, width);
     const float column = width - frame.metrics.px(200),
                 height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);
     ImGui::BeginChild(

@@ -166,11 +166,10 @@ std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, I
   ImGui::EndChild();
   ImGui::PopStyleColor();
 
-  FieldStyle style;
-  style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
-  style.shows_error = false;
   const std::string shown = browser.name.empty() ? proposed : browser.name;
-  const auto answer = text_field(frame, "browser/name", shown, style);
+  const auto answer = text_field(
+      frame, "browser/name", shown,
+      {.width = size.x, .font = frame.fonts.sans15, .alignment = Alignment::left, .shows_error = false});
   if (answer.text) set_name(frame, *answer.text);
   const std::string name = answer.text.value_or(shown);
   if (answer.lost_focus && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {

@@ -103,19 +103,9 @@ void draw_action_name(const Frame& frame, const FoundAction& found, ImVec2 at, f
     while (end < shown.size() && is_highlighted(end, letter_end(shown, end)) == now)
       end = letter_end(shown, end);
     const std::string_view run = std::string_view(shown).substr(begin, end - begin);
-    draw_text(font, at, now ? highlighted : plain, run);
-    at.x += text_width(font, run);
+    at.x += draw_text(font, at, now ? highlighted : plain, run);
     begin = end;
   }
-}
-
-void draw_check(const Frame& frame, ImVec2 middle) {
-  const float u = frame.metrics.px(4);
-  const ImVec2 points[]{
-      {middle.x - u, middle.y}, {middle.x - u / 4, middle.y + u * 3 / 4}, {middle.x + u, middle.y - u}};
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  for (std::size_t k = 0; k < 2; ++k)
-    list->AddLine(points[k], points[k + 1], packed(frame.palette.accent), 1.5f * frame.metrics.scale);
 }
 
 /// Draws one line of the palette: a check mark, the name with its matched letters highlighted, its menu or
@@ -127,7 +117,8 @@ void draw_palette_line(const Frame& frame, const ActionContext& context, const F
   const auto px = [&](float length) { return frame.metrics.px(length); };
   if (chosen) draw_rect(min, max, frame.palette.control.hovered, px(3));
   const float gutter = px(28), keys = px(120), height = max.y - min.y;
-  if (action.checked && action.checked(context)) draw_check(frame, {min.x + gutter / 2, min.y + height / 2});
+  if (action.checked && action.checked(context))
+    draw_tick(frame, {min.x + gutter / 2, min.y + height / 2}, frame.palette.accent);
   const std::string& remark = why.empty() ? found.subtitle : why;
   ImFont *small = frame.fonts.sans13, *font = frame.fonts.sans15, *mono = frame.fonts.mono13;
   const float right = max.x - keys;

@@ -12,6 +12,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/stages.hpp"
 
@@ -87,16 +88,15 @@ void choose_tensor(std::vector<std::string>& tensors, const std::string& chosen)
   if (!chosen.empty()) tensors.push_back(chosen);
 }
 
-void draw_row(const Frame& frame, const ProjectionRow& row, const ProjectionSource& source,
-              const TensorOptions& weights, const TensorOptions& biases, float width) {
+void draw_row(const FormRows& form, const ProjectionRow& row, const ProjectionSource& source,
+              const TensorOptions& weights, const TensorOptions& biases) {
+  const Frame& frame = form.frame;
   const std::string landmark = std::string("import/") + row.name;
-  const float label = frame.metrics.px(56), gap = ImGui::GetStyle().ItemSpacing.x;
-  const float part = frame.metrics.px(120), orientation_width = frame.metrics.px(110);
-  const float room = (width - label - part - orientation_width - 4 * gap) / 2;
-  const float left = ImGui::GetCursorPosX();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted(row.name);
-  ImGui::SameLine(left + label);
+  form.row(row.name);
+  const float part = frame.metrics.px(120), orientation_width = frame.metrics.px(98),
+              gap = ImGui::GetStyle().ItemSpacing.x;
+  const float room = (form.control_width() - part - orientation_width - 3 * gap) / 2;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
   const std::size_t weight = weights.index_of(source.weights), bias = biases.index_of(source.biases);
   if (const auto chosen = combo(frame, landmark + "/weight", room, weights.options, weight))
     change_source(frame, row, [tensor = weights.names[*chosen]](ProjectionSource& s) {
@@ -107,7 +107,7 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const ProjectionSour
           checkbox(frame, landmark + "/turned", "out × in", source.out_by_in,
                    "Rows are outputs, as in torch.nn.Linear; otherwise the weight is used as x·W"))
     change_source(frame, row, [on](ProjectionSource& s) { s.out_by_in = *on; });
-  ImGui::SameLine(left + label + room + orientation_width + 2 * gap);
+  platform::move_to({at.x + room + orientation_width + 2 * gap, at.y});
   const std::size_t which = source.n_parts == 1 ? 0 : source.part + 1;
   std::vector<Option> options;
   for (const char* words : parts) options.push_back({words});
@@ -128,11 +128,10 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const ProjectionSour
 ///
 /// Landmarks "import/query/weight", "import/query/turned", "import/query/part", "import/query/bias" and so
 /// on.
-void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float width) {
+void draw_import_mapping(const FormRows& form, const OpenedTensors& tensors) {
   const TensorOptions weights(tensors, 2, 2), biases(tensors, 1, 1);
-  ProjectionMapping mapping = frame.forms.import.mapping;
-  for (const ProjectionRow& row : projection_rows)
-    draw_row(frame, row, row.source(mapping), weights, biases, width);
+  ProjectionMapping mapping = form.frame.forms.import.mapping;
+  for (const ProjectionRow& row : projection_rows) draw_row(form, row, row.source(mapping), weights, biases);
 }
 
 /// Returns the mapping in the form, or nothing until query, key and value are selected.
@@ -156,8 +155,8 @@ void set_stage_tensor(std::vector<StageSource>& stages, core::attention::Stage s
   std::ranges::sort(stages, {}, &StageSource::stage);
 }
 
-void draw_stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& tensors, float label,
-                    float width) {
+void draw_stage_row(const FormRows& form, const StageInfo& stage, const TensorOptions& tensors) {
+  const Frame& frame = form.frame;
   const auto& stages = frame.forms.import.choices.stages;
   const auto chosen = std::ranges::find(stages, stage.stage, &StageSource::stage);
   std::size_t current = 0;
@@ -168,11 +167,8 @@ void draw_stage_row(const Frame& frame, const StageInfo& stage, const TensorOpti
     if (chosen->tensors.size() > 1)
       shown += " and " + std::to_string(chosen->tensors.size() - 1) + " heads more";
   }
-  const float left = ImGui::GetCursorPosX();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted(stage.title);
-  ImGui::SameLine(left + label);
-  if (const auto next = combo(frame, std::string("import/stage/") + stage.name, width - label,
+  form.row(stage.title);
+  if (const auto next = combo(frame, std::string("import/stage/") + stage.name, form.control_width(),
                               tensors.options, current, shown))
     change_choices(frame, [&](core::importing::Choices& c) {
       set_stage_tensor(c.stages, stage.stage, tensors.names[*next]);
@@ -211,18 +207,17 @@ LayerChoices layer_choices(const ImportForm& form, const OpenedTensors& tensors)
   return layers;
 }
 
-void draw_layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
+void draw_layer_row(const FormRows& rows, const OpenedTensors& tensors) {
+  const Frame& frame = rows.frame;
   const ImportForm& form = frame.forms.import;
   const LayerChoices layers = layer_choices(form, tensors);
+  if (layers.n == 0 && !layers.has_four_axes) return;
+  rows.row(layers.n > 0 ? "layer" : "");
   if (layers.n > 0) {
     std::vector<Option> options;
     for (std::size_t k = 0; k < layers.n; ++k)
       options.push_back({std::to_string(k) + (layers.by_name ? "  " + tensors.stages[k].name : "")});
     const std::size_t current = std::min(form.layer, layers.n - 1);
-    const float left = ImGui::GetCursorPosX();
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextUnformatted("layer");
-    ImGui::SameLine(left + label);
     if (const auto next = combo(frame, "import/stage_layer", frame.metrics.px(240), options, current)) {
       frame.commands.add(set<&ImportForm::layer>(*next));
       if (layers.by_name)
@@ -232,31 +227,22 @@ void draw_layer_row(const Frame& frame, const OpenedTensors& tensors, float labe
     }
     ImGui::SameLine();
   }
-  if (layers.has_four_axes) {
-    if (const auto on = checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
-                                 form.choices.first_axis_is_batch))
-      change_choices(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
-  } else {
-    ImGui::NewLine();
-  }
+  if (!layers.has_four_axes) return;
+  if (const auto on = checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
+                               form.choices.first_axis_is_batch))
+    change_choices(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
 }
 
-/// Draws the choice of a tensor for each stage that can be given, and of the layer.
-///
-/// Landmarks "import/stage/weights" and so on, "import/stage_layer", "import/batch".
+/// Draws the choice of a tensor for each stage that can be given. Landmarks "import/stage/weights" and so on.
 void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
   const TensorOptions options(tensors, 2, 5);
   const auto list = core::attention::givable_stages();
-  const float gap = frame.metrics.px(20), half = (width - gap) / 2, label = frame.metrics.px(104);
-  const float left = ImGui::GetCursorPosX();
   const std::size_t n_lines = (list.size() + 1) / 2;
+  const FormRows form(frame, "stages", width, 2);
   for (std::size_t k = 0; k < n_lines; ++k) {
-    draw_stage_row(frame, *list[k], options, label, half);
-    if (k + n_lines >= list.size()) continue;
-    ImGui::SameLine(left + half + gap);
-    draw_stage_row(frame, *list[k + n_lines], options, label, half);
+    draw_stage_row(form, *list[k], options);
+    if (k + n_lines < list.size()) draw_stage_row(form, *list[k + n_lines], options);
   }
-  draw_layer_row(frame, tensors, label);
 }
 
 /// Returns the choices of the form for given stages, or nothing while no stage is selected.
@@ -274,28 +260,18 @@ std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensor
   return choices;
 }
 
-void label(const Frame& frame, const char* words) {
-  const float left = ImGui::GetCursorPosX();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted(words);
-  ImGui::SameLine(left + frame.metrics.px(104));
-}
-
-void draw_layer_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_layer_line(const FormRows& rows, const OpenedTensors& tensors) {
+  const Frame& frame = rows.frame;
   const ImportForm& form = frame.forms.import;
   std::vector<Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
     options.push_back({std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].naming->about});
-  label(frame, "layer");
+  rows.row("layer");
   const std::size_t current = std::min(form.layer, options.size() - 1);
   if (const auto chosen = combo(frame, "import/layer", frame.metrics.px(320), options, current))
     frame.commands.add(set<&ImportForm::layer>(*chosen));
   ImGui::SameLine();
-  platform::push_font(frame.fonts.sans14);
-  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  ImGui::TextUnformatted(tensors.layers[current].naming->about);
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
+  inline_label(frame, tensors.layers[current].naming->about);
 }
 
 const core::importing::ExpectedLayer& chosen_layer(const ImportForm& form, const OpenedTensors& tensors) {
@@ -312,10 +288,11 @@ std::string reservations(const ImportForm& form, const OpenedTensors& tensors) {
       *tensors.file, form.choices.stages, is_found ? tensors.stages[form.layer].name : ""));
 }
 
-void draw_heads_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_heads_line(const FormRows& rows, const OpenedTensors& tensors) {
+  const Frame& frame = rows.frame;
   const ImportForm& form = frame.forms.import;
   const auto known = form.as == ImportAs::layer ? chosen_layer(form, tensors).n_heads : std::nullopt;
-  label(frame, "heads");
+  rows.row("heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(known.value_or(1));
   if (const auto n = count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
@@ -326,13 +303,14 @@ void draw_heads_line(const Frame& frame, const OpenedTensors& tensors) {
                       : form.as == ImportAs::stages  ? "unless the tensors tell"
                       : form.as == ImportAs::by_hand ? ""
                                                      : "no config.json says how many: enter it";
-  ImGui::TextUnformatted(words);
+  inline_label(frame, words);
 }
 
 /// Draws the choice of embeddings: random numbers, a tensor of this file, or one of another file.
-void draw_embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_embeddings_line(const FormRows& rows, const OpenedTensors& tensors) {
+  const Frame& frame = rows.frame;
   const ImportForm& form = frame.forms.import;
-  label(frame, "embeddings");
+  rows.row("embeddings");
   const bool alone = form.as == ImportAs::embeddings;
   std::vector<Option> options{alone ? Option{"select a tensor"}
                                     : Option{"8 random tokens", "Standard normal numbers, seed 123"}};
@@ -351,19 +329,15 @@ void draw_embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
     });
   if (alone) return;
   ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted("or file");
+  inline_label(frame, "or file");
   tooltip("You can drop a file here");
-  ImGui::SameLine();
   FieldStyle style;
   style.width = frame.metrics.px(220), style.font = frame.fonts.sans14, style.alignment = Alignment::left;
   if (const auto answer = text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
     change_choices(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
   ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted("tensor");
-  ImGui::SameLine();
+  inline_label(frame, "tensor");
   style.width = frame.metrics.px(110);
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
   if (const auto answer = text_field(frame, "import/file_tensor", shown, style); answer.text)
@@ -375,9 +349,7 @@ template <class Number, class Set>
 void draw_setting(const Frame& frame, const char* landmark, const char* words,
                   const std::optional<Number>& value, Set set) {
   ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted(words);
-  ImGui::SameLine();
+  inline_label(frame, words);
   FieldStyle style;
   style.width = frame.metrics.px(64), style.font = frame.fonts.mono13;
   const std::string shown = value ? core::text::number_text(static_cast<double>(*value)) : "";
@@ -389,14 +361,15 @@ void draw_setting(const Frame& frame, const char* landmark, const char* words,
 }
 
 /// Draws the settings of attention that override those of the file.
-void draw_settings_line(const Frame& frame) {
+void draw_settings_line(const FormRows& rows) {
+  const Frame& frame = rows.frame;
   using core::importing::AttentionSettings;
   using TypedNumber = std::optional<double>;
   const AttentionSettings& settings = frame.forms.import.choices.settings;
   const auto count = [](const TypedNumber& typed) {
     return typed && *typed >= 1 ? std::optional(static_cast<std::size_t>(*typed)) : std::nullopt;
   };
-  label(frame, "attention");
+  rows.row("attention");
   const std::vector<Option> options{{"causality as found"},
                                     {"causal", "Each query attends to keys up to its own position", true},
                                     {"not causal", "Each query attends to every key"}};
@@ -485,7 +458,8 @@ std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& t
 }
 
 /// Draws the choice of how to open the file, among the possible ones.
-void draw_open_as_line(const Frame& frame, const OpenedTensors& tensors) {
+void draw_open_as_line(const FormRows& rows, const OpenedTensors& tensors) {
+  const Frame& frame = rows.frame;
   std::vector<Option> options;
   std::vector<ImportAs> all;
   const auto offer = [&](ImportAs as, const char* words, const char* help) {
@@ -500,43 +474,40 @@ void draw_open_as_line(const Frame& frame, const OpenedTensors& tensors) {
     offer(ImportAs::embeddings, "embeddings", "A tensor [tokens, columns], or a batch of them");
   const auto place = std::find(all.begin(), all.end(), frame.forms.import.as);
   const auto current = place == all.end() ? 0 : static_cast<std::size_t>(place - all.begin());
-  label(frame, "open as");
+  rows.row("open as");
   if (const auto chosen = combo(frame, "import/as", frame.metrics.px(240), options, current))
     frame.commands.add(set<&ImportForm::as>(all[*chosen]));
 }
 
 /// Draws the choice whether a first line 0, 1, 2 … of a table is a header.
-void draw_first_line_choice(const Frame& frame) {
+void draw_first_line_choice(const FormRows& rows) {
+  const Frame& frame = rows.frame;
   const std::vector<Option> options{
       {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
       {"numbers", "A row like the others"}};
   const std::size_t current = frame.forms.import.choices.has_header_line == true ? 0 : 1;
-  label(frame, "first line");
+  rows.row("first line");
   if (const auto chosen = combo(frame, "import/first_line", frame.metrics.px(240), options, current))
     change_choices(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
 }
 
+/// Draws the choices of the form. Landmarks "import/as", "import/heads", "import/stage_layer", "import/batch"
+/// …
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
-  draw_open_as_line(frame, tensors);
-  if (tensors.has_index_header) draw_first_line_choice(frame);
-  switch (frame.forms.import.as) {
-    case ImportAs::layer:
-      draw_layer_line(frame, tensors);
-      draw_heads_line(frame, tensors);
-      break;
-    case ImportAs::by_hand:
-      draw_import_mapping(frame, tensors, width);
-      draw_heads_line(frame, tensors);
-      break;
-    case ImportAs::stages:
-      draw_import_stages(frame, tensors, width);
-      draw_heads_line(frame, tensors);
-      return draw_settings_line(frame);
-    case ImportAs::embeddings:
-      break;
-  }
-  draw_settings_line(frame);
-  draw_embeddings_line(frame, tensors);
+  const ImportAs as = frame.forms.import.as;
+  {
+    const FormRows rows(frame, "kind", width);
+    draw_open_as_line(rows, tensors);
+    if (tensors.has_index_header) draw_first_line_choice(rows);
+  }  // ends the table
+  if (as == ImportAs::stages) draw_import_stages(frame, tensors, width);
+  const FormRows rows(frame, "choices", width);
+  if (as == ImportAs::layer) draw_layer_line(rows, tensors);
+  if (as == ImportAs::by_hand) draw_import_mapping(rows, tensors);
+  if (as == ImportAs::stages) draw_layer_row(rows, tensors);
+  if (as != ImportAs::embeddings) draw_heads_line(rows, tensors);
+  draw_settings_line(rows);
+  if (as != ImportAs::stages) draw_embeddings_line(rows, tensors);
 }
 
 }  // namespace
@@ -545,10 +516,9 @@ void draw_import_dialog(const Frame& frame) {
   if (!frame.work.opening || !frame.work.opening->tensors) return close_dialog(frame);
   const OpenedTensors& tensors = *frame.work.opening->tensors;
   const float width = dialog_width(frame, 820);
-  const std::size_t n = tensors.file->tensors().size();
   paragraph(frame.fonts.sans15, frame.palette.text, width,
             tensors.file->path().filename().string() + " · " + tensors.file->format() + " · " +
-                std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
+                core::text::counted(tensors.file->tensors().size(), "tensor"));
   draw_tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
   if (const std::string words = reservations(frame.forms.import, tensors); !words.empty()) {

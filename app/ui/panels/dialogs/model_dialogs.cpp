@@ -39,42 +39,28 @@ ParsedRngPrefix parse_rng_prefix(const std::string& text) {
   }
 }
 
-/// Returns the width of the dialogs that initialize numbers, in pixels; below, that of their labels.
+/// Returns the width of the dialogs that initialize numbers, in pixels.
 float initialize_dialog_width(const Frame& frame) {
   return dialog_width(frame, 580);
 }
 
-float initialize_dialog_label_width(const Frame& frame) {
-  return frame.metrics.px(104);
-}
-
-/// Writes the label of a dialog's row and puts the cursor at the column of controls.
-void dialog_label(const Frame& frame, const char* words) {
-  ImFont* font = frame.fonts.sans15;
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  draw_label(frame, font, at, frame.palette.dim, words);
-  platform::move_to({at.x + initialize_dialog_label_width(frame), at.y});
-}
-
 /// Draws the row "sampled before", a field of ops as on the command line, above their error or a hint.
 /// Landmarks name and name + "/error". Returns a new text when one was submitted.
-std::optional<ParsedRngPrefix> draw_rng_prefix_row(const Frame& frame, const std::string& name,
+std::optional<ParsedRngPrefix> draw_rng_prefix_row(const FormRows& form, const std::string& name,
                                                    const RngPrefix& before) {
-  const float left = ImGui::GetCursorScreenPos().x,
-              width = initialize_dialog_width(frame) - initialize_dialog_label_width(frame);
-  dialog_label(frame, "sampled before");
-  FieldStyle style;
-  style.width = width, style.font = frame.fonts.mono14, style.alignment = Alignment::left;
-  const FieldAnswer answer = text_field(frame, name, before.text, style);
+  const Frame& frame = form.frame;
+  form.row("sampled before");
+  const float width = form.control_width();
+  const FieldAnswer answer = text_field(
+      frame, name, before.text, {.width = width, .font = frame.fonts.mono14, .alignment = Alignment::left});
 
   const bool bad = !before.error.empty();
-  const ImVec2 at(left + initialize_dialog_label_width(frame), ImGui::GetCursorScreenPos().y);
-  platform::move_to(at);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
   paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.faint, width,
             bad ? before.error : hint);
   if (bad) frame.landmarks.mark_item(name + "/error");
   const float two_lines = 2 * platform::font_size(frame.fonts.sans14) + frame.metrics.px(8);
-  platform::move_to({left, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
+  platform::move_to({at.x, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
 
   return answer.text ? std::optional(parse_rng_prefix(*answer.text)) : std::nullopt;
 }
@@ -94,23 +80,26 @@ void change(const Frame& frame, Value value) {
   frame.commands.add(set<&DrawForm::draw>(std::move(draw)));
 }
 
-void draw_seed_row(const Frame& frame, const ModelInit& draw) {
-  dialog_label(frame, "seed");
+void draw_seed_row(const FormRows& form, const ModelInit& draw) {
+  const Frame& frame = form.frame;
+  form.row("seed");
   if (const auto seed = count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96)))
     change<&ModelInit::seed>(frame, *seed);
 }
 
-void draw_embeddings_row(const Frame& frame, const ModelInit& draw) {
+void draw_embeddings_row(const FormRows& form, const ModelInit& draw) {
+  const Frame& frame = form.frame;
   const std::array<std::string, 5> words{"keep", "rand first", "randn first", "rand last", "randn last"};
-  dialog_label(frame, "embeddings");
+  form.row("embeddings");
   if (const auto chosen =
           segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
     change<&ModelInit::embeddings>(frame, static_cast<EmbeddingsInit>(*chosen));
 }
 
-void draw_layers_row(const Frame& frame, const ModelInit& draw) {
+void draw_layers_row(const FormRows& form, const ModelInit& draw) {
+  const Frame& frame = form.frame;
   const std::array<std::string, 2> words{"Q, K, V", "K, Q, V"};
-  dialog_label(frame, "layers");
+  form.row("layers");
   if (const auto chosen = segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
     change<&ModelInit::order>(frame, static_cast<LayerOrder>(*chosen));
   ImGui::SameLine(0, frame.metrics.px(16));
@@ -118,20 +107,20 @@ void draw_layers_row(const Frame& frame, const ModelInit& draw) {
     change<&ModelInit::bias>(frame, *on);
 }
 
-void draw_output_row(const Frame& frame, const ModelInit& draw) {
+void draw_output_row(const FormRows& form, const ModelInit& draw) {
+  const Frame& frame = form.frame;
   const std::array<std::string, 3> words{"none", "without bias", "with bias"};
-  dialog_label(frame, "output layer");
+  form.row("output layer");
   if (const auto chosen = segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
     change<&ModelInit::output>(frame, static_cast<OutputLayer>(*chosen));
 }
 
-void draw_torch_box(const Frame& frame, const std::string& lines) {
-  const ImVec2 start = ImGui::GetCursorScreenPos();
-  dialog_label(frame, "in PyTorch");
+void draw_torch_box(const FormRows& form, const std::string& lines) {
+  const Frame& frame = form.frame;
+  form.row("in PyTorch");
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = platform::font_size(frame.fonts.mono13) + frame.metrics.px(4);
-  const ImVec2 size(initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
-                    11 * line + frame.metrics.px(16));
+  const ImVec2 size(form.control_width(), 11 * line + frame.metrics.px(16));
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
   platform::begin_child("torch", size, false,
@@ -149,28 +138,30 @@ void draw_torch_box(const Frame& frame, const std::string& lines) {
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   frame.landmarks.mark("draw/torch", at, {at.x + size.x, at.y + size.y});
-  const float below = ImGui::GetCursorScreenPos().y;
-  platform::move_to({start.x, start.y + frame.metrics.pitch});
+  ImGui::TableSetColumnIndex(0);  // below the label
+  platform::move_to({ImGui::GetCursorScreenPos().x, at.y + frame.metrics.pitch});
   if (button(frame, "draw/copy", "Copy", "Copies these lines")) frame.commands.add(CopyText{lines});
-  platform::move_to({start.x, below + frame.metrics.px(4)});
 }
 
 }  // namespace
 
 void draw_initialize_dialog(const Frame& frame) {
-  const DrawForm& form = frame.forms.draw;
-  draw_seed_row(frame, form.draw);
-  if (const auto typed = draw_rng_prefix_row(frame, "draw/before", form.before)) {
-    frame.commands.add(set<&DrawForm::before>(typed->shown));
-    change<&ModelInit::before>(frame, typed->ops);
-  }
-  draw_embeddings_row(frame, form.draw);
-  draw_layers_row(frame, form.draw);
-  draw_output_row(frame, form.draw);
-  const bool good = form.before.error.empty();
-  draw_torch_box(frame, good ? torch_lines(frame.pending.model, form.draw) : "");
+  const auto& [draw, before] = frame.forms.draw;
+  const bool good = before.error.empty();
+  {
+    const FormRows form(frame, "draw", initialize_dialog_width(frame));
+    draw_seed_row(form, draw);
+    if (const auto typed = draw_rng_prefix_row(form, "draw/before", before)) {
+      frame.commands.add(set<&DrawForm::before>(typed->shown));
+      change<&ModelInit::before>(frame, typed->ops);
+    }
+    draw_embeddings_row(form, draw);
+    draw_layers_row(form, draw);
+    draw_output_row(form, draw);
+    draw_torch_box(form, good ? torch_lines(frame.pending.model, draw) : "");
+  }  // ends the table
   if (draw_dialog_buttons(frame, "Draw", good)) {
-    frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, form.draw)});
+    frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, draw)});
     close_dialog(frame);
   }
 }
@@ -213,8 +204,9 @@ void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step)
   frame.commands.add(set<&Forms::fill>(std::move(form)));
 }
 
-void draw_matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
-  dialog_label(frame, "matrix");
+void draw_matrix_row(const FormRows& rows, const FillForm& form, const arma::mat& old) {
+  const Frame& frame = rows.frame;
+  rows.row("matrix");
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans15;
   const float y = centered_y(font, at.y, frame.metrics.frame);
@@ -225,26 +217,26 @@ void draw_matrix_row(const Frame& frame, const FillForm& form, const arma::mat& 
   ImGui::Dummy({width, frame.metrics.frame});
 }
 
-void draw_rule_row(const Frame& frame, const FillForm& form) {
-  dialog_label(frame, "numbers");
+void draw_rule_row(const FormRows& rows, const FillForm& form) {
+  const Frame& frame = rows.frame;
+  rows.row("numbers");
   const auto current = static_cast<std::size_t>(form.fill.rule);
   if (const auto rule = segmented(frame, "fill/rule", rule_words, current))
     change_fill(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  platform::move_to({at.x + initialize_dialog_label_width(frame), at.y});
-  paragraph(frame.fonts.sans14, frame.palette.faint,
-            initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
+  paragraph(frame.fonts.sans14, frame.palette.faint, rows.control_width(),
             help(form.fill.rule, form.place.name));
 }
 
-void draw_seed_row(const Frame& frame, const FillForm& form) {
-  dialog_label(frame, "seed");
+void draw_seed_row(const FormRows& rows, const FillForm& form) {
+  const Frame& frame = rows.frame;
+  rows.row("seed");
   if (const auto seed = count_field(frame, "fill/seed", "seed", form.fill.seed, frame.metrics.px(96)))
     change_fill(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
 }
 
-void preview(const Frame& frame, const arma::mat& numbers) {
-  dialog_label(frame, "first numbers");
+void preview(const FormRows& form, const arma::mat& numbers) {
+  const Frame& frame = form.frame;
+  form.row("first numbers");
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.mono13;
   const float line = frame.metrics.px(18), column = frame.metrics.px(68), top = at.y + frame.metrics.px(4);
@@ -262,9 +254,7 @@ void preview(const Frame& frame, const arma::mat& numbers) {
   if (rows < numbers.n_rows)
     draw_text(font, {at.x + frame.metrics.px(20), top + line * static_cast<float>(rows)}, frame.palette.faint,
               "…");
-  const ImVec2 size(initialize_dialog_width(frame) - initialize_dialog_label_width(frame),
-                    line * static_cast<float>(max_preview_rows + 1) + frame.metrics.px(8));
-  ImGui::Dummy(size);
+  ImGui::Dummy({form.control_width(), line * static_cast<float>(max_preview_rows + 1) + frame.metrics.px(8)});
   frame.landmarks.mark_item("fill/preview");
 }
 
@@ -279,21 +269,21 @@ void draw_fill_dialog(const Frame& frame) {
   const FillForm& form = frame.forms.fill;
   const core::attention::SharedMatrix* old = find_matrix(frame.pending.model, form.place);
   if (!old) return close_dialog(frame);
-  draw_matrix_row(frame, form, *old);
-  draw_rule_row(frame, form);
-  ImGui::BeginDisabled(!form.fill.draws());
-  draw_seed_row(frame, form);
-  if (const auto typed = draw_rng_prefix_row(frame, "fill/before", form.before))
-    change_fill(frame, [typed = *typed](FillForm& f) {
-      f.before = typed.shown;
-      f.fill.before = typed.ops;
-    });
-  ImGui::EndDisabled();
   const bool good = form.before.error.empty() || !form.fill.draws();
-  if (good)
-    preview(frame, form.numbers);
-  else
-    preview(frame, arma::mat());
+  {
+    const FormRows rows(frame, "fill", initialize_dialog_width(frame));
+    draw_matrix_row(rows, form, *old);
+    draw_rule_row(rows, form);
+    ImGui::BeginDisabled(!form.fill.draws());
+    draw_seed_row(rows, form);
+    if (const auto typed = draw_rng_prefix_row(rows, "fill/before", form.before))
+      change_fill(frame, [typed = *typed](FillForm& f) {
+        f.before = typed.shown;
+        f.fill.before = typed.ops;
+      });
+    ImGui::EndDisabled();
+    preview(rows, good ? *form.numbers : arma::mat());
+  }  // ends the table
   if (draw_dialog_buttons(frame, "Fill", good)) {
     frame.commands.edit(SetBlock{form.place, 0, 0, form.numbers});
     close_dialog(frame);
@@ -427,10 +417,8 @@ void draw_rule_and_seed(const Frame& frame) {
   if (const auto chosen = segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
     frame.commands.add(set<&SentenceDraft::rule>(*chosen == 0 ? TokenRule::words : TokenRule::characters));
   ImGui::SameLine(0, frame.metrics.px(24));
-  ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted("seed");
+  inline_label(frame, "seed");
   tooltip("Equal tokens share a row of nn.Embedding, initialized as in PyTorch after manual_seed(seed)");
-  ImGui::SameLine();
   if (const auto seed = count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90)))
     frame.commands.add(set<&SentenceDraft::seed>(*seed));
 }

@@ -425,8 +425,7 @@ void draw_ten_ones(const Frame& frame, const LaboratoryLayout& l, ImVec2 at, flo
     draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
               Align::right_middle, frame.palette.dim, "sum " + inspector_text(arma::accu(*numbers)));
     const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
-    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
-      ImGui::SetTooltip("sum %s", number_text(arma::accu(*numbers)).c_str());
+    if (hovers({at.x, y}, end)) ImGui::SetTooltip("sum %s", number_text(arma::accu(*numbers)).c_str());
     y += frame.metrics.px(24);
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];
@@ -490,7 +489,7 @@ void draw_laboratory_header(const Frame& frame, const LaboratoryLayout& l, float
   draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, frame.palette.text, "Dropout laboratory");
   const float field = frame.metrics.px(64), right = l.origin.x + l.width;
   const char* again = "resample";
-  const float again_width = text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
+  const float again_width = button_width(frame, again);
   platform::move_to({right - again_width, y});
   if (button(frame, "laboratory/again", again, "Samples a mask with the next seed (Space)"))
     frame.commands.edit(core::editing::SetDropoutSeed{frame.displayed.model.dropout.seed + 1});

@@ -68,7 +68,7 @@ void explain_label(const Frame& frame, ImVec2 min, const char* words) {
   const ImVec2 max{min.x + text_width(frame.fonts.sans15, words), min.y + frame.metrics.frame};
   frame.landmarks.mark(std::string("model/label/") + words, min, max);
   const char* sentence = meaning_of(words);
-  if (!sentence || !ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  if (!sentence || !hovers(min, max)) return;
   ImGui::BeginTooltip();
   paragraph(frame.fonts.sans14, frame.palette.text, frame.metrics.px(300), sentence);
   ImGui::EndTooltip();
@@ -211,10 +211,6 @@ bool has_full_model(const Frame& frame) {
   return frame.pending.full_model != nullptr;
 }
 
-bool has_single_layer(const Frame& frame) {
-  return !has_full_model(frame);
-}
-
 /// Draws where the tokens come from, with a link to it.
 void prompt_row(const ModelForm& form) {
   const Frame& frame = form.frame;
@@ -289,10 +285,6 @@ void bias_row(const ModelForm& form) {
   }
 }
 
-bool has_layers(const Frame& frame) {
-  return frame.document.layers.size() > 1;
-}
-
 void layer_row(const ModelForm& form) {
   const DocumentState& document = form.frame.document;
   std::vector<Option> options;
@@ -334,18 +326,6 @@ void overrides_row(const ModelForm& form) {
   const std::string words = core::text::counted(n, "cell") + " overridden";
   if (text_with_button(form, form.frame.palette.dim, words, "model/typed", "revert", "Computes them again"))
     form.frame.commands.edit(ClearOverrides{});
-}
-
-bool has_heads(const Frame& frame) {
-  return frame.pending.model.n_heads > 1;
-}
-
-bool has_overridden_stages(const Frame& frame) {
-  return !frame.pending.model.given.stages.empty();
-}
-
-bool has_overridden_cells(const Frame& frame) {
-  return !frame.pending.model.given.cells.empty();
 }
 
 void scale_row(const ModelForm& form) {
@@ -448,10 +428,6 @@ void sequence_row(const ModelForm& form) {
     frame.commands.edit(AddSequence{shown});
 }
 
-bool has_factor(const Frame& frame) {
-  return frame.pending.model.scale.rule == ScaleRule::factor;
-}
-
 constexpr const char* mask_popup = "mask rules";
 
 void causal_row(const ModelForm& form) {
@@ -528,10 +504,6 @@ bool shows_rules(const Frame& frame) {
   return has_rules(frame) && !has_additions(frame);
 }
 
-bool has_cells(const Frame& frame) {
-  return !frame.pending.model.mask.cells.empty();
-}
-
 /// Returns the attention bias of the displayed head, or nullptr.
 const arma::mat* score_bias(const Frame& frame) {
   const auto& biases = frame.displayed.model.additions.score_bias;
@@ -573,29 +545,14 @@ std::string rate_text(double rate) {
 void rate_row(const ModelForm& form) {
   form.label("dropout");
   const Frame& frame = form.frame;
-  double rate = frame.pending.model.dropout.rate;
-  constexpr double low = 0, high = 1;
-  platform::push_font(frame.fonts.mono14);
-  ImGui::SetNextItemWidth(form.control_width());
-  // With an empty format the slider draws nothing over its grab; the number is at the right, as in every
-  // field.
-  const bool moved = ImGui::SliderScalar("##rate", ImGuiDataType_Double, &rate, &low, &high, "",
-                                         ImGuiSliderFlags_AlwaysClamp);
-  ImGui::PopFont();
-  frame.landmarks.mark_item("model/dropout");
+  const double now = frame.pending.model.dropout.rate;
+  auto rate = slider(frame, "model/dropout", form.control_width(), now, rate_text(now));
   tooltip(
       "The probability with which a weight is dropped; kept weights are scaled by 1/(1 − rate). Ctrl+click to type.");
-  const ImVec2 max = ImGui::GetItemRectMax();
-  if (!(ImGui::IsItemActive() && ImGui::GetIO().WantTextInput)) {
-    ImFont* font = frame.fonts.mono14;
-    const float y = centered_y(font, form.at.y, frame.metrics.frame);
-    draw_text_right(font, max.x - frame.metrics.px(8), y, frame.palette.text,
-                    rate_text(frame.pending.model.dropout.rate));
-  }
-  if (!moved) return;
+  if (!rate) return;
   if (ImGui::IsMouseDown(ImGuiMouseButton_Left))
-    rate = std::round(rate * 100) / 100;  // typed rates are not rounded
-  if (rate != frame.pending.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
+    rate = std::round(*rate * 100) / 100;  // typed rates are not rounded
+  if (*rate != now) frame.commands.edit(SetDropoutRate{*rate});
 }
 
 void seed_row(const ModelForm& form) {
@@ -763,39 +720,36 @@ bool always(const Frame&) {
   return true;
 }
 
-bool has_projections(const Frame& frame) {
-  return frame.pending.model.projections.has_value();
-}
-
-constexpr std::array model_rows{ModelRow{always, preset_row, 2},
-                                ModelRow{has_evidence, evidence_row, 0, 8},
-                                ModelRow{has_layers, layer_row, 2},
-                                ModelRow{always, tokens_row, 2},
-                                ModelRow{always, widths_row},
-                                ModelRow{has_full_model, prompt_row},
-                                ModelRow{always, projections_row},
-                                ModelRow{has_projections, bias_row},
-                                ModelRow{has_additions, additions_row},
-                                ModelRow{has_heads, head_row},
-                                ModelRow{has_overridden_stages, overridden_stages_row},
-                                ModelRow{has_overridden_cells, overrides_row},
-                                ModelRow{always, causal_row, 4},
-                                ModelRow{shows_rules, rules_row},
-                                ModelRow{always, method_row},
-                                ModelRow{has_cells, cells_row},
-                                ModelRow{has_empty_rows, empty_rows_row},
-                                ModelRow{always, rate_row, 4},
-                                ModelRow{always, seed_row},
-                                ModelRow{samples_dropout_mask, stream_row},
-                                ModelRow{has_given_mask, given_mask_row},
-                                ModelRow{always, scale_row, 4},
-                                ModelRow{has_factor, factor_row},
-                                ModelRow{always, scores_row},
-                                ModelRow{always, combine_row},
-                                ModelRow{has_projections, output_row},
-                                ModelRow{has_single_layer, context_row},
-                                ModelRow{has_single_layer, sequence_row},
-                                ModelRow{has_unlisted_mistakes, mistake_row, 4}};
+constexpr ModelRow model_rows[]{
+    {always, preset_row, 2},
+    {has_evidence, evidence_row, 0, 8},
+    {[](const Frame& f) { return f.document.layers.size() > 1; }, layer_row, 2},
+    {always, tokens_row, 2},
+    {always, widths_row},
+    {has_full_model, prompt_row},
+    {always, projections_row},
+    {[](const Frame& f) { return f.pending.model.projections.has_value(); }, bias_row},
+    {has_additions, additions_row},
+    {[](const Frame& f) { return f.pending.model.n_heads > 1; }, head_row},
+    {[](const Frame& f) { return !f.pending.model.given.stages.empty(); }, overridden_stages_row},
+    {[](const Frame& f) { return !f.pending.model.given.cells.empty(); }, overrides_row},
+    {always, causal_row, 4},
+    {shows_rules, rules_row},
+    {always, method_row},
+    {[](const Frame& f) { return !f.pending.model.mask.cells.empty(); }, cells_row},
+    {has_empty_rows, empty_rows_row},
+    {always, rate_row, 4},
+    {always, seed_row},
+    {samples_dropout_mask, stream_row},
+    {has_given_mask, given_mask_row},
+    {always, scale_row, 4},
+    {[](const Frame& f) { return f.pending.model.scale.rule == ScaleRule::factor; }, factor_row},
+    {always, scores_row},
+    {always, combine_row},
+    {[](const Frame& f) { return f.pending.model.projections.has_value(); }, output_row},
+    {[](const Frame& f) { return !has_full_model(f); }, context_row},
+    {[](const Frame& f) { return !has_full_model(f); }, sequence_row},
+    {has_unlisted_mistakes, mistake_row, 4}};
 
 constexpr float heading_height = 24;  // at scale 1
 

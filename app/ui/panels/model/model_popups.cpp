@@ -28,11 +28,11 @@ using namespace core::attention;
 using namespace core::editing;
 using namespace core::positions;
 
-// Widths in the popups of MODEL, at scale 1.
-constexpr float popup_labels = 92, popup_controls = 200;
+constexpr float popup_controls = 200;  // width, at scale 1
 
 /// Rows of a popup of MODEL, with the controls that several of them use.
-struct PopupFields : PopupRows {
+struct PopupFields : FormRows {
+  using FormRows::FormRows;
   /// Draws a field as wide as the controls; returns the submitted text.
   std::optional<std::string> field(const char* words, const char* name, const std::string& shown,
                                    const std::string& help);
@@ -335,7 +335,6 @@ std::vector<std::string> positions_words(const Positions& positions) {
   return words;
 }
 
-constexpr float wide_labels = 108;               // at scale 1
 constexpr std::size_t max_encoder_states = 1e6;  // a typing mistake must not use all memory
 
 const std::array<std::string, 3> norms{"none", "RMSNorm", "LayerNorm"};
@@ -519,17 +518,17 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
   ImGui::SetNextWindowPos(top_left, ImGuiCond_Always);
   if (!ImGui::BeginPopup(name)) return;
   const Model& model = frame.pending.model;
-  const ImVec2 start = ImGui::GetCursorScreenPos();
-  PopupFields fields{{frame, start, wide_labels}};
-  kv_heads_row(fields, model);
-  keys_rows(fields, model);
-  norm_rows(fields, model);
-  rotary_rows(fields, model);
-  distance_rows(fields, model);
-  softcap_row(fields, model);
-  score_bias_row(fields, model);
-  sink_row(fields, model);
-  reserve_room(start, {frame.metrics.px(wide_labels + popup_controls), fields.at.y - start.y});
+  {
+    PopupFields fields(frame, "additions");
+    kv_heads_row(fields, model);
+    keys_rows(fields, model);
+    norm_rows(fields, model);
+    rotary_rows(fields, model);
+    distance_rows(fields, model);
+    softcap_row(fields, model);
+    score_bias_row(fields, model);
+    sink_row(fields, model);
+  }  // ends the table
   ImGui::EndPopup();
 }
 
@@ -683,22 +682,20 @@ void draw_legend(const Frame& frame, const std::array<CellKind, n_kinds>& kinds,
                  const std::set<std::size_t>& found, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   ImFont* font = frame.fonts.sans13;
-  ImVec2 place = at;
+  Flow flow{at, width, m.px(14), m.px(18)};
   for (const std::size_t k : found) {
-    const float needed = m.px(14) + text_width(font, kinds[k].words) + m.px(14);
-    if (place.x > at.x && place.x + needed > at.x + width) place = {at.x, place.y + m.px(18)};
+    const ImVec2 place = flow.place(m.px(14) + text_width(font, kinds[k].words));
     draw_rect({place.x, place.y + m.px(4)}, {place.x + m.px(9), place.y + m.px(13)},
               color_of(frame, kinds[k]));
     draw_text(font, {place.x + m.px(14), place.y}, frame.palette.dim, kinds[k].words);
-    place.x += needed;
   }
-  platform::move_to({at.x, place.y + m.px(26)});
+  reserve_room(at, {width, flow.next.y + flow.pitch - at.y});
 }
 
 /// Draws the mask of the displayed sequence as a picture, queries × keys, colored by the rule that decides
 /// each cell, with a legend below; a stroke masks or unmasks cells, as its first cell.
 ///
-/// Draws at the cursor, as wide as given, and leaves the cursor below.
+/// Draws at the cursor, at most as wide as given.
 void draw_mask_picture(const Frame& frame, float width) {
   const Model& model = frame.pending.model;
   if (model.sequences.empty() || model.n_tokens() == 0 || model.n_keys() == 0) return;
@@ -822,19 +819,17 @@ std::string mask_rules_words(const Mask& mask, std::size_t sequence) {
 void draw_mask_popup(const Frame& frame, const char* name) {
   if (!ImGui::BeginPopup(name)) return;
   const auto& model = frame.pending.model;
-  const ImVec2 start = ImGui::GetCursorScreenPos();
-  PopupFields fields{{frame, start, popup_labels}};
-  window_row(fields, model.mask);
-  prefix_row(fields, model.mask);
-  documents_row(fields, model.mask);
-  padding_row(fields, model.mask, std::min(frame.pending.look.sequence, model.sequences.size() - 1),
-              model.sequences.size());
-  if (model.n_keys() != model.n_tokens() || model.mask.align != MaskAlignment::last)
-    alignment_row(fields, model.mask);
-  platform::move_to({start.x, fields.at.y + frame.metrics.px(6)});
-  draw_mask_picture(frame, frame.metrics.px(popup_labels + popup_controls));
-  const float height = ImGui::GetCursorScreenPos().y - start.y;
-  reserve_room(start, {frame.metrics.px(popup_labels + popup_controls), height});
+  {
+    PopupFields fields(frame, "rules");
+    window_row(fields, model.mask);
+    prefix_row(fields, model.mask);
+    documents_row(fields, model.mask);
+    padding_row(fields, model.mask, std::min(frame.pending.look.sequence, model.sequences.size() - 1),
+                model.sequences.size());
+    if (model.n_keys() != model.n_tokens() || model.mask.align != MaskAlignment::last)
+      alignment_row(fields, model.mask);
+  }  // ends the table
+  draw_mask_picture(frame, ImGui::GetItemRectSize().x);
   ImGui::EndPopup();
 }
 

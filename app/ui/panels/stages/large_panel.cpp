@@ -196,7 +196,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   const bool pressed = hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);
   const bool focused = has_keyboard_focus();
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
+  tooltip(stage.title);
   if (pressed) frame.commands.add(set<&Look::large>(stage.stage));
   draw_picture(frame, map, at);
   const bool chosen = frame.displayed.look.large == stage.stage;
@@ -255,19 +255,19 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
   x += draw_formula(f.sans14, {x, lowered(f.sans14)}, frame.palette.dim, words) + frame.metrics.px(10);
   if (stage.per_head) {
     words = head_words(frame.displayed.model, stage.stage, frame.displayed.look.head);
-    draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, frame.palette.dim, words);
-    x += text_width(f.sans14, words) + frame.metrics.px(10);
+    x += draw_text(f.sans14, {x, lowered(f.sans14)}, frame.palette.dim, words) + frame.metrics.px(10);
   }
   draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, frame.palette.faint,
             core::attention::torch_shape(frame.displayed.model, stage.stage));
-  const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
-              gap = frame.metrics.px(8);
+  const char *back_words = "all stages", *fit_words = "fit";
+  const float right = at.x + width, back = button_width(frame, back_words),
+              fit = button_width(frame, fit_words), gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   platform::move_to({right - back, button_top});
-  if (button(frame, "large/back", "all stages", "Returns to all stages (Esc, L)"))
+  if (button(frame, "large/back", back_words, "Returns to all stages (Esc, L)"))
     frame.commands.add(set<&Look::large>(std::nullopt));
   platform::move_to({right - back - gap - fit, button_top});
-  if (button(frame, "large/fit", "fit", "Shows all cells again (F)"))
+  if (button(frame, "large/fit", fit_words, "Shows all cells again (F)"))
     frame.commands.add(set<&Look::zoomed>({}));
   const std::string measure = cell >= 1 ? "1 cell = " + fixed(cell, cell < 10 ? 1 : 0) + " px"
                                         : "1 px = " + fixed(1 / cell, 1) + " cells";
