@@ -217,6 +217,18 @@ CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
   return words;
 }
 
+void draw_cell_subject(const Frame& frame, ImFont* font, ImVec2 at, Align align, float width,
+                       const CellDescription& words) {
+  const float right = at.x + width;
+  const auto say = [&](const std::string& piece, Rgb color) {
+    const std::string fitting = shortened(font, piece, std::max(1.0f, right - at.x));
+    at.x += draw_text(font, at, align, color, fitting);
+  };
+  say(words.subject, frame.palette.text);
+  say(words.relation, frame.palette.dim);
+  if (!words.object.empty()) say(words.object, frame.palette.text);
+}
+
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark) {
   const CellDescription words = describe_cell(frame, cell);
   ImGui::BeginTooltip();

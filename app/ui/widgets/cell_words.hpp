@@ -32,6 +32,10 @@ double cell_value(const Frame& frame, const CellRef& cell);
 
 CellDescription describe_cell(const Frame& frame, const CellRef& cell);
 
+/// Draws "journey attends to Your", shortened to a width.
+void draw_cell_subject(const Frame& frame, ImFont* font, ImVec2 at, Align align, float width,
+                       const CellDescription& words);
+
 /// Draws the tooltip of a hovered cell: tokens, place, full value and reason, and a remark as the last line,
 /// or "".
 void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::string& remark = "");

@@ -36,8 +36,8 @@ struct CompareLayout {
   }
   /// Left edge of its pictures.
   float picture_left(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
-  /// Returns the width of a picture with n_columns features.
-  int feature_width(const Metrics& metrics, std::size_t n_columns) const;
+  /// Returns the width of a picture with n_columns.
+  int cells_width(const Metrics& metrics, std::size_t n_columns) const;
 
   float gap = 0;  ///< between the columns
 };
@@ -146,9 +146,10 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   }
   if (&stage == frame.compared.comparison->first) {
     draw_warning(frame, {x + m.px(6), middle});
-    draw_text(frame.fonts.sans14, {x + m.px(18), middle}, Align::left_middle, frame.palette.status.warning,
-              "first difference");
-    x += m.px(30) + text_width(frame.fonts.sans14, "first difference");
+    x += m.px(18);
+    x += draw_text(frame.fonts.sans14, {x, middle}, Align::left_middle, frame.palette.status.warning,
+                   "first difference") +
+         m.px(12);
   }
   draw_text(frame.fonts.sans14, {at.x + width, middle}, Align::right_middle, frame.palette.dim,
             shortened(frame.fonts.sans14, result_words(frame, stage), std::max(m.px(20), at.x + width - x)));
@@ -158,16 +159,8 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
 constexpr float smallest_whole_cell = 4, widest_cell = 64, highest_cell = 26, narrowest_number_cell = 27,
                 max_named_tokens = 24;
 
-/// Returns the width of n cells of equal whole width, or all of the room when cells are too small to show a
-/// remainder.
-int cells_width(const Metrics& m, float room, std::size_t n) {
-  const float pitch = room / static_cast<float>(n);
-  if (pitch < m.px(smallest_whole_cell)) return std::max(1, static_cast<int>(room));
-  return static_cast<int>(n) * static_cast<int>(std::min(std::floor(pitch), m.px(widest_cell)));
-}
-
-int CompareLayout::feature_width(const Metrics& metrics, std::size_t n_columns) const {
-  return cells_width(metrics, column, n_columns);
+int CompareLayout::cells_width(const Metrics& m, std::size_t n_columns) const {
+  return cells_length(column, n_columns, m.px(widest_cell), m.px(smallest_whole_cell));
 }
 
 /// Numbers of a stage in A or B, with the masks of their cells.
@@ -211,7 +204,7 @@ Heatmap make_heatmap(const Frame& frame, const CompareLayout& l, const ComparedS
   map.stage = info.stage;
   map.head = info.per_head ? frame.compared.comparison->key.head : 0;
   map.width =
-      info.columns == Columns::tokens ? l.square : l.feature_width(frame.metrics, stage.difference.n_cols);
+      info.columns == Columns::tokens ? l.square : l.cells_width(frame.metrics, stage.difference.n_cols);
   map.height = l.height;
   map.label_width = column == 0 ? l.label_a : l.label;
   map.row_tokens = column == 0;
@@ -309,7 +302,7 @@ CompareLayout compare_layout(const Metrics& m, std::size_t n_tokens, float width
   l.label = m.px(n_tokens > 100 ? 34 : 22);
   l.gap = m.px(m.compact ? 16 : 26);
   l.column = std::max(m.px(60), std::floor((width - l.label_a - 2 * l.label - 2 * l.gap) / 3));
-  l.square = cells_width(m, l.column, n_tokens);
+  l.square = l.cells_width(m, n_tokens);
   const float cell = static_cast<float>(l.square) / static_cast<float>(n_tokens);
   const float high = cell >= m.px(narrowest_number_cell)
                          ? std::min(std::round(cell * 24 / 39), m.px(highest_cell))

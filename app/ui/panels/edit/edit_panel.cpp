@@ -84,8 +84,7 @@ void draw_tabs(const Frame& frame, MatrixRef shown, float width) {
   }
   const auto chosen = tabs(frame, width, words, current);
   for (std::size_t k = 0; k < words.size(); ++k)
-    if (const auto rect = frame.landmarks.find(words[k].name);
-        rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
+    if (const auto rect = frame.landmarks.find(words[k].name); rect && hovers(rect->min, rect->max))
       ImGui::SetTooltip("%s", meaning(names[k]));
   if (chosen)
     frame.commands.add(set<&Look::edited>({names[*chosen], frame.pending.look.edited.nth}),

@@ -90,14 +90,6 @@ constexpr float smallest_picture = 64, foot_height = 34, max_extra_row_gap = 24,
 
 constexpr std::size_t max_named_tokens = 64;
 
-/// Returns the length of equal whole cells up to a largest size; all of the room when they are smaller than a
-/// pixel.
-int whole_cells(float room, std::size_t count, float largest) {
-  const auto n = static_cast<float>(count);
-  if (room < n) return std::max(1, static_cast<int>(room));
-  return static_cast<int>(count) * static_cast<int>(std::min(std::floor(room / n), largest));
-}
-
 /// Fits one picture to a room: cells of tokens are square, or wider where they can hold numbers.
 void fit_picture(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                  float width, float height, Tiling& t) {
@@ -110,9 +102,9 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
     high = std::min(high, wide);
     wide = std::min(wide, holds_numbers ? std::max(2 * high, cell_width_for(frame, digits)) : high);
   }
-  t.width = whole_cells(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
+  t.width = cells_length(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
   t.picture_height =
-      whole_cells(high * static_cast<float>(numbers.n_rows()), numbers.n_rows(), m.px(highest_cell));
+      cells_length(high * static_cast<float>(numbers.n_rows()), numbers.n_rows(), m.px(highest_cell));
 }
 
 float label_width(const Frame& frame, const StageInfo& stage, bool names) {

@@ -95,9 +95,11 @@ void draw_override_field(Pen& pen, const CellRef& cell) {
   const float x = pen.left + text_width(frame.fonts.sans14, "override value (N)") + frame.metrics.px(10);
   platform::move_to({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
-  const auto answer =
-      text_field(frame, "inspector/typed", shown,
-                 {.width = width, .font = frame.fonts.mono13, .alignment = Alignment::center, .step = {}});
+  const auto answer = text_field(frame, "inspector/typed", shown,
+                                 {
+                                     .width = width,
+                                     .font = frame.fonts.mono13,
+                                 });
   if (answer.text && !(answer.text->empty() && !typed)) {
     if (answer.text->empty())
       frame.commands.edit(OverrideValue{place, std::nullopt});
@@ -109,8 +111,7 @@ void draw_override_field(Pen& pen, const CellRef& cell) {
   if (typed && link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
                     frame.palette.accent, "revert"))
     frame.commands.edit(OverrideValue{place, std::nullopt});
-  if (ImGui::IsWindowHovered() &&
-      ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
+  if (hovers({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
     ImGui::SetTooltip("Replaces the computed number; what follows uses it. Empty: compute again.");
   pen.skip(34);
 }
@@ -189,9 +190,8 @@ void draw_inspector_header(Pen& pen, const char* state) {
   if (!frame.displayed.selection.trail.empty()) {
     const float x = pen.left + text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
     if (link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
-             frame.palette.accent, "‹ back"))
+             frame.palette.accent, "‹ back", "Back to the cell whose operand you followed (Backspace)"))
       frame.commands.add(GoBack{});
-    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Back to the cell whose operand you followed (Backspace)");
   }
   pen.at_right(frame.fonts.sans13, frame.palette.faint, state);
   pen.skip(14);
@@ -203,27 +203,26 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   if (!frame.displayed.selection.pinned) return;
   ImFont* font = frame.fonts.sans13;
   if (link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent,
-           "copy as text")) {
+           "copy as text", "Copies the computation of this number as text")) {
     const auto computation = core::explain::explain(frame.displayed, cell);
     frame.commands.add(CopyText{core::explain::plain_text(computation, frame.displayed.sequence())});
   }
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
   const float x = pen.right - text_width(font, "copy as text") - frame.metrics.px(14);
   if (const auto edit = mask_switch(cell, frame.displayed.trace)) {
-    const char* words = edit->visible ? "unmask" : "mask";
-    if (link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent, words))
+    const bool unmasks = edit->visible;
+    if (link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
+             unmasks ? "unmask" : "mask",
+             (unmasks ? "Unmasks" : "Masks") + std::string(" this key for its query, in every head (M)")))
       frame.commands.edit(*edit);
-    if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s this key for its query, in every head (M)", edit->visible ? "Unmasks" : "Masks");
   }
   if (cell.stage != Stage::embeddings && cell.stage != Stage::key_embeddings) return;
-  if (link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent, "edit")) {
+  if (link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent, "edit",
+           "Moves the edit cursor to this number")) {
     const bool of_keys = cell.stage == Stage::key_embeddings;
     using core::editing::MatrixName;
     frame.commands.add(
         MoveEditCursor{of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, cell.row, cell.column});
   }
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Moves the edit cursor to this number");
 }
 
 /// Draws the value before and after the last edit, if it changed: "0.1523 → 0.1498".
@@ -256,16 +255,8 @@ void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector
   pen.at_right(font, frame.palette.text, text);
   frame.landmarks.mark(landmark, {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);
-  const float room = pen.right - pen.left;
-  float x = pen.left;
-  const auto say = [&](const std::string& piece, Rgb color) {
-    const std::string fitting = shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
-    draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, color, fitting);
-    x += text_width(frame.fonts.sans15, fitting);
-  };
-  say(words.subject, frame.palette.text);
-  say(words.relation, frame.palette.dim);
-  if (!words.object.empty()) say(words.object, frame.palette.text);
+  draw_cell_subject(frame, frame.fonts.sans15, {pen.left, pen.y}, Align::left_middle, pen.right - pen.left,
+                    words);
   pen.skip(19);
   pen.at_left(frame.fonts.sans13, frame.palette.dim, words.place);
   pen.skip(19);

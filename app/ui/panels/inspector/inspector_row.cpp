@@ -13,6 +13,7 @@
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/statistics.hpp"
 
 namespace app::panels {
@@ -80,8 +81,7 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
 
 /// Shows a tooltip for the lines written since the pen was at top.
 void lines_tooltip(const Pen& pen, float top, const char* words) {
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({pen.left, top}, {pen.right, pen.y}))
-    ImGui::SetTooltip("%s", words);
+  if (hovers({pen.left, top}, {pen.right, pen.y})) ImGui::SetTooltip("%s", words);
 }
 
 /// Draws the row of a weight: the keys attended to, sum and entropy.
@@ -234,9 +234,8 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
                     frame.palette.head(head));
   const std::string name = "inspector/weight/" + std::to_string(head) + "/" + std::to_string(key);
   if (link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle, frame.palette.text,
-           fixed(weight, 4)))
+           fixed(weight, 4), "Shows how this weight is computed in Stages"))
     frame.commands.add(set<&Look::tab>(Tab::stages), FollowCell{{Stage::weights, head, query, key}});
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows how this weight is computed in Stages");
   pen.skip(19);
 }
 
@@ -266,9 +265,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   if (n_unmasked <= keys.size()) return;
   const float at = pen.y + frame.metrics.px(9);
   draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), at}, Align::left_middle,
-            frame.palette.faint,
-            std::to_string(n_unmasked - keys.size()) +
-                (n_unmasked - keys.size() == 1 ? " other key" : " other keys"));
+            frame.palette.faint, core::text::counted(n_unmasked - keys.size(), "other key"));
   draw_text(frame.fonts.mono13, {pen.right, at}, Align::right_middle, frame.palette.faint,
             fixed(std::max(rest, 0.0), 4));
   pen.skip(18);
@@ -296,10 +293,10 @@ void draw_query(Pen& pen) {
   pen.skip(24);
   const auto n_unmasked =
       static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(*query)));
-  const std::string words =
-      "attends to " + std::to_string(n_unmasked) + " of " + std::to_string(frame.displayed.model.n_keys()) +
-      " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.displayed.model.n_heads) +
-      (frame.displayed.model.n_heads == 1 ? " head" : " heads");
+  const std::string words = "attends to " + std::to_string(n_unmasked) + " of " +
+                            std::to_string(frame.displayed.model.n_keys()) + " keys, in " +
+                            std::to_string(heads.size()) + " of " +
+                            core::text::counted(frame.displayed.model.n_heads, "head");
   pen.at_left(frame.fonts.sans14, frame.palette.dim, words);
   pen.skip(8);
   for (std::size_t k = 0; k < std::min(heads.size(), max_listed_heads); ++k)

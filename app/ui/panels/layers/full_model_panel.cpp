@@ -147,52 +147,62 @@ void chip_tooltip(const Frame& frame, const core::experiment::TextReading& now, 
   ImGui::SetTooltip("%s", words.c_str());
 }
 
+/// Chips of tokens in lines of a width.
+struct ChipFlow {
+  const Frame& frame;
+  Flow flow;
+
+  ChipFlow(const Frame& f, ImVec2 start, float width)
+      : frame(f), flow{start, width, f.metrics.px(4), height() + f.metrics.px(4)} {}
+  float height() const { return frame.metrics.px(20); }
+  float inset() const { return frame.metrics.px(5); }
+  /// Returns the token as it fits, and where.
+  std::pair<std::string, Rect> place(const std::string& name) {
+    const std::string words = shortened(frame.fonts.sans13, visible_token(name), flow.width - 2 * inset());
+    const float width = text_width(frame.fonts.sans13, words) + 2 * inset();
+    const ImVec2 at = flow.place(width);
+    return {words, {at, {at.x + width, at.y + height()}}};
+  }
+};
+
 /// Returns the height of the lines that the tokens need, up to chips_height, in pixels.
 float chips_area_height(const Frame& frame, float width) {
   const auto& names = frame.pending.reading->readings()->now->names;
-  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
-  float x = 0, y = height;
-  for (std::size_t i = 0; i < std::min(names.size(), max_chips) && y < frame.metrics.px(chips_height); ++i) {
-    const float chip = std::min(width, text_width(frame.fonts.sans13, visible_token(names[i])) + 2 * inset);
-    if (x + chip > width && x > 0) x = 0, y += height + gap;
-    x += chip + gap;
-  }
-  return std::min(y + frame.metrics.px(12), frame.metrics.px(chips_height));
+  const float most = frame.metrics.px(chips_height);
+  ChipFlow chips(frame, {0, 0}, width);
+  for (std::size_t i = 0; i < std::min(names.size(), max_chips) && chips.flow.next.y < most; ++i)
+    chips.place(names[i]);
+  return std::min(chips.flow.next.y + chips.height() + frame.metrics.px(12), most);
 }
 
 /// Draws the tokens side by side; a click pins the query.
 void draw_chips(const Frame& frame, float width) {
   const auto& now = *frame.pending.reading->readings()->now;
-  const auto& pinned = frame.displayed.look.tokens.pinned_query;
-  const std::size_t marked = pinned.value_or(now.place ? now.place->row : now.names.size() - 1);
+  const std::size_t marked = marked_token(frame, now);
   ImFont* font = frame.fonts.sans13;
-  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  float x = at.x, y = at.y;
+  ChipFlow chips(frame, at, width);
   for (std::size_t i = 0; i < std::min(now.names.size(), max_chips); ++i) {
-    const std::string words = shortened(font, visible_token(now.names[i]), width - 2 * inset);
-    const float chip = text_width(font, words) + 2 * inset;
-    if (x + chip > at.x + width && x > at.x) x = at.x, y += height + gap;
-    const ImVec2 bottom_right(x + chip, y + height);
-    draw_rect({x, y}, bottom_right, frame.palette.control.active, frame.metrics.px(3));
+    const auto [words, chip] = chips.place(now.names[i]);
+    const auto& [min, max] = chip;
+    draw_rect(min, max, frame.palette.control.active, frame.metrics.px(3));
     const bool is_special = now.tokens[i].is_special || now.tokens[i].is_inserted;
-    if (i == marked)
-      outline({x - 1, y - 1}, {bottom_right.x + 1, bottom_right.y + 1}, frame.palette.selection, 2);
-    draw_text(font, {x + inset, y + height / 2}, Align::left_middle,
+    if (i == marked) outline({min.x - 1, min.y - 1}, {max.x + 1, max.y + 1}, frame.palette.selection, 2);
+    draw_text(font, {min.x + chips.inset(), chip.center().y}, Align::left_middle,
               is_special ? frame.palette.accent : frame.palette.text, words);
-    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, bottom_right)) {
+    if (hovers(min, max)) {
       chip_tooltip(frame, now, i);
       if (ImGui::IsMouseClicked(0)) frame.commands.add(PinQuery{i});
     }
-    frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, bottom_right);
-    x += chip + gap;
+    frame.landmarks.mark("whole/token/" + std::to_string(i), min, max);
   }
+  float y = chips.flow.next.y;
   if (now.names.size() > max_chips) {
-    y += height + gap;
-    draw_text(font, {at.x, y + height / 2}, Align::left_middle, frame.palette.faint,
+    y += chips.flow.pitch;
+    draw_text(font, {at.x, y + chips.height() / 2}, Align::left_middle, frame.palette.faint,
               "and " + std::to_string(now.names.size() - max_chips) + " more");
   }
-  ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
+  ImGui::Dummy({width, y + chips.height() - at.y + frame.metrics.px(2)});
 }
 
 /// Draws a label above a field.
@@ -312,18 +322,6 @@ using core::transformer::HeadRoles;
 
 constexpr std::size_t n_listed = 3;
 
-/// Draws a bar between two ends for a share of −1 … 1, from zero.
-void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float zero, double share) {
-  const float left = left_middle.x, half = frame.metrics.px(4), top = left_middle.y - half,
-              bottom = left_middle.y + half;
-  share = std::clamp(share, -1.0, 1.0);
-  const float to = zero + static_cast<float>(share) * (right - left) / 2;
-  draw_rect({left, top}, {right, bottom}, frame.palette.control.rest);
-  draw_rect({std::min(zero, to), top}, {std::max(zero, to), bottom},
-            render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + share / 2));
-  draw_rect({zero, top - 2}, {zero + 1, bottom + 2}, frame.palette.faint);
-}
-
 struct LineWriter {
   const Frame& frame;
   float width;
@@ -363,12 +361,13 @@ struct LineWriter {
   }
 
   /// Draws words, a bar from the middle, a number with its sign.
-  void change(const std::string& words, std::optional<double> value, double end) const {
+  void change(const std::string& words, std::optional<double> value, double end, float words_width) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float middle = at.y + frame.metrics.px(10), left = at.x + width * 0.42f,
-                right = at.x + width - column() - frame.metrics.px(8), zero = std::round((left + right) / 2);
+    const float middle = at.y + frame.metrics.px(10), half = frame.metrics.px(4);
     draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
-    draw_signed_bar(frame, {left, middle}, right, zero, value && end > 0 ? *value / end : 0);
+    draw_signed_bar(frame, {at.x + words_width, middle - half},
+                    {at.x + width - column() - frame.metrics.px(8), middle + half},
+                    value && end > 0 ? *value / end : 0);
     draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle, frame.palette.text,
               value ? signed_text(*value, 2) : "–");
     ImGui::Dummy({width, frame.metrics.px(21)});
@@ -413,10 +412,7 @@ void draw_named_map(const LineWriter& lines, const TextReading& now, std::size_t
 /// Draws the largest weights of the pinned query, or of the one predicted from.
 void draw_query(const LineWriter& lines, const TextReading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
-  const auto& pinned = lines.frame.displayed.look.tokens.pinned_query;
-  const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
-                                                : now.place           ? now.place->row
-                                                                      : n - 1;
+  const std::size_t n = now.names.size(), row = marked_token(lines.frame, now);
   lines.heading("Row of " + quoted_token(now.names[row]) + " " + std::to_string(row), "", "weight");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -440,12 +436,13 @@ void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, 
   const auto effect = reading.effects().of({layer, head});
   const double end = std::max({next->max_attribution, attribution ? std::abs(*attribution) : 0.0,
                                effect ? std::abs(effect->logit_change) : 0.0});
-  lines.change("direct attribution", attribution, end);
+  const float words = lines.width * 0.42f;
+  lines.change("direct attribution", attribution, end, words);
   if (!next->attribution)
     tooltip(frame.pending.full_model->model->description().is_attached
                 ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
                 : "Not defined here: the logits of this model are not sums of what its heads add.");
-  lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
+  lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end, words);
   if (effect && !is_ablated)
     paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
               "Ablating it: P(" + visible_token(next->chosen.text) + ") " + fixed(next->chosen.now * 100, 1) +
@@ -536,18 +533,6 @@ void draw_separator(const Frame& frame, float width) {
   ImGui::Dummy({width, frame.metrics.px(12)});
 }
 
-/// Draws a contribution as a bar from the middle and a number.
-void draw_contribution(const Frame& frame, const char* words, double value, double end, float width) {
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float middle = at.y + frame.metrics.px(10), left = at.x + frame.metrics.px(60),
-              right = at.x + width - frame.metrics.px(64);
-  draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
-  draw_signed_bar(frame, {left, middle}, right, (left + right) / 2, end > 0 ? value / end : 0);
-  draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle, frame.palette.text,
-            signed_text(value, 2));
-  ImGui::Dummy({width, frame.metrics.px(20)});
-}
-
 void draw_layer_shares(const Frame& frame, float width) {
   const Prediction* next = frame.pending.reading->prediction();
   if (!next || !next->attribution) return;
@@ -566,8 +551,9 @@ void draw_layer_shares(const Frame& frame, float width) {
       frame.fonts.sans14, at, width, frame.palette.dim,
       "Layer " + std::to_string(layer) + " adds to the logit of " + quoted_token(next->chosen.text));
   ImGui::Dummy({width, frame.metrics.px(18)});
-  draw_contribution(frame, "heads", heads, end, width);
-  draw_contribution(frame, "MLP", attribution.mlps[layer], end, width);
+  const LineWriter lines{frame, width};
+  lines.change("heads", heads, end, frame.metrics.px(60));
+  lines.change("MLP", attribution.mlps[layer], end, frame.metrics.px(60));
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {

@@ -169,11 +169,7 @@ void draw_picture(const HeadTile& m) {
 
 /// Outlines the row of the pinned query, or of the one predicted from, on every map.
 void draw_query(const HeadTile& m) {
-  const auto& pinned = m.frame.displayed.look.tokens.pinned_query;
-  const std::size_t row = (pinned && *pinned < m.now.names.size() ? *pinned
-                           : m.now.place                          ? m.now.place->row
-                                                                  : m.now.names.size() - 1) /
-                          m.now.block;
+  const std::size_t row = marked_token(m.frame, m.now) / m.now.block;
   const float cell = m.t.map / static_cast<float>(m.head_map.map.n_rows);
   const float top = std::round(m.corner.y + cell * static_cast<float>(row));
   outline({m.corner.x - 1, top - 1}, {m.bottom_right.x + 1, std::max(top + 3, std::round(top + cell))},
@@ -205,11 +201,10 @@ void draw_header(const HeadTile& m) {
   const std::string entropy = fixed(m.head_map.roles.entropy_bits, m.t.is_small ? 1 : 2);
   const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
   float left = m.corner.x, right = std::min(m.bottom_right.x + m.t.gap - f.metrics.px(4), clip);
-  if (!m.t.is_small) {
-    draw_text(f.fonts.mono13, {left, middle}, Align::left_middle,
-              m.is_chosen ? f.palette.text : f.palette.dim, head_name(m));
-    left += text_width(f.fonts.mono13, head_name(m)) + f.metrics.px(8);
-  }
+  if (!m.t.is_small)
+    left += draw_text(f.fonts.mono13, {left, middle}, Align::left_middle,
+                      m.is_chosen ? f.palette.text : f.palette.dim, head_name(m)) +
+            f.metrics.px(8);
   if (has_masked_corner(m)) {
     if (m.bottom_right.x <= clip)  // a clipped number would be read as another
       draw_text(f.fonts.mono12,
@@ -412,7 +407,7 @@ void draw_head_alone(const Frame& frame, const LayersTiling& t, std::size_t laye
   m.place = "layers/alone/";
   draw_cells(m);
   frame.landmarks.mark("layers/alone", m.corner, m.bottom_right);
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(m.corner, m.bottom_right)) draw_tooltip(m);
+  if (hovers(m.corner, m.bottom_right)) draw_tooltip(m);
 }
 
 }  // namespace app::panels

@@ -75,14 +75,13 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
   return found;
 }
 
-namespace {
-
-/// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
 std::size_t marked_token(const Frame& frame, const TextReading& now) {
   const auto& pinned = frame.displayed.look.tokens.pinned_query;
   if (pinned && *pinned < now.names.size()) return *pinned;
   return now.place ? now.place->row : now.names.size() - 1;
 }
+
+namespace {
 
 /// Whether a token has a label of its own: every step-th, the last and the marked one, unless they overlap.
 bool has_label(const TokenLabels& labels, std::size_t i, std::size_t marked, std::size_t n) {
@@ -102,8 +101,7 @@ void for_each_label(const TokenLabels& labels, std::size_t marked, std::size_t n
 
 /// Shows a name in full where it was shortened and the mouse is over it.
 void full_name_tooltip(ImVec2 min, ImVec2 max, const std::string& shown, const std::string& name) {
-  if (shown != name && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
-    ImGui::SetTooltip("%s", name.c_str());
+  if (shown != name && hovers(min, max)) ImGui::SetTooltip("%s", name.c_str());
 }
 
 /// Draws the tokens left of a layer's first map, with lines from each name to its row.
@@ -194,10 +192,10 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, height})) f.commands.add(ShowLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
-  draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
-            is_selected ? f.palette.text : f.palette.dim, name);
+  const float named = draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
+                                is_selected ? f.palette.text : f.palette.dim, name);
   if (f.pending.full_model->experiment.layers.contains(layer)) {
-    const float left = at.x + text_width(f.fonts.sans15, name) + f.metrics.px(6);
+    const float left = at.x + named + f.metrics.px(6);
     draw_rect({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
               f.palette.accent);
   }
@@ -207,8 +205,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   float y = at.y + f.metrics.px(27);
   if (!t.is_small) {
     draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, f.palette.faint, "logit lens");
-    if (ImGui::IsWindowHovered() &&
-        ImGui::IsMouseHoveringRect({at.x, y - f.metrics.px(8)}, {at.x + width, y + f.metrics.px(8)}))
+    if (hovers({at.x, y - f.metrics.px(8)}, {at.x + width, y + f.metrics.px(8)}))
       ImGui::SetTooltip("The top token if the model ended after this layer");
     y += f.metrics.px(20);
   }
@@ -224,8 +221,7 @@ struct Legend {
   float x, right, middle;
 
   void words(const std::string& text, Rgb color) {
-    draw_text(frame.fonts.sans13, {x, middle}, Align::left_middle, color, text);
-    x += text_width(frame.fonts.sans13, text) + frame.metrics.px(22);
+    x += draw_text(frame.fonts.sans13, {x, middle}, Align::left_middle, color, text) + frame.metrics.px(22);
   }
   bool has_room(const std::string& text, float more) const {
     return x + text_width(frame.fonts.sans13, text) + frame.metrics.px(more) <= right;
@@ -235,16 +231,10 @@ struct Legend {
     const auto& f = frame;
     const float width = f.metrics.px(66);
     if (!has_room(text, 130)) return;
-    draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, low);
-    x += text_width(f.fonts.mono12, low) + f.metrics.px(6);
-    const int steps = static_cast<int>(width);
-    for (int k = 0; k < steps; ++k)
-      draw_rect({x + static_cast<float>(k), middle - f.metrics.px(3)},
-                {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
-                render::color_at(map, f.palette.dark, (k + 0.5) / steps));
+    x += draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, low) + f.metrics.px(6);
+    draw_color_map(f, {x, middle - f.metrics.px(3)}, {x + width, middle + f.metrics.px(3)}, map);
     x += width + f.metrics.px(6);
-    draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, high);
-    x += text_width(f.fonts.mono12, high) + f.metrics.px(8);
+    x += draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, high) + f.metrics.px(8);
     words(text, f.palette.faint);
   }
 };

@@ -84,6 +84,9 @@ void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t l
 void draw_head_alone(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                      ImVec2 corner);
 
+/// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
+std::size_t marked_token(const Frame& frame, const core::experiment::TextReading& now);
+
 /// Draws the dots of a bar that is not computed, up to right.
 void draw_dots(const Frame& frame, ImVec2 left_top, float right);
 

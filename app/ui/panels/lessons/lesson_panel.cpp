@@ -157,8 +157,7 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
     scroll_to_focus(frame);
   }
   if (panel == "model") scroll_model_to_focus(frame);
-  const ImVec2 min = ImGui::GetWindowPos(),
-               max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
+  const auto [min, max] = window_rect();
   const float margin = frame.metrics.px(3);
   for (const std::string& name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
@@ -293,43 +292,35 @@ void draw_navigation_keys(const Frame& frame, float room) {
   std::array keys{KeyButton{"lesson/back", "←", "back", StepLesson{-1}}, next_button(frame),
                   KeyButton{"lesson/again", "R", "restart this step", StepLesson{0}},
                   KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
+  ImFont* font = frame.fonts.sans14;
+  const float height = frame.metrics.px(22), after_cap = frame.metrics.px(8), between = frame.metrics.px(24);
   const auto wide = [&](const KeyButton& key) {
-    return text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
-           text_width(frame.fonts.sans14, key.words);
+    return key_cap_width(frame, font, key.key) + after_cap + text_width(font, key.words);
+  };
+  const auto all = [&] {
+    float width = -between;
+    for (const KeyButton& key : keys) width += wide(key) + between;
+    return width;
   };
   const bool is_in_inspector = lesson_is_in_inspector(frame);
-  if (is_in_inspector) keys[2].words = "again", keys[3].words = "leave";
-  float all = -frame.metrics.px(24);
-  for (const KeyButton& key : keys) all += wide(key);
-  if (all > room && !is_in_inspector) {  // the next lesson has a long title
-    const float before = wide(keys[2]) + wide(keys[3]);
-    keys[2].words = "again", keys[3].words = "leave";
-    all += wide(keys[2]) + wide(keys[3]) - before;
-    const float title = text_width(frame.fonts.sans14, keys[1].words);
-    if (all > room) keys[1].words = shortened(frame.fonts.sans14, keys[1].words, title - (all - room));
-  }
-  ImVec2 at = ImGui::GetCursorScreenPos();
-  ImFont* font = frame.fonts.sans14;
-  const float height = frame.metrics.px(22);
-  const float left = at.x;
+  if (is_in_inspector || all() > room) keys[2].words = "again", keys[3].words = "leave";
+  if (const float over = all() - room; over > 0 && !is_in_inspector)  // the next lesson has a long title
+    keys[1].words = shortened(font, keys[1].words, text_width(font, keys[1].words) - over);
+  Flow flow{ImGui::GetCursorScreenPos(), room + 1, between, height + frame.metrics.px(6)};
   for (KeyButton& key : keys) {
-    const float cap = text_width(font, key.key) + frame.metrics.px(14);
-    key.words = shortened(font, key.words, room - cap - frame.metrics.px(8));
-    const float width = cap + frame.metrics.px(8) + text_width(font, key.words);
-    if (at.x + width > left + room + 1 && at.x > left) at = {left, at.y + height + frame.metrics.px(6)};
+    key.words = shortened(font, key.words, room - key_cap_width(frame, font, key.key) - after_cap);
+    const ImVec2 at = flow.place(wide(key));
     platform::move_to(at);
-    if (hit_area(key.name, {width, height})) frame.commands.add(key.command);
+    if (hit_area(key.name, {wide(key), height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-    draw_rect(at, {at.x + cap, at.y + height},
-              lit ? frame.palette.control.active : frame.palette.control.rest, frame.metrics.px(3));
+    const auto& p = frame.palette;
     const float middle = at.y + height / 2;
-    draw_text(font, {at.x + cap / 2, middle}, Align::middle, frame.palette.text, key.key);
-    draw_text(font, {at.x + cap + frame.metrics.px(8), middle}, Align::left_middle,
-              lit ? frame.palette.text : frame.palette.dim, key.words);
-    at.x += width + frame.metrics.px(24);
+    const float cap =
+        draw_key_cap(frame, font, {at.x, middle}, key.key, lit ? p.control.active : p.control.rest);
+    draw_text(font, {at.x + cap + after_cap, middle}, Align::left_middle, lit ? p.text : p.dim, key.words);
   }
-  reserve_room({left, at.y}, {room, height});
+  reserve_room({flow.start.x, flow.next.y}, {room, height});
 }
 
 }  // namespace
@@ -361,13 +352,13 @@ void draw_lesson_in_inspector(const Frame& frame) {
   ImGui::Dummy({width, f.metrics.px(gap)});
   draw_navigation_keys(f, width);
   ImGui::Dummy({width, f.metrics.px(6)});
-  const ImVec2 end = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(window, {window.x + ImGui::GetWindowWidth(), window.y + ImGui::GetWindowHeight()});
-  draw_rect({window.x, window.y}, {window.x + f.metrics.px(3), end.y}, f.palette.accent);
-  draw_rect({window.x, end.y}, {window.x + ImGui::GetWindowWidth(), end.y + 1}, f.palette.line);
-  list->PopClipRect();
-  f.landmarks.mark("region/lesson", window, {window.x + ImGui::GetWindowWidth(), end.y});
+  const auto [window, far] = window_rect();
+  const float end = ImGui::GetCursorScreenPos().y;
+  ImGui::PushClipRect(window, far, false);
+  draw_rect(window, {window.x + f.metrics.px(3), end}, f.palette.accent);
+  draw_rect({window.x, end}, {far.x, end + 1}, f.palette.line);
+  ImGui::PopClipRect();
+  f.landmarks.mark("region/lesson", window, {far.x, end});
   ImGui::Dummy({width, f.metrics.px(8)});
 }
 
@@ -383,12 +374,11 @@ void draw_lesson(const Frame& frame) {
   const float width = ImGui::GetContentRegionAvail().x;
   take_guess(frame);
   const LessonStep& step = frame.lesson->shown();
-  const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  draw_rect(window, {window.x + size.x, window.y + 1}, frame.palette.line);
-  draw_rect(window, {window.x + frame.metrics.px(3), window.y + size.y}, frame.palette.accent);
-  list->PopClipRect();
+  const auto [window, far] = window_rect();
+  ImGui::PushClipRect(window, far, false);
+  draw_rect(window, {far.x, window.y + 1}, frame.palette.line);
+  draw_rect(window, {window.x + frame.metrics.px(3), far.y}, frame.palette.accent);
+  ImGui::PopClipRect();
 
   const float middle = at.y + frame.metrics.px(top_line) / 2;
   draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim,
@@ -583,13 +573,12 @@ float lesson_pictures_height(const Frame& frame, float most) {
 void draw_lesson_pictures(const Frame& frame) {
   const std::vector<ExhibitPicture>& pictures = frame.lesson->pictures;
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  draw_rect({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y}, frame.palette.line);
-  list->PopClipRect();
+  const auto [window, far] = window_rect();
+  ImGui::PushClipRect(window, far, false);
+  draw_rect({window.x, far.y - 1}, far, frame.palette.line);
+  ImGui::PopClipRect();
   const float rows = static_cast<float>(std::max<std::size_t>(1, max_rows(pictures)));
-  const float row = std::clamp(std::floor((size.y - height_without_cells(frame)) / rows),
+  const float row = std::clamp(std::floor((far.y - window.y - height_without_cells(frame)) / rows),
                                frame.metrics.px(min_row_height), frame.metrics.px(max_row_height));
   const float gap = frame.metrics.px(picture_gap), n = static_cast<float>(pictures.size());
   const float share = (room.x - gap * (n - 1)) / n;

@@ -133,25 +133,41 @@ float decoding_bar_height(const Frame& frame) {
   return shows_decoding(frame) ? frame.metrics.px(36) : 0;
 }
 
+namespace {
+
+/// Draws the line above a bar and moves the cursor to its first button.
+void begin_bar(const Frame& frame) {
+  const auto [min, max] = window_rect();
+  draw_rect(min, {max.x, min.y + 1}, frame.palette.line);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  platform::move_to({at.x, at.y + frame.metrics.px(6)});
+}
+
+/// Draws words after the last button of a bar, and marks them if they have a name.
+void end_bar(const Frame& frame, Rgb color, const std::string& words, const char* name = nullptr) {
+  ImGui::SameLine();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float x = at.x + frame.metrics.px(8),
+              room = std::max(1.0f, ImGui::GetContentRegionAvail().x - frame.metrics.px(8));
+  draw_text(frame.fonts.sans14, {x, at.y + frame.metrics.frame / 2}, Align::left_middle, color,
+            shortened(frame.fonts.sans14, words, room));
+  if (name) frame.landmarks.mark(name, {x, at.y}, {x + room, at.y + frame.metrics.frame});
+}
+
+}  // namespace
+
 void draw_decoding_bar(const Frame& frame) {
   const auto& now = frame.displayed.look.positions.decoded;
   if (!now) return;
-  const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
-  const float width = ImGui::GetContentRegionAvail().x;
-  draw_rect(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, frame.palette.line);
+  begin_bar(frame);
   const ActionContext context = situation_of(frame);
   const std::vector<Action> all = actions(context);
-  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
   draw_action_button(frame, context, all, "decode/back", "decode/back", "previous token");
   ImGui::SameLine();
   draw_action_button(frame, context, all, "decode/on", "decode/on", "next token");
   ImGui::SameLine();
   draw_action_button(frame, context, all, "decode/close", "decode/close", "all at once");
-  ImGui::SameLine();
-  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
-  draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.text,
-            shortened(frame.fonts.sans14, decoding_words(frame, *now), std::max(1.0f, origin.x + width - x)));
-  frame.landmarks.mark("decode/words", {x, origin.y}, {origin.x + width, origin.y + frame.metrics.px(36)});
+  end_bar(frame, frame.palette.text, decoding_words(frame, *now), "decode/words");
 }
 
 namespace {
@@ -342,16 +358,11 @@ float animation_bar_height(const Frame& frame) {
 }
 
 void draw_animation_bar(const Frame& frame) {
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x;
-  const ImVec2 window = ImGui::GetWindowPos();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, packed(frame.palette.line));
+  begin_bar(frame);
   const ActionContext context = situation_of(frame);
   const std::vector<Action> all = actions(context);
   const bool is_running = frame.displayed.selection.presentation.operand_animation &&
                           frame.displayed.selection.presentation.operand_animation->is_running;
-  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
   draw_action_button(frame, context, all, "flight/back", "flight/back", "back");
   ImGui::SameLine();
   draw_action_button(frame, context, all, "flight/play", is_running ? "flight/stop" : "flight/play",
@@ -369,11 +380,7 @@ void draw_animation_bar(const Frame& frame) {
   change("flight/faster", "faster", 2, "Twice as fast, up to four times");
   if (button(frame, "flight/close", "close", "Closes the animation (Esc)"))
     frame.commands.add(set<&Presentation::operand_animation>(std::nullopt));
-  ImGui::SameLine();
-  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
-  const std::string words = animation_words(frame) + "   speed " + fixed(speed * 100, 0) + " %";
-  draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.dim,
-            shortened(frame.fonts.sans14, words, std::max(1.0f, origin.x + width - x)));
+  end_bar(frame, frame.palette.dim, animation_words(frame) + "   speed " + fixed(speed * 100, 0) + " %");
 }
 
 namespace {
@@ -433,20 +440,10 @@ void draw_tour(const Frame& frame) {
             frame.palette.accent, 2, ImGui::GetForegroundDrawList());
   const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(150)};
   ImGui::SetNextWindowPos(card_position(frame, rect, guess), ImGuiCond_Always);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(10)});
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(frame.palette.background.raised));
-  ImGui::PushStyleColor(ImGuiCol_Border, vec(frame.palette.accent));
-  ImGui::Begin("tour", nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
-                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
-                   ImGuiWindowFlags_NoNav);
-  ImGui::PopStyleColor(2);
-  ImGui::PopStyleVar(3);
+  begin_note(frame, "tour", frame.palette.accent);
   draw_card(frame, step, tour->step, is_last);
-  const ImVec2 min = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  frame.landmarks.mark("tour/card", min, {min.x + size.x, min.y + size.y});
+  const auto [min, max] = window_rect();
+  frame.landmarks.mark("tour/card", min, max);
   ImGui::End();
 }
 
@@ -455,13 +452,10 @@ namespace {
 /// Draws a key cap with words after it, ending at `right`; returns the right end of the next one.
 float draw_cap(const Frame& frame, float right, float middle, const char* key, const char* words) {
   ImFont* font = frame.fonts.sans12;
-  const float words_width = *words ? text_width(font, words) + frame.metrics.px(6) : 0;
-  const float width = text_width(font, key) + frame.metrics.px(12), half = frame.metrics.px(9);
-  const float left = right - width - words_width;
-  draw_rect({left, middle - half}, {left + width, middle + half}, frame.palette.control.rest,
-            frame.metrics.px(2));
-  draw_text(font, {left + width / 2, middle}, Align::middle, frame.palette.text, key);
-  draw_text(font, {left + width + frame.metrics.px(6), middle}, Align::left_middle, frame.palette.dim, words);
+  const float gap = frame.metrics.px(6), words_width = *words ? text_width(font, words) + gap : 0;
+  const float left = right - key_cap_width(frame, font, key) - words_width;
+  const float cap = draw_key_cap(frame, font, {left, middle}, key, frame.palette.control.rest);
+  draw_text(font, {left + cap + gap, middle}, Align::left_middle, frame.palette.dim, words);
   return left - frame.metrics.px(8);
 }
 
@@ -537,9 +531,9 @@ float draw_cell_caption(const Frame& frame, float right, float middle, float roo
   const std::string value = fixed(cell_value(frame, *cell), 4);
   ImFont *sans = frame.fonts.sans12, *mono = frame.fonts.mono12;
   const std::string text = shortened(sans, words.subject + words.relation + words.object, room);
-  draw_text(mono, {right, middle}, Align::right_middle, frame.palette.text, value);
-  const float x = right - text_width(mono, value) - frame.metrics.px(8) - text_width(sans, text);
-  draw_text(sans, {x, middle}, Align::left_middle, frame.palette.text, text);
+  float x = right - draw_text(mono, {right, middle}, Align::right_middle, frame.palette.text, value) -
+            frame.metrics.px(8);
+  x -= draw_text(sans, {x, middle}, Align::right_middle, frame.palette.text, text);
   frame.landmarks.mark("present/named", {x, middle - 10}, {right, middle + 10});
   return x - frame.metrics.px(20);
 }
@@ -551,15 +545,15 @@ float present_bar_height(const Frame& frame) {
 }
 
 void draw_present_bar(const Frame& frame) {
-  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  const float middle = at.y + size.y / 2, line = std::max(2.0f, frame.metrics.px(1.5f));
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress bar extends from edge to edge
-  draw_rect(at, {at.x + size.x, at.y + size.y}, frame.palette.background.panel);
-  draw_rect(at, {at.x + size.x, at.y + line}, frame.palette.line);
-  draw_rect(at, {at.x + size.x * share_done(frame), at.y + line}, frame.palette.accent);
-  frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
-  float right = draw_cell_caption(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
+  const auto [at, far] = window_rect();
+  const float width = far.x - at.x, middle = (at.y + far.y) / 2;
+  const ImVec2 progress{at.x + width * share_done(frame), at.y + std::max(2.0f, frame.metrics.px(1.5f))};
+  ImGui::PushClipRect(at, far, false);  // the progress bar extends from edge to edge
+  draw_rect(at, far, frame.palette.background.panel);
+  draw_rect(at, {far.x, progress.y}, frame.palette.line);
+  draw_rect(at, progress, frame.palette.accent);
+  frame.landmarks.mark("present/progress", at, progress);
+  float right = draw_cell_caption(frame, far.x - frame.metrics.px(26), middle, width * 0.22f);
   right = draw_cap(frame, right, middle, "F5", "back");
   if (frame.displayed.selection.pinned && !frame.settings.reduce_motion)
     right = draw_cap(frame, right, middle, "space", "plays");
@@ -567,12 +561,12 @@ void draw_present_bar(const Frame& frame) {
   const auto [place, words] = position_and_title(frame);
   float x = at.x + frame.metrics.px(26);
   ImFont* font = frame.fonts.sans12;
-  draw_text(font, {x, middle}, Align::left_middle, frame.palette.dim, place);
-  if (!place.empty()) x += text_width(font, place) + frame.metrics.px(12);
+  x += draw_text(font, {x, middle}, Align::left_middle, frame.palette.dim, place);
+  if (!place.empty()) x += frame.metrics.px(12);
   draw_text(font, {x, middle}, Align::left_middle, frame.palette.text,
             shortened(font, words, std::max(1.0f, right - x)));
-  list->PopClipRect();
-  frame.landmarks.mark("present/bar", at, {at.x + size.x, at.y + size.y});
+  ImGui::PopClipRect();
+  frame.landmarks.mark("present/bar", at, far);
 }
 
 namespace {
@@ -621,17 +615,12 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
 Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
   const StageInfo& info = core::attention::info(stage);
   const auto& numbers = frame.displayed.trace.at(info.stage, frame.displayed.look.head);
-  const auto cell = [](float length, std::size_t n, float most) {
-    const float each = std::min(length / static_cast<float>(n), most);
-    return each >= 2 ? std::floor(each) * static_cast<float>(n)
-                     : std::min(length, most * static_cast<float>(n));
-  };
   Heatmap map;
   map.place = std::string(place) + info.name;
   map.stage = stage;
   map.head = frame.displayed.look.head;
-  map.width = static_cast<int>(std::max(1.0f, cell(room.x, numbers.n_cols(), largest.x)));
-  map.height = static_cast<int>(std::max(1.0f, cell(room.y, numbers.n_rows(), largest.y)));
+  map.width = cells_length(room.x, numbers.n_cols(), largest.x, 2);
+  map.height = cells_length(room.y, numbers.n_rows(), largest.y, 2);
   map.whole = true;
   return map;
 }
@@ -668,15 +657,7 @@ float height_of(const ExplainedCell& explained) {
 /// Draws it and returns the y where it ends.
 float draw_explained_cell(const Frame& frame, const ExplainedCell& explained, ImVec2 at, float width) {
   const CellDescription& words = explained.words;
-  float x = at.x;
-  const auto say = [&](const std::string& piece, Rgb color) {
-    const std::string fitting = shortened(frame.fonts.sans13, piece, std::max(1.0f, at.x + width - x));
-    draw_text(frame.fonts.sans13, {x, at.y}, Align::left_top, color, fitting);
-    x += text_width(frame.fonts.sans13, fitting);
-  };
-  say(words.subject, frame.palette.text);
-  say(words.relation, frame.palette.dim);
-  say(words.object, frame.palette.text);
+  draw_cell_subject(frame, frame.fonts.sans13, at, Align::left_top, width, words);
   Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
   draw_cell_steps(pen, explained.steps);
   if (!words.reason.empty()) pen.prose(words.reason, frame.palette.dim);

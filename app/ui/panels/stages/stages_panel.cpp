@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cfloat>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -309,9 +310,7 @@ float min_width(const Frame& frame, const StageBlock& b) {
 
 /// Rounds a width to whole-pixel cells, if their edges are distinguishable.
 float whole_cells(float width, std::size_t n) {
-  constexpr float whole = 4;
-  const float each = width / static_cast<float>(n);
-  return each >= whole ? std::floor(each) * static_cast<float>(n) : std::floor(width);
+  return static_cast<float>(cells_length(width, n, FLT_MAX, 4));
 }
 
 /// Sets the decimals of a rung and the widths of the pictures; returns false if they do not fit.
@@ -543,9 +542,7 @@ bool draw_title_link(const Frame& frame, const std::string& name, const char* wo
                      ImVec2 at, float end) {
   ImFont* font = frame.fonts.sans13;
   if (at.x + text_width(font, words) > end) return false;
-  const bool pressed = link(frame, name, font, at, Align::left_middle, frame.palette.accent, words);
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", help);
-  return pressed;
+  return link(frame, name, font, at, Align::left_middle, frame.palette.accent, words, help);
 }
 
 /// Draws the line of PyTorch below a map.
@@ -677,15 +674,13 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
   ImFont* font = frame.fonts.sans13;
   for (const StageInfo& stage : core::attention::stages()) {
     if (!is_folded(frame, stage)) continue;
-    if (x == origin.x) {
-      draw_text(font, {x, middle}, Align::left_middle, frame.palette.faint, "folded:");
-      x += text_width(font, "folded:") + frame.metrics.px(10);
-    }
+    if (x == origin.x)
+      x += draw_text(font, {x, middle}, Align::left_middle, frame.palette.faint, "folded:") +
+           frame.metrics.px(10);
     if (x + text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
     if (link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle}, Align::left_middle,
-             frame.palette.accent, stage.title))
+             frame.palette.accent, stage.title, "Shows this stage in the strip again"))
       frame.commands.add(FoldStage{stage.stage, false});
-    if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
     x += text_width(font, stage.title) + frame.metrics.px(14);
   }
   return y + frame.metrics.px(folded_height);

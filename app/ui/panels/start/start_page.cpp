@@ -152,18 +152,6 @@ std::vector<StartCard> start_cards(const Frame& frame) {
            model_words(frame), model, draw_model_picture}};
 }
 
-/// Draws key caps that end at right.
-void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float right, float middle) {
-  ImFont* font = frame.fonts.sans13;
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
-    const float width = text_width(font, *key) + frame.metrics.px(12), half = frame.metrics.px(10);
-    draw_rect({right - width, middle - half}, {right, middle + half}, frame.palette.control.rest,
-              frame.metrics.px(3));
-    draw_text(font, {right - width / 2, middle}, Align::middle, frame.palette.text, *key);
-    right -= width + frame.metrics.px(8);
-  }
-}
-
 void draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
@@ -185,7 +173,8 @@ void draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
   list->AddRect(box.min, box.max, packed(p.line), m.px(3));
   if (ImGui::IsItemFocused())
     outline({box.min.x - 3, box.min.y - 3}, {box.max.x + 3, box.max.y + 3}, p.accent, 2);
-  const bool typed = frame.forms.dialog == Dialog::none && typed_characters() == std::to_string(index + 1);
+  const std::string key = std::to_string(index + 1);
+  const bool typed = frame.forms.dialog == Dialog::none && typed_characters() == key;
   if (pressed || typed)
     for (const Command& command : card.opens) frame.commands.add(command);
   list->PushClipRect(picture.min, picture.max, true);
@@ -194,7 +183,9 @@ void draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
   list->PopClipRect();
   const float left = text.min.x + pad, width = text.width() - 2 * pad;
   draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, p.text, card.title);
-  draw_caps(frame, {std::to_string(index + 1)}, text.max.x - pad, text.min.y + m.px(24));
+  draw_key_cap(frame, frame.fonts.sans13,
+               {text.max.x - pad - key_cap_width(frame, frame.fonts.sans13, key), text.min.y + m.px(24)}, key,
+               p.control.rest);
   draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, card.words);
   draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, p.faint,
             shortened(frame.fonts.sans13, card.foot, width));
@@ -212,9 +203,9 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
     const float x = at.x + pitch * static_cast<float>(k), room = pitch - m.px(16);
     const std::string name = recent[k].filename().string();
     if (link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
-             Align::left_middle, frame.palette.text, shortened(frame.fonts.sans15, name, room)))
+             Align::left_middle, frame.palette.text, shortened(frame.fonts.sans15, name, room),
+             recent[k].string()))
       frame.commands.add(set<&Forms::start_page>(false), OpenPath{recent[k]});
-    tooltip(recent[k].string());
     draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle, frame.palette.dim,
               shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));
   }
@@ -229,11 +220,11 @@ bool shows_start_page(const Frame& frame) {
 
 void draw_start_page(const Frame& frame) {
   const auto& m = frame.metrics;
-  const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  draw_rect(window, {window.x + size.x, window.y + size.y}, frame.palette.background.back);
-  list->PopClipRect();
+  const auto [window, far] = window_rect();
+  const ImVec2 size{far.x - window.x, far.y - window.y};
+  ImGui::PushClipRect(window, far, false);
+  draw_rect(window, far, frame.palette.background.back);
+  ImGui::PopClipRect();
   const bool is_wide = size.x >= 1500 * m.scale, is_tall = size.x >= 1100 * m.scale;
   const float margin = m.px(is_wide ? 96 : is_tall ? 56 : 24), gap = m.px(is_wide ? 32 : 24);
   const float left = window.x + margin, width = size.x - 2 * margin;

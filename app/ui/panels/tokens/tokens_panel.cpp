@@ -192,8 +192,7 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool atte
              hovered = frame.displayed.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
-  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
-    frame.commands.add(set<&TokensLook::hovered_key>(j));
+  if (hovers(min, max)) frame.commands.add(set<&TokensLook::hovered_key>(j));
   BoxStyle style{keys_of(frame),
                  is_masked ? p.hatch.background
                  : hovered ? p.control.active

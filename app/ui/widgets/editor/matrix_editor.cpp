@@ -165,8 +165,8 @@ void draw_label(const EditorFrame& e, std::size_t row) {
   } else {
     ImFont* sans = e.frame.fonts.sans15;
     if (e.matrix.tokens) draw_rect(min, max, p.control.rest, m.px(3));
-    draw_text(mono, {min.x + m.px(7), centered_y(mono, min.y, height)}, p.faint, index);
-    const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
+    float x = min.x + m.px(7);
+    x += draw_text(mono, {x, centered_y(mono, min.y, height)}, p.faint, index) + m.px(7);
     draw_text_within(sans, {x, centered_y(sans, min.y, height)}, max.x - x - m.px(3),
                      e.matrix.tokens ? p.text : p.dim, visible_token((*names)[row]));
   }

@@ -96,8 +96,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
   if (!fits()) return;  // title and marks are enough
   const float y = std::round(d.far.y + frame.metrics.px(12));
   float x = swatch(d.corner.x, y, 1);
-  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, kept);
-  x += text_width(frame.fonts.sans12, kept) + gap;
+  x += draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, kept) + gap;
   const ImU32 ink = packed(readable_on(render::color_at(render::ColorMap::mask, frame.palette.dark, 0)));
   const float left = x;
   x = swatch(x, y, 0);
@@ -106,8 +105,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
     const ImVec2 m{left + frame.metrics.px(5), y};
     draw_cross(m, r, ink, 1.5f);
   }
-  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, dropped);
-  x += text_width(frame.fonts.sans12, dropped) + gap;
+  x += draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, dropped) + gap;
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.dim, pixels);
 }
 
@@ -144,7 +142,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Heatmap
 /// Draws the tooltip of the bar: its ends, the extremes and all notes.
 void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scale,
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
-  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
+  if (!hovers(min, max)) return;
   const ValueRange e = displayed_value_range(frame, map);
   std::string words =
       "colors from " + inspector_text(scale.ends.low) + " to " + inspector_text(scale.ends.high);
@@ -340,15 +338,16 @@ float estimated_label_overhang(const Frame& frame, const Heatmap& map) {
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {
   const float gap = frame.metrics.px(5), half = frame.metrics.px(3);
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
-  draw_text(frame.fonts.mono12, left_middle, Align::left_middle, frame.palette.dim, low);
-  const float from = left_middle.x + text_width(frame.fonts.mono12, low) + gap;
+  const float from = left_middle.x +
+                     draw_text(frame.fonts.mono12, left_middle, Align::left_middle, frame.palette.dim, low) +
+                     gap;
   const auto x_of = [&](int k) { return std::round(from + width * static_cast<float>(k) / steps); };
   for (int k = 0; k < steps; ++k)
     draw_rect({x_of(k), std::round(left_middle.y - half)}, {x_of(k + 1), std::round(left_middle.y + half)},
               scale.color(scale.number_at((k + 0.5) / steps)));
-  draw_text(frame.fonts.mono12, {from + width + gap, left_middle.y}, Align::left_middle, frame.palette.dim,
-            high);
-  return from + width + gap + text_width(frame.fonts.mono12, high) - left_middle.x;
+  const float end = from + width + gap;
+  return end - left_middle.x +
+         draw_text(frame.fonts.mono12, {end, left_middle.y}, Align::left_middle, frame.palette.dim, high);
 }
 
 void draw_color_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {

@@ -223,9 +223,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
       if (d.shows_row(i)) draw_row_statistic(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
     if (facts.empty()) continue;  // still being computed
-    if (!ImGui::IsWindowHovered() ||
-        !ImGui::IsMouseHoveringRect({left, d.corner.y - frame.metrics.px(18)}, {right, d.far.y}))
-      continue;
+    if (!hovers({left, d.corner.y - frame.metrics.px(18)}, {right, d.far.y})) continue;
     const double place =
         d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
@@ -398,6 +396,12 @@ float text_scale(const Frame& frame) {
 
 float scaled_with_text(const Frame& frame, float length) {
   return std::round(frame.metrics.px(length) * text_scale(frame));
+}
+
+int cells_length(float room, std::size_t n, float largest, float least) {
+  const auto count = static_cast<float>(n);
+  const float pitch = std::min(room / count, largest);
+  return static_cast<int>(std::max(1.0f, pitch < least ? pitch * count : std::floor(pitch) * count));
 }
 
 float cell_width_for(const Frame& frame, int characters) {

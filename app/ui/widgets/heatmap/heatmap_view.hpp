@@ -126,6 +126,10 @@ float text_scale(const Frame& frame);
 /// Returns a length around the cells in whole pixels, scaled with the text.
 float scaled_with_text(const Frame& frame, float length);
 
+/// Returns the length of n equal cells of whole pixels in a room, each at most the largest; where they would
+/// be smaller than the least, cells that fill the room.
+int cells_length(float room, std::size_t n, float largest, float least = 1);
+
 /// Returns the width of cells for numbers of that many characters, with a digit's width between neighbors.
 float cell_width_for(const Frame& frame, int characters);
 
