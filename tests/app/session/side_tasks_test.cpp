@@ -18,8 +18,8 @@ namespace {
 const std::string tensor_file = FIXTURES "/../../assets/examples/tiny_gpt/model.fp16.safetensors";
 
 /// A store with the dialog that opens files, and a session for it.
-struct OpenDialog : testing::Test {
-  OpenDialog() {
+struct FileToOpen : testing::Test {
+  FileToOpen() {
     core::formats::save_session(session, {core::editing::find_preset("004-causal")->make(), "", {}, {}});
   }
   /// Updates the store until something is true, for at most a minute.
@@ -35,7 +35,7 @@ struct OpenDialog : testing::Test {
 };
 
 /// The same with a folder that takes as long to list as the test wants.
-struct EndlessFolder : OpenDialog {
+struct EndlessFolder : FileToOpen {
   EndlessFolder() { store.dispatch(ShowDialog{Dialog::open}); }
   ~EndlessFolder() override {
     if (!is_listed) end();
@@ -92,7 +92,7 @@ TEST_F(EndlessFolder, CanBeLeftForAnother) {
   EXPECT_EQ(store.view().forms.browser.directory, directory.path());
 }
 
-TEST_F(OpenDialog, ShowsNoStopBesideWhatItDoesNotStop) {
+TEST_F(FileToOpen, ShowsNoStopBesideWhatItDoesNotStop) {
   Store store;
   store.dispatch(ShowDialog{Dialog::open});
   store.dispatch(PreviewFile{tensor_file});
@@ -113,7 +113,7 @@ TEST_F(OpenDialog, ShowsNoStopBesideWhatItDoesNotStop) {
   EXPECT_NE(store.document().title, "session.json");
 }
 
-TEST_F(OpenDialog, ShowsNoPreviewOfAFileThatIsBeingOpened) {
+TEST_F(FileToOpen, ShowsNoPreviewOfAFileThatIsBeingOpened) {
   Store store;
   store.dispatch(PreviewFile{tensor_file});
   store.dispatch(OpenPath{session});
