@@ -21,7 +21,7 @@ struct BugScene {
   Stage target;
   std::vector<std::size_t> rows;  ///< of the probe; none if it has all
   bool by_rows = false;           ///< the probe has some rows
-  bool is_sampled = false;        ///< so has the judgement of all matrices
+  bool is_sampled = false;        ///< so has the judgment of all matrices
   bool fits = false;              ///< the target has the shape of what was observed
   std::unique_ptr<LazyStages> stages;
   AllowedDifference allowed;

@@ -134,13 +134,13 @@ double difference(const LessonValue& a, const LessonValue& b) {
   return std::abs(scalar(a) - scalar(b));
 }
 
-struct Function {
+struct NamedFunction {
   std::size_t n_arguments;
   LessonValue (*value)(const Values&);
 };
 
-const std::map<std::string_view, Function>& functions() {
-  static const std::map<std::string_view, Function> table{
+const std::map<std::string_view, NamedFunction>& functions() {
+  static const std::map<std::string_view, NamedFunction> table{
       {"abs", {1, [](const Values& a) { return LessonValue(mat(arma::abs(matrix(a[0])))); }}},
       {"agree", {2, [](const Values& a) { return LessonValue(truth(agree(matrix(a[0]), matrix(a[1])))); }}},
       {"argmax",

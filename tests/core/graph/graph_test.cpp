@@ -18,7 +18,7 @@ namespace {
 
 /// The square root of each magnitude, an operation that attention does not have.
 struct Root : Operation {
-  explicit Root(Stage x) : Operation({{x}}) {}
+  explicit Root(Stage x) { inputs.push_back({x}); }
   mat matrix(const OperationInputs& in) const override { return arma::sqrt(arma::abs(in[0])); }
   void terms(const Cell& cell, Derivation& steps) const override {
     const Operand x = cell.operand(0);

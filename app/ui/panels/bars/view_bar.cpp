@@ -353,7 +353,7 @@ void draw_bars_chooser(const Frame& frame, float width) {
 }
 
 /// One control of the bar or of its menu.
-struct Control {
+struct BarControl {
   const char* label;                                  ///< before it, unless it names itself
   float (*width)(const Frame& frame, bool is_brief);  ///< in pixels; brief: where there is little room
   void (*draw)(const Frame& frame, float width);      ///< at the cursor
@@ -361,22 +361,22 @@ struct Control {
   bool is_optional = false;  ///< the View menu has it, too
 };
 
-constexpr Control threshold_control{"hide below", fixed_width<150>, draw_threshold};
-constexpr Control stage_control{"stage", chooser_width, draw_stage_chooser};
-constexpr Control sort_control{"sort", chooser_width, draw_order_chooser};
-constexpr Control head_control{"head", heads_width, draw_head_chooser};
-constexpr Control layer_control{"layer", layers_width, draw_layer_chooser};
-constexpr Control maps_control{"maps", fixed_width<116>, draw_maps_chooser};
-constexpr Control bars_control{"bars", fixed_width<150>, draw_bars_chooser};
-constexpr Control colors_control{.label = "colours",
-                                 .width = colors_width,
-                                 .draw = draw_colors,
-                                 .names_itself = true,
-                                 .is_optional = true};
+constexpr BarControl threshold_control{"hide below", fixed_width<150>, draw_threshold};
+constexpr BarControl stage_control{"stage", chooser_width, draw_stage_chooser};
+constexpr BarControl sort_control{"sort", chooser_width, draw_order_chooser};
+constexpr BarControl head_control{"head", heads_width, draw_head_chooser};
+constexpr BarControl layer_control{"layer", layers_width, draw_layer_chooser};
+constexpr BarControl maps_control{"maps", fixed_width<116>, draw_maps_chooser};
+constexpr BarControl bars_control{"bars", fixed_width<150>, draw_bars_chooser};
+constexpr BarControl colors_control{.label = "colours",
+                                    .width = colors_width,
+                                    .draw = draw_colors,
+                                    .names_itself = true,
+                                    .is_optional = true};
 
 /// Returns the controls of the displayed view, from right to left.
-std::vector<Control> view_controls(const Frame& frame) {
-  std::vector<Control> controls;
+std::vector<BarControl> view_controls(const Frame& frame) {
+  std::vector<BarControl> controls;
   switch (frame.displayed.look.tab) {
     case Tab::layers:
       return {bars_control, maps_control};
@@ -398,11 +398,11 @@ std::vector<Control> view_controls(const Frame& frame) {
 
 /// Draws controls up to right, the first one there, each after its label unless brief, or only measures them;
 /// returns where they begin.
-float lay_out(const Frame& frame, std::span<const Control> controls, float right, float top, bool is_brief,
+float lay_out(const Frame& frame, std::span<const BarControl> controls, float right, float top, bool is_brief,
               bool draws) {
   constexpr float label_gap = 8, gap = 20, brief_gap = 10;  // at scale 1
   float x = right;
-  for (const Control& control : controls) {
+  for (const BarControl& control : controls) {
     if (x < right) x -= frame.metrics.px(is_brief ? brief_gap : gap);
     const float width = control.width(frame, is_brief);
     x -= width;
@@ -421,7 +421,7 @@ float lay_out(const Frame& frame, std::span<const Control> controls, float right
 }
 
 /// Draws the controls one below the other in a menu, where the bar has no room for them.
-void draw_controls_menu(const Frame& frame, std::span<const Control> controls, float right, float top) {
+void draw_controls_menu(const Frame& frame, std::span<const BarControl> controls, float right, float top) {
   const char* words = "show…";
   platform::move_to({right - button_width(frame, words), top});
   if (button(frame, "view/menu", words)) ImGui::OpenPopup("view menu");
@@ -430,7 +430,7 @@ void draw_controls_menu(const Frame& frame, std::span<const Control> controls, f
   if (!ImGui::BeginPopup("view menu")) return;
   {
     const FormRows form(frame, "controls");
-    for (const Control& c : controls) {
+    for (const BarControl& c : controls) {
       form.row(c.label);
       c.draw(frame, std::max(frame.metrics.px(170), c.width(frame, false)));
     }
@@ -441,11 +441,11 @@ void draw_controls_menu(const Frame& frame, std::span<const Control> controls, f
 /// Draws the controls of the displayed view: without colors, which the View menu has, too, or without labels
 /// where there is little room, and in a menu where there is less.
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
-  const std::vector<Control> all = view_controls(frame);
-  std::vector<Control> without_colors = all;
-  std::erase_if(without_colors, &Control::is_optional);
+  const std::vector<BarControl> all = view_controls(frame);
+  std::vector<BarControl> without_colors = all;
+  std::erase_if(without_colors, &BarControl::is_optional);
   for (const bool is_brief : {false, true})
-    for (const std::vector<Control>& controls : {all, without_colors})
+    for (const std::vector<BarControl>& controls : {all, without_colors})
       if (const float left = lay_out(frame, controls, right, top, is_brief, false); right - left <= room) {
         frame.landmarks.mark("view/controls", {left, top}, {right, top + frame.metrics.frame});
         lay_out(frame, controls, right, top, is_brief, true);
