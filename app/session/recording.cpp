@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "app/session/store.hpp"
@@ -35,10 +36,11 @@ void record(Store& store, const std::filesystem::path& path) {
   const auto file = std::make_shared<std::ofstream>(path);
   *file << first_line << std::endl;
   if (!*file) throw core::Error(core::system::write_error_message(path, errno));
-  store.record_to([&store, path, file, was_update = false](const std::string& line) mutable {
-    const bool is_update = line == update_line;
-    if (!*file || (is_update && was_update)) return;  // a window at rest updates in every frame
-    was_update = is_update;
+  store.record_to([&store, path, file, idle = std::set<std::string>()](const std::string& line) mutable {
+    // A window at rest does both in every frame.
+    const bool is_idle = line == update_line || line == to_text(EndGesture{});
+    if (!*file || (is_idle && !idle.insert(line).second)) return;
+    if (!is_idle) idle.clear();
     *file << line << std::endl;
     if (!*file) store.dispatch(ShowMessage{core::system::write_error_message(path, errno), true});
   });

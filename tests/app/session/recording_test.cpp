@@ -49,8 +49,11 @@ TEST_F(Recording, HasEachLineInTheFileAtOnceAndNothingWhileNothingIsDone) {
   EXPECT_THAT(begin, HasSubstr("\nSetField Settings::dark 0\n"));
   store.dispatch(PinCell{{Stage::scores, 0, 3, 1}});
   EXPECT_EQ(bytes_of(path), begin + "PinCell scores 0 3 1\n");
-  for (int frame = 0; frame < 3; ++frame) store.update();
-  EXPECT_EQ(bytes_of(path), begin + "PinCell scores 0 3 1\nupdate\n");
+  for (int frame = 0; frame < 3; ++frame) store.dispatch(EndGesture{}), store.update();
+  EXPECT_EQ(bytes_of(path), begin + "PinCell scores 0 3 1\nEndGesture\nupdate\n");
+  store.dispatch(GoBack{});
+  store.update();
+  EXPECT_EQ(bytes_of(path), begin + "PinCell scores 0 3 1\nEndGesture\nupdate\nGoBack\nupdate\n");
 }
 
 TEST_F(Recording, BeginsWithTheViewAndTheProgressInLessons) {
