@@ -88,13 +88,10 @@ Opened open_file(const std::filesystem::path& path, const core::StopToken& progr
 
 OpenedTensors inspect_tensors(std::shared_ptr<const formats::TensorFile> file,
                               const core::StopToken& progress) {
-  OpenedTensors tensors;
-  tensors.layers = checkpoints::find_layers(file->tensors());
-  const checkpoints::Config config = checkpoints::sibling_config(file->path());
-  checkpoints::refuse_quantized(*file, config.quantization);
+  OpenedTensors tensors{checkpoints::read_checkpoint(file), {}, {}, {}, "", false};
   for (const checkpoints::Layer& layer : tensors.layers) {
     try {
-      tensors.expected.push_back(core::importing::expected_of_layer(*file, layer, config));
+      tensors.expected.push_back(core::importing::expected_of_layer(tensors, layer));
     } catch (const core::Error& error) {
       tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // shown when it is chosen
     }
@@ -102,18 +99,16 @@ OpenedTensors inspect_tensors(std::shared_ptr<const formats::TensorFile> file,
   if (const auto* info = core::importing::guess_embeddings(*file)) tensors.embeddings = info->name;
   tensors.has_index_header = core::formats::has_index_header(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
-  tensors.file = std::move(file);
   return tensors;
 }
 
 Opened make_model(const OpenedTensors& tensors, const core::importing::Choices& choices,
                   const core::StopToken& progress) {
   Opened made{tensors.file->path()};
-  made.imported = core::importing::import_tensors(*tensors.file, choices, progress);
+  made.imported = core::importing::import_tensors(tensors, choices, progress);
   const auto& left_out = tensors.file->notes();
   made.imported->notes.insert(made.imported->notes.begin(), left_out.begin(), left_out.end());
-  made.source =
-      TensorSource{tensors, choices, core::importing::layer_names(*tensors.file, choices, progress)};
+  made.source = TensorSource{tensors, choices, core::importing::layer_names(tensors, choices, progress)};
   for (std::size_t k = 0; k < made.source->layers.size(); ++k)
     if (choices.layer == std::to_string(k)) made.source->layer = k;
   return made;
@@ -153,7 +148,7 @@ std::string preview_text(const std::filesystem::path& path, const core::StopToke
   if (core::importing::is_session(path)) return "";
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();
-  const auto layers = checkpoints::find_layers(tensors);
+  const auto layers = checkpoints::find_layers(file);
   std::string text = std::string(full_model_at(path) ? "opens as a whole model: " : "") +
                      std::string(file.format()) + " of " + std::to_string(tensors.size()) +
                      (tensors.size() == 1 ? " tensor" : " tensors");

@@ -46,9 +46,7 @@ struct TensorRange {
 };
 
 /// An open file of tensors to choose from.
-struct OpenedTensors {
-  std::shared_ptr<const core::formats::TensorFile> file;
-  std::vector<core::formats::checkpoints::Layer> layers;
+struct OpenedTensors : core::formats::checkpoints::Checkpoint {
   std::vector<core::importing::ExpectedLayer> expected;  ///< expected import of each
   std::vector<core::importing::StageLayer> stages;       ///< those recognized by name
   std::map<std::string, TensorRange> ranges;             ///< of the measured tensors

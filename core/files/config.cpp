@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <utility>
 
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
 #include "core/system/file.hpp"
@@ -20,6 +22,12 @@ constexpr std::size_t max_window = std::size_t{1} << 31;  // longer than any tex
 using Keys = std::initializer_list<const char*>;
 constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon",
                             "norm_eps"};
+constexpr Keys kv_head_keys{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"};
+constexpr Keys alibi_keys{"alibi", "use_alibi"};
+constexpr Keys window_keys{"sliding_window", "window_size", "local_attention"};
+constexpr Keys fraction_keys{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
+constexpr Keys rotary_keys{"rope_theta", "rope_scaling",    "rope_parameters",       "rotary_pct",
+                           "rotary_dim", "rotary_emb_base", "partial_rotary_factor", "global_rope_theta"};
 
 /// Returns the first of these members that is present and not null.
 std::optional<Json> first_member(const Json& top, Keys keys) {
@@ -74,7 +82,7 @@ ConfigHeads parse_heads(const Json& top) {
   heads.n = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads", "attention_heads"});
   heads.encoder_heads = count(top, {"encoder_attention_heads"});
   heads.decoder_heads = count(top, {"decoder_attention_heads"});
-  heads.kv_heads = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
+  heads.kv_heads = count(top, kv_head_keys);
   if (const auto many = boolean(top, {"multi_query"}); many && !is_true(top, {"new_decoder_architecture"}))
     heads.kv_heads = *many ? std::optional<std::size_t>(1) : heads.n;
   heads.width = count(top, {"head_dim", "d_kv", "d_head"});
@@ -136,7 +144,7 @@ std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
 /// Returns the number of keys in the sliding window, in layers that have one.
 std::optional<std::size_t> parse_window(const Json& top, const WindowRule& rule) {
   if (rule.width > 0 && !top.member("sliding_window")) return rule.width;
-  const auto window = first_member(top, {"sliding_window", "window_size", "local_attention"});
+  const auto window = first_member(top, window_keys);
   const bool is_used = rule.use == WindowUse::always ||
                        boolean(top, {"use_sliding_window"}).value_or(rule.use == WindowUse::unless_off);
   if (!window || !window->is_whole() || !is_used) return std::nullopt;
@@ -144,7 +152,7 @@ std::optional<std::size_t> parse_window(const Json& top, const WindowRule& rule)
 }
 
 /// Returns which layers apply RoPE: by the 0s and 1s of "no_rope_layers", or by the family.
-std::vector<bool> rotated_layers(const Json& top, const Family& family, const ConfigPositions& positions) {
+std::vector<bool> rotated_layers(const Json& top, const Family& family, const LayerPattern& layers) {
   if (const auto list = top.member("no_rope_layers"); list && list->is_list()) {
     std::vector<bool> rotated;
     for (const Json& each : list->items_or_empty("a list")) rotated.push_back(each.number() != 0);
@@ -152,8 +160,8 @@ std::vector<bool> rotated_layers(const Json& top, const Family& family, const Co
   }
   if (family.no_rotary.n > 0) return layers_except(top, family.no_rotary);
   const bool are_windowed = family.rotary_layers == RotaryLayers::windowed ||
-                            (family.rotary_layers == RotaryLayers::windowed_if_any && positions.window);
-  return are_windowed ? positions.windowed : std::vector<bool>();
+                            (family.rotary_layers == RotaryLayers::windowed_if_any && layers.window);
+  return are_windowed ? layers.windowed : std::vector<bool>();
 }
 
 /// Returns LongRoPE's factors for short and long texts, [2, n], or nothing if either is missing.
@@ -223,9 +231,8 @@ void read_scaling(const Json& top, const Json& all, const Json& json, ConfigRota
 void read_rotation(const Json& json, ConfigRotary& rotary) {
   if (const auto base = number(json, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
     rotary.base = base;
-  const Keys fractions{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
-  if (const auto part = number(json, fractions)) {
-    if (!(*part >= 0 && *part <= 1)) first_member(json, fractions)->fail("a part of the columns, 0 … 1");
+  if (const auto part = number(json, fraction_keys)) {
+    if (!(*part >= 0 && *part <= 1)) first_member(json, fraction_keys)->fail("a part of the columns, 0 … 1");
     rotary.fraction = part;
   }
   if (const auto n = first_member(json, {"rotary_dim"}); n && n->is_whole()) rotary.dimensions = n->whole(0);
@@ -258,32 +265,29 @@ void read_rotary(const Json& top, const Family& family, ConfigPositions& p) {
 ConfigPositions parse_positions(const Json& top, const Family& family) {
   ConfigPositions positions;
   const std::string type = text::lower(text_member(top, "position_embedding_type"));
-  positions.rotary =
-      type.starts_with("rot") || type.starts_with("rope") ||
-      first_member(top, {"rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rotary_dim",
-                         "rotary_emb_base", "partial_rotary_factor", "global_rope_theta"});
+  positions.rotary = type.starts_with("rot") || type.starts_with("rope") || first_member(top, rotary_keys);
   positions.relative = type.starts_with("relative") || is_true(top, {"relative_attention"}) ||
                        first_member(top, {"relative_attention_num_buckets"});
   positions.max_distance = count(top, {"relative_attention_max_distance"});
   if (type == "alibi") positions.alibi = true;
-  if (const auto alibi = boolean(top, {"alibi", "use_alibi"})) positions.alibi = alibi;
+  if (const auto alibi = boolean(top, alibi_keys)) positions.alibi = alibi;
   if (family.positions == PositionKind::rotary_or_alibi) {
     positions.rotary = first_member(top, {"max_position_embeddings"}).has_value();
     positions.alibi = !positions.rotary;
   }
   positions.has_qk_norm = is_true(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
   positions.has_clipped_qkv = first_member(top, {"clip_qkv"}).has_value();
-  positions.window = parse_window(top, family.window);
-  positions.windowed = windowed_layers(top, family.window);
+  positions.layers.window = parse_window(top, family.window);
+  positions.layers.windowed = windowed_layers(top, family.window);
   if (const auto attention = object(top, {"attn_config"})) {
     if (const auto alibi = boolean(*attention, {"alibi"})) positions.alibi = alibi;
-    positions.alibi_bias_max = number(*attention, {"alibi_bias_max"});
+    positions.alibi_bias_max = number(*attention, {"alibi_bias_max"}).value_or(positions.alibi_bias_max);
     positions.rotary = positions.rotary || is_true(*attention, {"rope"});
     positions.has_qk_norm = positions.has_qk_norm || is_true(*attention, {"qk_ln", "qk_gn"});
     positions.has_clipped_qkv = positions.has_clipped_qkv || first_member(*attention, {"clip_qkv"});
   }
   read_rotary(top, family, positions);
-  positions.rotated = rotated_layers(top, family, positions);
+  positions.layers.rotated = rotated_layers(top, family, positions.layers);
   return positions;
 }
 
@@ -294,7 +298,56 @@ const Family& family_for_keys(const Config& config) {
   return config.model_type.starts_with("qwen") ? *family_of_type("qwen2_moe") : unknown;
 }
 
-Config parse_config_object(const Json& top, const char* part, const std::string& type_override = "") {
+/// Whether the implementation reads "do_layer_norm_before".
+bool may_norm_after(const Family& family) {
+  return *family.full_model && *family.names.of(TensorRole::output_projection);
+}
+
+/// Implementations that do not read the rotated fraction rotate all columns, and fail with scaling.
+void drop_fraction(ConfigRotary& rotary) {
+  if (rotary.scaling.rule != positions::ScalingRule::none)
+    rotary.failing_fraction = rotary.fraction.value_or(1);
+  rotary.fraction.reset(), rotary.dimensions.reset();
+}
+
+/// Drops what the implementation of the family does not read, and names the keys that say something else than
+/// it does. Of families without whole models only the fraction is known to be unread.
+void drop_unread(const Json& top, const Family& family, Config& config) {
+  ConfigPositions& positions = config.positions;
+  std::vector<Json> places{top};
+  for (const char* key : {"attn_config", "rope_parameters", "rope_scaling"})
+    if (const auto json = object(top, {key})) places.push_back(*json);
+  const auto add_keys = [&](bool is_other, Keys keys) {
+    for (const char* key : is_other ? keys : Keys())
+      if (std::ranges::any_of(places, [&](const Json& json) { return json.given(key).has_value(); }))
+        config.unread_keys.insert(key);
+  };
+  if (!family.reads_rotary_fraction) {
+    ConfigRotary& rotary = positions.default_rotary;
+    add_keys(rotary.fraction.value_or(1) != 1, fraction_keys);
+    add_keys(rotary.dimensions.has_value(), {"rotary_dim"});
+    drop_fraction(rotary);
+    if (positions.window_rotary) drop_fraction(*positions.window_rotary);
+  }
+  if (!*family.full_model) return;
+  if (!family.reads_kv_heads) {
+    const auto dropped = std::exchange(config.heads.kv_heads, {});
+    add_keys(dropped && dropped != config.heads.n, kv_head_keys);
+  }
+  if (!family.reads_alibi) {
+    const bool has_alibi = family.positions == PositionKind::alibi;
+    const auto dropped = std::exchange(positions.alibi, {});
+    add_keys(dropped.value_or(has_alibi) != has_alibi, alibi_keys);
+  }
+  if (!family.window.in_full_models) {
+    add_keys(positions.layers.window.value_or(0) > 0, window_keys);
+    positions.layers.window.reset(), positions.layers.windowed.clear();
+  }
+  if (family.positions != PositionKind::rotary) add_keys(std::exchange(positions.rotary, false), rotary_keys);
+}
+
+Config parse_config_object(const Json& top, const char* part, const std::string& type_override,
+                           const Family* enclosing) {
   Config config;
   config.part = part;
   config.model_type = parse_model_type(top);
@@ -309,10 +362,14 @@ Config parse_config_object(const Json& top, const char* part, const std::string&
   config.softcap = number(top, {"attn_logit_softcapping"});
   config.epsilon = number(top, epsilon_keys);
   config.positions = parse_positions(top, family_for_keys(config));
+  if (const Family* family = config.family ? config.family : enclosing) {
+    config.is_post_norm = may_norm_after(*family) && !boolean(top, {"do_layer_norm_before"}).value_or(true);
+    drop_unread(top, *family, config);
+  }
   if (*part) return config;  // nested parts do not matter
   for (const char* key : {"text_config", "vision_config", "audio_config", "encoder", "decoder"})
     if (const auto json = object(top, {key}))
-      config.parts.push_back(parse_config_object(*json, key, type_override));
+      config.parts.push_back(parse_config_object(*json, key, type_override, config.family));
   return config;
 }
 
@@ -331,12 +388,13 @@ bool boolean_or(const Json& top, Keys keys, bool fallback) {
   return json ? json->boolean() : fallback;
 }
 
-Sizes parse_sizes(const Json& top, const Family& family) {
+Sizes parse_sizes(const Json& top, const Config& config) {
+  const Family& family = *config.family;
   Sizes sizes;
   sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
   sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim", "d_model", "emb_dim"});
   sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
-  sizes.kv_heads = family.reads_kv_heads ? parse_heads(top).kv_heads.value_or(sizes.n_heads) : sizes.n_heads;
+  sizes.kv_heads = config.heads.kv_heads.value_or(sizes.n_heads);
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
   const std::size_t four = size_or(top, {"expansion_ratio"}, 4) * sizes.d_model;
   sizes.d_hidden =
@@ -374,8 +432,7 @@ std::optional<Activation> parse_activation(const Json& top) {
 void refuse_in_full_model(const Json& top, const Family& family) {
   const bool has_own_norms = family.norm_over == NormScope::own_head,
              has_narrow_embeddings = *family.names.of(TensorRole::embedding_projection),
-             has_rms_norms = family.has_head_norms && family.norm.kind == NormKind::rms,
-             may_norm_after = *family.names.of(TensorRole::output_projection);
+             has_rms_norms = family.has_head_norms && family.norm.kind == NormKind::rms;
   if (const auto json = first_member(top, {"position_embedding_type"}); json && json->text() != "absolute")
     json->fail("absolute positions, as others of this family cannot be computed yet");
   const std::pair<const char*, bool> usual[]{{"do_layer_norm_before", true},
@@ -387,7 +444,7 @@ void refuse_in_full_model(const Json& top, const Family& family) {
                                              {"is_encoder_decoder", false}};
   for (const auto& [key, value] : usual) {
     const std::string_view word = key;
-    if ((word == "do_layer_norm_before" && may_norm_after) ||
+    if ((word == "do_layer_norm_before" && may_norm_after(family)) ||
         (word.starts_with("use_qk") && (has_own_norms || has_rms_norms)) ||
         (word.starts_with("qk_") && has_own_norms))
       continue;
@@ -491,19 +548,33 @@ bool matches_prefix(const Config& part, const std::string& prefix) {
 
 }  // namespace
 
-positions::Rotary ConfigRotary::rotary(bool is_interleaved) const {
-  positions::Rotary rotary;
-  if (interleaved.value_or(is_interleaved)) rotary.pairs = positions::Pairs::neighbors;
-  rotary.base = base.value_or(rotary.base);
-  rotary.dimensions = dimensions;
-  rotary.scaling = scaling;
-  return rotary;
+positions::Rotary LayerRotary::of_width(std::size_t d_head, const std::string& place) const {
+  positions::Rotary result = rotary;
+  if (!result.dimensions && fraction != 1)
+    result.dimensions = static_cast<std::size_t>(static_cast<double>(d_head) * fraction);
+  if (result.dimensions == d_head) result.dimensions.reset();
+  const std::size_t n_rotated = result.dimensions.value_or(d_head);
+  if (n_rotated < 2 || n_rotated > d_head || n_rotated % 2 != 0)
+    throw Error(place + "expected an even number of rotated columns, from 2 to " + std::to_string(d_head) +
+                " of a head, got " + std::to_string(n_rotated));
+  if (const auto& factors = result.scaling.factors; factors && factors->n_cols() != n_rotated / 2)
+    throw Error(place + "short_factor: expected a factor for each of " + std::to_string(n_rotated / 2) +
+                " pairs, got " + std::to_string(factors->n_cols()));
+  return result;
 }
 
-Config parse_config(std::string_view text, const std::string& file_name, const std::string& type_override) {
-  const Json top = parse_json(text, file_name);
+LayerRotary ConfigRotary::rotary(const RotaryRule& rule) const {
+  LayerRotary result{{}, fraction.value_or(rule.fraction)};
+  if (interleaved.value_or(rule.interleaved)) result.rotary.pairs = positions::Pairs::neighbors;
+  result.rotary.base = base.value_or(result.rotary.base);
+  result.rotary.dimensions = dimensions;
+  result.rotary.scaling = scaling;
+  return result;
+}
+
+Config parse_config(const Json& top, const std::string& type_override) {
   if (!top.is_object()) top.fail("an object");
-  return parse_config_object(top, "", type_override);
+  return parse_config_object(top, "", type_override, nullptr);
 }
 
 Config full_model_config(const Json& top) {
@@ -514,13 +585,12 @@ Config full_model_config(const Json& top) {
   if (!family)
     type.fail("a model type whose whole models are supported, which docs/models-and-files.md lists");
   refuse_in_full_model(top, *family);
-  Config config = parse_config_object(top, "");
-  config.sizes = parse_sizes(top, *family);
+  Config config = parse_config_object(top, "", "", nullptr);
+  config.sizes = parse_sizes(top, config);
   config.activation = parse_activation(top);
   // Here a value of the wrong type is an error; for a single layer it is ignored.
   config.is_decoder = boolean_or(top, {"is_decoder"}, false) || is_true(top, {"causal"});
   if (const auto json = first_member(top, epsilon_keys)) config.epsilon = json->number();
-  if (!family->reads_rotary_fraction) config.positions.default_rotary.dimensions.reset();
   config.is_post_norm = !boolean_or(top, {"do_layer_norm_before"}, true);
   if (family->reads_parallel_mlp) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
   read_factors(top, config);
@@ -534,10 +604,10 @@ Config full_model_config(const Json& top) {
   return config;
 }
 
-Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override) {
+std::optional<Json> sibling_config(const std::filesystem::path& checkpoint) {
   const auto path = (system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path()) / "config.json";
-  if (!system::is_file(path)) return {};
-  return parse_config(system::read_file(path, max_config_bytes), path.string(), type_override);
+  if (!system::is_file(path)) return std::nullopt;
+  return parse_json(system::read_file(path, max_config_bytes), path.string());
 }
 
 const Config& config_for_layer(const Config& config, const std::string& prefix) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,15 @@ struct ConfigScale {
   friend bool operator==(const ConfigScale&, const ConfigScale&) = default;
 };
 
+/// Rotary embedding; fraction of a head's columns are rotated unless rotary.dimensions is set.
+struct LayerRotary {
+  positions::Rotary rotary;
+  double fraction = 1;
+
+  /// Returns it for heads of that width. Throws core::Error, "PLACEexpected …", when it does not fit them.
+  positions::Rotary of_width(std::size_t d_head, const std::string& place) const;
+};
+
 struct ConfigRotary {
   std::optional<double> base;
   std::optional<double> fraction;         ///< rotated fraction of a head's columns
@@ -40,22 +50,43 @@ struct ConfigRotary {
   std::optional<bool> interleaved;        ///< whether adjacent columns form a pair
   positions::Scaling scaling;
   std::string unsupported_scaling;  ///< a scaling rule that is unsupported or incomplete, or ""
+  /// Fraction that the implementation does not read and with which its scaling fails, or 1.
+  double failing_fraction = 1;
 
-  /// Returns the rotary embedding, with defaults for missing values; is_interleaved is the family's.
-  positions::Rotary rotary(bool is_interleaved) const;
+  /// Returns the rotary embedding, with a family's defaults for missing values.
+  LayerRotary rotary(const RotaryRule& rule) const;
+};
+
+/// Which layers have a sliding window, and which apply RoPE.
+struct LayerPattern {
+  std::optional<std::size_t> window;  ///< maximum number of keys that a query attends to
+  std::vector<bool> windowed;         ///< by layer, or empty: all layers
+  std::vector<bool> rotated;          ///< by layer, or empty: all layers
+
+  /// Returns the maximum number of keys per query in a layer, its own included; 0 for no limit.
+  std::size_t window_of(std::size_t layer) const { return is_windowed(layer) ? window.value_or(0) : 0; }
+  /// Returns whether a layer is one of those with a window, in a model where some have none.
+  bool is_local(std::size_t layer) const { return !windowed.empty() && is_windowed(layer); }
+  bool is_rotated(std::size_t layer) const { return layer >= rotated.size() || rotated[layer]; }
+  friend bool operator==(const LayerPattern&, const LayerPattern&) = default;
+
+ private:
+  bool is_windowed(std::size_t layer) const { return layer >= windowed.size() || windowed[layer]; }
 };
 
 /// Positions, norms and window of the attention.
 struct ConfigPositions {
   bool rotary = false, relative = false, has_qk_norm = false, has_clipped_qkv = false;
   std::optional<bool> alibi;
-  std::optional<double> alibi_bias_max;       ///< MPT's exponent m: the last slope is 2^−m
-  std::optional<std::size_t> window;          ///< maximum number of keys that a query attends to
-  std::vector<bool> windowed;                 ///< by layer, or empty: all layers
+  double alibi_bias_max = 8;  ///< MPT's exponent m: the last slope is 2^−m
+  LayerPattern layers;
   ConfigRotary default_rotary;                ///< of all layers, or of those without a window
   std::optional<ConfigRotary> window_rotary;  ///< of layers with a window, if different
-  std::vector<bool> rotated;                  ///< by layer, or empty: all layers
   std::optional<std::size_t> max_distance;    ///< of relative positions
+
+  const ConfigRotary& rotary_of(std::size_t layer) const {
+    return window_rotary && layers.is_local(layer) ? *window_rotary : default_rotary;
+  }
 };
 
 /// Sizes of a whole model.
@@ -91,24 +122,24 @@ struct Config : ConfigNumbers {
   std::optional<bool> is_decoder;
   ConfigHeads heads;
   std::optional<double> epsilon;  ///< of norms
+  bool is_post_norm = false;  ///< whether norms follow attention and the MLP though the family is pre-norm
   ConfigPositions positions;
-  std::vector<Config> parts;  ///< of a multi-part model: text_config, vision_config …
+  std::set<std::string> unread_keys;  ///< that say something else than the family's implementation does
+  std::vector<Config> parts;          ///< of a multi-part model: text_config, vision_config …
 
   // Only for whole models:
   Sizes sizes;
   std::optional<Activation> activation;
   std::optional<bool> parallel;  ///< whether the MLP is parallel, in families that read it from config.json
-  bool is_post_norm = false;  ///< whether norms follow attention and the MLP although the family is pre-norm
   std::size_t padding_token = 1;
 };
 
-/// Reads the text of a config.json; keys unrelated to attention are ignored. Missing values take the defaults
-/// of type_override's family, if type_override is given.
+/// Reads a config.json; keys unrelated to attention are ignored. Missing values take the defaults of
+/// type_override's family, if type_override is given.
 ///
-/// Throws core::Error, "FILE: …", when it is not a JSON object or a number of heads is not a whole number
-/// from 1 to max_count.
-Config parse_config(std::string_view text, const std::string& file_name,
-                    const std::string& type_override = "");
+/// Throws core::Error, "FILE: …", when it is not an object or a number of heads is not a whole number from 1
+/// to max_count.
+Config parse_config(const Json& json, const std::string& type_override = "");
 
 /// Reads a config.json with everything that a whole model needs.
 ///
@@ -116,8 +147,9 @@ Config parse_config(std::string_view text, const std::string& file_name,
 /// supported, or the model has an unsupported feature, which the message names.
 Config full_model_config(const Json& json);
 
-/// Reads the config.json next to a checkpoint file or in a checkpoint folder; empty if there is none.
-Config sibling_config(const std::filesystem::path& checkpoint, const std::string& type_override = "");
+/// Reads the config.json next to a checkpoint file or in a checkpoint folder, if there is one. Throws
+/// core::Error when it is not JSON.
+std::optional<Json> sibling_config(const std::filesystem::path& checkpoint);
 
 /// Returns the part of a configuration that describes the layer with this prefix, or all of it.
 const Config& config_for_layer(const Config& config, const std::string& prefix);

@@ -180,6 +180,7 @@ struct Family {
   Mlp mlp = {};
   bool in_by_out = false;       ///< weights in Hugging Face's files are [in, out] (x·W), as in its Conv1D
   bool reads_kv_heads = false;  ///< the implementation reads the number of KV heads
+  bool reads_alibi = false;     ///< the implementation reads whether it has ALiBi
   bool reads_rotary_fraction = false;  ///< the implementation reads the rotated fraction of the columns
   bool reads_parallel_mlp = false;     ///< the implementation reads whether the MLP is parallel
   bool scales_embeddings = false;      ///< by √d_model

@@ -38,6 +38,7 @@ constexpr const char* cross_attention_markers =
     " encoder_attn. crossattention. cross_attn cross_attention encdecattention. enc_attn. encoder_attention. "
     ".attn2. ";
 constexpr const char* pre_norm_markers = " ln_1. ln1. norm1. norm_1. input_layernorm. attn_norm. ";
+constexpr const char* bias_table_name = "relative_attention_bias.weight";
 constexpr std::array mask_names{"mask", "bias", "tril", "causal_mask", "attn_mask"};
 
 bool has(const std::string& name, std::string_view word) {
@@ -61,68 +62,53 @@ std::string drop_last_parts(std::string name, int n) {
   return name.empty() ? name : name + ".";
 }
 
-/// Returns whether a tensor belongs to a layer, or is shared by its stack of layers.
-bool belongs_to(const std::string& tensor, const Layer& layer, bool shared_by_a_stack) {
-  if (tensor.starts_with(layer.prefix) && !layer.prefix.empty()) return true;
-  const std::string stack = stack_of(tensor);
-  if (stack == tensor) return layer.prefix.starts_with(drop_last_parts(tensor, 2));
-  return shared_by_a_stack && stack == stack_of(layer.prefix);
-}
-
-using ByName = std::map<std::string, const TensorInfo*, std::less<>>;
-
-const TensorInfo* find(const ByName& names, const std::string& name) {
-  const auto it = names.find(name);
-  return it == names.end() ? nullptr : it->second;
-}
-
-ProjectionSource source_of(const ByName& names, const std::string& prefix, const Naming& naming,
+ProjectionSource source_of(const TensorFile& file, const std::string& prefix, const Naming& naming,
                            std::size_t which) {
   ProjectionSource source;
   const std::string weight = prefix + naming.weights[which];
   source.weights = {weight};
-  const TensorShape& shape = find(names, weight)->shape;
+  const TensorShape& shape = file.find(weight)->shape;
   source.out_by_in = naming.orientation == Orientation::out_by_in ||
                      (naming.orientation == Orientation::inferred_from_shape && shape[0] > shape[1]);
   source.head_first = shape.size() == 3;
   if (naming.is_fused()) source.part = which, source.n_parts = 3;
-  if (!naming.biases[which].empty() && find(names, prefix + naming.biases[which])) {
+  if (!naming.biases[which].empty() && file.find(prefix + naming.biases[which])) {
     source.biases = {prefix + naming.biases[which]};
     if (naming.has_fused_bias) source.bias_part = which, source.n_bias_parts = 3;
   }
   return source;
 }
 
-std::optional<ProjectionSource> output_of(const ByName& names, const std::string& prefix,
+std::optional<ProjectionSource> output_of(const TensorFile& file, const std::string& prefix,
                                           const Naming& naming, bool out_by_in) {
-  const TensorInfo* weight = find(names, prefix + naming.output_weight);
+  const TensorInfo* weight = file.find(prefix + naming.output_weight);
   if (!weight) return std::nullopt;
   ProjectionSource source;
   source.head_first = weight->shape.size() == 3;
   source.weights = {prefix + naming.output_weight};
   source.out_by_in = out_by_in;
-  if (find(names, prefix + naming.output_bias)) source.biases = {prefix + naming.output_bias};
+  if (file.find(prefix + naming.output_bias)) source.biases = {prefix + naming.output_bias};
   return source;
 }
 
 /// Returns the layer whose query weight has this name, or nothing.
-std::optional<Layer> match_layer(const ByName& names, const std::string& name, const Naming& naming) {
+std::optional<Layer> match_layer(const TensorFile& file, const std::string& name, const Naming& naming) {
   if (!name.ends_with(naming.weights[0])) return std::nullopt;
   const std::string prefix = name.substr(0, name.size() - naming.weights[0].size());
   if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
-  if (naming.is_fused() && find(names, prefix + "q_attn.weight"))
+  if (naming.is_fused() && file.find(prefix + "q_attn.weight"))
     return std::nullopt;  // GPT-2's cross-attention: c_attn holds only keys and values
   for (const std::string& weight : naming.weights) {
-    const TensorInfo* info = find(names, prefix + weight);
+    const TensorInfo* info = file.find(prefix + weight);
     const bool has_heads = info && naming.orientation == Orientation::head_first && info->shape.size() == 3;
     if (!info || (info->shape.size() != 2 && !has_heads)) return std::nullopt;
   }
   Layer layer{prefix, &naming, {}, 0};
-  if (const TensorShape& shape = find(names, name)->shape; shape.size() == 3) layer.n_heads = shape[0];
-  layer.mapping.query = source_of(names, prefix, naming, 0);
-  layer.mapping.key = source_of(names, prefix, naming, 1);
-  layer.mapping.value = source_of(names, prefix, naming, 2);
-  layer.mapping.output = output_of(names, prefix, naming, layer.mapping.query.out_by_in);
+  if (const TensorShape& shape = file.find(name)->shape; shape.size() == 3) layer.n_heads = shape[0];
+  layer.mapping.query = source_of(file, prefix, naming, 0);
+  layer.mapping.key = source_of(file, prefix, naming, 1);
+  layer.mapping.value = source_of(file, prefix, naming, 2);
+  layer.mapping.output = output_of(file, prefix, naming, layer.mapping.query.out_by_in);
   return layer;
 }
 
@@ -143,7 +129,7 @@ void append(ProjectionSource& source, const ProjectionSource& head) {
 }
 
 /// Joins layers that are heads of one attention, and keeps the others.
-std::vector<Layer> join_heads(std::vector<Layer> layers, const ByName& names) {
+std::vector<Layer> join_heads(std::vector<Layer> layers, const TensorFile& file) {
   std::vector<Layer> joined;
   for (Layer& layer : layers) {
     const auto head = parse_head_prefix(layer.prefix);
@@ -154,9 +140,9 @@ std::vector<Layer> join_heads(std::vector<Layer> layers, const ByName& names) {
       layer.n_heads = 1;
       for (const char* output : {"out_proj", "proj"}) {
         const std::string name = head->first + output;
-        if (!find(names, name + ".weight")) continue;
+        if (!file.find(name + ".weight")) continue;
         layer.mapping.output = ProjectionSource{{name + ".weight"}, {}, true};
-        if (find(names, name + ".bias")) layer.mapping.output->biases = {name + ".bias"};
+        if (file.find(name + ".bias")) layer.mapping.output->biases = {name + ".bias"};
       }
       joined.push_back(std::move(layer));
     } else if (!joined.empty() && joined.back().prefix == head->first &&
@@ -221,48 +207,29 @@ ModelSide side_of(const std::string& name) {
 }
 
 /// Returns whether a layer is cross-attention, with keys of another sequence.
-bool is_cross(std::span<const TensorInfo> tensors, const Layer& layer) {
+bool is_cross(const TensorFile& file, const Layer& layer) {
   const std::string weight = text::lower(layer.mapping.query.weights.front());
   if (text::contains_any_word("." + weight, cross_attention_markers)) return true;
   // In torch.nn.TransformerDecoder it has a sibling self_attn.
   if (!layer.prefix.ends_with("multihead_attn.")) return false;
-  const std::string sibling = drop_last_parts(layer.prefix, 1) + "self_attn.";
-  return std::ranges::any_of(tensors, [&](const TensorInfo& t) { return t.name.starts_with(sibling); });
+  return !file.with_prefix(drop_last_parts(layer.prefix, 1) + "self_attn.").empty();
 }
 
 /// Returns whether a norm comes before the attention in its block.
-bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
+bool has_norm_before(const TensorFile& file, const Layer& layer) {
   const std::string block = drop_last_parts(layer.prefix, 1);
-  return std::ranges::any_of(tensors, [&](const TensorInfo& tensor) {
-    if (block.empty() || !tensor.name.starts_with(block)) return false;
-    return text::contains_any_word("." + tensor.name.substr(block.size()), pre_norm_markers);
+  return !block.empty() && std::ranges::any_of(file.with_prefix(block), [&](const TensorInfo* tensor) {
+    return text::contains_any_word("." + tensor->name.substr(block.size()), pre_norm_markers);
   });
 }
 
 /// Returns a square tensor with the prefix of the projections and the name of a mask, or nullptr.
-const TensorInfo* mask_next_to(std::span<const TensorInfo> tensors, const Layer& layer) {
+const TensorInfo* mask_next_to(const TensorFile& file, const Layer& layer) {
   for (const char* name : mask_names) {
-    const auto mask = std::ranges::find(tensors, layer.prefix + name, &TensorInfo::name);
-    if (mask == tensors.end() || mask->shape.size() < 2) continue;
-    if (mask->shape.back() == mask->shape[mask->shape.size() - 2]) return &*mask;
+    const TensorInfo* mask = file.find(layer.prefix + name);
+    if (mask && mask->shape.size() >= 2 && mask->shape.back() == mask->shape.end()[-2]) return mask;
   }
   return nullptr;
-}
-
-/// Returns the names of features revealed by tensor names, possibly repeated.
-std::vector<const char*> detect_features(std::span<const TensorInfo> tensors, const Layer& layer,
-                                         bool is_cross) {
-  std::vector<const char*> found;
-  for (const TensorInfo& tensor : tensors)
-    for (const FeatureMarker& marker : feature_markers) {
-      const std::string_view name = marker.feature;
-      const bool shared = name == "relative", is_positional = shared || name == "rotary" || name == "alibi";
-      if (is_positional && is_cross) continue;  // its keys have no positions among the queries
-      if (text::contains_any_word("." + text::lower(tensor.name), marker.words) &&
-          belongs_to(tensor.name, layer, shared))
-        found.push_back(marker.feature);
-    }
-  return found;
 }
 
 /// Returns the first number in a layer's prefix: 3 of "h.3.attn."; 0 if there is none.
@@ -318,13 +285,92 @@ std::string describe(const LayerBiasTable& bias) {
          std::to_string(bias.max_distance) + (bias.bidirectional ? ", both ways" : ", of earlier keys");
 }
 
+}  // namespace
+
+/// Tensors whose names reveal features of attention.
+class FeatureMarks {
+ public:
+  explicit FeatureMarks(const TensorFile& file) {
+    for (std::size_t k = 0; k < file.tensors().size(); ++k) {
+      const TensorInfo& tensor = file.tensors()[k];
+      const std::string name = "." + text::lower(tensor.name);
+      for (const FeatureMarker& marker : feature_markers)
+        if (text::contains_any_word(name, marker.words)) add(tensor.name, {k, marker.feature});
+      if (tensor.shape.size() == 2 && tensor.name.ends_with(bias_table_name))
+        bias_tables_.push_back(tensor.name);
+    }
+  }
+
+  /// Returns the features of a layer, also those that its stack of layers shares, in the order of the file.
+  std::vector<const char*> of(const Layer& layer, bool is_cross) const {
+    std::vector<Mark> marks;
+    const auto add_all = [&](const std::vector<Mark>& more) {
+      marks.insert(marks.end(), more.begin(), more.end());
+    };
+    for (auto own = by_tensor_.lower_bound(layer.prefix);
+         !layer.prefix.empty() && own != by_tensor_.end() && own->first.starts_with(layer.prefix); ++own)
+      add_all(own->second);
+    for (const auto& [scope, shared] : by_scope_)
+      if (layer.prefix.starts_with(scope)) add_all(shared);
+    if (const auto shared = by_stack_.find(stack_of(layer.prefix)); shared != by_stack_.end())
+      add_all(shared->second);
+    std::ranges::sort(marks, {}, &Mark::order);
+    std::vector<const char*> features;
+    for (const Mark& mark : marks)
+      if (!is_cross || !is_positional(mark.feature)) features.push_back(mark.feature);
+    return features;
+  }
+
+  /// Returns the first table of relative position biases that the stack of a layer shares, or "".
+  std::string bias_table_of(const Layer& layer) const {
+    const auto is_shared = [&](const std::string& tensor) {
+      const std::string stack = stack_of(tensor);
+      return stack == tensor ? layer.prefix.starts_with(scope_of(tensor)) : stack == stack_of(layer.prefix);
+    };
+    const auto found = std::ranges::find_if(bias_tables_, is_shared);
+    return found == bias_tables_.end() ? "" : *found;
+  }
+
+ private:
+  struct Mark {
+    std::size_t order;  ///< of its tensor in the file
+    const char* feature;
+  };
+  using Marks = std::map<std::string, std::vector<Mark>, std::less<>>;
+
+  /// Returns the beginning of the names of layers that share a tensor without a number.
+  static std::string scope_of(const std::string& tensor) { return drop_last_parts(tensor, 2); }
+  /// Returns whether a feature says something of positions, which cross-attention does not have.
+  static bool is_positional(std::string_view feature) {
+    return feature == "relative" || feature == "rotary" || feature == "alibi";
+  }
+
+  void add(const std::string& tensor, const Mark& mark) {
+    const auto add_first = [&](std::vector<Mark>& marks) {
+      if (std::ranges::find(marks, mark.feature, &Mark::feature) == marks.end()) marks.push_back(mark);
+    };
+    add_first(by_tensor_[tensor]);
+    const std::string stack = stack_of(tensor);
+    if (stack == tensor)
+      add_first(by_scope_[scope_of(tensor)]);
+    else if (mark.feature == std::string_view("relative"))
+      add_first(by_stack_[stack]);
+  }
+
+  Marks by_tensor_, by_scope_, by_stack_;
+  std::vector<std::string> bias_tables_;  ///< in the order of the file
+};
+
+namespace {
+
 /// Determines the rules of a layer and records how each is known.
 class RulesFinder {
  public:
-  RulesFinder(LayerRules& rules, std::span<const TensorInfo> tensors, const Layer& layer, const Config& all,
+  RulesFinder(LayerRules& rules, const Checkpoint& checkpoint, const Layer& layer, const Config& all,
               std::span<const std::string> ignored)
       : rules_(rules),
-        tensors_(tensors),
+        file_(*checkpoint.file),
+        features_(*checkpoint.features),
         layer_(layer),
         config_(config_for_layer(all, layer.prefix)),
         positions_(config_.positions),
@@ -337,8 +383,8 @@ class RulesFinder {
     by_config_ = rules_.family != nullptr;
   }
 
-  void find(const std::string& place) {
-    const TensorInfo* weight = info(layer_.mapping.query.weights.front());
+  void find() {
+    const TensorInfo* weight = file_.find(layer_.mapping.query.weights.front());
     const TensorShape shape = weight ? weight->shape : TensorShape();
     if (!by_config_) rules_.family = family_by_names(shape);
     if (!by_config_ && !type_.empty()) {
@@ -348,12 +394,16 @@ class RulesFinder {
     }
     if (!config_.type_override.empty())
       rules_.known.push_back("model_type \"" + type_ + "\" as " + config_.type_override + ", as said");
+    for (const std::string& key : config_.unread_keys)
+      rules_.not_used.push_back(key + " of config.json, which " +
+                                (config_.type_override.empty() ? type_ : config_.type_override) +
+                                " does not read");
     rules_.heads = config_.heads;
     const auto& side_heads =
         side_ == ModelSide::decoder ? config_.heads.decoder_heads : config_.heads.encoder_heads;
     if (side_ != ModelSide::none && side_heads) rules_.heads.n = side_heads;
     find_mask();
-    const auto features = detect_features(tensors_, layer_, rules_.is_cross);
+    const auto features = features_.of(layer_, rules_.is_cross);
     if (!rules_.is_cross)  // its keys have no positions among the queries
       find_positions(std::ranges::find(features, std::string("rotary")) != features.end());
     if (config_.softcap && is_enabled("cap")) {
@@ -365,21 +415,17 @@ class RulesFinder {
     if (positions_.has_clipped_qkv) add_unsupported("clip");
     for (const char* name : features)
       if (!is_found(name)) add_unsupported(name);
-    set_fused_layout(shape, place);
+    set_fused_layout(shape);
     const Family* family = rules_.family;
-    rules_.norm_before = !family ? has_norm_before(tensors_, layer_)
-                                 : family->norm.place == NormPlace::before &&
+    rules_.norm_before = !family ? has_norm_before(file_, layer_)
+                                 : family->norm.place == NormPlace::before && !config_.is_post_norm &&
                                        (!*family->full_model || family->norms_without_parameters ||
                                         *family->names.of(TensorRole::attention_norm));
   }
 
  private:
-  const TensorInfo* info(const std::string& name) const {
-    const auto found = std::ranges::find(tensors_, name, &TensorInfo::name);
-    return found != tensors_.end() ? &*found : nullptr;
-  }
   const TensorInfo* info(const std::string& name, std::size_t n_dimensions) const {
-    const TensorInfo* found = info(name);
+    const TensorInfo* found = file_.find(name);
     return found && found->shape.size() == n_dimensions ? found : nullptr;
   }
 
@@ -414,7 +460,7 @@ class RulesFinder {
   }
 
   bool is_found(std::string_view name) const {
-    return (name == "rotary" && (rules_.rotary || !is_rotated())) ||
+    return (name == "rotary" && (rules_.rotary || !positions_.layers.is_rotated(index_))) ||
            (name == "relative" && rules_.bias_table) || (name == "alibi" && rules_.alibi) ||
            (name == "norm" && rules_.head_norms) || (name == "sinks" && !rules_.sink.empty());
   }
@@ -431,7 +477,7 @@ class RulesFinder {
     if (side_ != ModelSide::none)
       return set_causal(side_ == ModelSide::decoder, false,
                         side_ == ModelSide::decoder ? "as decoders are" : "as encoders are");
-    if (const TensorInfo* mask = mask_next_to(tensors_, layer_))
+    if (const TensorInfo* mask = mask_next_to(file_, layer_))
       return set_causal(true, false, "for which " + mask->name + " is taken");
     set_causal(layer_.naming->causal, false, "");
   }
@@ -444,7 +490,7 @@ class RulesFinder {
   }
 
   void find_mask() {
-    rules_.is_cross = is_cross(tensors_, layer_);
+    rules_.is_cross = is_cross(file_, layer_);
     if (rules_.is_cross) {
       set_causal(false, true, "as it is cross-attention");
       rules_.assumed.push_back(
@@ -472,10 +518,6 @@ class RulesFinder {
       }
     }
   }
-
-  bool has_window() const { return index_ >= positions_.windowed.size() || positions_.windowed[index_]; }
-  /// Returns whether this layer applies RoPE: some layers of a model may not.
-  bool is_rotated() const { return index_ >= positions_.rotated.size() || positions_.rotated[index_]; }
 
   /// Returns whether only common projection names suggest the family: no block of layers, no other tensor.
   bool has_only_common_names() const {
@@ -510,56 +552,42 @@ class RulesFinder {
 
   void find_alibi() {
     if (!is_enabled("alibi")) return;
-    rules_.alibi = LayerAlibi{rules_.family ? rules_.family->slopes : AlibiSlopes::bloom};
-    rules_.alibi->largest = positions_.alibi_bias_max.value_or(rules_.alibi->largest);
+    rules_.alibi =
+        LayerAlibi{rules_.family ? rules_.family->slopes : AlibiSlopes::bloom, positions_.alibi_bias_max};
     record(std::string("ALiBi's biases by distance") +
            (rules_.alibi->slopes == AlibiSlopes::scaled ? ", scaled as the scores are" : ""));
   }
 
   void find_rotary() {
-    const RotaryRule rule = rules_.family ? rules_.family->rotary : RotaryRule();
+    RotaryRule rule = rules_.family ? rules_.family->rotary : RotaryRule();
     if (!rule.is_supported) return add_unsupported("rotary");
-    if (!is_rotated()) {
+    if (!positions_.layers.is_rotated(index_)) {
       rules_.known.push_back("no positions, as config.json says of this layer");
       return;
     }
     if (!is_enabled("rotary")) return;
-    const bool in_window = positions_.window_rotary && !positions_.windowed.empty() && has_window();
-    const ConfigRotary& specified = in_window ? *positions_.window_rotary : positions_.default_rotary;
-    LayerRotary found;
-    const bool is_metas = std::string_view(layer_.naming->name) == "wq";  // with pairs of adjacent columns
-    found.rotary = specified.rotary(rule.interleaved || is_metas);
-    found.fraction = specified.fraction.value_or(rule.fraction);
-    // Implementations that do not read the rotated fraction rotate all columns, and fail with scaling.
-    if (by_config_ && !rules_.family->reads_rotary_fraction && (specified.fraction || specified.dimensions)) {
-      if (found.fraction != 1 && specified.scaling.rule != positions::ScalingRule::none)
-        add_unsupported("scaling");
-      found.fraction = rule.fraction, found.rotary.dimensions.reset();
-    }
-    if (!specified.unsupported_scaling.empty()) add_unsupported("scaling");
-    rules_.rotary = found;
-    record(describe(found));
+    if (std::string_view(layer_.naming->name) == "wq") rule.interleaved = true;  // Meta's own Llama
+    const ConfigRotary& specified = positions_.rotary_of(index_);
+    if (specified.failing_fraction != 1 || !specified.unsupported_scaling.empty()) add_unsupported("scaling");
+    rules_.rotary = specified.rotary(rule);
+    record(describe(*rules_.rotary));
     if (by_config_ && !specified.base && !rule.has_fixed_base)
       rules_.assumed.push_back("base 10000, as config.json tells none");
     rules_.assumed.push_back("that the first token is at position 0");
   }
 
-  /// Returns the table of the layer itself, or that of the first layer of its stack, which is shared.
-  const TensorInfo* bias_table() const {
-    const std::string end = "relative_attention_bias.weight";
+  /// Returns the table of the layer itself, or that of the first layer of its stack, which is shared; or "".
+  std::string bias_table() const {
     for (const char* part : {"SelfAttention.", ""})
-      if (const TensorInfo* own = info(layer_.prefix + part + end, 2)) return own;
-    for (const TensorInfo& tensor : tensors_)
-      if (tensor.shape.size() == 2 && tensor.name.ends_with(end) && belongs_to(tensor.name, layer_, true))
-        return &tensor;
-    return nullptr;
+      if (const TensorInfo* own = info(layer_.prefix + part + bias_table_name, 2)) return own->name;
+    return features_.bias_table_of(layer_);
   }
 
   void find_bias_table() {
-    const TensorInfo* found = rules_.family && rules_.family->has_bias_table ? bias_table() : nullptr;
-    if (!found) return add_unsupported("relative");
+    const std::string found = rules_.family && rules_.family->has_bias_table ? bias_table() : "";
+    if (found.empty()) return add_unsupported("relative");
     if (!is_enabled("relative")) return;
-    LayerBiasTable bias{found->name};
+    LayerBiasTable bias{found};
     bias.max_distance = positions_.max_distance.value_or(bias.max_distance);
     bias.bidirectional = !rules_.causal;
     record(describe(bias));
@@ -568,8 +596,8 @@ class RulesFinder {
 
   /// Finds the sliding window; window sizes with another meaning, as in image models, are not supported.
   void find_window() {
-    if (!positions_.window || *positions_.window == 0 || !has_window()) return;
-    const std::size_t width = *positions_.window;
+    const std::size_t width = positions_.layers.window_of(index_);
+    if (width == 0) return;
     if (!rules_.causal && !(rules_.family && rules_.family->window.is_two_sided))
       return add_unsupported("window");
     if (!is_enabled("window")) return;
@@ -650,12 +678,12 @@ class RulesFinder {
   }
 
   /// Sets and records the layout of a fused weight.
-  void set_fused_layout(const TensorShape& shape, const std::string& place) {
+  void set_fused_layout(const TensorShape& shape) {
     if (rules_.mapping.query.n_parts == 1) return;
     const FusedLayout fused = rules_.family ? rules_.family->fused : FusedLayout::concatenated;
     const std::string& weight = layer_.mapping.query.weights.front();
     if (fused == FusedLayout::four_blocks && (shape.empty() || shape.front() % 12 != 0))
-      throw Error(place + weight + ": expected four blocks of queries, values and keys, as " +
+      throw Error(file_.place() + weight + ": expected four blocks of queries, values and keys, as " +
                   rules_.family->name + " has, got " + shape_text(shape));
     for (ProjectionSource* source : {&rules_.mapping.query, &rules_.mapping.key, &rules_.mapping.value})
       source->fused = fused;
@@ -666,7 +694,8 @@ class RulesFinder {
   }
 
   LayerRules& rules_;
-  std::span<const TensorInfo> tensors_;
+  const TensorFile& file_;
+  const FeatureMarks& features_;
   const Layer& layer_;
   const Config& config_;
   const ConfigPositions& positions_;
@@ -680,23 +709,27 @@ class RulesFinder {
 
 }  // namespace
 
-std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
-  ByName names;
-  for (const TensorInfo& info : tensors) names.emplace(info.name, &info);
+std::vector<Layer> find_layers(const TensorFile& file) {
+  const auto may_be_of_queries = [](const TensorInfo& info) {
+    return std::ranges::any_of(namings(), [&](const Naming& n) { return info.name.ends_with(n.weights[0]); });
+  };
+  std::vector<std::string> weights;
+  for (const TensorInfo& info : file.tensors())
+    if (may_be_of_queries(info)) weights.push_back(info.name);
   std::vector<Layer> layers;
   std::set<std::string> found;  // query weights of layers: the first naming that fits applies
   const auto has_output = [](const Layer& l) { return l.mapping.output.has_value(); };
   for (const bool with_output : {true, false})  // the output's name tells Llama's q_proj from OPT's
     for (const Naming& naming : namings())
-      for (const TensorInfo& info : tensors) {
-        auto layer = match_layer(names, info.name, naming);
-        if (layer && has_output(*layer) == with_output && found.insert(info.name).second)
+      for (const std::string& weight : weights) {
+        auto layer = match_layer(file, weight, naming);
+        if (layer && has_output(*layer) == with_output && found.insert(weight).second)
           layers.push_back(std::move(*layer));
       }
   std::ranges::sort(layers, text::natural_less, &Layer::prefix);
   std::stable_partition(layers.begin(), layers.end(),
-                        [&](const Layer& layer) { return !is_cross(tensors, layer); });
-  return join_heads(std::move(layers), names);
+                        [&](const Layer& layer) { return !is_cross(file, layer); });
+  return join_heads(std::move(layers), file);
 }
 
 const Layer& choose_layer(std::span<const Layer> layers, const std::string& chosen,
@@ -713,6 +746,9 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
   return layers[*index];
 }
 
+namespace {
+
+/// Throws core::Error when weights are quantized; configured is the method in config.json, or "".
 void refuse_quantized(const TensorFile& file, const std::string& configured) {
   for (const TensorInfo& tensor : file.tensors()) {
     const auto scheme = scheme_of(file, tensor);
@@ -725,6 +761,22 @@ void refuse_quantized(const TensorFile& file, const std::string& configured) {
   }
 }
 
+}  // namespace
+
+Config Checkpoint::config_as(const std::string& type_override) const {
+  return config_json && !type_override.empty() ? parse_config(*config_json, type_override) : config;
+}
+
+Checkpoint read_checkpoint(std::shared_ptr<const TensorFile> file) {
+  Checkpoint checkpoint{std::move(file), {}, {}, {}, nullptr};
+  checkpoint.config_json = sibling_config(checkpoint.file->path());
+  if (checkpoint.config_json) checkpoint.config = parse_config(*checkpoint.config_json);
+  refuse_quantized(*checkpoint.file, checkpoint.config.quantization);
+  checkpoint.layers = find_layers(*checkpoint.file);
+  checkpoint.features = std::make_shared<const FeatureMarks>(*checkpoint.file);
+  return checkpoint;
+}
+
 std::vector<std::string> LayerRules::tensors() const {
   std::vector<std::string> names;
   if (bias_table) names.push_back(bias_table->table);
@@ -735,11 +787,11 @@ std::vector<std::string> LayerRules::tensors() const {
   return names;
 }
 
-LayerRules infer_layer_rules(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                             const std::string& place, std::span<const std::string> ignored) {
+LayerRules infer_layer_rules(const Checkpoint& checkpoint, const Layer& layer, const Config& config,
+                             std::span<const std::string> ignored) {
   LayerRules rules;
   rules.mapping = layer.mapping;
-  RulesFinder(rules, tensors, layer, config, ignored).find(place);
+  RulesFinder(rules, checkpoint, layer, config, ignored).find();
   return rules;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,22 +44,32 @@ struct Layer {
 
 /// Returns every attention in a file with a known naming, also one with a module per head, ordered by the
 /// numbers in the names; cross-attention comes last.
-std::vector<Layer> find_layers(std::span<const TensorInfo> tensors);
+std::vector<Layer> find_layers(const TensorFile& file);
+
+class FeatureMarks;
+
+/// What a file of tensors holds, found once when it is opened.
+struct Checkpoint {
+  std::shared_ptr<const TensorFile> file = nullptr;
+  std::optional<Json> config_json = {};  ///< config.json next to it, if there is one
+  Config config = {};                    ///< the same, or empty
+  std::vector<Layer> layers = {};
+  std::shared_ptr<const FeatureMarks> features = nullptr;  ///< tensors whose names reveal features
+
+  /// Returns the configuration read as that of a model type; of its own for "".
+  Config config_as(const std::string& type_override) const;
+};
+
+/// Finds what a file holds, in time linear in the number of its tensors.
+///
+/// Throws core::Error, "FILE: TENSOR: …", when its weights are quantized: integers that need their scales, as
+/// in GPTQ, AWQ and bitsandbytes; or when config.json is damaged.
+Checkpoint read_checkpoint(std::shared_ptr<const TensorFile> file);
 
 /// Returns the layer that the user chose by its number, counted from 0, or by its prefix.
 ///
 /// Throws core::Error, "PLACEexpected …", naming the available layers.
 const Layer& choose_layer(std::span<const Layer> layers, const std::string& chosen, const std::string& place);
-
-/// Throws core::Error, "FILE: TENSOR: …", when the weights of a file are quantized: integers that need their
-/// scales, as in GPTQ, AWQ and bitsandbytes. configured is the method in config.json, or "".
-void refuse_quantized(const TensorFile& file, const std::string& configured);
-
-/// Rotary embedding; fraction of a head's columns are rotated unless rotary.dimensions is set.
-struct LayerRotary {
-  positions::Rotary rotary;
-  double fraction = 1;
-};
 
 struct LayerAlibi {
   AlibiSlopes slopes = AlibiSlopes::bloom;
@@ -97,6 +108,7 @@ struct LayerRules {
   bool norm_before = false;                   ///< whether its input has been normalized
   ConfigHeads heads;                          ///< from the configuration
   std::vector<std::string> known, assumed;    ///< a few words each: "causal, as GPT-2 is"
+  std::vector<std::string> not_used;          ///< "sliding_window of config.json, which llama does not read"
   std::vector<const Feature*> not_supported;  ///< its unsupported or ignored features
   attention::MaskWindow window;
   std::optional<LayerRotary> rotary;
@@ -112,10 +124,10 @@ struct LayerRules {
 
 /// Determines the features of a checkpoint layer from its configuration, or else from its tensor names.
 ///
-/// A feature named in ignored is not computed even if it is supported. Throws core::Error, "PLACETENSOR: …",
+/// A feature named in ignored is not computed even if it is supported. Throws core::Error, "FILE: TENSOR: …",
 /// when the layout of a fused weight is unknown.
-LayerRules infer_layer_rules(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
-                             const std::string& place, std::span<const std::string> ignored = {});
+LayerRules infer_layer_rules(const Checkpoint& checkpoint, const Layer& layer, const Config& config,
+                             std::span<const std::string> ignored = {});
 
 /// Returns the scale of a layer's scores.
 attention::Scale layer_scale(const LayerRules& rules, const Config& config, const Layer& layer,

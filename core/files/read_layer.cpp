@@ -141,18 +141,6 @@ attention::QueryKeyNorm read_norm(const TensorFile& file, const LayerHeadNorms& 
   return norm;
 }
 
-positions::Rotary read_rotary(const TensorFile& file, const LayerRotary& layer, std::size_t d_head) {
-  positions::Rotary rotary = layer.rotary;
-  if (!rotary.dimensions && layer.fraction != 1)
-    rotary.dimensions = static_cast<std::size_t>(static_cast<double>(d_head) * layer.fraction);
-  if (rotary.dimensions == d_head) rotary.dimensions.reset();
-  const std::size_t n_rotated = rotary.dimensions.value_or(d_head);
-  if (n_rotated < 2 || n_rotated > d_head || n_rotated % 2 != 0)
-    throw Error(file.place() + "expected an even number of columns that turn, from 2 to " +
-                std::to_string(d_head) + " of a head, got " + std::to_string(n_rotated));
-  return rotary;
-}
-
 /// Returns MPT's slopes: those for the next power of two heads, with every other one first.
 arma::mat slopes_of_mpt(std::size_t n_heads, double largest) {
   const std::size_t power = std::bit_ceil(n_heads);
@@ -261,7 +249,7 @@ attention::Additions read_additions(const TensorFile& file, const LayerRules& ru
   attention::Additions additions;
   if (rules.head_norms)
     additions.normalize = read_norm(file, *rules.head_norms, n_heads, kv_heads, d_head, progress);
-  if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
+  if (rules.rotary) additions.positions.rotary = rules.rotary->of_width(d_head, file.place());
   if (rules.alibi) additions.positions.alibi = make_alibi(*rules.alibi, n_heads, d_head);
   if (rules.bias_table)
     additions.positions.relative = read_relative(file, *rules.bias_table, n_heads, progress);

@@ -168,18 +168,16 @@ Tensor read_tensor_reference(const Json& place, const SessionFolder& folder) {
 ReferencedLayer read_layer_reference(const Json& place, const SessionFolder& folder,
                                      std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
-  const TensorFile file = open_reference(place, folder, ReferenceKind::layer);
-  const auto config = checkpoints::sibling_config(file.path());
-  checkpoints::refuse_quantized(file, config.quantization);
-  const auto layers = checkpoints::find_layers(file.tensors());
+  const checkpoints::Checkpoint checkpoint = checkpoints::read_checkpoint(
+      std::make_shared<const TensorFile>(open_reference(place, folder, ReferenceKind::layer)));
+  const TensorFile& file = *checkpoint.file;
   const auto chosen = place.member("layer");
   const std::string name = !chosen             ? "0"
                            : chosen->is_text() ? chosen->text()
                                                : std::to_string(chosen->whole(0));
-  const std::string where = file.place();
-  const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, where);
+  const checkpoints::Layer& layer = checkpoints::choose_layer(checkpoint.layers, name, file.place());
   const auto rules =
-      checkpoints::infer_layer_rules(file.tensors(), layer, config, where, ignored_names(place));
+      checkpoints::infer_layer_rules(checkpoint, layer, checkpoint.config, ignored_names(place));
   require_ignored(place, rules);
   StopToken progress;
   ReferencedLayer read{

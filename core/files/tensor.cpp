@@ -298,6 +298,15 @@ const TensorInfo* TensorFile::find(std::string_view name) const {
   return found != by_name_.end() && name_at(*found) == name ? &infos_[*found] : nullptr;
 }
 
+std::vector<const TensorInfo*> TensorFile::with_prefix(std::string_view prefix) const {
+  std::vector<const TensorInfo*> all;
+  const auto name_at = [&](std::size_t k) { return std::string_view(infos_[k].name); };
+  for (auto k = std::ranges::lower_bound(by_name_, prefix, {}, name_at);
+       k != by_name_.end() && name_at(*k).starts_with(prefix); ++k)
+    all.push_back(&infos_[*k]);
+  return all;
+}
+
 const TensorInfo& TensorFile::info(std::string_view name) const {
   if (const TensorInfo* found = find(name)) return *found;
   throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it" +

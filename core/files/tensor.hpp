@@ -155,6 +155,8 @@ class TensorFile {
   const TensorInfo* find(std::string_view name) const;
   /// Returns the tensor of that name. Throws core::Error when there is none.
   const TensorInfo& info(std::string_view name) const;
+  /// Returns the tensors whose names begin so, sorted by name.
+  std::vector<const TensorInfo*> with_prefix(std::string_view prefix) const;
 
   /// Returns the numbers at leading indices, and if possible reads only these: read("weights", {3}) of [12,
   /// 8, 512, 512] is [8, 512, 512].

@@ -26,6 +26,7 @@ using formats::Tensor;
 using formats::TensorFile;
 using formats::TensorInfo;
 namespace checkpoints = formats::checkpoints;
+using checkpoints::Checkpoint;
 using checkpoints::Layer;
 using checkpoints::LayerRules;
 
@@ -430,14 +431,15 @@ void require_known_type(const LayerRules& rules, const std::vector<std::string>&
 }
 
 /// Makes a model from a layer of a checkpoint, or from projections named by hand.
-ImportResult import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers,
-                               const Choices& choices, const core::StopToken& progress) {
-  const checkpoints::Config config = checkpoints::sibling_config(file.path(), choices.settings.type_override);
-  const Layer layer =
-      choices.mapping
-          ? layer_by_hand(layers, *choices.mapping)
-          : checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
-  LayerRules rules = checkpoints::infer_layer_rules(file.tensors(), layer, config, file.place(),
+ImportResult import_checkpoint(const Checkpoint& checkpoint, const Choices& choices,
+                               const core::StopToken& progress) {
+  const TensorFile& file = *checkpoint.file;
+  const checkpoints::Config config = checkpoint.config_as(choices.settings.type_override);
+  const Layer layer = choices.mapping
+                          ? layer_by_hand(checkpoint.layers, *choices.mapping)
+                          : checkpoints::choose_layer(
+                                checkpoint.layers, choices.layer.empty() ? "0" : choices.layer, file.place());
+  LayerRules rules = checkpoints::infer_layer_rules(checkpoint, layer, config,
                                                     choices.ignored.value_or(std::vector<std::string>()));
   if (choices.mapping) rules.mapping = *choices.mapping;
   ImportResult result;
@@ -475,6 +477,7 @@ ImportResult import_checkpoint(const TensorFile& file, const std::vector<Layer>&
                                  " of keys and values, which the others share");
   import_report.used.insert(import_report.used.end(), rules.known.begin(), rules.known.end());
   import_report.assumed = rules.assumed;
+  import_report.not_used = rules.not_used;
   model.sequences = embeddings_for(file, choices, d_in, rules.norm_before, result, progress);
   if (rules.is_cross && !(choices.embeddings.empty() && choices.embeddings_tensor.empty()))
     read_source(file, choices, *model.projections, result, progress);
@@ -489,15 +492,15 @@ ImportResult import_checkpoint(const TensorFile& file, const std::vector<Layer>&
 
 }  // namespace
 
-ExpectedLayer expected_of_layer(const TensorFile& file, const Layer& layer,
-                                const checkpoints::Config& config) {
-  const LayerRules rules = checkpoints::infer_layer_rules(file.tensors(), layer, config, file.place());
+ExpectedLayer expected_of_layer(const Checkpoint& checkpoint, const Layer& layer) {
+  const LayerRules rules = checkpoints::infer_layer_rules(checkpoint, layer, checkpoint.config);
   ExpectedLayer expected{{}, rules.heads.n};
   if (layer.n_heads > 0) expected.n_heads = layer.n_heads;
   ImportReport& import_report = expected.import_report;
   add_not_supported(import_report, rules);
   import_report.used = rules.known;
   import_report.assumed = rules.assumed;
+  import_report.not_used = rules.not_used;
   return expected;
 }
 
@@ -549,33 +552,32 @@ namespace {
 
 /// Throws core::Error for a checkpoint of unknown layout: its parameters are not queries and keys, whatever
 /// their names.
-void refuse_checkpoint_as_stages(const TensorFile& file, const Choices& choices) {
+void refuse_checkpoint_as_stages(const Checkpoint& checkpoint, const Choices& choices) {
+  const TensorFile& file = *checkpoint.file;
   const std::string stem = file.path().stem().string();
   const bool is_checkpoint = stem.starts_with("model") || stem.starts_with("pytorch_model");
   if (!choices.ignored || !choices.stages.empty() || !is_checkpoint) return;
-  const std::string type = checkpoints::sibling_config(file.path()).model_type;
-  if (!type.empty())
+  if (const std::string& type = checkpoint.config.model_type; !type.empty())
     fail(file, "expected a checkpoint of a known layout, got one of model_type \"" + type + "\"");
 }
 
-ImportResult import_without_settings(const TensorFile& file, const Choices& choices,
+ImportResult import_without_settings(const Checkpoint& checkpoint, const Choices& choices,
                                      const core::StopToken& progress) {
-  checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
-  const auto layers = checkpoints::find_layers(file.tensors());
+  const TensorFile& file = *checkpoint.file;
   const auto has_queries = [](const StageLayer& layer) {
     return find_by(layer.stages, attention::Stage::queries, &StageSource::stage) != nullptr;
   };
   const bool is_of_stages =
       choices.computes_stages && std::ranges::any_of(find_stages(file, progress), has_queries);
-  const bool is_checkpoint = !layers.empty() && choices.stages.empty() && !is_of_stages;
-  if (choices.mapping || is_checkpoint) return import_checkpoint(file, layers, choices, progress);
+  const bool is_checkpoint = !checkpoint.layers.empty() && choices.stages.empty() && !is_of_stages;
+  if (choices.mapping || is_checkpoint) return import_checkpoint(checkpoint, choices, progress);
   if (!choices.embeddings_tensor.empty()) return import_embeddings(file, choices, progress);
   const auto found = find_stages(file, progress);
   const bool has_stages = !choices.stages.empty() || std::ranges::any_of(found, [](const StageLayer& layer) {
     return !default_stages(layer).empty();
   });
   if (!has_stages) return import_embeddings(file, choices, progress);
-  refuse_checkpoint_as_stages(file, choices);
+  refuse_checkpoint_as_stages(checkpoint, choices);
   ImportResult result = import_stages(file, found, choices, progress);
   attention::require_within_limits(result.model, file.place());
   return result;
@@ -583,24 +585,27 @@ ImportResult import_without_settings(const TensorFile& file, const Choices& choi
 
 }  // namespace
 
-ImportResult import_tensors(const TensorFile& file, const Choices& choices, const core::StopToken& progress) {
+ImportResult import_tensors(const Checkpoint& checkpoint, const Choices& choices,
+                            const core::StopToken& progress) {
   if (choices.has_header_line == true) {
     Choices rest = choices;
     rest.has_header_line = false;
-    return import_tensors(with_index_header_as_names(file, progress), rest, progress);
+    Checkpoint renamed = checkpoint;
+    renamed.file = std::make_shared<const TensorFile>(with_index_header_as_names(*checkpoint.file, progress));
+    return import_tensors(renamed, rest, progress);
   }
-  ImportResult result = import_without_settings(file, choices, progress);
-  if (choices.settings != AttentionSettings()) apply(choices.settings, result, file.place());
+  ImportResult result = import_without_settings(checkpoint, choices, progress);
+  if (choices.settings != AttentionSettings()) apply(choices.settings, result, checkpoint.file->place());
   return result;
 }
 
-std::vector<std::string> layer_names(const TensorFile& file, const Choices& choices,
+std::vector<std::string> layer_names(const Checkpoint& checkpoint, const Choices& choices,
                                      const core::StopToken& progress) {
+  const TensorFile& file = *checkpoint.file;
   std::vector<std::string> names;
   if (choices.mapping) return names;
-  const auto layers = checkpoints::find_layers(file.tensors());
-  if (!layers.empty() && choices.stages.empty()) {
-    for (const auto& layer : layers) names.push_back(layer.prefix);
+  if (!checkpoint.layers.empty() && choices.stages.empty()) {
+    for (const auto& layer : checkpoint.layers) names.push_back(layer.prefix);
     return names;
   }
   if (!choices.embeddings_tensor.empty()) return names;
@@ -628,9 +633,9 @@ ImportResult import_file(const std::filesystem::path& path, const Choices& choic
     imported.import_report.assumed = std::move(session.assumed);
     return imported;
   }
-  const TensorFile file = formats::open_tensors(path, progress);
-  ImportResult result = import_tensors(file, choices, progress);
-  result.notes.insert(result.notes.begin(), file.notes().begin(), file.notes().end());
+  const auto file = std::make_shared<const TensorFile>(formats::open_tensors(path, progress));
+  ImportResult result = import_tensors(checkpoints::read_checkpoint(file), choices, progress);
+  result.notes.insert(result.notes.begin(), file->notes().begin(), file->notes().end());
   return result;
 }
 

@@ -110,7 +110,7 @@ bool is_session(const std::filesystem::path& path);
 ///
 /// Missing embeddings become eight tokens of standard normal numbers, with a note. Throws core::Error, one
 /// line that names the file and the missing choice.
-ImportResult import_tensors(const formats::TensorFile& file, const Choices& choices,
+ImportResult import_tensors(const formats::checkpoints::Checkpoint& checkpoint, const Choices& choices,
                             const core::StopToken& progress);
 
 /// The expected result for a layer of a checkpoint, according to names and its configuration.
@@ -119,12 +119,12 @@ struct ExpectedLayer {
   std::optional<std::size_t> n_heads;
 };
 /// Returns it. Throws core::Error.
-ExpectedLayer expected_of_layer(const formats::TensorFile& file, const formats::checkpoints::Layer& layer,
-                                const formats::checkpoints::Config& config);
+ExpectedLayer expected_of_layer(const formats::checkpoints::Checkpoint& checkpoint,
+                                const formats::checkpoints::Layer& layer);
 
 /// Returns the layers for Choices::layer, by name or number; fewer than two leave no choice.
-std::vector<std::string> layer_names(const formats::TensorFile& file, const Choices& choices,
-                                     const core::StopToken& progress);
+std::vector<std::string> layer_names(const formats::checkpoints::Checkpoint& checkpoint,
+                                     const Choices& choices, const core::StopToken& progress);
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
 ImportResult import_file(const std::filesystem::path& path, const Choices& choices,

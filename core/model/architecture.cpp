@@ -13,39 +13,34 @@ using formats::GgufMetadata;
 using formats::checkpoints::Config;
 using formats::checkpoints::ConfigRotary;
 
-/// Returns the fraction of a head's columns that is rotated; 1 where transformers ignores it for the type.
-double fraction_of(const ConfigRotary& configured, const Config& config, const std::string& place) {
-  const double part = configured.fraction.value_or(config.family->rotary.fraction);
-  if (config.family->reads_rotary_fraction || part == 1) return part;
-  if (configured.scaling.rule != positions::ScalingRule::none)
+positions::Rotary rotary_from_config(const ConfigRotary& configured, const Config& config,
+                                     const std::string& place) {
+  if (configured.failing_fraction != 1)
     throw Error(place +
                 "partial_rotary_factor: expected 1, as scaled positions of fewer columns cannot be computed "
                 "for models of type " +
-                config.model_type + ", got " + text::number_text(part));
-  return 1;
+                config.model_type + ", got " + text::number_text(configured.failing_fraction));
+  return configured.rotary(config.family->rotary).of_width(config.sizes.d_head, place);
 }
 
-positions::Rotary rotary_from_config(const ConfigRotary& configured, const Config& config,
-                                     const std::string& place) {
-  const std::size_t d_head = config.sizes.d_head;
-  positions::Rotary rotary = configured.rotary(config.family->rotary.interleaved);
-  if (rotary.dimensions == d_head) {
-    rotary.dimensions.reset();
-  } else if (!rotary.dimensions) {
-    const double part = fraction_of(configured, config, place);
-    if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
-  }
-  return rotary;
-}
-
-std::vector<std::size_t> windows_of(const Config& config) {
-  const auto& configured = config.positions;
-  const formats::checkpoints::WindowRule& rule = config.family->window;
-  if (!rule.in_full_models || !configured.window || *configured.window == 0) return {};
-  std::vector<std::size_t> windows(config.sizes.n_layers, *configured.window);
-  for (std::size_t l = 0; l < std::min(windows.size(), configured.windowed.size()); ++l)
-    if (!configured.windowed[l]) windows[l] = 0;
-  return windows;
+/// Throws core::Error, "PLACEexpected …", when sizes do not fit one another or are out of range.
+void require_sizes(const Sizes& s, const std::string& place) {
+  constexpr std::size_t most = formats::checkpoints::max_count;
+  const std::pair<const char*, std::size_t> all[]{{"layers", s.n_layers},
+                                                  {"numbers a token", s.d_model},
+                                                  {"heads", s.n_heads},
+                                                  {"heads of keys", s.kv_heads},
+                                                  {"numbers a head", s.d_head},
+                                                  {"hidden numbers", s.d_hidden},
+                                                  {"tokens of the vocabulary", s.n_vocabulary},
+                                                  {"tokens at once", s.n_context}};
+  for (const auto& [name, size] : all)
+    if (size == 0 || size > most)
+      throw Error(place + "expected from 1 to " + std::to_string(most) + " " + name + ", got " +
+                  std::to_string(size));
+  if (s.n_heads % s.kv_heads != 0)
+    throw Error(place + "expected a number of heads that heads of keys divide, got " +
+                std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
 }
 
 /// Starts positions after the row of the padding token; rows up to it belong to no token.
@@ -65,6 +60,7 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   Architecture architecture;
   static_cast<formats::checkpoints::ConfigNumbers&>(architecture) = config;
   architecture.family = family.full_model;
+  require_sizes(config.sizes, place);
   architecture.sizes = config.sizes;
   architecture.norm = family.norm;
   if (config.is_post_norm) architecture.norm.place = NormPlace::after;
@@ -76,19 +72,16 @@ Architecture architecture_of(const Config& config, const std::string& place) {
       family.mask_kind == formats::checkpoints::MaskKind::past || config.is_decoder.value_or(false);
   using formats::checkpoints::PositionKind;
   if (config.positions.alibi.value_or(family.positions == PositionKind::alibi))
-    architecture.alibi = formats::checkpoints::make_alibi(
-        {family.slopes, config.positions.alibi_bias_max.value_or(formats::checkpoints::LayerAlibi().largest)},
-        config.sizes.n_heads, config.sizes.d_head);
+    architecture.alibi = formats::checkpoints::make_alibi({family.slopes, config.positions.alibi_bias_max},
+                                                          config.sizes.n_heads, config.sizes.d_head);
   else if (family.positions == PositionKind::rotary) {
     architecture.rotary = rotary_from_config(config.positions.default_rotary, config, place);
-    architecture.rotated = config.positions.rotated;
     if (const auto& in_window = config.positions.window_rotary)
       architecture.windowed_rotary = rotary_from_config(*in_window, config, place);
   }
   architecture.is_scaled = family.is_scaled && config.scale.scaled;
   architecture.first_position = family.first_position;
-  require_sizes(architecture, place);
-  architecture.windows = windows_of(config);
+  architecture.layers = config.positions.layers;
   if (family.positions_follow_padding)
     start_positions_after_padding(config.padding_token, architecture, place);
   return architecture;
@@ -200,36 +193,6 @@ void reject_unsupported_keys(const ArchitectureKeys& keys, const Architecture& a
 }
 
 }  // namespace
-
-void require_sizes(const Architecture& architecture, const std::string& place) {
-  const Sizes& s = architecture.sizes;
-  constexpr std::size_t most = formats::checkpoints::max_count;
-  const std::pair<const char*, std::size_t> all[]{{"layers", s.n_layers},
-                                                  {"numbers a token", s.d_model},
-                                                  {"heads", s.n_heads},
-                                                  {"heads of keys", s.kv_heads},
-                                                  {"numbers a head", s.d_head},
-                                                  {"hidden numbers", s.d_hidden},
-                                                  {"tokens of the vocabulary", s.n_vocabulary},
-                                                  {"tokens at once", s.n_context}};
-  for (const auto& [name, size] : all)
-    if (size == 0 || size > most)
-      throw Error(place + "expected from 1 to " + std::to_string(most) + " " + name + ", got " +
-                  std::to_string(size));
-  if (s.n_heads % s.kv_heads != 0)
-    throw Error(place + "expected a number of heads that heads of keys divide, got " +
-                std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
-  for (const auto& rotary : {architecture.rotary, architecture.windowed_rotary}) {
-    if (!rotary) continue;
-    const std::size_t rotated = rotated_columns(*rotary, s.d_head);
-    if (rotated < 2 || rotated > s.d_head || rotated % 2 != 0)
-      throw Error(place + "expected an even number of rotated numbers, at most the " +
-                  std::to_string(s.d_head) + " of a head, got " + std::to_string(rotated));
-    if (const auto& factors = rotary->scaling.factors; factors && factors->n_cols() != rotated / 2)
-      throw Error(place + "short_factor: expected a factor for each of " + std::to_string(rotated / 2) +
-                  " pairs, got " + std::to_string(factors->n_cols()));
-  }
-}
 
 Architecture architecture_of(const formats::Json& config) {
   return architecture_of(formats::checkpoints::full_model_config(config), config.place());

@@ -32,31 +32,24 @@ struct Architecture : formats::checkpoints::ConfigNumbers {
   bool causal = true;
   std::optional<positions::Rotary> rotary;
   std::optional<positions::Rotary> windowed_rotary;  ///< of layers with a sliding window, if different
-  std::vector<bool> rotated = {};                    ///< [layer], or empty for all
-  std::optional<positions::Alibi> alibi;             ///< without alibi and rotary, positions are learned
-  std::size_t first_position = 0;                    ///< row of the first token among learned positions
+  /// If attention is not causal, half of a window is on each side.
+  formats::checkpoints::LayerPattern layers = {};
+  std::optional<positions::Alibi> alibi;  ///< without alibi and rotary, positions are learned
+  std::size_t first_position = 0;         ///< row of the first token among learned positions
   /// Takes no position: reads the row of its own ID among learned positions.
   std::optional<std::size_t> padding_token = {};
   bool is_scaled = true;  ///< scores by 1/√d_head, unless `scale` says otherwise
   bool has_adjacent_pairs =
       false;  ///< in GGUF: columns 2k and 2k + 1 are rotary pairs, not those of two halves
-  /// [layer]: largest number of keys per query, 0 for all; or empty. If attention is not causal, half of them
-  /// are on each side.
-  std::vector<std::size_t> windows = {};
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
-
-/// Returns the largest number of keys per query in a layer, its own included; 0 for no limit.
-inline std::size_t window_of(const Architecture& architecture, std::size_t layer) {
-  return architecture.windows.empty() ? 0 : architecture.windows[layer];
-}
 
 /// Returns the rotary embedding of a layer, if it has one.
 inline const std::optional<positions::Rotary>& rotary_of(const Architecture& architecture,
                                                          std::size_t layer) {
   static const std::optional<positions::Rotary> none;
-  if (layer < architecture.rotated.size() && !architecture.rotated[layer]) return none;
-  const bool is_other = architecture.windowed_rotary && window_of(architecture, layer) > 0;
+  if (!architecture.layers.is_rotated(layer)) return none;
+  const bool is_other = architecture.windowed_rotary && architecture.layers.is_local(layer);
   return is_other ? architecture.windowed_rotary : architecture.rotary;
 }
 
@@ -74,8 +67,5 @@ Architecture architecture_of(const formats::Json& config);
 /// Returns the architecture that the metadata of a GGUF file describes; facts missing there come from its
 /// tensors. Throws core::Error, "FILE: KEY: …", as the other does.
 Architecture architecture_of(const formats::GgufMetadata& metadata, const formats::TensorFile& file);
-
-/// Throws core::Error, "PLACEexpected …", when sizes do not fit one another or are out of range.
-void require_sizes(const Architecture& architecture, const std::string& place);
 
 }  // namespace core::transformer

@@ -181,7 +181,7 @@ ScoreRules score_rules_of(const Architecture& architecture, std::size_t layer) {
                            ? 1 / std::sqrt(static_cast<double>(sizes.d_head))
                            : rule.factor;
   ScoreRules rules{architecture.causal,
-                   window_of(architecture, layer),
+                   architecture.layers.window_of(layer),
                    static_cast<float>(scale),
                    static_cast<float>(architecture.softcap.value_or(0)),
                    {}};

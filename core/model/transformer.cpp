@@ -638,7 +638,7 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const S
   }
   result.scale = scale_of(architecture_, layer);
   result.mask.causal = architecture_.causal;
-  if (const std::size_t window = window_of(architecture_, layer))
+  if (const std::size_t window = architecture_.layers.window_of(layer))
     result.mask.window = formats::checkpoints::window_of(window, architecture_.causal);
   return result;
 }

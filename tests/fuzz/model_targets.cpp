@@ -10,6 +10,7 @@
 #include "core/model/connection.hpp"
 #include "core/model/tokenizer.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/checkpoint_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace fuzz {
@@ -158,15 +159,16 @@ Seeds gguf_seeds() {
 void run_config(Bytes bytes) {
   attempt([&] { core::transformer::architecture_of(parse_json(bytes, "config.json")); });
   attempt([&] {
-    const checkpoints::Config config = checkpoints::parse_config(bytes, "config.json");
+    const checkpoints::Config config = checkpoints::parse_config(parse_json(bytes, "config.json"));
     const std::vector<TensorInfo> tensors{{"model.layers.0.self_attn.q_proj.weight", Dtype::f32, {8, 8}},
                                           {"model.layers.0.self_attn.k_proj.weight", Dtype::f32, {4, 8}},
                                           {"model.layers.0.self_attn.v_proj.weight", Dtype::f32, {4, 8}},
                                           {"model.layers.0.self_attn.o_proj.weight", Dtype::f32, {8, 8}},
                                           {"h.1.attn.c_attn.weight", Dtype::f32, {8, 24}},
                                           {"h.1.attn.c_proj.weight", Dtype::f32, {8, 8}}};
-    for (const checkpoints::Layer& layer : checkpoints::find_layers(tensors))
-      attempt([&] { checkpoints::infer_layer_rules(tensors, layer, config, ""); });
+    const checkpoints::Checkpoint checkpoint = support::checkpoint_of(tensors);
+    for (const checkpoints::Layer& layer : checkpoint.layers)
+      attempt([&] { checkpoints::infer_layer_rules(checkpoint, layer, config); });
   });
 }
 
@@ -216,12 +218,15 @@ void run_names(Bytes bytes) {
   attempt([&] {
     const TensorFile file = described(bytes);
     const StopToken token;
-    core::importing::Choices choices;
-    attempt([&] { core::importing::import_tensors(file, choices, token); });
-    attempt([&] { core::importing::layer_names(file, choices, token); });
-    choices.n_heads = 2;
-    choices.layer = "1";
-    attempt([&] { core::importing::import_tensors(file, choices, token); });
+    attempt([&] {
+      const checkpoints::Checkpoint checkpoint = support::read_checkpoint(file);
+      core::importing::Choices choices;
+      attempt([&] { core::importing::import_tensors(checkpoint, choices, token); });
+      attempt([&] { core::importing::layer_names(checkpoint, choices, token); });
+      choices.n_heads = 2;
+      choices.layer = "1";
+      attempt([&] { core::importing::import_tensors(checkpoint, choices, token); });
+    });
     const core::transformer::Sizes sizes{3, 8, 2, 1, 4, 16, 32, 64};
     attempt([&] {
       const core::check::Dump dump = core::check::find_dump(file, sizes, {});

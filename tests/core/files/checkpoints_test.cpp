@@ -9,6 +9,7 @@
 #include "core/files/layers.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
+#include "tests/support/checkpoint_of.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -16,6 +17,7 @@
 namespace core::formats::checkpoints {
 namespace {
 
+using support::checkpoint_of;
 using testing::HasSubstr;
 
 const std::string folder = FIXTURES "/checkpoints/";
@@ -28,7 +30,11 @@ arma::mat projected(const arma::mat& x, const attention::Linear& linear) {
 
 Attention read_first(const TensorFile& file, std::size_t n_heads) {
   core::StopToken progress;
-  return read_attention(file, find_layers(file.tensors()).at(0).mapping, {n_heads}, progress);
+  return read_attention(file, find_layers(file).at(0).mapping, {n_heads}, progress);
+}
+
+Config parsed(std::string_view text) {
+  return parse_config(parse_json(text, "config.json"));
 }
 
 bool family_of_name_is_known(std::string_view name) {
@@ -57,7 +63,7 @@ const Known known[] = {{"gpt2", "gpt2", "h.0.attn.", true, true},
 
 TEST(CheckpointNaming, IsFoundByItsNames) {
   for (const Known& k : known) {
-    const auto layers = find_layers(open_tensors(folder + k.file + ".safetensors").tensors());
+    const auto layers = find_layers(open_tensors(folder + k.file + ".safetensors"));
     ASSERT_EQ(layers.size(), 1u) << k.file;
     EXPECT_STREQ(layers[0].naming->name, k.naming) << k.file;
     EXPECT_EQ(layers[0].prefix, k.prefix);
@@ -72,14 +78,14 @@ TEST(CheckpointNaming, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
   for (const char* attention : {"decoder.layers.0.encoder_attn.", "decoder.layers.0.self_attn."})
     for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
       tensors.push_back(tensor(attention + std::string(name) + ".weight", {4, 4}));
-  const auto layers = find_layers(tensors);
+  const auto layers = checkpoint_of(tensors).layers;
   ASSERT_EQ(layers.size(), 2u);
   EXPECT_EQ(layers[0].prefix, "decoder.layers.0.self_attn.");
   tensors = {tensor("h.0.attn.c_attn.weight", {4, 12}), tensor("h.0.attn.c_proj.weight", {4, 4}),
              tensor("h.0.crossattention.c_attn.weight", {4, 8}),
              tensor("h.0.crossattention.q_attn.weight", {4, 4}),
              tensor("h.0.crossattention.c_proj.weight", {4, 4})};
-  const auto of_gpt2 = find_layers(tensors);
+  const auto of_gpt2 = checkpoint_of(tensors).layers;
   ASSERT_EQ(of_gpt2.size(), 1u);
   EXPECT_EQ(of_gpt2[0].prefix, "h.0.attn.");
 }
@@ -110,7 +116,7 @@ TEST(CheckpointNaming, OfMultiheadAttentionGivesItsWeightsAndResult) {
   attention::Model model;
   model.n_heads = 2;
   model.projections = read_first(file, 2).projections;
-  model.mask.causal = find_layers(file.tensors()).at(0).naming->causal;
+  model.mask.causal = find_layers(file).at(0).naming->causal;
   const arma::mat x = matrix(file.read("x"));
   model.sequences = {{attention::numbered_tokens(x.n_rows), x}};
   const attention::Trace trace = attention::attend(model);
@@ -125,7 +131,7 @@ TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {
   const auto info = [](const std::string& name) { return TensorInfo{name, Dtype::f32, {4, 12}}; };
   const std::vector<TensorInfo> tensors{info("h.10.attn.c_attn.weight"), info("h.2.attn.c_attn.weight"),
                                         info("h.0.attn.c_attn.weight"), info("h.0.attn.c_attn.bias")};
-  const auto layers = find_layers(tensors);
+  const auto layers = checkpoint_of(tensors).layers;
   ASSERT_EQ(layers.size(), 3u);
   EXPECT_EQ(choose_layer(layers, "1", "").prefix, "h.2.attn.");
   EXPECT_EQ(choose_layer(layers, "h.10.attn", "").prefix, "h.10.attn.");
@@ -139,7 +145,7 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
   const TensorFile file = open_tensors(folder + "grouped.safetensors");
   EXPECT_THAT(support::error_of([&] { read_first(file, 3); }),
               HasSubstr("q_proj.weight: expected a number of outputs that 3 heads share, got 6 × 8"));
-  ProjectionMapping mapping = find_layers(file.tensors()).at(0).mapping;
+  ProjectionMapping mapping = find_layers(file).at(0).mapping;
   mapping.value.weights = {"model.layers.0.self_attn.o_proj.weight"};
   mapping.value.biases.clear();
   core::StopToken progress;
@@ -159,7 +165,7 @@ constexpr auto neighbors = positions::Pairs::neighbors;
 
 TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
   const OfType types[] = {
-      {"llama", "", "WWWWWWWW"},
+      {"llama", "", "FFFFFFFF"},
       {"llama", R"(, "use_sliding_window": false)", "FFFFFFFF"},
       {"mistral", R"(, "use_sliding_window": false)", "WWWWWWWW"},
       {"qwen2", "", "FFFFFFFF"},
@@ -175,30 +181,30 @@ TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
       {"smollm3", R"(, "no_rope_layers": [0, 1])", "fFFFFFFF"},
       {"modernbert", "", "FWWFWWFW"},
       {"modernbert", R"(, "global_attn_every_n_layers": 2)", "FWFWFWFW"},
-      {"cohere", "", "WWWWWWWW", neighbors},
-      {"glm4", "", "WWWWWWWW", neighbors, 0.5},
-      {"gptj", "", "WWWWWWWW", neighbors},
-      {"gptj", R"(, "rope_interleaved": false)", "WWWWWWWW"},
-      {"stablelm", "", "WWWWWWWW", positions::Pairs::halves, 0.25},
-      {"stablelm", R"(, "partial_rotary_factor": 0.75)", "WWWWWWWW", positions::Pairs::halves, 0.75},
-      {"gpt_neox", "", "WWWWWWWW", positions::Pairs::halves, 0.25},
+      {"cohere", "", "FFFFFFFF", neighbors},
+      {"glm4", "", "FFFFFFFF", neighbors, 0.5},
+      {"gptj", "", "FFFFFFFF", neighbors},
+      {"gptj", R"(, "rope_interleaved": false)", "FFFFFFFF"},
+      {"stablelm", "", "FFFFFFFF", positions::Pairs::halves, 0.25},
+      {"stablelm", R"(, "partial_rotary_factor": 0.75)", "FFFFFFFF", positions::Pairs::halves, 0.75},
+      {"gpt_neox", "", "FFFFFFFF", positions::Pairs::halves, 0.25},
       {"persimmon", "", "WWWWWWWW", positions::Pairs::halves, 0.5},
-      {"phi", "", "WWWWWWWW", positions::Pairs::halves, 0.5},
+      {"phi", "", "FFFFFFFF", positions::Pairs::halves, 0.5},
       {"phi3", "", "WWWWWWWW"},
       {"llama4", "", "wwwwwwww"},
-      {"gpt2", "", "wwwwwwww"},
+      {"gpt2", "", "ffffffff"},
   };
   for (const OfType& type : types) {
-    const Config config = parse_config(std::string(R"({"num_hidden_layers": 8, "sliding_window": 3, )") +
-                                           "\"model_type\": \"" + type.type + "\"" + type.more + "}",
-                                       "config.json");
+    const Config config = parsed(std::string(R"({"num_hidden_layers": 8, "sliding_window": 3, )") +
+                                 "\"model_type\": \"" + type.type + "\"" + type.more + "}");
     std::string layers;
     for (std::size_t k = 0; k < 8; ++k) {
       const std::string prefix = "model.layers." + std::to_string(k) + ".self_attn.";
       std::vector<TensorInfo> tensors;
       for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
         tensors.push_back({prefix + name + ".weight", Dtype::f32, {8, 8}});
-      const LayerRules rules = infer_layer_rules(tensors, find_layers(tensors).at(0), config, "");
+      const Checkpoint checkpoint = checkpoint_of(tensors);
+      const LayerRules rules = infer_layer_rules(checkpoint, checkpoint.layers.at(0), config);
       const char letter = rules.window.left ? 'W' : 'F';
       layers += rules.rotary ? letter : text::lower(letter);
       if (rules.rotary) {
@@ -208,6 +214,22 @@ TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
     }
     EXPECT_EQ(layers, type.layers) << type.type << type.more;
   }
+}
+
+TEST(FamilyOfAType, DoesNotReadKeysThatItsProgramDoesNotKnow) {
+  const auto unread = [](const char* text) { return parsed(text).unread_keys; };
+  using Keys = std::set<std::string>;
+  EXPECT_EQ(
+      unread(R"({"model_type": "llama", "sliding_window": 3, "alibi": true, "partial_rotary_factor": 0.5})"),
+      (Keys{"alibi", "partial_rotary_factor", "sliding_window"}));
+  EXPECT_EQ(unread(R"({"model_type": "llama", "sliding_window": null, "alibi": false})"), Keys());
+  EXPECT_EQ(unread(R"({"model_type": "mistral", "sliding_window": 3})"), Keys());
+  EXPECT_EQ(unread(R"({"model_type": "gpt2", "n_head": 4, "num_key_value_heads": 2, "rope_theta": 100})"),
+            (Keys{"num_key_value_heads", "rope_theta"}));
+  EXPECT_EQ(unread(R"({"model_type": "gpt2", "n_head": 4, "num_key_value_heads": 4})"), Keys());
+  EXPECT_EQ(unread(R"({"model_type": "unknown", "sliding_window": 3})"), Keys());
+  const Config part = parsed(R"({"model_type": "llama", "text_config": {"sliding_window": 3}})").parts.at(0);
+  EXPECT_EQ(part.unread_keys, Keys{"sliding_window"}) << "a part without a type is of the enclosing one";
 }
 
 TEST(FamilyTable, HasEachTypeOnceAndAFamilyForEveryNaming) {
@@ -224,31 +246,24 @@ TEST(FamilyTable, HasEachTypeOnceAndAFamilyForEveryNaming) {
 }
 
 TEST(CheckpointConfig, TellsHeadsAndScale) {
-  const Config gpt2 =
-      parse_config(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})", "config.json");
+  const Config gpt2 = parsed(R"({"n_head": 12, "scale_attn_by_inverse_layer_idx": true, "other": {}})");
   EXPECT_EQ(gpt2.heads.n, 12u);
   const Layer third{"h.2.attn.", nullptr, {}, 0};
   EXPECT_DOUBLE_EQ(layer_scale({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
-  const Config grouped = parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "");
+  const Config grouped = parsed(R"({"num_attention_heads": 32, "num_key_value_heads": 8})");
   EXPECT_EQ(grouped.heads.n, 32u);
   EXPECT_EQ(grouped.heads.kv_heads, 8u);
-  EXPECT_EQ(layer_scale({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
+  EXPECT_EQ(layer_scale({}, parsed(R"({"scale_attn_weights": false})"), third, 64).rule,
             attention::ScaleRule::none);
   EXPECT_EQ(layer_scale({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);
-  EXPECT_DOUBLE_EQ(layer_scale({}, parse_config(R"({"query_pre_attn_scalar": 256})", ""), third, 64).factor,
-                   1.0 / 16);
-  EXPECT_DOUBLE_EQ(layer_scale({}, parse_config(R"({"attention_multiplier": 0.5})", ""), third, 64).factor,
-                   0.5);
-  EXPECT_EQ(support::error_of([] { parse_config(R"({"n_head": 0})", "config.json"); }).substr(0, 20),
-            "config.json: n_head:");
-  EXPECT_EQ(support::error_of([] { parse_config("[12]", "config.json"); }),
-            "config.json: expected an object, got a list of 1");
+  EXPECT_DOUBLE_EQ(layer_scale({}, parsed(R"({"query_pre_attn_scalar": 256})"), third, 64).factor, 1.0 / 16);
+  EXPECT_DOUBLE_EQ(layer_scale({}, parsed(R"({"attention_multiplier": 0.5})"), third, 64).factor, 0.5);
+  EXPECT_EQ(support::error_of([] { parsed(R"({"n_head": 0})"); }).substr(0, 20), "config.json: n_head:");
+  EXPECT_EQ(support::error_of([] { parsed("[12]"); }), "config.json: expected an object, got a list of 1");
 }
 
 TEST(CheckpointConfig, OfNumbersThatNoModelHasIsRefused) {
-  const auto error = [](const char* text) {
-    return support::error_of([&] { parse_config(text, "config.json"); });
-  };
+  const auto error = [](const char* text) { return support::error_of([&] { parsed(text); }); };
   EXPECT_EQ(error(R"({"num_attention_heads": 2, "num_key_value_heads": 9223372036854775807})"),
             "config.json: num_key_value_heads: expected a whole number from 1 to 16777216, got "
             "9223372036854775807");
@@ -257,16 +272,16 @@ TEST(CheckpointConfig, OfNumbersThatNoModelHasIsRefused) {
 }
 
 TEST(CheckpointConfig, OfAWindowBeyondAllTextsHasOneThatCanBeCountedWith) {
-  EXPECT_EQ(parse_config(R"({"sliding_window": 18446744073709551615})", "").positions.window,
+  EXPECT_EQ(parsed(R"({"sliding_window": 18446744073709551615})").positions.layers.window,
             std::size_t{1} << 31);
-  EXPECT_EQ(parse_config(R"({"sliding_window": 4096})", "").positions.window, 4096u);
+  EXPECT_EQ(parsed(R"({"sliding_window": 4096})").positions.layers.window, 4096u);
 }
 
 TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
   const TensorFile file = open_tensors(folder + "gpt2.safetensors");
   EXPECT_THAT(support::error_of([&] { read_first(file, SIZE_MAX); }),
               HasSubstr("expected from 1 to 16777216 heads, got 18446744073709551615"));
-  const ProjectionMapping mapping = find_layers(file.tensors()).at(0).mapping;
+  const ProjectionMapping mapping = find_layers(file).at(0).mapping;
   core::StopToken progress;
   const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 + 2 · (2^63 − 1) heads overflow to 0
   EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
@@ -275,8 +290,9 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
 
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
   const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
-  const Layer layer = find_layers(tiny.tensors()).at(0);
-  const LayerRules rules = infer_layer_rules(tiny.tensors(), layer, sibling_config(tiny.path()), "");
+  const Checkpoint checkpoint = read_checkpoint(std::make_shared<const TensorFile>(tiny));
+  const Layer layer = checkpoint.layers.at(0);
+  const LayerRules rules = infer_layer_rules(checkpoint, layer, checkpoint.config);
   EXPECT_EQ(resolve_head_count(tiny, layer, rules, std::nullopt).n, 4u);
   EXPECT_EQ(resolve_head_count(tiny, layer, rules, 2).n, 2u);
   EXPECT_THAT(support::error_of([&] { resolve_head_count(tiny, layer, {}, std::nullopt); }),
@@ -290,7 +306,7 @@ TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
 TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
   const TensorFile checkpoint = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
   const TensorFile golden = open_tensors(FIXTURES "/tiny_gpt/golden.npz");
-  const auto layers = find_layers(checkpoint.tensors());
+  const auto layers = find_layers(checkpoint);
   ASSERT_EQ(layers.size(), 4u);
   core::StopToken progress;
   for (std::size_t layer = 0; layer < 4; ++layer) {

@@ -10,6 +10,7 @@
 #include "core/graph/visible.hpp"
 #include "core/importing/import.hpp"
 #include "tests/core/importing/written_tensors.hpp"
+#include "tests/support/checkpoint_of.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -49,7 +50,7 @@ struct StagesInAFile : testing::Test {
     return support::error_of([&] { opened(tensors, choices); });
   }
   std::vector<std::string> layers(const Choices& choices = {}) const {
-    return layer_names(formats::open_tensors(path), choices, {});
+    return layer_names(support::read_checkpoint(formats::open_tensors(path)), choices, {});
   }
 };
 
@@ -345,7 +346,7 @@ TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
       return part;
     };
     const formats::TensorFile file("/d.npz", "npz", {{info, read}});
-    return support::error_of([&] { import_tensors(file, {}, core::StopToken()); });
+    return support::error_of([&] { import_tensors(support::read_checkpoint(file), {}, core::StopToken()); });
   };
   EXPECT_EQ(refusal("weights", {16385, 1}),
             "/d.npz: weights: expected axes of at most 16384, got [16385, 1]");

@@ -14,6 +14,14 @@ namespace {
 
 using Windows = std::vector<std::size_t>;
 
+/// Returns the window of each layer, 0 for none.
+Windows windows(const Architecture& architecture) {
+  Windows all;
+  for (std::size_t l = 0; l < architecture.sizes.n_layers; ++l)
+    all.push_back(architecture.layers.window_of(l));
+  return all;
+}
+
 /// Returns the architecture of a small model, four layers, four heads, d_head = 8, with extra config keys.
 Architecture of(const std::string& type, const std::string& more) {
   return architecture_of(formats::parse_json(
@@ -113,19 +121,20 @@ TEST(Configuration, OfOlmo3ScalesLayersWithoutAWindowAlone) {
 }
 
 TEST(Configuration, HasTheWindowsOfItsType) {
-  EXPECT_EQ(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2)").windows, Windows());
-  EXPECT_EQ(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2, "use_sliding_window": true)").windows,
-            (Windows{0, 0, 8, 8}));
-  EXPECT_EQ(of("qwen2", R"("sliding_window": 8, "use_sliding_window": true)").windows, (Windows{0, 0, 0, 0}));
-  EXPECT_EQ(of("qwen3", R"("sliding_window": 8, "use_sliding_window": true, "layer_types":
-      ["full_attention", "sliding_attention", "full_attention", "full_attention"])")
-                .windows,
+  const Windows none{0, 0, 0, 0};
+  EXPECT_EQ(windows(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2)")), none);
+  EXPECT_EQ(
+      windows(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2, "use_sliding_window": true)")),
+      (Windows{0, 0, 8, 8}));
+  EXPECT_EQ(windows(of("qwen2", R"("sliding_window": 8, "use_sliding_window": true)")), none);
+  EXPECT_EQ(windows(of("qwen3", R"("sliding_window": 8, "use_sliding_window": true, "layer_types":
+      ["full_attention", "sliding_attention", "full_attention", "full_attention"])")),
             (Windows{0, 8, 0, 0}));
-  EXPECT_EQ(of("mistral", "").windows, (Windows{4096, 4096, 4096, 4096}));
-  EXPECT_EQ(of("mistral", R"("sliding_window": null)").windows, Windows());
-  EXPECT_EQ(of("mistral", R"("sliding_window": 8, "use_sliding_window": false)").windows,
+  EXPECT_EQ(windows(of("mistral", "")), (Windows{4096, 4096, 4096, 4096}));
+  EXPECT_EQ(windows(of("mistral", R"("sliding_window": null)")), none);
+  EXPECT_EQ(windows(of("mistral", R"("sliding_window": 8, "use_sliding_window": false)")),
             (Windows{8, 8, 8, 8}));
-  EXPECT_EQ(of("llama", R"("sliding_window": 8, "use_sliding_window": true)").windows, Windows());
+  EXPECT_EQ(windows(of("llama", R"("sliding_window": 8, "use_sliding_window": true)")), none);
 }
 
 class GgufOf : public testing::TestWithParam<const char*> {};
