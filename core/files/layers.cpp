@@ -336,7 +336,7 @@ class FeatureMarks {
     std::size_t order;  ///< of its tensor in the file
     const char* feature;
   };
-  using Marks = std::map<std::string, std::vector<Mark>, std::less<>>;
+  using MarksByName = std::map<std::string, std::vector<Mark>, std::less<>>;
 
   /// Returns the beginning of the names of layers that share a tensor without a number.
   static std::string scope_of(const std::string& tensor) { return drop_last_parts(tensor, 2); }
@@ -357,7 +357,7 @@ class FeatureMarks {
       add_first(by_stack_[stack]);
   }
 
-  Marks by_tensor_, by_scope_, by_stack_;
+  MarksByName by_tensor_, by_scope_, by_stack_;
   std::vector<std::string> bias_tables_;  ///< in the order of the file
 };
 

@@ -1,6 +1,6 @@
-#include <vector>
+#include "core/files/namings.hpp"
 
-#include "core/files/families.hpp"
+#include <vector>
 
 namespace core::formats::checkpoints {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 
 #include <bit>
 #include <cmath>

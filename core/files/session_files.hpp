@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/json.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 
 /// Values that a session reads from other files: {"file": "PATH", …}, relative to the session's folder.
 namespace core::formats {

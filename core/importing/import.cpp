@@ -11,12 +11,12 @@
 #include "core/base/number.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/validation.hpp"
-#include "core/importing/import_parts.hpp"
+#include "core/importing/import_stages.hpp"
 #include "core/system/file.hpp"
 
 namespace core::importing {

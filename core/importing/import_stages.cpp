@@ -1,5 +1,5 @@
-// Stages of attention that a file gives: found by the names of its tensors, read for each head, and made into
-// a model with the masks and the scale next to them.
+#include "core/importing/import_stages.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,7 +18,6 @@
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
-#include "core/importing/import_parts.hpp"
 
 namespace core::importing {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/files/read_layer.hpp"
 
 namespace core::transformer {
 namespace {

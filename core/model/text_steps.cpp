@@ -1,5 +1,5 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "core/model/tokenizer.hpp"
+#include "core/model/text_steps.hpp"
 
 #include <pcre2.h>
 #include <utf8proc.h>

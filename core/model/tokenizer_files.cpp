@@ -1,4 +1,5 @@
-// Tokenizers in files: tokenizer.json and the older files of Hugging Face, and GGUF's metadata.
+#include "core/model/tokenizer_files.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -9,7 +10,6 @@
 #include "core/base/words.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
-#include "core/model/tokenizer.hpp"
 #include "core/system/file.hpp"
 
 namespace core::tokenizers {

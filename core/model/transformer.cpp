@@ -9,6 +9,7 @@
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/model/architecture.hpp"
+#include "core/model/tokenizer_files.hpp"
 #include "core/system/file.hpp"
 
 namespace core::transformer {

@@ -9,7 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/words.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/model/blocks.hpp"
 
 namespace core::transformer {

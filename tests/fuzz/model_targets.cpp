@@ -8,7 +8,7 @@
 #include "core/importing/import.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/connection.hpp"
-#include "core/model/tokenizer.hpp"
+#include "core/model/tokenizer_files.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/checkpoint_of.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -6,7 +6,7 @@
 
 #include "core/files/json.hpp"
 #include "core/model/full_model.hpp"
-#include "core/model/tokenizer.hpp"
+#include "core/model/tokenizer_files.hpp"
 #include "core/system/file.hpp"
 #include "tests/core/model/goldens.hpp"
 

@@ -39,13 +39,9 @@ PARTS = [
     ("core/engine/implementation.hpp", "core/engine/trace.cpp core/engine/update.cpp", "a class template in three parts, with engine.cpp"),
     ("core/files/readers.hpp", "core/files/npy.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
      "readers of one interface"),
-    ("core/files/families.hpp", "core/files/namings.cpp", "the second of its tables"),
-    ("core/files/layers.hpp", "core/files/read_layer.cpp", "reads what layers.cpp finds"),
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
     ("core/graph/operations.hpp", "core/graph/terms.cpp", "derivations of cells"),
-    ("core/importing/import_parts.hpp", "core/importing/import_stages.cpp", "given stages, with import.cpp"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
-    ("core/model/tokenizer.hpp", "core/model/text_steps.cpp core/model/tokenizer_files.cpp", "steps and files of tokenizers"),
 ]
 ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/base/text.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/checkpoint_of.hpp"

@@ -10,7 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/words.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/model/architecture.hpp"
 #include "tests/support/checkpoint_of.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
-#include "core/model/tokenizer.hpp"
+#include "core/model/tokenizer_files.hpp"
 #include "core/system/file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"

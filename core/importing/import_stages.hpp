@@ -2,7 +2,8 @@
 
 #include "core/importing/import.hpp"
 
-/// Declarations that the sources of this folder share.
+/// Stages of attention that a file gives: found by the names of its tensors, read for each head, and made
+/// into a model with the masks and the scale next to them. Also what this and import.cpp share.
 namespace core::importing {
 
 /// Returns "attn_mask [6, 6]".
