@@ -623,4 +623,5 @@ def main(program):
         sys.exit(f"{100 * named:.1f} % of single mistakes named, {wrong} false causes, {total['crash']} crashes")
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -541,4 +541,5 @@ def main(program):
     sys.exit(len(failures) > 2)  # searches are limited in processor time, which a slow machine may exhaust
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])
