@@ -271,7 +271,10 @@ void draw_layer_line(const FormRows& rows, const OpenedTensors& tensors) {
   if (const auto chosen = combo(frame, "import/layer", frame.metrics.px(320), options, current))
     frame.commands.add(set<&ImportForm::layer>(*chosen));
   ImGui::SameLine();
-  inline_label(frame, tensors.layers[current].naming->about);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.sans14;
+  draw_text_within(font, {at.x, centered_y(font, at.y, frame.metrics.frame)}, rows.control_width(),
+                   frame.palette.dim, tensors.layers[current].naming->about);
 }
 
 const core::importing::ExpectedLayer& chosen_layer(const ImportForm& form, const OpenedTensors& tensors) {
@@ -332,13 +335,17 @@ void draw_embeddings_line(const FormRows& rows, const OpenedTensors& tensors) {
   inline_label(frame, "or file");
   tooltip("You can drop a file here");
   FieldStyle style;
-  style.width = frame.metrics.px(220), style.font = frame.fonts.sans14, style.alignment = Alignment::left;
+  const float tensor_field = frame.metrics.px(110), gap = ImGui::GetStyle().ItemSpacing.x;
+  style.width =
+      std::max(frame.metrics.px(80),
+               rows.control_width() - text_width(frame.fonts.sans15, "tensor") - tensor_field - 2 * gap);
+  style.font = frame.fonts.sans14, style.alignment = Alignment::left;
   if (const auto answer = text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
     change_choices(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
   ImGui::SameLine();
   inline_label(frame, "tensor");
-  style.width = frame.metrics.px(110);
+  style.width = tensor_field;
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
   if (const auto answer = text_field(frame, "import/file_tensor", shown, style); answer.text)
     change_choices(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
@@ -348,7 +355,6 @@ void draw_embeddings_line(const FormRows& rows, const OpenedTensors& tensors) {
 template <class Number, class Set>
 void draw_setting(const Frame& frame, const char* landmark, const char* words,
                   const std::optional<Number>& value, Set set) {
-  ImGui::SameLine();
   inline_label(frame, words);
   FieldStyle style;
   style.width = frame.metrics.px(64), style.font = frame.fonts.mono13;
@@ -378,16 +384,20 @@ void draw_settings_line(const FormRows& rows) {
     change_choices(frame, [&](core::importing::Choices& c) {
       c.settings.causal = *chosen == 0 ? std::nullopt : std::optional(*chosen == 1);
     });
+  ImGui::SameLine();
   draw_setting(frame, "import/scale", "scale", settings.scale,
                [](AttentionSettings& s, const TypedNumber& typed) { s.scale = typed; });
+  ImGui::SameLine();
   draw_setting(frame, "import/rope", "RoPE base",
                settings.rotary ? std::optional(settings.rotary->base) : std::nullopt,
                [](AttentionSettings& s, const TypedNumber& typed) {
                  s.rotary.reset();
                  if (typed && *typed > 0) s.rotary.emplace().base = *typed;
                });
+  rows.row("");
   draw_setting(frame, "import/window", "window", settings.window,
                [&](AttentionSettings& s, const TypedNumber& typed) { s.window = count(typed); });
+  ImGui::SameLine();
   draw_setting(frame, "import/kv_heads", "KV heads", settings.n_kv_heads,
                [&](AttentionSettings& s, const TypedNumber& typed) { s.n_kv_heads = count(typed); });
 }
