@@ -77,16 +77,16 @@ bool overlap(const DrawnText& t, const app::Rect& r) {
   return t.max.x > r.min.x + 1 && t.min.x < r.max.x - 1 && t.max.y > r.min.y + 1 && t.min.y < r.max.y - 1;
 }
 
-/// Returns the texts in the cells of forms, and not those under a popup.
+/// Returns the texts in the cells of forms, without numbers, which may be those of a map under the popup.
 std::vector<DrawnText> texts_of_forms(std::vector<DrawnText> texts, const app::Landmarks& landmarks) {
   const auto is_in_a_form = [&](const DrawnText& t) {
     return std::ranges::any_of(landmarks.all(), [&](const auto& mark) {
       const auto& [name, r] = mark;
-      return name.starts_with("form/") && t.clip.x > r.min.x - 1 && t.clip.y > r.min.y - 1 &&
-             t.clip.z < r.max.x + 1 && t.clip.w < r.max.y + 1;
+      return name.starts_with("form/") && t.clip.x > r.min.x - 1 && t.clip.z < r.max.x + 1 &&
+             t.min.y > r.min.y - 1 && t.max.y < r.max.y + 1;
     });
   };
-  std::erase_if(texts, [&](const DrawnText& t) { return !is_in_a_form(t); });
+  std::erase_if(texts, [&](const DrawnText& t) { return t.mono || !is_in_a_form(t); });
   return texts;
 }
 
