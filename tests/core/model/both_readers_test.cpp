@@ -58,7 +58,7 @@ const std::vector<PossibleKey> possible_keys{
     {"do_layer_norm_before", {"false"}}};
 
 std::string random_config(std::string_view type, std::mt19937& random) {
-  std::string text =
+  std::string config =
       R"({"num_hidden_layers": 4, "hidden_size": 32, "num_attention_heads": 4, "vocab_size": 11,
           "max_position_embeddings": 64, "intermediate_size": 64, "num_local_experts": 4, "num_experts": 4,
           "n_routed_experts": 4, "moe_num_experts": 4, "num_experts_per_tok": 2, "moe_k": 2,
@@ -66,8 +66,8 @@ std::string random_config(std::string_view type, std::mt19937& random) {
       std::string(type) + "\"";
   for (const PossibleKey& key : possible_keys)
     if (random() % 8 == 0)
-      text += std::string(", \"") + key.name + "\": " + key.values[random() % key.values.size()];
-  return text + "}";
+      config += std::string(", \"") + key.name + "\": " + key.values[random() % key.values.size()];
+  return config + "}";
 }
 
 /// Returns the weights of attention in a model of a family; in ALBERT all layers have the same ones.
@@ -133,8 +133,8 @@ TEST(LayerOfAKnownType, IsThatOfItsWholeModel) {
     for (const auto type :
          *family.full_model ? text::split_words(family.types) : std::vector<std::string_view>())
       for (int trial = 0; trial < 100; ++trial) {
-        const std::string text = random_config(type, random);
-        const formats::Json json = formats::parse_json(text, "config.json");
+        const std::string config_text = random_config(type, random);
+        const formats::Json json = formats::parse_json(config_text, "config.json");
         std::optional<Architecture> model;
         try {
           model = architecture_of(json);
@@ -149,7 +149,7 @@ TEST(LayerOfAKnownType, IsThatOfItsWholeModel) {
           EXPECT_THAT(differences(*model, infer_layer_rules(checkpoint, checkpoint.layers[l], config),
                                   checkpoint, config, l),
                       testing::IsEmpty())
-              << "layer " << l << " of " << text;
+              << "layer " << l << " of " << config_text;
       }
   EXPECT_GT(opened.size(), 60u);
 }
