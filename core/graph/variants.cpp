@@ -157,8 +157,8 @@ RotationVariant::Table RotationVariant::make_table(const OperationInputs& in, st
   for (std::size_t p = 0; p < n_columns / 2; ++p)
     for (std::size_t a = 0; a < n_rows; ++a) {
       const double place = form == Form::over_heads ? static_cast<double>(in.head) : at[in.row(a)];
-      const double angle = coarsened(
-          Coarse::angles, coarsened(Coarse::positions, place) * coarsened(Coarse::frequencies, frequencies[p]));
+      const double angle = coarsened(Coarse::angles, coarsened(Coarse::positions, place) *
+                                                         coarsened(Coarse::frequencies, frequencies[p]));
       double& cosine = table.cosines.at(a, p);
       double& sine = table.sines.at(a, p);
       cosine = coarsened(Coarse::cosines_and_sines, std::cos(angle) * attention_factor);
