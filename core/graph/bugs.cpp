@@ -1,6 +1,7 @@
 #include "core/graph/bugs.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace core::bugs {
 namespace {
@@ -26,7 +27,8 @@ std::string BugCase::words(const Editing& before) const {
 std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
     std::vector<const Bug*> rows;
-    for (const auto& family : {projection_bugs(), rotary_bugs(), score_bugs(), output_bugs()})
+    for (const auto& family : {projection_bugs(), norm_bugs(), rotary_bugs(), score_bugs(), bias_bugs(),
+                               mask_bugs(), output_bugs()})
       for (const Bug& bug : family) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
     return rows;
@@ -43,6 +45,11 @@ const Bug* find_bug(std::string_view name) {
 std::string_view cause_of(const Bug& bug) {
   const std::string_view name = bug.name;
   return name.substr(0, name.find(':'));
+}
+
+bool are_all_equal(const Numbers& numbers) {
+  const auto [least, greatest] = std::ranges::minmax(numbers);
+  return greatest - least <= 1e-5 * std::max(std::abs(least), std::abs(greatest));
 }
 
 std::vector<BugCase> bug_cases(const BugContext& context) {

@@ -100,6 +100,9 @@ struct Bug {
   }
 };
 
+/// Usual sides of bugs of queries and keys.
+inline constexpr std::array query_key_sides{"qk", "q", "k"};
+
 /// Returns all bugs, in the order of reporting.
 std::span<const Bug* const> all_bugs();
 /// Returns the bug of that name, or nullptr.
@@ -107,13 +110,18 @@ const Bug* find_bug(std::string_view name);
 /// Returns the cause that a bug is reported as: its name up to the colon.
 std::string_view cause_of(const Bug& bug);
 
+/// Returns whether all fitted numbers of a list are equal; another row has that case with one number.
+bool are_all_equal(const Numbers& numbers);
 /// Returns the cases of all bugs, in the order of reporting.
 std::vector<BugCase> bug_cases(const BugContext& context);
 
 // Rows by what they edit, in the order of reporting.
 std::span<const Bug> projection_bugs();
+std::span<const Bug> norm_bugs();
 std::span<const Bug> rotary_bugs();
 std::span<const Bug> score_bugs();
+std::span<const Bug> bias_bugs();
+std::span<const Bug> mask_bugs();
 std::span<const Bug> output_bugs();
 
 }  // namespace core::bugs

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "core/graph/bugs.hpp"
+
+/// Bugs of the norms of queries and keys.
+namespace core::bugs {
+namespace {
+
+using graph::digits;
+using graph::NormVariant;
+using graph::stages_of_sides;
+using Divisor = NormVariant::Divisor;
+using EpsilonPlace = NormVariant::EpsilonPlace;
+using Factors = NormVariant::Factors;
+using Over = NormVariant::Over;
+
+Stage normed_stage(ProjectionName part) {
+  return part == ProjectionName::query ? Stage::normed_queries : Stage::normed_keys;
+}
+ProjectionName other_side(ProjectionName part) {
+  return part == ProjectionName::query ? ProjectionName::key : ProjectionName::query;
+}
+
+/// Returns the norm as it is now, nothing where queries and keys have none.
+std::optional<NormVariant> norm_of(Editing e, ProjectionName part) {
+  std::optional<NormVariant> found;
+  e.change_norm(part, [&](NormVariant& own) { found.emplace(own); });
+  return found;
+}
+
+/// Change of a norm. Changes of different kinds can be combined, but for those of ε.
+struct NormChange {
+  enum class Kind { divisor, over, factors, epsilon_place, epsilon };
+  const char* form;
+  Kind kind;
+  const char* words;
+  void (*apply)(NormVariant&);
+  bool (*is_own)(const NormVariant&);  ///< the norm is like that
+};
+using Kind = NormChange::Kind;
+
+template <Divisor divisor>
+void divide_by(NormVariant& n) {
+  n.divisor = divisor;
+}
+template <Divisor divisor>
+bool divides_by(const NormVariant& n) {
+  return n.divisor == divisor;
+}
+template <Over over>
+void run_over(NormVariant& n) {
+  n.run_over(over);
+}
+template <Over over>
+bool runs_over(const NormVariant& n) {
+  return n.scope == over || n.n_heads == 1;
+}
+template <Factors factors>
+void multiply_by(NormVariant& n) {
+  n.factors = factors;
+}
+template <EpsilonPlace place>
+void put_epsilon(NormVariant& n) {
+  n.epsilon_place = place;
+}
+bool never(const NormVariant&) {
+  return false;
+}
+
+constexpr std::array norm_changes{
+    NormChange{"rms", Kind::divisor, "is an RMSNorm (no mean taken off)",
+               divide_by<Divisor::root_mean_square>, divides_by<Divisor::root_mean_square>},
+    NormChange{"layer", Kind::divisor, "is a LayerNorm (mean taken off)", divide_by<Divisor::deviation>,
+               divides_by<Divisor::deviation>},
+    NormChange{"length", Kind::divisor, "divides by the length, without √d (L2 instead of RMS)",
+               divide_by<Divisor::length>, never},
+    NormChange{"sample_deviation", Kind::divisor, "divides by the deviation with n − 1",
+               divide_by<Divisor::sample_deviation>, never},
+    NormChange{"variance", Kind::divisor, "divides by the deviation without taking the mean off",
+               divide_by<Divisor::deviation_uncentered>, never},
+    NormChange{"over_head", Kind::over, "runs over each head instead of all heads at once",
+               run_over<Over::head>, runs_over<Over::head>},
+    NormChange{"over_all_heads", Kind::over, "runs over all heads at once instead of each head",
+               run_over<Over::all_heads>, runs_over<Over::all_heads>},
+    NormChange{"over_tokens", Kind::over, "runs over the tokens", run_over<Over::tokens>, never},
+    NormChange{"one_plus_w", Kind::factors, "multiplies by 1 + w instead of w",
+               multiply_by<Factors::one_plus_w>, never},
+    NormChange{"no_weights", Kind::factors, "has no weights", multiply_by<Factors::none>, never},
+    NormChange{"weights_first", Kind::factors, "multiplies by the weights before it divides",
+               multiply_by<Factors::before>, never},
+    NormChange{"w_minus_one", Kind::factors, "multiplies by w − 1", multiply_by<Factors::w_minus_one>, never},
+    NormChange{"epsilon_outside", Kind::epsilon_place, "adds ε outside the root",
+               put_epsilon<EpsilonPlace::outside_root>, never},
+    NormChange{"no_epsilon", Kind::epsilon_place, "has no ε", put_epsilon<EpsilonPlace::none>, never},
+    NormChange{"epsilon_at_least", Kind::epsilon_place, "takes ε as the least length",
+               put_epsilon<EpsilonPlace::at_least>, never},
+};
+
+const NormChange* find_change(std::string_view form) {
+  const auto found = std::ranges::find(norm_changes, form, &NormChange::form);
+  return found == norm_changes.end() ? nullptr : &*found;
+}
+
+/// Form "layer", "layer+one_plus_w", "missing", "weights_of_other", or "epsilon" with its number.
+void edit_norm(Editing& e, const BugCase& c, ProjectionName part) {
+  if (c.form == "missing") return e.leave_out(normed_stage(part));
+  if (c.form == "weights_of_other") {
+    if (const auto other = norm_of(e, other_side(part)))
+      e.change_norm(part, [&](NormVariant& n) { n.w = other->w; });
+    return;
+  }
+  if (c.form == "epsilon") return e.change_norm(part, [&](NormVariant& n) { n.epsilon = c.numbers[0]; });
+  const std::size_t plus = c.form.find('+');
+  e.change_norm(part, [&](NormVariant& n) {
+    find_change(c.form.substr(0, plus))->apply(n);
+    if (plus != c.form.npos) find_change(c.form.substr(plus + 1))->apply(n);
+  });
+}
+
+std::string epsilon_words(double epsilon, double own, int n_digits = 6) {
+  return "has ε = " + digits(epsilon, n_digits) + " instead of " + digits(own);
+}
+
+std::string norm_words(const Editing& before, const BugCase& c) {
+  const std::string the_norm = "the norm of the " + stages_of_sides(c.sides) + " ";
+  if (c.form == "missing") return the_norm + "is missing";
+  if (c.form == "weights_of_other")
+    return the_norm + "has the weights of the " + stages_of_sides(c.sides == "q" ? "k" : "q");
+  if (c.form == "epsilon")
+    return the_norm + epsilon_words(c.numbers[0], norm_of(before, ProjectionName::query)->epsilon);
+  const std::size_t plus = c.form.find('+');
+  const std::string words = find_change(c.form.substr(0, plus))->words;
+  return the_norm + words +
+         (plus == c.form.npos ? "" : std::string(" and ") + find_change(c.form.substr(plus + 1))->words);
+}
+
+void try_norms(const BugContext& c, BugCases& to) {
+  const auto own = norm_of(c.now, ProjectionName::query);
+  if (!own) return;
+  std::vector<const NormChange*> changes;
+  for (const NormChange& change : norm_changes)
+    if (!change.is_own(*own)) changes.push_back(&change);
+  for (const char* sides : query_key_sides) {
+    to.add({}, "missing", sides);
+    for (const NormChange* change : changes) to.add({}, change->form, sides);
+    for (const double epsilon : {1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e-4, 1e-2})
+      if (epsilon != own->epsilon) to.add({epsilon}, "epsilon", sides);
+    for (const NormChange* one : changes)
+      for (const NormChange* two : changes)
+        if (one->kind < two->kind && two->kind < Kind::epsilon_place)
+          to.add({}, one->form + std::string("+") + two->form, sides);
+  }
+  for (const char* side : {"k", "q"}) to.add({}, "weights_of_other", side);
+}
+
+/// Fits ln ε.
+void fit_epsilon(const BugContext& c, BugCases& to) {
+  if (!norm_of(c.now, ProjectionName::query)) return;
+  for (const char* sides : query_key_sides)
+    for (const double start : {std::log(1e-2), 0.0}) to.fit({start}, "", sides);
+}
+
+void fit_norm_weights(const BugContext& c, BugCases& to) {
+  for (const char* side : {"k", "q"}) {
+    const ProjectionName part = *side == 'q' ? ProjectionName::query : ProjectionName::key;
+    const auto own = norm_of(c.now, part);
+    if (own && c.observed(normed_stage(part))) to.fit(Numbers(own->w.begin(), own->w.end()), "", side);
+  }
+}
+
+void swap_weights(Editing& e, const BugCase&, ProjectionName) {
+  const auto q = norm_of(e, ProjectionName::query), k = norm_of(e, ProjectionName::key);
+  if (!q || !k) return;
+  e.change_norm(ProjectionName::query, [&](NormVariant& n) { n.w = k->w; });
+  e.change_norm(ProjectionName::key, [&](NormVariant& n) { n.w = q->w; });
+}
+
+void norm_twice(Editing& e, const BugCase&, ProjectionName) {
+  for (const ProjectionName part : {ProjectionName::query, ProjectionName::key})
+    if (auto again = norm_of(e, part)) {
+      again->inputs[0].source = normed_stage(part);
+      e.graph.wrap(normed_stage(part), *again);
+    }
+}
+
+void norm_after_rotation(Editing& e, const BugCase&, ProjectionName) {
+  e.graph.move_before(Stage::rotated_queries, Stage::normed_queries);
+  e.graph.move_before(Stage::rotated_keys, Stage::normed_keys);
+  for (graph::Normalize* norm : e.graph.all<graph::Normalize>()) norm->is_after_rotation = true;
+}
+
+NormVariant new_norm(const Editing& e, Stage stage, Divisor divisor, double epsilon) {
+  const bool has_key_rows = e.find(stage)->heads == graph::NodeHeads::per_kv_head;
+  return {stage, divisor, epsilon, has_key_rows ? e.model().kv_heads() : e.model().n_heads,
+          e.model().d_head()};
+}
+
+void add_norm(Editing& e, const BugCase& c, ProjectionName part) {
+  const Stage stage = graph::projected_stages[static_cast<std::size_t>(part)];
+  const Divisor divisor = c.form == "rms"      ? Divisor::root_mean_square
+                          : c.form == "length" ? Divisor::length
+                                               : Divisor::deviation;
+  e.insert_after(stage, new_norm(e, stage, divisor, c.numbers[0]));
+}
+std::string added_words(const Editing&, const BugCase& c) {
+  return "the " + stages_of_sides(c.sides) + " are normalized (" +
+         (c.form == "rms"      ? "RMSNorm"
+          : c.form == "length" ? "to length 1"
+                               : "LayerNorm") +
+         "), which the model does not do";
+}
+
+bool has_norm_and_rotation(const Editing& e) {
+  return e.find(Stage::normed_queries) && e.find(Stage::rotated_queries);
+}
+
+const std::array norm_rows{
+    Bug{.name = "norm_on_values",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              e.graph.wrap(Stage::values,
+                           new_norm(e, Stage::values, Divisor::root_mean_square, c.numbers[0]));
+            },
+        .words = [](const Editing&, const BugCase&) { return std::string("the values are normalized too"); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              const auto own = norm_of(c.now, ProjectionName::query);
+              for (const double epsilon : {own ? own->epsilon : 1e-6, 1e-5}) to.add({epsilon});
+            }},
+    Bug{.name = "norm_added",
+        .edit = add_norm,
+        .words = added_words,
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (c.now.find(Stage::normed_queries)) return;
+              for (const char* sides : query_key_sides)
+                for (const char* form : {"rms", "length", "layer"})
+                  for (const double epsilon : {1e-6, 1e-5, 0.0, 1e-12}) to.add({epsilon}, form, sides);
+            }},
+    Bug{.name = "norm",
+        .edit = edit_norm,
+        .words = norm_words,
+        .cases = try_norms,
+        .rank_of = [](const BugContext&,
+                      const BugCase& of) { return of.form.find('+') == of.form.npos ? 0 : 1; }},
+    Bug{.name = "norm_epsilon",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName part) {
+              e.change_norm(part, [&](NormVariant& n) { n.epsilon = std::exp(c.numbers[0]); });
+            },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "the norm of the " + stages_of_sides(c.sides) + " " +
+                     epsilon_words(std::exp(c.numbers[0]), norm_of(before, ProjectionName::query)->epsilon,
+                                   before.words.n_digits());
+            },
+        .cases = fit_epsilon,
+        .rank = 2},
+    Bug{.name = "norm_weights",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName part) {
+              e.change_norm(part, [&](NormVariant& n) { n.w = arma::rowvec(c.numbers); });
+            },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "the norm of the " + stages_of_sides(c.sides) + " has the weights " +
+                     before.words.list(c.numbers);
+            },
+        .cases = fit_norm_weights,
+        .rank = 3},
+    Bug{.name = "norm_weights_swapped",
+        .edit = swap_weights,
+        .words =
+            [](const Editing&, const BugCase&) {
+              return std::string("the norms of queries and keys have each other's weights");
+            },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (c.now.find(Stage::normed_queries)) to.add();
+            }},
+    Bug{.name = "norm_twice",
+        .edit = norm_twice,
+        .words = [](const Editing&,
+                    const BugCase&) { return std::string("queries and keys are normalized twice"); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (c.now.find(Stage::normed_queries)) to.add();
+            }},
+    Bug{.name = "norm_after_rotation",
+        .edit = norm_after_rotation,
+        .words =
+            [](const Editing&, const BugCase&) {
+              return std::string("the norm comes after the rotation instead of before it");
+            },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (has_norm_and_rotation(c.now)) to.add();
+            }},
+};
+
+}  // namespace
+
+std::span<const Bug> norm_bugs() {
+  return norm_rows;
+}
+
+}  // namespace core::bugs
