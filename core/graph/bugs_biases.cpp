@@ -149,14 +149,12 @@ void add_after_softmax(Editing& e, const BugCase&, ProjectionName) {
   if (!own) return;
   std::vector<graph::Input> biases(own->inputs.begin() + 1, own->inputs.end());
   e.leave_out(Stage::biased_scores);
-  e.wrap(
-      Stage::weights,
-      [n = biases.size()](const OperationInputs& in) {
-        arma::mat sum = in[0];
-        for (std::size_t k = 1; k <= n; ++k) sum += in[k];
-        return sum;
-      },
-      std::move(biases));
+  const auto sum = [n = biases.size()](const OperationInputs& in) {
+    arma::mat w = in[0];
+    for (std::size_t k = 1; k <= n; ++k) w += in[k];
+    return w;
+  };
+  e.wrap(Stage::weights, sum, std::move(biases));
 }
 
 /// Adds a function of head and positions to the scores, behind all that is added to them.

@@ -12,10 +12,6 @@ namespace {
 using graph::digits;
 using graph::NormVariant;
 using graph::stages_of_sides;
-using Divisor = NormVariant::Divisor;
-using EpsilonPlace = NormVariant::EpsilonPlace;
-using Factors = NormVariant::Factors;
-using Over = NormVariant::Over;
 
 Stage normed_stage(ProjectionName part) {
   return part == ProjectionName::query ? Stage::normed_queries : Stage::normed_keys;
@@ -32,7 +28,7 @@ std::optional<NormVariant> norm_of(Editing e, ProjectionName part) {
 }
 
 /// Change of a norm. Changes of different kinds can be combined, but for those of ε.
-struct NormChange {
+struct NormEdit {
   enum class Kind { divisor, over, factors, epsilon_place, epsilon };
   const char* form;
   Kind kind;
@@ -40,29 +36,29 @@ struct NormChange {
   void (*apply)(NormVariant&);
   bool (*is_own)(const NormVariant&);  ///< the norm is like that
 };
-using Kind = NormChange::Kind;
+using Kind = NormEdit::Kind;
 
-template <Divisor divisor>
+template <NormVariant::Divisor divisor>
 void divide_by(NormVariant& n) {
   n.divisor = divisor;
 }
-template <Divisor divisor>
+template <NormVariant::Divisor divisor>
 bool divides_by(const NormVariant& n) {
   return n.divisor == divisor;
 }
-template <Over over>
+template <NormVariant::Over over>
 void run_over(NormVariant& n) {
   n.run_over(over);
 }
-template <Over over>
+template <NormVariant::Over over>
 bool runs_over(const NormVariant& n) {
   return n.scope == over || n.n_heads == 1;
 }
-template <Factors factors>
+template <NormVariant::Factors factors>
 void multiply_by(NormVariant& n) {
   n.factors = factors;
 }
-template <EpsilonPlace place>
+template <NormVariant::EpsilonPlace place>
 void put_epsilon(NormVariant& n) {
   n.epsilon_place = place;
 }
@@ -71,36 +67,39 @@ bool never(const NormVariant&) {
 }
 
 constexpr std::array norm_changes{
-    NormChange{"rms", Kind::divisor, "is an RMSNorm (no mean taken off)",
-               divide_by<Divisor::root_mean_square>, divides_by<Divisor::root_mean_square>},
-    NormChange{"layer", Kind::divisor, "is a LayerNorm (mean taken off)", divide_by<Divisor::deviation>,
-               divides_by<Divisor::deviation>},
-    NormChange{"length", Kind::divisor, "divides by the length, without √d (L2 instead of RMS)",
-               divide_by<Divisor::length>, never},
-    NormChange{"sample_deviation", Kind::divisor, "divides by the deviation with n − 1",
-               divide_by<Divisor::sample_deviation>, never},
-    NormChange{"variance", Kind::divisor, "divides by the deviation without taking the mean off",
-               divide_by<Divisor::deviation_uncentered>, never},
-    NormChange{"over_head", Kind::over, "runs over each head instead of all heads at once",
-               run_over<Over::head>, runs_over<Over::head>},
-    NormChange{"over_all_heads", Kind::over, "runs over all heads at once instead of each head",
-               run_over<Over::all_heads>, runs_over<Over::all_heads>},
-    NormChange{"over_tokens", Kind::over, "runs over the tokens", run_over<Over::tokens>, never},
-    NormChange{"one_plus_w", Kind::factors, "multiplies by 1 + w instead of w",
-               multiply_by<Factors::one_plus_w>, never},
-    NormChange{"no_weights", Kind::factors, "has no weights", multiply_by<Factors::none>, never},
-    NormChange{"weights_first", Kind::factors, "multiplies by the weights before it divides",
-               multiply_by<Factors::before>, never},
-    NormChange{"w_minus_one", Kind::factors, "multiplies by w − 1", multiply_by<Factors::w_minus_one>, never},
-    NormChange{"epsilon_outside", Kind::epsilon_place, "adds ε outside the root",
-               put_epsilon<EpsilonPlace::outside_root>, never},
-    NormChange{"no_epsilon", Kind::epsilon_place, "has no ε", put_epsilon<EpsilonPlace::none>, never},
-    NormChange{"epsilon_at_least", Kind::epsilon_place, "takes ε as the least length",
-               put_epsilon<EpsilonPlace::at_least>, never},
+    NormEdit{"rms", Kind::divisor, "is an RMSNorm (no mean taken off)",
+             divide_by<NormVariant::Divisor::root_mean_square>,
+             divides_by<NormVariant::Divisor::root_mean_square>},
+    NormEdit{"layer", Kind::divisor, "is a LayerNorm (mean taken off)",
+             divide_by<NormVariant::Divisor::deviation>, divides_by<NormVariant::Divisor::deviation>},
+    NormEdit{"length", Kind::divisor, "divides by the length, without √d (L2 instead of RMS)",
+             divide_by<NormVariant::Divisor::length>, never},
+    NormEdit{"sample_deviation", Kind::divisor, "divides by the deviation with n − 1",
+             divide_by<NormVariant::Divisor::sample_deviation>, never},
+    NormEdit{"variance", Kind::divisor, "divides by the deviation without taking the mean off",
+             divide_by<NormVariant::Divisor::deviation_uncentered>, never},
+    NormEdit{"over_head", Kind::over, "runs over each head instead of all heads at once",
+             run_over<NormVariant::Over::head>, runs_over<NormVariant::Over::head>},
+    NormEdit{"over_all_heads", Kind::over, "runs over all heads at once instead of each head",
+             run_over<NormVariant::Over::all_heads>, runs_over<NormVariant::Over::all_heads>},
+    NormEdit{"over_tokens", Kind::over, "runs over the tokens", run_over<NormVariant::Over::tokens>, never},
+    NormEdit{"one_plus_w", Kind::factors, "multiplies by 1 + w instead of w",
+             multiply_by<NormVariant::Factors::one_plus_w>, never},
+    NormEdit{"no_weights", Kind::factors, "has no weights", multiply_by<NormVariant::Factors::none>, never},
+    NormEdit{"weights_first", Kind::factors, "multiplies by the weights before it divides",
+             multiply_by<NormVariant::Factors::before>, never},
+    NormEdit{"w_minus_one", Kind::factors, "multiplies by w − 1",
+             multiply_by<NormVariant::Factors::w_minus_one>, never},
+    NormEdit{"epsilon_outside", Kind::epsilon_place, "adds ε outside the root",
+             put_epsilon<NormVariant::EpsilonPlace::outside_root>, never},
+    NormEdit{"no_epsilon", Kind::epsilon_place, "has no ε", put_epsilon<NormVariant::EpsilonPlace::none>,
+             never},
+    NormEdit{"epsilon_at_least", Kind::epsilon_place, "takes ε as the least length",
+             put_epsilon<NormVariant::EpsilonPlace::at_least>, never},
 };
 
-const NormChange* find_change(std::string_view form) {
-  const auto found = std::ranges::find(norm_changes, form, &NormChange::form);
+const NormEdit* find_change(std::string_view form) {
+  const auto found = std::ranges::find(norm_changes, form, &NormEdit::form);
   return found == norm_changes.end() ? nullptr : &*found;
 }
 
@@ -140,16 +139,16 @@ std::string norm_words(const Editing& before, const BugCase& c) {
 void try_norms(const BugContext& c, BugCases& to) {
   const auto own = norm_of(c.now, ProjectionName::query);
   if (!own) return;
-  std::vector<const NormChange*> changes;
-  for (const NormChange& change : norm_changes)
+  std::vector<const NormEdit*> changes;
+  for (const NormEdit& change : norm_changes)
     if (!change.is_own(*own)) changes.push_back(&change);
   for (const char* sides : query_key_sides) {
     to.add({}, "missing", sides);
-    for (const NormChange* change : changes) to.add({}, change->form, sides);
+    for (const NormEdit* change : changes) to.add({}, change->form, sides);
     for (const double epsilon : {1e-3, 1e-5, 1e-6, 1e-8, 1e-12, 1e-4, 1e-2})
       if (epsilon != own->epsilon) to.add({epsilon}, "epsilon", sides);
-    for (const NormChange* one : changes)
-      for (const NormChange* two : changes)
+    for (const NormEdit* one : changes)
+      for (const NormEdit* two : changes)
         if (one->kind < two->kind && two->kind < Kind::epsilon_place)
           to.add({}, one->form + std::string("+") + two->form, sides);
   }
@@ -192,7 +191,7 @@ void norm_after_rotation(Editing& e, const BugCase&, ProjectionName) {
   for (graph::Normalize* norm : e.graph.all<graph::Normalize>()) norm->is_after_rotation = true;
 }
 
-NormVariant new_norm(const Editing& e, Stage stage, Divisor divisor, double epsilon) {
+NormVariant new_norm(const Editing& e, Stage stage, NormVariant::Divisor divisor, double epsilon) {
   const bool has_key_rows = e.find(stage)->heads == graph::NodeHeads::per_kv_head;
   return {stage, divisor, epsilon, has_key_rows ? e.model().kv_heads() : e.model().n_heads,
           e.model().d_head()};
@@ -200,9 +199,9 @@ NormVariant new_norm(const Editing& e, Stage stage, Divisor divisor, double epsi
 
 void add_norm(Editing& e, const BugCase& c, ProjectionName part) {
   const Stage stage = graph::projected_stages[static_cast<std::size_t>(part)];
-  const Divisor divisor = c.form == "rms"      ? Divisor::root_mean_square
-                          : c.form == "length" ? Divisor::length
-                                               : Divisor::deviation;
+  const NormVariant::Divisor divisor = c.form == "rms"      ? NormVariant::Divisor::root_mean_square
+                                       : c.form == "length" ? NormVariant::Divisor::length
+                                                            : NormVariant::Divisor::deviation;
   e.insert_after(stage, new_norm(e, stage, divisor, c.numbers[0]));
 }
 std::string added_words(const Editing&, const BugCase& c) {
@@ -222,7 +221,7 @@ const std::array norm_rows{
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {
               e.graph.wrap(Stage::values,
-                           new_norm(e, Stage::values, Divisor::root_mean_square, c.numbers[0]));
+                           new_norm(e, Stage::values, NormVariant::Divisor::root_mean_square, c.numbers[0]));
             },
         .words = [](const Editing&, const BugCase&) { return std::string("the values are normalized too"); },
         .cases =

@@ -156,19 +156,19 @@ void try_splits(const BugContext& c, BugCases& to) {
 // One weight for queries, keys and values, or for keys and values.
 
 /// Layout of the columns of a fused weight.
-struct FusedLayout {
+struct FusedOrder {
   const char* name;
   const char *words, *kv_words;  ///< with queries, and without
 };
 constexpr std::array fused_layouts{
-    FusedLayout{"bands", "as bands [Q | K | V]", "as bands [K | V]"},
-    FusedLayout{"by head", "head by head (a group's queries, its key, its value)",
-                "head by head (a key, its value)"},
-    FusedLayout{"columns", "column by column ([head][column][q, k, v])",
-                "column by column ([head][column][k, v])"},
-    FusedLayout{"columns first", "with heads last ([column][q, k, v][head])",
-                "with heads last ([column][k, v][head])"},
-    FusedLayout{"heads last", "with heads last in each of Q, K, V", "with heads last in each of K, V"}};
+    FusedOrder{"bands", "as bands [Q | K | V]", "as bands [K | V]"},
+    FusedOrder{"by head", "head by head (a group's queries, its key, its value)",
+               "head by head (a key, its value)"},
+    FusedOrder{"columns", "column by column ([head][column][q, k, v])",
+               "column by column ([head][column][k, v])"},
+    FusedOrder{"columns first", "with heads last ([column][q, k, v][head])",
+               "with heads last ([column][k, v][head])"},
+    FusedOrder{"heads last", "with heads last in each of Q, K, V", "with heads last in each of K, V"}};
 
 /// Returns the column of [Wq | Wk | Wv], or of [Wk | Wv], at each column of a fused weight that holds
 /// `sides`.
@@ -244,7 +244,7 @@ std::string fused_words(const Editing&, const BugCase& c) {
   const FusedForm form(c.form);
   const bool has_queries = c.sides == "qkv";
   const auto words_of = [&](const std::string& name) {
-    const auto row = std::ranges::find(fused_layouts, name, &FusedLayout::name);
+    const auto row = std::ranges::find(fused_layouts, name, &FusedOrder::name);
     return std::string(has_queries ? row->words : row->kv_words);
   };
   return "the fused " + std::string(has_queries ? "QKV" : "KV") + " weight is stored " +

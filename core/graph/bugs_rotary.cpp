@@ -17,9 +17,6 @@ using graph::RotationVariant;
 using graph::shift_words;
 using graph::stages_of_sides;
 using std::to_string;
-using Coarse = RotationVariant::Coarse;
-using Form = RotationVariant::Form;
-using PairRule = RotationVariant::PairRule;
 
 Stage rotated_stage(ProjectionName part) {
   return part == ProjectionName::query ? Stage::rotated_queries : Stage::rotated_keys;
@@ -39,9 +36,9 @@ positions::Scaling scaling_of(const Editing& e) {
   return rotary ? rotary->scaling : positions::Scaling();
 }
 
-// Changes of a rotation. A case may combine two: form "other_pairs+base", with a number for each.
+// RotationEdit of a rotation. A case may combine two: form "other_pairs+base", with a number for each.
 
-struct Changes {
+struct RotationEdit {
   const Editing& before;
   const RotationVariant& own;  ///< before the changes
   std::vector<std::pair<std::string_view, double>> all = {};
@@ -56,8 +53,8 @@ struct Changes {
   }
 };
 
-Changes changes_of(const Editing& before, const RotationVariant& own, const BugCase& c) {
-  Changes changes{before, own};
+RotationEdit changes_of(const Editing& before, const RotationVariant& own, const BugCase& c) {
+  RotationEdit changes{before, own};
   std::size_t begin = 0;
   for (const double number : c.numbers) {
     const std::size_t end = std::min(c.form.find('+', begin), c.form.size());
@@ -69,18 +66,18 @@ Changes changes_of(const Editing& before, const RotationVariant& own, const BugC
 
 struct RotationChange {
   const char* form;
-  std::string (*words)(const Changes&, double x);
-  void (*apply)(RotationVariant&, const Changes&, double x);
+  std::string (*words)(const RotationEdit&, double x);
+  void (*apply)(RotationVariant&, const RotationEdit&, double x);
 };
 
 /// Sets frequencies by base, number of columns and exponents, those that change and those that stay.
-void set_frequencies(RotationVariant& r, const Changes& c, double) {
+void set_frequencies(RotationVariant& r, const RotationEdit& c, double) {
   const std::size_t n = c.n_columns();
   r.set_frequencies(c.number("base").value_or(c.own.base), n,
                     c.number("exponents").value_or(static_cast<double>(n)), scaling_of(c.before));
 }
 
-std::string exponents_words(const Changes& c, double over) {
+std::string exponents_words(const RotationEdit& c, double over) {
   const Model& m = c.before.model();
   const double n = static_cast<double>(c.n_columns());
   return "the frequencies are of exponents 2p/" + digits(over) + " (" +
@@ -90,7 +87,7 @@ std::string exponents_words(const Changes& c, double over) {
          ") instead of 2p/" + digits(n) + " (as base " + digits(std::pow(c.own.base, n / over)) + ")";
 }
 
-std::string columns_words(const Changes& c, double n) {
+std::string columns_words(const RotationEdit& c, double n) {
   const bool are_all = n == static_cast<double>(c.before.model().d_head());
   return (are_all ? "all " : "") + digits(n) + " columns are rotated instead of " +
          to_string(c.own.n_columns) + (are_all ? " (the partial rotation is ignored)" : "");
@@ -128,7 +125,7 @@ std::string base_words(const Editing& e, const RotationVariant& own, double base
 
 /// Sets the frequencies of a changed scaling rule.
 template <class Change>
-void change_scaling(RotationVariant& r, const Changes& c, Change change) {
+void change_scaling(RotationVariant& r, const RotationEdit& c, Change change) {
   positions::Scaling scaling = scaling_of(c.before);
   change(scaling);
   r.set_frequencies(r.base, r.n_columns, static_cast<double>(r.n_columns), scaling);
@@ -144,13 +141,13 @@ double width_of(const RotationVariant& r) {
   return static_cast<double>(r.n_columns);
 }
 
-template <Form form>
-void set_form(RotationVariant& r, const Changes&, double) {
+template <RotationVariant::Form form>
+void set_form(RotationVariant& r, const RotationEdit&, double) {
   r.form = form;
 }
 /// Rounds a part of the angles; the number of digits says to what.
-template <Coarse part>
-void round_part(RotationVariant& r, const Changes&, double n_digits) {
+template <RotationVariant::Coarse part>
+void round_part(RotationVariant& r, const RotationEdit&, double n_digits) {
   r.coarse = part;
   r.coarse_precision = n_digits == 8 ? Precision::bfloat16 : Precision::float16;
 }
@@ -162,169 +159,180 @@ constexpr const char* scaling_has = "the scaling of the frequencies has ";
 /// In the order of their words.
 constexpr std::array rotation_changes{
     RotationChange{"other_pairs",
-                   [](const Changes& c, double) {
+                   [](const RotationEdit& c, double) {
                      return std::string(
-                         c.own.pair_rule == PairRule::halves
+                         c.own.pair_rule == RotationVariant::PairRule::halves
                              ? "pairs are neighbors (2p, 2p + 1) instead of halves"
                              : "pairs are halves (p, p + d/2) instead of neighbors (2p, 2p + 1)");
                    },
-                   [](RotationVariant& r, const Changes&, double) {
-                     r.pair_rule = r.pair_rule == PairRule::halves ? PairRule::neighbors : PairRule::halves;
+                   [](RotationVariant& r, const RotationEdit&, double) {
+                     r.pair_rule = r.pair_rule == RotationVariant::PairRule::halves
+                                       ? RotationVariant::PairRule::neighbors
+                                       : RotationVariant::PairRule::halves;
                    }},
-    RotationChange{
-        "halves_of_head",
-        [](const Changes& c, double) {
-          return "pairs are halves of the whole head (p, p + " + to_string(c.before.model().d_head() / 2) +
-                 ") though only " + to_string(c.own.n_columns) + " columns are rotated";
-        },
-        [](RotationVariant& r, const Changes&, double) { r.pair_rule = PairRule::halves_of_head; }},
+    RotationChange{"halves_of_head",
+                   [](const RotationEdit& c, double) {
+                     return "pairs are halves of the whole head (p, p + " +
+                            to_string(c.before.model().d_head() / 2) + ") though only " +
+                            to_string(c.own.n_columns) + " columns are rotated";
+                   },
+                   [](RotationVariant& r, const RotationEdit&, double) {
+                     r.pair_rule = RotationVariant::PairRule::halves_of_head;
+                   }},
     RotationChange{"exponents", exponents_words, set_frequencies},
     RotationChange{"columns", columns_words, set_frequencies},
-    RotationChange{"base", [](const Changes& c, double base) { return base_words(c.before, c.own, base); },
+    RotationChange{"base",
+                   [](const RotationEdit& c, double base) { return base_words(c.before, c.own, base); },
                    set_frequencies},
     RotationChange{"scaling_factor",
-                   [](const Changes&, double x) { return scaling_has + ("factor " + digits(x)); },
-                   [](RotationVariant& r, const Changes& c, double x) {
+                   [](const RotationEdit&, double x) { return scaling_has + ("factor " + digits(x)); },
+                   [](RotationVariant& r, const RotationEdit& c, double x) {
                      change_scaling(r, c, [x](positions::Scaling& s) { s.factor = x; });
                    }},
     RotationChange{"scaling_length_times",
-                   [](const Changes&, double x) {
+                   [](const RotationEdit&, double x) {
                      return scaling_has + std::string(x == 2      ? "twice the original length"
                                                       : x == 0.5  ? "half the original length"
                                                       : x == 0.25 ? "a quarter of the original length"
                                                                   : "4 times the original length");
                    },
-                   [](RotationVariant& r, const Changes& c, double x) {
+                   [](RotationVariant& r, const RotationEdit& c, double x) {
                      change_scaling(r, c, [x](positions::Scaling& s) { s.original *= x; });
                    }},
     RotationChange{
         "scaling_length",
-        [](const Changes&, double x) { return scaling_has + ("the original length " + digits(x)); },
-        [](RotationVariant& r, const Changes& c, double x) {
+        [](const RotationEdit&, double x) { return scaling_has + ("the original length " + digits(x)); },
+        [](RotationVariant& r, const RotationEdit& c, double x) {
           change_scaling(r, c, [x](positions::Scaling& s) { s.original = x; });
         }},
     RotationChange{"scaling_factors_exchanged",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return scaling_has + std::string("its low and high factors exchanged");
                    },
-                   [](RotationVariant& r, const Changes& c, double) {
+                   [](RotationVariant& r, const RotationEdit& c, double) {
                      change_scaling(r, c, [](positions::Scaling& s) { std::swap(s.low, s.high); });
                    }},
-    RotationChange{
-        "scaling_low_as_high",
-        [](const Changes&, double) { return scaling_has + std::string("the low factor of the high one"); },
-        [](RotationVariant& r, const Changes& c, double) {
-          change_scaling(r, c, [](positions::Scaling& s) { s.low = s.high; });
-        }},
-    RotationChange{
-        "scaling_high_as_low",
-        [](const Changes&, double) { return scaling_has + std::string("the high factor of the low one"); },
-        [](RotationVariant& r, const Changes& c, double) {
-          change_scaling(r, c, [](positions::Scaling& s) { s.high = s.low; });
-        }},
+    RotationChange{"scaling_low_as_high",
+                   [](const RotationEdit&, double) {
+                     return scaling_has + std::string("the low factor of the high one");
+                   },
+                   [](RotationVariant& r, const RotationEdit& c, double) {
+                     change_scaling(r, c, [](positions::Scaling& s) { s.low = s.high; });
+                   }},
+    RotationChange{"scaling_high_as_low",
+                   [](const RotationEdit&, double) {
+                     return scaling_has + std::string("the high factor of the low one");
+                   },
+                   [](RotationVariant& r, const RotationEdit& c, double) {
+                     change_scaling(r, c, [](positions::Scaling& s) { s.high = s.low; });
+                   }},
     RotationChange{"scaling_factors_1",
-                   [](const Changes&, double) { return scaling_has + std::string("both factors 1"); },
-                   [](RotationVariant& r, const Changes& c, double) {
+                   [](const RotationEdit&, double) { return scaling_has + std::string("both factors 1"); },
+                   [](RotationVariant& r, const RotationEdit& c, double) {
                      change_scaling(r, c, [](positions::Scaling& s) { s.low = s.high = 1; });
                    }},
     RotationChange{
         "backwards",
-        [](const Changes&, double) { return std::string("angles are negated (rotated backwards)"); },
-        [](RotationVariant& r, const Changes&, double) { r.sign = -1; }},
+        [](const RotationEdit&, double) { return std::string("angles are negated (rotated backwards)"); },
+        [](RotationVariant& r, const RotationEdit&, double) { r.sign = -1; }},
     RotationChange{"over_heads",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return std::string("the rotation runs over the axis of heads instead of tokens");
                    },
-                   set_form<Form::over_heads>},
-    RotationChange{
-        "no_minus",
-        [](const Changes&, double) { return std::string("the half that is rotated has lost its minus"); },
-        set_form<Form::no_minus>},
+                   set_form<RotationVariant::Form::over_heads>},
+    RotationChange{"no_minus",
+                   [](const RotationEdit&, double) {
+                     return std::string("the half that is rotated has lost its minus");
+                   },
+                   set_form<RotationVariant::Form::no_minus>},
     RotationChange{"in_place",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return std::string("the rotated first half is used for the second (written in place)");
                    },
-                   set_form<Form::in_place>},
+                   set_form<RotationVariant::Form::in_place>},
     RotationChange{"other_table",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return std::string("the table of cosines is laid out for the other pairs");
                    },
-                   set_form<Form::other_table>},
+                   set_form<RotationVariant::Form::other_table>},
     RotationChange{"exchanged",
-                   [](const Changes&, double) { return std::string("cosine and sine are exchanged"); },
-                   set_form<Form::exchanged>},
-    RotationChange{"rounded_angles", [](const Changes&, double x) { return rounded_words("angles", x); },
-                   round_part<Coarse::angles>},
+                   [](const RotationEdit&, double) { return std::string("cosine and sine are exchanged"); },
+                   set_form<RotationVariant::Form::exchanged>},
+    RotationChange{"rounded_angles", [](const RotationEdit&, double x) { return rounded_words("angles", x); },
+                   round_part<RotationVariant::Coarse::angles>},
     RotationChange{"rounded_positions",
-                   [](const Changes&, double x) { return rounded_words("positions", x); },
-                   round_part<Coarse::positions>},
+                   [](const RotationEdit&, double x) { return rounded_words("positions", x); },
+                   round_part<RotationVariant::Coarse::positions>},
     RotationChange{"rounded_frequencies",
-                   [](const Changes&, double x) { return rounded_words("frequencies", x); },
-                   round_part<Coarse::frequencies>},
+                   [](const RotationEdit&, double x) { return rounded_words("frequencies", x); },
+                   round_part<RotationVariant::Coarse::frequencies>},
     RotationChange{"rounded_cosines",
-                   [](const Changes&, double x) { return rounded_words("cosines and sines", x); },
-                   round_part<Coarse::cosines_and_sines>},
+                   [](const RotationEdit&, double x) { return rounded_words("cosines and sines", x); },
+                   round_part<RotationVariant::Coarse::cosines_and_sines>},
     RotationChange{"last_columns",
-                   [](const Changes& c, double) {
+                   [](const RotationEdit& c, double) {
                      return "the last " + to_string(c.own.n_columns) +
                             " columns are rotated instead of the first";
                    },
-                   [](RotationVariant& r, const Changes& c, double) {
+                   [](RotationVariant& r, const RotationEdit& c, double) {
                      r.first_column = c.before.model().d_head() - r.n_columns;
                    }},
-    RotationChange{"frequencies_reversed",
-                   [](const Changes&, double) { return std::string("frequencies run in reverse"); },
-                   [](RotationVariant& r, const Changes&, double) { std::ranges::reverse(r.frequencies); }},
+    RotationChange{
+        "frequencies_reversed",
+        [](const RotationEdit&, double) { return std::string("frequencies run in reverse"); },
+        [](RotationVariant& r, const RotationEdit&, double) { std::ranges::reverse(r.frequencies); }},
     RotationChange{"frequencies_from_second",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return std::string("frequencies begin with the second (exponents 2(p + 1)/d)");
                    },
-                   [](RotationVariant& r, const Changes&, double) {
+                   [](RotationVariant& r, const RotationEdit&, double) {
                      set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
                        return std::pow(of.base, -2 * (p + 1) / width_of(of));
                      });
                    }},
     RotationChange{"frequencies_to_base",
-                   [](const Changes&, double) { return std::string("exponents run to 1 (linspace)"); },
-                   [](RotationVariant& r, const Changes&, double) {
+                   [](const RotationEdit&, double) { return std::string("exponents run to 1 (linspace)"); },
+                   [](RotationVariant& r, const RotationEdit&, double) {
                      set_each_frequency(r, [](const auto& own, double p, const RotationVariant& of) {
                        return std::pow(of.base,
                                        own.size() > 1 ? -p / static_cast<double>(own.size() - 1) : 0);
                      });
                    }},
-    RotationChange{"frequencies_of_columns",
-                   [](const Changes&, double) { return std::string("exponents are p/d instead of 2p/d"); },
-                   [](RotationVariant& r, const Changes&, double) {
-                     set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
-                       return std::pow(of.base, -p / width_of(of));
-                     });
-                   }},
-    RotationChange{"frequencies_times_2pi",
-                   [](const Changes&, double) { return std::string("frequencies are multiplied by 2π"); },
-                   [](RotationVariant& r, const Changes&, double) {
-                     for (double& f : r.frequencies) f *= 2 * arma::datum::pi;
-                   }},
+    RotationChange{
+        "frequencies_of_columns",
+        [](const RotationEdit&, double) { return std::string("exponents are p/d instead of 2p/d"); },
+        [](RotationVariant& r, const RotationEdit&, double) {
+          set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
+            return std::pow(of.base, -p / width_of(of));
+          });
+        }},
+    RotationChange{
+        "frequencies_times_2pi",
+        [](const RotationEdit&, double) { return std::string("frequencies are multiplied by 2π"); },
+        [](RotationVariant& r, const RotationEdit&, double) {
+          for (double& f : r.frequencies) f *= 2 * arma::datum::pi;
+        }},
     RotationChange{
         "frequencies_unscaled",
-        [](const Changes&, double) { return std::string("the scaling of the frequencies is missing"); },
-        [](RotationVariant& r, const Changes&, double) {
+        [](const RotationEdit&, double) { return std::string("the scaling of the frequencies is missing"); },
+        [](RotationVariant& r, const RotationEdit&, double) {
           set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
             return std::pow(of.base, -2 * p / width_of(of));
           });
         }},
     RotationChange{"frequencies_linear",
-                   [](const Changes&, double) {
+                   [](const RotationEdit&, double) {
                      return std::string("all frequencies are divided by the scaling factor");
                    },
-                   [](RotationVariant& r, const Changes& c, double) {
+                   [](RotationVariant& r, const RotationEdit& c, double) {
                      set_each_frequency(
                          r, [factor = scaling_of(c.before).factor](const auto&, double p, const auto& of) {
                            return std::pow(of.base, -2 * p / width_of(of)) / factor;
                          });
                    }},
     RotationChange{"frequencies_equal",
-                   [](const Changes&, double) { return std::string("all pairs have one frequency"); },
-                   [](RotationVariant& r, const Changes&, double) {
+                   [](const RotationEdit&, double) { return std::string("all pairs have one frequency"); },
+                   [](RotationVariant& r, const RotationEdit&, double) {
                      std::ranges::fill(r.frequencies, std::vector(r.frequencies)[0]);
                    }},
 };
@@ -337,7 +345,7 @@ void edit_rotation(Editing& e, const BugCase& c, ProjectionName part) {
   const auto own = rotation_of(e, part);
   if (!own) return;
   const Editing before = e;
-  const Changes changes = changes_of(before, *own, c);
+  const RotationEdit changes = changes_of(before, *own, c);
   e.change_rotation(part, [&](RotationVariant& r) {
     for (const RotationChange& change : rotation_changes)
       if (const auto x = changes.number(change.form)) change.apply(r, changes, *x);
@@ -346,7 +354,7 @@ void edit_rotation(Editing& e, const BugCase& c, ProjectionName part) {
 std::string rotation_words(const Editing& before, const BugCase& c) {
   const auto own =
       rotation_of(before, c.sides.starts_with('q') ? ProjectionName::query : ProjectionName::key);
-  const Changes changes = changes_of(before, *own, c);
+  const RotationEdit changes = changes_of(before, *own, c);
   std::vector<std::string> phrases;
   for (const RotationChange& change : rotation_changes)
     if (const auto x = changes.number(change.form)) phrases.push_back(change.words(changes, *x));
@@ -370,7 +378,7 @@ std::vector<std::vector<Trial>> trials_of(const Editing& e, const RotationVarian
     kinds[kind].push_back({std::move(form), {x}});
   };
   add(0, "other_pairs");
-  if (own.pair_rule == PairRule::halves && is_partial) add(0, "halves_of_head");
+  if (own.pair_rule == RotationVariant::PairRule::halves && is_partial) add(0, "halves_of_head");
   add(1, "backwards");
   for (double columns = 2; columns <= d; columns += 2) {
     const bool is_usual = columns == d || columns == static_cast<double>(m.d_head() / 2) ||

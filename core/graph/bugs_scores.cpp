@@ -18,6 +18,11 @@ using graph::stages_of_sides;
 using std::to_string;
 using HeadOrder = std::vector<std::size_t>;
 
+arma::mat unit_rows(arma::mat x) {
+  x.each_col() /= arma::vec(arma::sqrt(arma::sum(arma::square(x), 1)));
+  return x;
+}
+
 // What the scores are products of.
 
 /// Returns the inputs of the scores, nothing where they are no dot products.
@@ -92,11 +97,9 @@ constexpr std::array other_products{
                   [](const OperationInputs& in) { return in.selected(in[0] * in[0].t()); }},
     OtherProducts{"values", "the scores are queries · values", has_values_of_head_width,
                   from_stages<as_is, Stage::values>, dot_products},
-    OtherProducts{"cosine", "queries and keys are divided by their lengths (cosine similarity)", always,
-                  right_inputs,
-                  [](const OperationInputs& in) {
-                    return arma::mat(arma::normalise(in[0], 2, 1) * arma::normalise(in[1], 2, 1).t());
-                  }},
+    OtherProducts{
+        "cosine", "queries and keys are divided by their lengths (cosine similarity)", always, right_inputs,
+        [](const OperationInputs& in) { return arma::mat(unit_rows(in[0]) * unit_rows(in[1]).t()); }},
     OtherProducts{"unrotated_queries", "the scores use normalized queries that are not rotated",
                   prepares_twice, from_stages<Stage::normed_queries, as_is>, dot_products},
     OtherProducts{"unrotated_keys", "the scores use normalized keys that are not rotated", prepares_twice,
@@ -148,7 +151,7 @@ void try_columns(const BugContext& c, BugCases& to) {
 
 /// Rule for the KV head of a head, with its numbers; words that begin with "are" go on from "keys and
 /// values".
-struct HeadMapping {
+struct KvMapping {
   const char* form;
   std::string (*words)(const Model&, const Numbers&);
   std::size_t (*kv_head)(const Model&, std::size_t head, const Numbers&);
@@ -161,58 +164,58 @@ std::size_t whole(double x) {
 }
 
 constexpr std::array head_mappings{
-    HeadMapping{"tiled",
-                [](const Model&, const Numbers&) {
-                  return std::string("are tiled over the heads (h mod KV heads) instead of repeated");
-                },
-                [](const Model& m, std::size_t h, const Numbers&) { return h % m.kv_heads(); }},
-    HeadMapping{"one", [](const Model&, const Numbers& x) { return "all heads use KV head " + digits(x[0]); },
-                [](const Model&, std::size_t, const Numbers& x) { return whole(x[0]); }},
-    HeadMapping{"next_groups",
-                [](const Model&, const Numbers& x) {
-                  return "every group uses the KV head " + digits(x[0]) + " further (cyclic)";
-                },
-                [](const Model& m, std::size_t h, const Numbers& x) {
-                  return (h / group_size(m) + whole(x[0])) % m.kv_heads();
-                }},
-    HeadMapping{
+    KvMapping{"tiled",
+              [](const Model&, const Numbers&) {
+                return std::string("are tiled over the heads (h mod KV heads) instead of repeated");
+              },
+              [](const Model& m, std::size_t h, const Numbers&) { return h % m.kv_heads(); }},
+    KvMapping{"one", [](const Model&, const Numbers& x) { return "all heads use KV head " + digits(x[0]); },
+              [](const Model&, std::size_t, const Numbers& x) { return whole(x[0]); }},
+    KvMapping{"next_groups",
+              [](const Model&, const Numbers& x) {
+                return "every group uses the KV head " + digits(x[0]) + " further (cyclic)";
+              },
+              [](const Model& m, std::size_t h, const Numbers& x) {
+                return (h / group_size(m) + whole(x[0])) % m.kv_heads();
+              }},
+    KvMapping{
         "reversed",
         [](const Model&, const Numbers&) { return std::string("heads use the KV heads in reverse order"); },
         [](const Model& m, std::size_t h, const Numbers&) { return m.kv_heads() - 1 - h / group_size(m); }},
-    HeadMapping{"clamped",
-                [](const Model&, const Numbers&) { return std::string("head h uses KV head min(h, last)"); },
-                [](const Model& m, std::size_t h, const Numbers&) { return std::min(h, m.kv_heads() - 1); }},
-    HeadMapping{"other_groups",
-                [](const Model& m, const Numbers& x) {
-                  return "groups have " + digits(x[0]) + " heads instead of " + to_string(group_size(m)) +
-                         " (head h uses KV head h // " + digits(x[0]) + ")";
-                },
-                [](const Model& m, std::size_t h, const Numbers& x) {
-                  return std::min(h / whole(x[0]), m.kv_heads() - 1);
-                }},
-    HeadMapping{"by_kv_heads",
-                [](const Model&, const Numbers&) { return std::string("head h uses KV head h // KV heads"); },
-                [](const Model& m, std::size_t h, const Numbers&) {
-                  return std::min(h / m.kv_heads(), m.kv_heads() - 1);
-                }},
-    HeadMapping{"next_heads",
-                [](const Model&, const Numbers& x) {
-                  return "heads use the KV heads of " + digits(x[0]) + " heads further";
-                },
-                [](const Model& m, std::size_t h, const Numbers& x) {
-                  return (h + whole(x[0])) % m.n_heads / group_size(m);
-                }},
-    HeadMapping{"listed",
-                [](const Model&, const Numbers& x) {
-                  return "heads use the KV heads [" + graph::list_of(HeadOrder(x.begin(), x.end())) + "]";
-                },
-                [](const Model&, std::size_t h, const Numbers& x) { return whole(x[h]); }},
+    KvMapping{"clamped",
+              [](const Model&, const Numbers&) { return std::string("head h uses KV head min(h, last)"); },
+              [](const Model& m, std::size_t h, const Numbers&) { return std::min(h, m.kv_heads() - 1); }},
+    KvMapping{"other_groups",
+              [](const Model& m, const Numbers& x) {
+                return "groups have " + digits(x[0]) + " heads instead of " + to_string(group_size(m)) +
+                       " (head h uses KV head h // " + digits(x[0]) + ")";
+              },
+              [](const Model& m, std::size_t h, const Numbers& x) {
+                return std::min(h / whole(x[0]), m.kv_heads() - 1);
+              }},
+    KvMapping{"by_kv_heads",
+              [](const Model&, const Numbers&) { return std::string("head h uses KV head h // KV heads"); },
+              [](const Model& m, std::size_t h, const Numbers&) {
+                return std::min(h / m.kv_heads(), m.kv_heads() - 1);
+              }},
+    KvMapping{"next_heads",
+              [](const Model&, const Numbers& x) {
+                return "heads use the KV heads of " + digits(x[0]) + " heads further";
+              },
+              [](const Model& m, std::size_t h, const Numbers& x) {
+                return (h + whole(x[0])) % m.n_heads / group_size(m);
+              }},
+    KvMapping{"listed",
+              [](const Model&, const Numbers& x) {
+                return "heads use the KV heads [" + graph::list_of(HeadOrder(x.begin(), x.end())) + "]";
+              },
+              [](const Model&, std::size_t h, const Numbers& x) { return whole(x[h]); }},
 };
 
-const HeadMapping& mapping_of(const BugCase& c) {
-  return *std::ranges::find(head_mappings, c.form, &HeadMapping::form);
+const KvMapping& mapping_of(const BugCase& c) {
+  return *std::ranges::find(head_mappings, c.form, &KvMapping::form);
 }
-HeadOrder mapped_heads(const Model& m, const HeadMapping& mapping, const Numbers& x) {
+HeadOrder mapped_heads(const Model& m, const KvMapping& mapping, const Numbers& x) {
   HeadOrder heads(m.n_heads);
   for (std::size_t h = 0; h < heads.size(); ++h) heads[h] = mapping.kv_head(m, h, x);
   return heads;
@@ -282,8 +285,7 @@ void try_mappings(const BugContext& c, BugCases& to) {
   if (m.n_heads == 1) return;
   std::set<HeadOrder> seen{c.now.graph.kv_head};
   each_mapping(m, [&](const char* form, const Numbers& x) {
-    const HeadMapping& mapping =
-        *std::ranges::find(head_mappings, std::string_view(form), &HeadMapping::form);
+    const KvMapping& mapping = *std::ranges::find(head_mappings, std::string_view(form), &KvMapping::form);
     if (seen.insert(mapped_heads(m, mapping, x)).second)
       for (const char* sides : {"kv", "k", "v"}) to.add(x, form, sides);
   });
@@ -382,11 +384,6 @@ void fit_scale(const BugContext& c, BugCases& to) {
 void fit_scale_by_head(const BugContext& c, BugCases& to) {
   if (scale_of(c.now) != 0 && c.model().n_heads > 1)
     to.fit(Numbers(c.model().n_heads, scale_of(c.now) * 1.05));
-}
-void fit_scale_by_row(const BugContext& c, BugCases& to) {
-  const std::size_t n = c.model().n_tokens();
-  const auto n_given = std::ranges::count_if(c.given, [](const auto* given) { return given != nullptr; });
-  if (scale_of(c.now) != 0 && n > 1 && n <= 64 && n_given > 1) to.fit(Numbers(n, 1.05));
 }
 /// Scales by the logarithm of the position + 1 or + 2 (the form), over the fitted logarithm of a length.
 void scale_by_log(Editing& e, const BugCase& c, ProjectionName) {
@@ -583,22 +580,6 @@ const std::array score_rows{
               return "the scale differs from head to head: " + before.words.list(c.numbers);
             },
         .cases = fit_scale_by_head,
-        .rank = 3,
-        .is_plausible = [](const BugContext&, const BugCase& of) { return !are_all_equal(of.numbers); }},
-    Bug{.name = "scale_by_row",
-        .edit =
-            [](Editing& e, const BugCase& c, ProjectionName) {
-              e.wrap(Stage::scaled_scores, [x = c.numbers](const OperationInputs& in) {
-                arma::mat y = in[0];
-                for (std::size_t a = 0; a < y.n_rows; ++a) y.row(a) *= x[in.row(a)];
-                return y;
-              });
-            },
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the scale differs from query to query: × " + before.words.list(c.numbers);
-            },
-        .cases = fit_scale_by_row,
         .rank = 3,
         .is_plausible = [](const BugContext&, const BugCase& of) { return !are_all_equal(of.numbers); }},
     Bug{.name = "scale_of_log",
