@@ -126,7 +126,7 @@ bool searches_bug_table() {
 }
 
 /// Limits of a search of the table of bugs, for few and for many numbers; see graph::Work.
-constexpr double max_cells_of_few = 1e8, max_cells_of_many = 1e9;
+constexpr double max_cells_of_few = 3e8, max_cells_of_many = 1e9;
 
 std::vector<ObservedStage> observed_stages(const inference::Given& given) {
   std::vector<ObservedStage> stages;
