@@ -204,6 +204,7 @@ void clamp_view(ModelView& view, const core::attention::Model& model) {
   if (!exists(view.selection.pinned)) unpin_cell(view);
   std::erase_if(view.selection.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view.selection.hovered)) view.selection.hovered.reset();
+  if (!exists(view.selection.menu_cell)) view.selection.menu_cell.reset();
   PositionsLook& positions = view.look.positions;
   if (positions.decoded && (*positions.decoded >= model.n_tokens() || !decoding_problem(model).empty()))
     positions.decoded.reset();
