@@ -12,7 +12,7 @@ fi
 run_packages="g++ cmake ninja-build pkg-config
 libimgui-dev libstb-dev libglfw3-dev libepoxy-dev libgl1-mesa-dri libfreetype-dev libfontconfig-dev fonts-dejavu-core
 libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev zlib1g-dev libcairo2-dev
-libpcre2-dev libutf8proc-dev libtbb-dev"
+libpcre2-dev libutf8proc-dev libfmt-dev libtbb-dev"
 
 # In addition, to build and run the tests and benchmarks, on a virtual screen.
 test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-numpy python3-jsonschema xvfb xauth"
@@ -66,7 +66,7 @@ need_packages() {
   if ! command -v apt-get >/dev/null; then
     command -v cmake >/dev/null && command -v ninja >/dev/null && return
     say "this system has no apt-get; install by hand: a C++20 compiler, CMake, Ninja, pkg-config, Dear ImGui, GLFW 3," \
-      "libepoxy, FreeType, fontconfig, stb, Armadillo, OpenBLAS, nlohmann-json, CLI11, libzip, zlib, cairo, PCRE2, utf8proc, oneTBB (tests: GoogleTest, Google Benchmark, Xvfb)"
+      "libepoxy, FreeType, fontconfig, stb, Armadillo, OpenBLAS, nlohmann-json, CLI11, libzip, zlib, cairo, PCRE2, utf8proc, {fmt}, oneTBB (tests: GoogleTest, Google Benchmark, Xvfb)"
     exit 1
   fi
   missing=$(missing_packages "$@")

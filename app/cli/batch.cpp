@@ -1,5 +1,6 @@
 #include "app/cli/batch.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -124,9 +125,8 @@ struct TextRun {
     const auto& sizes = model->description().sizes;
     for (const auto& [layer, head] : command.heads_off) {
       if (layer >= sizes.n_layers || head >= sizes.n_heads)
-        throw core::Error("--off: expected layers below " + std::to_string(sizes.n_layers) +
-                          " and heads below " + std::to_string(sizes.n_heads) + ", got " +
-                          std::to_string(layer) + "." + std::to_string(head));
+        throw core::Error(fmt::format("--off: expected layers below {} and heads below {}, got {}.{}",
+                                      sizes.n_layers, sizes.n_heads, layer, head));
       edits.emplace_back(transformer::AblatedHead{layer, head});
     }
   }
@@ -167,7 +167,7 @@ struct TextRun {
 /// Returns tokens as JSON; with `more`, their pieces and bytes in that model.
 std::string tokens_json(const std::vector<TextToken>& tokens, const transformer::FullModel* more) {
   return core::text::joined(tokens, ",\n    ", [&](const TextToken& token) {
-    std::string json = "{\"id\": " + std::to_string(token.id) + ", \"text\": " + json_quoted(token.text);
+    std::string json = fmt::format("{{\"id\": {}, \"text\": {}", token.id, json_quoted(token.text));
     if (more) {
       const auto [piece, bytes, is_special] = more->token(token.id);
       json += ", \"piece\": " + json_quoted(piece) +
@@ -188,9 +188,9 @@ std::string predictions_json(const std::vector<PositionPrediction>& predictions,
   std::string json;
   for (const PositionPrediction& prediction : predictions)
     for (const auto& [id, logit, probability] : prediction.tokens) {
-      json += (json.empty() ? "" : ",\n    ") + std::string("{\"id\": ") + std::to_string(id) +
-              ", \"text\": " + json_quoted(model.token(id).bytes) + ", \"logit\": " + float_text(logit) +
-              ", \"probability\": " + float_text(probability);
+      json += fmt::format("{}{{\"id\": {}, \"text\": {}, \"logit\": {}, \"probability\": {}",
+                          json.empty() ? "" : ",\n    ", id, json_quoted(model.token(id).bytes),
+                          float_text(logit), float_text(probability));
       if (!model.description().causal) json += ", \"position\": " + std::to_string(prediction.place.position);
       json += "}";
     }
@@ -210,9 +210,9 @@ core::importing::ImportResult load_text_layer(const FullModelOptions& command, c
     if (of_layer == *number) heads_off.push_back(head);
   core::importing::ImportResult imported;
   imported.model = transformer::layer_model(*session.model, *pass, *number, session.names(), heads_off);
-  imported.import_report.used = {"attention of layer " + std::to_string(*number) + " on " +
-                                 core::text::counted(session.ids.size(), "token") +
-                                 ", whose layers before were computed in float32"};
+  imported.import_report.used = {
+      fmt::format("attention of layer {} on {}, whose layers before were computed in float32", *number,
+                  core::text::counted(session.ids.size(), "token"))};
   return imported;
 }
 

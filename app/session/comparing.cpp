@@ -1,5 +1,6 @@
 #include "app/session/comparing.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 
@@ -81,10 +82,9 @@ const core::attention::Sequence& live_sequence(const ReferenceComparison& compar
 
 std::string replacement_problem(const core::attention::Model& a, const core::attention::Model& b) {
   const auto size = [](const core::attention::Model& m) {
-    return std::to_string(m.n_tokens()) + "×" + std::to_string(m.d_model()) + " to " +
-           std::to_string(m.d_out()) +
-           (m.d_output() == m.d_out() ? "" : " and " + std::to_string(m.d_output())) + " with " +
-           std::to_string(m.n_heads) + (m.n_heads == 1 ? " head" : " heads");
+    return fmt::format("{}×{} to {}{} with {}{}", m.n_tokens(), m.d_model(), m.d_out(),
+                       m.d_output() == m.d_out() ? "" : " and " + std::to_string(m.d_output()), m.n_heads,
+                       m.n_heads == 1 ? " head" : " heads");
   };
   if (size(a) != size(b)) return "A is " + size(a) + ", B " + size(b);
   const auto parts = [](const core::attention::Model& m) {

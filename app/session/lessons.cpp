@@ -1,5 +1,6 @@
 #include "app/session/lessons.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <utility>
 
@@ -89,8 +90,8 @@ void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
                     std::optional<FullModelReading::SavedReadings> own_reading) {
   const std::size_t n_steps = lesson.steps.size();
   if (step && *step >= n_steps)
-    throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
-                      " steps and no step " + std::to_string(*step + 1) + " any more.");
+    throw core::Error(
+        fmt::format("The lesson {} has {} steps and no step {} any more.", lesson.title, n_steps, *step + 1));
   active_ = ActiveLesson();
   active_->own_reading = std::move(own_reading);
   active_->model = model;

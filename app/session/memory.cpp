@@ -1,5 +1,6 @@
 #include "app/session/memory.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "core/base/text.hpp"
@@ -28,8 +29,8 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
     need.bytes = std::min(need.bytes, attention::fast::engine_bytes(n, d_out, model.n_heads, model.n_keys()) +
                                           n_displayed_stages * n * model.n_keys() * sizeof(double));
   need.free = free;
-  need.what = std::to_string(model.n_tokens()) + " tokens in " +
-              (model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");
+  need.what = fmt::format("{} tokens in {}", model.n_tokens(),
+                          model.n_heads == 1 ? "one head" : std::to_string(model.n_heads) + " heads");
   return need;
 }
 

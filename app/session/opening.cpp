@@ -1,5 +1,6 @@
 #include "app/session/opening.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -139,8 +140,8 @@ std::string range_text(const TensorRange& range) {
   std::string text = range.least > range.greatest
                          ? "no finite number"
                          : short_number(range.least) + " … " + short_number(range.greatest);
-  if (range.n_infinite > 0) text += ", " + std::to_string(range.n_infinite) + " infinite";
-  if (range.n_nan > 0) text += ", " + std::to_string(range.n_nan) + " NaN";
+  if (range.n_infinite > 0) text += fmt::format(", {} infinite", range.n_infinite);
+  if (range.n_nan > 0) text += fmt::format(", {} NaN", range.n_nan);
   return text;
 }
 
@@ -149,12 +150,11 @@ std::string preview_text(const std::filesystem::path& path, const core::StopToke
   const formats::TensorFile file = formats::open_tensors(path, progress);
   const auto& tensors = file.tensors();
   const auto layers = checkpoints::find_layers(file);
-  std::string text = std::string(full_model_at(path) ? "opens as a whole model: " : "") +
-                     std::string(file.format()) + " of " + std::to_string(tensors.size()) +
-                     (tensors.size() == 1 ? " tensor" : " tensors");
+  std::string text = fmt::format("{}{} of {}{}", full_model_at(path) ? "opens as a whole model: " : "",
+                                 file.format(), tensors.size(), tensors.size() == 1 ? " tensor" : " tensors");
   if (!layers.empty())
-    text += ", " + std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers") +
-            " of attention (" + layers.front().naming->name + ")";
+    text += fmt::format(", {}{} of attention ({})", layers.size(), layers.size() == 1 ? " layer" : " layers",
+                        layers.front().naming->name);
   for (std::size_t k = 0; k < std::min(tensors.size(), shown_tensors); ++k)
     text += std::string(k == 0 ? ": " : ", ") + tensors[k].name + " " +
             formats::dtype_name(tensors[k].dtype) + " " + formats::shape_text(tensors[k].shape);
@@ -330,8 +330,8 @@ editing::Edit other_tokens(const Model& model, const MatrixFile& file) {
 MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopToken& progress) {
   const core::formats::TensorFile file = core::formats::open_tensors(path, progress);
   if (file.tensors().size() != 1)
-    throw core::Error(path.string() + ": expected one matrix, got " + std::to_string(file.tensors().size()) +
-                      " tensors");
+    throw core::Error(
+        fmt::format("{}: expected one matrix, got {} tensors", path.string(), file.tensors().size()));
   const core::formats::Tensor tensor = file.read(file.tensors().front().name, {}, progress);
   return {path, core::formats::matrix(tensor), tensor.row_labels};
 }

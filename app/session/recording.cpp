@@ -1,5 +1,6 @@
 #include "app/session/recording.hpp"
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <fstream>
 #include <memory>
@@ -63,7 +64,7 @@ void replay(Store& store, const std::filesystem::path& path, std::size_t last_li
         throw core::Error("expected \"" + std::string(first_line) + "\", got \"" +
                           std::string(line.substr(0, first_line.size())) + "\"");
     } catch (const core::Error& error) {
-      throw core::Error(path.string() + ": line " + std::to_string(number) + ": " + error.what());
+      throw core::Error(fmt::format("{}: line {}: {}", path.string(), number, error.what()));
     }
   } while (begin < text.size() && number < last_line);
   update_until_idle(store);

@@ -1,5 +1,6 @@
 #include "app/session/remembered.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,8 +95,7 @@ std::string view_text(const View& view) {
     return core::formats::json_quoted(core::attention::info(stage).name);
   };
   std::string text = std::string("{\"tab\": \"") + tab_name(view.look.tab) + "\"";
-  text += ", \"sequence\": " + std::to_string(view.look.sequence) +
-          ", \"head\": " + std::to_string(view.look.head);
+  text += fmt::format(", \"sequence\": {}, \"head\": {}", view.look.sequence, view.look.head);
   text += ", \"heads_stage\": " + stage_name(view.look.heads_stage);
   text += std::string(", \"range\": \"") + range_name(view.look.colors.range) + "\"";
   text += std::string(", \"logarithmic\": ") + (view.look.colors.logarithmic ? "true" : "false");
@@ -105,10 +105,9 @@ std::string view_text(const View& view) {
   text += std::string(", \"gutters\": ") + (view.look.gutters ? "true" : "false");
   if (view.look.large) text += ", \"large\": " + stage_name(*view.look.large);
   if (view.selection.pinned)
-    text += ", \"pinned\": {\"stage\": " + stage_name(view.selection.pinned->stage) +
-            ", \"head\": " + std::to_string(view.selection.pinned->head) +
-            ", \"row\": " + std::to_string(view.selection.pinned->row) +
-            ", \"column\": " + std::to_string(view.selection.pinned->column) + "}";
+    text += fmt::format(", \"pinned\": {{\"stage\": {}, \"head\": {}, \"row\": {}, \"column\": {}}}",
+                        stage_name(view.selection.pinned->stage), view.selection.pinned->head,
+                        view.selection.pinned->row, view.selection.pinned->column);
   if (view.look.heads_order)
     text += ", \"heads_order\": " +
             core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);

@@ -1,5 +1,6 @@
 #include "app/session/store.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "app/session/command.hpp"
@@ -133,7 +134,7 @@ void Store::handle(const ApplyEdit& command) {
     full_model->unedited.heads_off = after.heads_off;
     if (const std::string why = full_model->model->not_editable_reason(full_model->layer);
         !why.empty() && full_model->experiment.layers.contains(full_model->layer))
-      throw core::Error("Layer " + std::to_string(full_model->layer) + " cannot be edited: " + why + ".");
+      throw core::Error(fmt::format("Layer {} cannot be edited: {}.", full_model->layer, why));
   }
   record_step(editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
@@ -146,8 +147,8 @@ void Store::record_step(const std::string& target, const std::string& words) {
   history.record(work(), target, words);
   message_ = {};
   if (before == 0 && history.n_forgotten() > 0)  // said once, and again where undo ends
-    say("Undo keeps " + std::to_string(history.byte_budget() >> 20) +
-        " MiB; the oldest steps are dropped from now on.");
+    say(fmt::format("Undo keeps {} MiB; the oldest steps are dropped from now on.",
+                    history.byte_budget() >> 20));
 }
 
 void Store::handle(const StartTour&) {

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "app/session/exporting.hpp"
@@ -358,7 +359,7 @@ void Store::handle(const ExportAs& command) {
           close(Dialog::export_files);
           view_.forms.browser.confirms_overwrite = false;
           say(files.size() == 1 ? "Exported " + files.front().string()
-                                : "Exported " + std::to_string(files.size()) + " files to " + path.string());
+                                : fmt::format("Exported {} files to {}", files.size(), path.string()));
         };
       },
       [this, path = command.path](const Failure& failure) { fail_to_write(path, failure, false); });

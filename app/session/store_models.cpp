@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <utility>
 
@@ -38,8 +39,8 @@ core::attention::Model layer_with(const core::attention::Model& unedited, experi
   core::attention::Model model = experiment::edited(unedited, edit->second);
   const auto problem = core::attention::check(model);
   if (!problem) return model;
-  words = "What was edited in layer " + std::to_string(layer) +
-          " does not fit this text and was discarded: " + problem->message;
+  words = fmt::format("What was edited in layer {} does not fit this text and was discarded: {}", layer,
+                      problem->message);
   experiment::drop_edit(of, layer, unedited.n_heads);
   core::attention::Model plain = unedited;
   std::erase_if(plain.heads_off, [&](std::size_t head) { return head >= plain.n_heads; });
@@ -151,8 +152,8 @@ void Store::handle(const ReadText& command) {
   next.made.clear();
   try {
     if (command.text.size() > max_text_bytes)
-      throw core::Error("expected a text of at most " + std::to_string(max_text_bytes) + " bytes, got " +
-                        std::to_string(command.text.size()));
+      throw core::Error(
+          fmt::format("expected a text of at most {} bytes, got {}", max_text_bytes, command.text.size()));
     if (command.text !=
         experiment::whole_text(*document_.full_model->model, document_.full_model->experiment))
       set_experiment(std::move(next), "text", "text");
@@ -177,8 +178,7 @@ void Store::handle(const ToggleLayerHead& command) {
   const bool was_off = next.heads_off.erase(head) > 0;
   if (!was_off) next.heads_off.insert(head);
   set_experiment(std::move(next), "",
-                 "head " + std::to_string(command.layer) + "." + std::to_string(command.head) +
-                     (was_off ? " on" : " off"));
+                 fmt::format("head {}.{}{}", command.layer, command.head, was_off ? " on" : " off"));
 }
 
 void Store::handle(const DiscardEdits& command) {
@@ -186,8 +186,7 @@ void Store::handle(const DiscardEdits& command) {
   experiment::Experiment next = document_.full_model->experiment;
   if (command.layer) {
     experiment::drop_edit(next, *command.layer, document_.full_model->model->description().sizes.n_heads);
-    return set_experiment(std::move(next), "",
-                          "edits of layer " + std::to_string(*command.layer) + " undone");
+    return set_experiment(std::move(next), "", fmt::format("edits of layer {} undone", *command.layer));
   }
   next.layers.clear();
   next.heads_off.clear();
@@ -225,17 +224,16 @@ void Store::handle(const StepGeneration& command) {
 void Store::handle(const CompareEdits&) {
   if (!document_.full_model) return;
   const core::transformer::ModelRef model = document_.full_model->model;
-  read_for_document(
-      model->description().path,
-      [this, model, before = readings().before,
-       layer = document_.full_model->layer](const core::StopToken&) -> Jobs::Delivery {
-        const auto made =
-            std::make_shared<core::attention::Model>(experiment::unedited_layer(*model, *before, layer));
-        return [this, made, layer] {
-          add_reference(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
-          view_.look.tab = Tab::compare;
-        };
-      });
+  read_for_document(model->description().path,
+                    [this, model, before = readings().before,
+                     layer = document_.full_model->layer](const core::StopToken&) -> Jobs::Delivery {
+                      const auto made = std::make_shared<core::attention::Model>(
+                          experiment::unedited_layer(*model, *before, layer));
+                      return [this, made, layer] {
+                        add_reference(std::move(*made), fmt::format("layer {} before the edits", layer));
+                        view_.look.tab = Tab::compare;
+                      };
+                    });
 }
 
 void Store::handle(const SweepHeads& command) {

@@ -1,5 +1,6 @@
 #include "core/base/draw_op.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -38,8 +39,8 @@ RandomOp parse_within(const std::string& text, std::size_t& total, std::size_t m
   RandomOp op = parse_random_op(text);
   total += op.size();
   if (total > max_numbers)
-    throw Error("draw " + text + ": expected at most " + std::to_string(max_numbers) +
-                " numbers in all ops together, got " + std::to_string(total) + " so far");
+    throw Error(fmt::format("draw {}: expected at most {} numbers in all ops together, got {} so far", text,
+                            max_numbers, total));
   return op;
 }
 
@@ -174,8 +175,8 @@ class OpArguments {
     throw Error("draw " + quoted(op_) + ": expected " + expected);
   }
   [[noreturn]] void fail_at(std::size_t k, const std::string& expected) const {
-    throw Error("draw " + quoted(op_) + ", argument " + std::to_string(k + 1) + ": expected " + expected +
-                ", got " + quoted(texts_[k]));
+    throw Error(fmt::format("draw {}, argument {}: expected {}, got {}", quoted(op_), k + 1, expected,
+                            quoted(texts_[k])));
   }
 
   template <class Whole>
@@ -248,8 +249,7 @@ void check_size(const RandomOp& op, const OpArguments& arguments) {
     if ((n *= extent) > max_sampled_numbers) break;
   if (n <= max_sampled_numbers && op.bias) n += op.shape.front();
   if (n > max_sampled_numbers)
-    arguments.fail("at most " + std::to_string(max_sampled_numbers) + " numbers, got " + std::to_string(n) +
-                   " or more");
+    arguments.fail(fmt::format("at most {} numbers, got {} or more", max_sampled_numbers, n));
 }
 
 }  // namespace
@@ -275,8 +275,7 @@ RandomOp parse_random_op(std::string_view whole) {
     arguments.drop_last();
   }
   if (two_extents ? arguments.size() != 2 : arguments.size() <= form->n_leading)
-    arguments.fail(form->pattern + std::string(", got ") + std::to_string(arguments.size() + op.bias) +
-                   " arguments");
+    arguments.fail(fmt::format("{}, got {} arguments", form->pattern, arguments.size() + op.bias));
 
   read_leading(op, arguments);
   for (std::size_t k = form->n_leading; k < arguments.size(); ++k)
@@ -319,11 +318,9 @@ std::string torch_line(const RandomOp& op) {
     case RandomOpKind::normal:
       return "torch.normal(" + real(op.first) + ", " + real(op.second) + ", " + tuple_text(op.shape) + ")";
     case RandomOpKind::randint:
-      return "torch.randint(" + std::to_string(op.low) + ", " + std::to_string(op.high) + ", " +
-             tuple_text(op.shape) + ")";
+      return fmt::format("torch.randint({}, {}, {})", op.low, op.high, tuple_text(op.shape));
     case RandomOpKind::linear:
-      return "nn.Linear(" + std::to_string(op.shape[1]) + ", " + std::to_string(op.shape[0]) +
-             (op.bias ? ")" : ", bias=False)");
+      return fmt::format("nn.Linear({}, {}{}", op.shape[1], op.shape[0], op.bias ? ")" : ", bias=False)");
     case RandomOpKind::embedding:
       return "nn.Embedding(" + listed(op.shape) + ")";
     case RandomOpKind::dropout:

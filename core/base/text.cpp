@@ -1,5 +1,6 @@
 #include "core/base/text.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -37,7 +38,7 @@ bool natural_less(std::string_view a, std::string_view b) {
 }
 
 std::string counted(std::size_t count, std::string_view one) {
-  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 std::string tuple_text(const std::vector<std::size_t>& lengths) {
@@ -46,7 +47,7 @@ std::string tuple_text(const std::vector<std::size_t>& lengths) {
 }
 
 std::string shape_text(std::size_t n_rows, std::size_t n_columns) {
-  return std::to_string(n_rows) + "×" + std::to_string(n_columns);
+  return fmt::format("{}×{}", n_rows, n_columns);
 }
 
 std::string gibibytes(std::uint64_t bytes) {

@@ -1,5 +1,6 @@
 #include "core/base/utf8.hpp"
 
+#include <fmt/core.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -40,8 +41,8 @@ std::string_view without_byte_order_mark(std::string_view text) {
 std::string line_and_column(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const std::string_view on_line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0: the first line
-  return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
-         std::to_string(character_count(on_line) + 1);
+  return fmt::format("line {}, column {}", std::ranges::count(before, '\n') + 1,
+                     character_count(on_line) + 1);
 }
 
 namespace {
@@ -86,7 +87,7 @@ std::vector<CodePoint> code_points(std::string_view text) {
   std::vector<CodePoint> points;
   for (std::size_t at = 0; at < text.size(); at += points.back().size) {
     const auto character = first_character(text.substr(at));
-    if (!character) throw Error("text: byte " + std::to_string(at) + " is no valid UTF-8");
+    if (!character) throw Error(fmt::format("text: byte {} is no valid UTF-8", at));
     points.push_back({character->value, at, character->size});
   }
   return points;

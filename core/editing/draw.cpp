@@ -1,5 +1,6 @@
 #include "core/editing/draw.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -183,8 +184,7 @@ Model initialized_model(const Model& model, const ModelInit& draw) {
 }
 
 std::string torch_lines(const Model& model, const ModelInit& draw) {
-  std::string lines =
-      "import torch\nfrom torch import nn\n\ntorch.manual_seed(" + std::to_string(draw.seed) + ")\n";
+  std::string lines = fmt::format("import torch\nfrom torch import nn\n\ntorch.manual_seed({})\n", draw.seed);
   for (const auto& [op, part, head, repeated] : draws_of(model, scheme_of(draw))) {
     if (part == InitializedPart::embeddings) lines += "x = ";
     if (part > InitializedPart::embeddings) lines += std::string("W_") + "qkvo"[part_index(part)] + " = ";
@@ -238,16 +238,14 @@ namespace {
 
 std::vector<CodePoint> checked_points(std::string_view text) {
   if (text.size() > max_sentence_bytes)
-    throw Error("text: expected at most " + std::to_string(max_sentence_bytes) + " bytes, got " +
-                std::to_string(text.size()));
+    throw Error(fmt::format("text: expected at most {} bytes, got {}", max_sentence_bytes, text.size()));
   return code_points(text);
 }
 
 std::vector<std::string> checked_tokens(std::vector<std::string> tokens) {
   if (tokens.empty()) throw Error("text: expected at least one token");
   if (tokens.size() > max_sentence_tokens)
-    throw Error("text: expected at most " + std::to_string(max_sentence_tokens) + " tokens, got " +
-                std::to_string(tokens.size()));
+    throw Error(fmt::format("text: expected at most {} tokens, got {}", max_sentence_tokens, tokens.size()));
   return tokens;
 }
 

@@ -1,5 +1,6 @@
 #include "core/editing/edit.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,7 +47,7 @@ using std::to_string;
 /// Throws core::Error unless index < count; things names the counted objects, in the plural.
 void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
   if (index >= count)
-    fail(path + "[" + std::to_string(index) + "]", "there are only " + std::to_string(count) + " " + things);
+    fail(fmt::format("{}[{}]", path, index), fmt::format("there are only {} {}", count, things));
 }
 
 /// Throws core::Error unless the resized model is within the limits, before anything is allocated.
@@ -130,11 +131,11 @@ std::string path(const attention::Model& model, MatrixRef place) {
   const bool is_batch =
       place.name <= MatrixName::key_embeddings && (model.sequences.size() > 1 || place.nth > 0);
   const bool of_head = place.name == MatrixName::score_bias && model.additions.score_bias.size() > 1;
-  return path_of(place.name) + (is_batch || of_head ? "[" + to_string(place.nth) + "]" : "");
+  return path_of(place.name) + (is_batch || of_head ? fmt::format("[{}]", place.nth) : "");
 }
 
 std::string cell_path(const std::string& matrix, std::size_t row, std::size_t column) {
-  return matrix + "[" + to_string(row) + "][" + to_string(column) + "]";
+  return fmt::format("{}[{}][{}]", matrix, row, column);
 }
 
 SharedMatrix& require_matrix(attention::Model& model, MatrixRef place) {
@@ -422,16 +423,15 @@ void require_width(const char* width, std::size_t columns, std::size_t n_heads) 
   if (columns == 0) fail(width, "expected at least one column");
   if (columns % n_heads == 0) return;
   const std::size_t below = columns / n_heads * n_heads, above = below + n_heads;
-  fail(width, "expected a multiple of n_heads = " + to_string(n_heads) +
-                  " (nearest: " + (below > 0 ? to_string(below) + " and " : "") + to_string(above) +
-                  "), got " + to_string(columns));
+  fail(width, fmt::format("expected a multiple of n_heads = {} (nearest: {}{}), got {}", n_heads,
+                          below > 0 ? to_string(below) + " and " : "", above, columns));
 }
 
 void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
   if (n_heads > 0 && columns % n_heads == 0) return;
   if (columns == 0) fail("n_heads", "expected at least one head");
-  fail("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
-                      to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
+  fail("n_heads", fmt::format("expected a number of heads that divides {} = {} ({}), got {}", width, columns,
+                              divisors(columns), n_heads));
 }
 
 Linear identity(std::size_t width) {
@@ -539,8 +539,8 @@ void change(Model& model, const SetBias& edit) {
 void change(Model& model, const SetKvHeadCount& edit) {
   if (!model.projections) fail("n_kv_heads", "the model has no projections");
   if (edit.n_kv_heads == 0 || model.n_heads % edit.n_kv_heads != 0)
-    fail("n_kv_heads", "expected a number that divides n_heads = " + std::to_string(model.n_heads) +
-                           ", got " + std::to_string(edit.n_kv_heads));
+    fail("n_kv_heads",
+         fmt::format("expected a number that divides n_heads = {}, got {}", model.n_heads, edit.n_kv_heads));
   if (edit.n_kv_heads == model.kv_heads()) return;
   const Model before = model;
   model.n_kv_heads.reset();
@@ -557,9 +557,8 @@ void change(Model& model, const SetKvHeadCount& edit) {
 void change(Model& model, const SetKeyEmbeddings& edit) {
   const bool none = edit.embeddings.empty();
   if (!none && edit.embeddings.size() != model.sequences.size())
-    fail("key_embeddings", "expected " + std::to_string(model.sequences.size()) +
-                               " matrices, one for each sequence, got " +
-                               std::to_string(edit.embeddings.size()));
+    fail("key_embeddings", fmt::format("expected {} matrices, one for each sequence, got {}",
+                                       model.sequences.size(), edit.embeddings.size()));
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     attention::Sequence& sequence = model.sequences[s];
     sequence.key_embeddings = none ? SharedMatrix() : edit.embeddings[s];
@@ -606,7 +605,7 @@ void change(Model& model, const SetPaddingMask& edit) {
 
 void change(Model& model, const SwitchMaskCell& edit) {
   require_index("mask", edit.row, model.n_tokens(), "rows");
-  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");
+  require_index(fmt::format("mask[{}]", edit.row), edit.column, model.n_keys(), "columns");
   const MaskCell cell{edit.row, edit.column, edit.visible};
   auto& cells = model.mask.cells;
   auto place = std::ranges::lower_bound(cells, cell.place(), {}, &MaskCell::place);
@@ -689,7 +688,7 @@ struct EditLabel {
 std::string matrix(MatrixRef place) {
   const bool of_sequence = place.name <= MatrixName::key_embeddings;
   const std::string name = of_sequence ? path_of(place.name) : symbol(place.name);
-  return of_sequence || place.name == MatrixName::score_bias ? name + "/" + to_string(place.nth) : name;
+  return of_sequence || place.name == MatrixName::score_bias ? fmt::format("{}/{}", name, place.nth) : name;
 }
 
 std::string title_of(attention::Stage stage) {
@@ -698,18 +697,17 @@ std::string title_of(attention::Stage stage) {
 
 std::string cell(const SetCell& e) {
   const std::string row = has_one_row(e.place.name) ? "" : to_string(e.row) + ",";
-  return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
+  return fmt::format("{}[{}{}]", symbol(e.place.name), row, e.column);
 }
 
 EditLabel label(const SetCell& e) {
-  return {"cell " + matrix(e.place) + " " + to_string(e.row) + " " + to_string(e.column),
-          "change of " + cell(e)};
+  return {fmt::format("cell {} {} {}", matrix(e.place), e.row, e.column), "change of " + cell(e)};
 }
 EditLabel label(const SetBlock& e) {
   return {"", "change of " + std::string(symbol(e.place.name))};
 }
 EditLabel label(const RenameToken& e) {
-  return {"token " + to_string(e.sequence) + " " + to_string(e.row), "new name of token " + to_string(e.row)};
+  return {fmt::format("token {} {}", e.sequence, e.row), "new name of token " + to_string(e.row)};
 }
 EditLabel label(const SetBias& e) {
   const std::string text = std::string(name_of(e.part)) + " bias";
@@ -726,11 +724,9 @@ EditLabel label(const ClearStageOverride& e) {
 }
 EditLabel label(const OverrideValue& e) {
   const auto& p = e.place;
-  const std::string place = to_string(p.row) + " " + to_string(p.column);
-  const std::string target = std::string("typed ") + info(p.stage).name + " " + place + " " +
-                             to_string(p.sequence) + " " + to_string(p.head);
-  const std::string cell =
-      title_of(p.stage) + ", row " + to_string(p.row) + ", column " + to_string(p.column);
+  const std::string place = fmt::format("{} {}", p.row, p.column);
+  const std::string target = fmt::format("typed {} {} {} {}", info(p.stage).name, place, p.sequence, p.head);
+  const std::string cell = fmt::format("{}, row {}, column {}", title_of(p.stage), p.row, p.column);
   return {e.value ? target : "", (e.value ? "number typed over " : "computed again: ") + cell};
 }
 EditLabel label(const ToggleHead& e) {

@@ -1,5 +1,6 @@
 #include "core/files/config.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -503,10 +504,10 @@ Experts parse_experts(const Json& top, const Config& config) {
       end && end->is_whole() && end->whole(0) + 1 < config.sizes.n_layers)
     end->fail("the last layer, as an MLP behind experts cannot be computed yet");
   for (const std::size_t size : {experts.n, experts.d_hidden, experts.d_shared})
-    if (size > max_count) top.fail("at most " + std::to_string(max_count) + " experts and hidden numbers");
+    if (size > max_count) top.fail(fmt::format("at most {} experts and hidden numbers", max_count));
   if (experts.n_used > experts.n)
     first_member(top, {"num_experts_per_tok", "moe_k"})
-        ->fail("at most the " + std::to_string(experts.n) + " experts");
+        ->fail(fmt::format("at most the {} experts", experts.n));
   return experts;
 }
 
@@ -555,11 +556,11 @@ positions::Rotary LayerRotary::of_width(std::size_t d_head, const std::string& p
   if (result.dimensions == d_head) result.dimensions.reset();
   const std::size_t n_rotated = result.dimensions.value_or(d_head);
   if (n_rotated < 2 || n_rotated > d_head || n_rotated % 2 != 0)
-    throw Error(place + "expected an even number of rotated columns, from 2 to " + std::to_string(d_head) +
-                " of a head, got " + std::to_string(n_rotated));
+    throw Error(fmt::format("{}expected an even number of rotated columns, from 2 to {} of a head, got {}",
+                            place, d_head, n_rotated));
   if (const auto& factors = result.scaling.factors; factors && factors->n_cols() != n_rotated / 2)
-    throw Error(place + "short_factor: expected a factor for each of " + std::to_string(n_rotated / 2) +
-                " pairs, got " + std::to_string(factors->n_cols()));
+    throw Error(fmt::format("{}short_factor: expected a factor for each of {} pairs, got {}", place,
+                            n_rotated / 2, factors->n_cols()));
   return result;
 }
 

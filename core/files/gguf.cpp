@@ -1,5 +1,6 @@
 #include "core/files/gguf.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -188,10 +189,9 @@ class HeaderReader {
 
   std::string_view take(uint64_t count) {
     if (count > left())
-      fail("expected " + std::to_string(count) + " bytes more of its header at byte " + std::to_string(at_) +
-           ", got " + std::to_string(left()));
+      fail(fmt::format("expected {} bytes more of its header at byte {}, got {}", count, at_, left()));
     if (at_ + count > max_header_bytes)
-      fail("expected a header of at most " + std::to_string(max_header_bytes) + " bytes, got more");
+      fail(fmt::format("expected a header of at most {} bytes, got more", max_header_bytes));
     if (at_ < begin_ || at_ + count > begin_ + buffer_.size()) {
       begin_ = at_;
       file_.read(at_, std::min(left(), std::max(count, read_at_once)), buffer_);
@@ -204,15 +204,14 @@ class HeaderReader {
   std::string read_text(uint64_t max_length) {
     const uint64_t length = unsigned_number(8);
     if (length > std::min(left(), max_length))
-      fail("expected a text of at most " + std::to_string(std::min(left(), max_length)) + " bytes at byte " +
-           std::to_string(at_ - 8) + ", it claims " + std::to_string(length));
+      fail(fmt::format("expected a text of at most {} bytes at byte {}, it claims {}",
+                       std::min(left(), max_length), at_ - 8, length));
     return std::string(take(length));
   }
   /// Reads a count of items of at least bytes_each bytes. Throws core::Error above most.
   uint64_t read_count(const char* what, uint64_t most, uint64_t bytes_each) {
     const uint64_t count = unsigned_number(8), fit = std::min(most, left() / bytes_each);
-    if (count > fit)
-      fail("expected at most " + std::to_string(fit) + " " + what + ", it claims " + std::to_string(count));
+    if (count > fit) fail(fmt::format("expected at most {} {}, it claims {}", fit, what, count));
     return count;
   }
   /// Reads the length of a list; all lists together have at most max_items items.
@@ -267,8 +266,7 @@ GgufValue read_value(HeaderReader& reader, const std::string& key, uint32_t type
   GgufValue value;
   const auto require_known = [&](uint32_t number) {
     if (number >= n_value_types)
-      reader.fail(key + ": expected a type of values below " + std::to_string(n_value_types) + ", got " +
-                  std::to_string(number));
+      reader.fail(fmt::format("{}: expected a type of values below {}, got {}", key, n_value_types, number));
   };
   require_known(type);
   if (type != of_list) {
@@ -289,16 +287,14 @@ GgufTensor read_info(HeaderReader& reader) {
   GgufTensor tensor{reader.read_text(max_key_bytes), {}, nullptr, 0};
   const uint64_t n_axes = reader.unsigned_number(4);
   if (n_axes > max_axes)
-    reader.fail(tensor.name + ": expected at most " + std::to_string(max_axes) + " axes, got " +
-                std::to_string(n_axes));
+    reader.fail(fmt::format("{}: expected at most {} axes, got {}", tensor.name, max_axes, n_axes));
   for (uint64_t k = 0; k < n_axes; ++k) tensor.shape.insert(tensor.shape.begin(), reader.unsigned_number(8));
   const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
   tensor.type = gguf_type(type);
   if (!tensor.type)
-    reader.fail(
-        tensor.name +
-        ": expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type " +
-        std::to_string(type) + " of GGUF");
+    reader.fail(fmt::format(
+        "{}: expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, got type {} of GGUF",
+        tensor.name, type));
   tensor.offset = reader.unsigned_number(8);
   return tensor;
 }
@@ -317,13 +313,13 @@ void check_place(const HeaderReader& reader, const GgufTensor& tensor, uint64_t 
   const auto count = count_of(tensor.shape);
   const std::size_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
   if (!count || row % tensor.type->block != 0)
-    reader.fail(tensor.name + ": expected rows of a multiple of " + std::to_string(tensor.type->block) +
-                " numbers, got " + shape_text(tensor.shape));
+    reader.fail(fmt::format("{}: expected rows of a multiple of {} numbers, got {}", tensor.name,
+                            tensor.type->block, shape_text(tensor.shape)));
   const uint64_t blocks = *count / tensor.type->block;
   if (tensor.offset > n_bytes_of_data || blocks > (n_bytes_of_data - tensor.offset) / tensor.type->bytes)
-    reader.fail(tensor.name + ": expected " + std::to_string(blocks) + " blocks of " +
-                std::to_string(tensor.type->bytes) + " bytes from byte " + std::to_string(tensor.offset) +
-                " of the data, which are " + std::to_string(n_bytes_of_data) + " bytes long");
+    reader.fail(
+        fmt::format("{}: expected {} blocks of {} bytes from byte {} of the data, which are {} bytes long",
+                    tensor.name, blocks, tensor.type->bytes, tensor.offset, n_bytes_of_data));
 }
 
 }  // namespace
@@ -331,7 +327,7 @@ void check_place(const HeaderReader& reader, const GgufTensor& tensor, uint64_t 
 GgufHeader read_gguf_header(const system::OpenFile& file) {
   HeaderReader reader(file);
   if (file.size() < 24 || !looks_like_gguf(reader.take(4)))
-    reader.fail("expected a GGUF file, got one of " + std::to_string(file.size()) + " bytes that is none");
+    reader.fail(fmt::format("expected a GGUF file, got one of {} bytes that is none", file.size()));
   if (const uint64_t version = reader.unsigned_number(4); version != 2 && version != 3)
     reader.fail("expected GGUF of version 2 or 3, got " + std::to_string(version & 0xffffffff));
   GgufHeader header;

@@ -1,5 +1,6 @@
 #include "core/files/given_tensors.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <system_error>
 
@@ -39,8 +40,7 @@ const TensorInfo& select_tensor(const TensorFile& file, const std::string& name,
 void check_matrix_count(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
   constexpr std::size_t max_matrices = attention::max_bytes / bytes_of_a_matrix;
   const auto refuse = [&](std::size_t limit, const char* item_names, std::size_t got) {
-    throw Error(place + "expected at most " + std::to_string(limit) + " " + item_names + ", got " +
-                std::to_string(got));
+    throw Error(fmt::format("{}expected at most {} {}, got {}", place, limit, item_names, got));
   };
   if (n_sequences > attention::max_sequences) refuse(attention::max_sequences, "sequences", n_sequences);
   if (n_heads > attention::max_columns) refuse(attention::max_columns, "heads", n_heads);
@@ -90,8 +90,8 @@ TensorStage stage_from_tensor(const Tensor& tensor, Stage stage, std::size_t n_h
     const arma::mat all = matrix(tensor);
     const std::size_t bands = attention::is_projected(stage) ? n_heads : 1, width = all.n_cols / bands;
     if (all.n_cols % bands != 0)
-      throw Error(place + "expected columns for " + std::to_string(bands) + " heads, got " +
-                  shape_text(tensor.shape));
+      throw Error(
+          fmt::format("{}expected columns for {} heads, got {}", place, bands, shape_text(tensor.shape)));
     for (std::size_t h = 0; h < bands && width > 0; ++h)
       read.given.matrices.emplace_back(arma::mat(all.cols(h * width, (h + 1) * width - 1)));
     return read;
@@ -131,9 +131,8 @@ Model with_overrides_from_files(const std::optional<Model>& model, std::span<con
         read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : n_heads, progress);
     const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;
     if (read.n_sequences != wanted || (!result && wanted > 1 && !tensor.layer))
-      refuse_shape(
-          file, info,
-          result ? "one layer chosen, or " + std::to_string(wanted) + " sequences" : "one layer chosen");
+      refuse_shape(file, info,
+                   result ? fmt::format("one layer chosen, or {} sequences", wanted) : "one layer chosen");
     n_sequences = read.n_sequences;
     if (result)
       attention::set_given_stage(*result, std::move(read.given));

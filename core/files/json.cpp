@@ -1,5 +1,6 @@
 #include "core/files/json.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,7 @@ std::string key_path(const std::string& path, std::string_view key) {
 }
 
 std::string index_path(const std::string& path, std::size_t index) {
-  return path + "[" + std::to_string(index) + "]";
+  return fmt::format("{}[{}]", path, index);
 }
 
 /// Builder of a value with limited depth. The library's own gives no lines in errors, keeps the last of two
@@ -103,8 +104,8 @@ class Builder {
 
   bool open(bool is_object) {
     if (levels_.size() == max_depth)
-      throw Error(file_name_ + ": expected at most " + std::to_string(max_depth) +
-                  " levels of lists and objects, got more");
+      throw Error(fmt::format("{}: expected at most {} levels of lists and objects, got more", file_name_,
+                              max_depth));
     levels_.push_back({is_object, {}, {}});
     return true;
   }
@@ -293,7 +294,7 @@ double Json::number(AllowedNumbers which) const {
 
 std::uint64_t Json::whole(std::uint64_t min_value) const {
   if (!is_whole() || value_->get<std::uint64_t>() < min_value)
-    fail("a whole number from " + std::to_string(min_value) + " to " + std::to_string(UINT64_MAX));
+    fail(fmt::format("a whole number from {} to {}", min_value, UINT64_MAX));
   return value_->get<std::uint64_t>();
 }
 

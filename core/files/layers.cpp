@@ -1,5 +1,6 @@
 #include "core/files/layers.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -272,7 +273,7 @@ std::string describe(const LayerRotary& layer) {
   std::string words = "rotary positions, base " + base_text(rotary.base) + ", pairs of " +
                       (rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours");
   if (rotary.dimensions)
-    words += ", " + std::to_string(*rotary.dimensions) + " columns of a head";
+    words += fmt::format(", {} columns of a head", *rotary.dimensions);
   else if (layer.fraction != 1)
     words += ", " + text::number_text(layer.fraction) + " of the columns";
   const positions::Scaling& scaling = rotary.scaling;
@@ -281,8 +282,8 @@ std::string describe(const LayerRotary& layer) {
 }
 
 std::string describe(const LayerBiasTable& bias) {
-  return "relative position biases of " + bias.table + ", distances up to " +
-         std::to_string(bias.max_distance) + (bias.bidirectional ? ", both ways" : ", of earlier keys");
+  return fmt::format("relative position biases of {}, distances up to {}{}", bias.table, bias.max_distance,
+                     bias.bidirectional ? ", both ways" : ", of earlier keys");
 }
 
 }  // namespace
@@ -602,7 +603,7 @@ class RulesFinder {
       return add_unsupported("window");
     if (!is_enabled("window")) return;
     rules_.window = window_of(width, rules_.causal);
-    rules_.known.push_back("a sliding window of " + std::to_string(width) + " keys");
+    rules_.known.push_back(fmt::format("a sliding window of {} keys", width));
   }
 
   /// Returns whether the block has the norm before the MLP that Gemma adds.
@@ -618,7 +619,7 @@ class RulesFinder {
         return {layer_.prefix + side + "_norm.weight"};
     std::vector<std::string> all;
     for (;;) {
-      const std::string name = layer_.prefix + side + "_layernorm.norms." + std::to_string(all.size()) + ".";
+      const std::string name = fmt::format("{}{}_layernorm.norms.{}.", layer_.prefix, side, all.size());
       if (!info(name + "weight", 1) || info(name + "bias", 1)) return all;
       all.push_back(name + "weight");
     }
@@ -740,9 +741,8 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
     if (layer.prefix == chosen || layer.prefix == chosen + ".") return layer;
   const auto index = text::parse_unsigned(chosen);
   if (!index || *index >= layers.size())
-    throw Error(place + "expected a layer from 0 (" + layers.front().prefix + ") to " +
-                std::to_string(layers.size() - 1) + " (" + layers.back().prefix + "), got " +
-                quoted_briefly(chosen));
+    throw Error(fmt::format("{}expected a layer from 0 ({}) to {} ({}), got {}", place, layers.front().prefix,
+                            layers.size() - 1, layers.back().prefix, quoted_briefly(chosen)));
   return layers[*index];
 }
 

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::string zip_error_text(int code) {
 }
 
 std::string length_mismatch_text(uint64_t unpacked, uint64_t claimed) {
-  return "it unpacks to " + std::to_string(unpacked) + " bytes and claims " + std::to_string(claimed);
+  return fmt::format("it unpacks to {} bytes and claims {}", unpacked, claimed);
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ struct ZipArchive::State {
     else if (!member.deflated && about.size != about.comp_size)
       fail(shown + " is stored but has two sizes");
     else if (about.size / max_ratio > about.comp_size)
-      fail(shown + " claims " + std::to_string(about.size) + " bytes in " + std::to_string(about.comp_size));
+      fail(fmt::format("{} claims {} bytes in {}", shown, about.size, about.comp_size));
     return member;
   }
 };
@@ -117,7 +118,7 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : state_(std::make_sha
   if (file.size() > 0) r.archive.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
   if (!r.archive) r.fail(zip_error_text(error));
   const auto n_members = static_cast<uint64_t>(zip_get_num_entries(r.archive.get(), 0));
-  if (n_members > max_members) r.fail("it claims " + std::to_string(n_members) + " members");
+  if (n_members > max_members) r.fail(fmt::format("it claims {} members", n_members));
   for (uint64_t index = 0; index < n_members; ++index) members_.push_back(r.member_at(index));
 }
 
@@ -154,7 +155,7 @@ std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t c
     const uint64_t first = std::clamp(from, begin, r.at), last = std::clamp(from + count, begin, r.at);
     wanted.append(block, first - begin, last - first);
     if (r.at > member.size)
-      r.fail(member, "it unpacks to more than the " + std::to_string(member.size) + " bytes that it claims");
+      r.fail(member, fmt::format("it unpacks to more than the {} bytes that it claims", member.size));
   }
   if (r.at < (is_checked ? until : member.size)) r.fail(member, length_mismatch_text(r.at, member.size));
   r.checked.insert(member.index);
@@ -323,18 +324,18 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
     throw Error(tensor.place + "expected a .npy file, which begins with \\x93NUMPY");
   const int version = fetch(0, shortest, buffer, no_progress)[npy_magic.size()];
   if (version < 1 || version > 3)
-    throw Error(tensor.place + "expected version 1, 2 or 3 of the .npy format, got " +
-                std::to_string(version & 0xff));
+    throw Error(
+        fmt::format("{}expected version 1, 2 or 3 of the .npy format, got {}", tensor.place, version & 0xff));
   const std::uint64_t before_header = version == 1 ? 10 : 12, length_at = 8;
   if (n_bytes < before_header) throw Error(tensor.place + "expected a header, got the end of the file");
   const std::uint64_t length = little_endian(
       fetch(0, before_header, buffer, no_progress).substr(length_at, before_header - length_at));
   if (length > n_bytes - before_header)
-    throw Error(tensor.place + "expected a header of " + std::to_string(length) + " bytes, got a file of " +
-                std::to_string(n_bytes));
+    throw Error(
+        fmt::format("{}expected a header of {} bytes, got a file of {}", tensor.place, length, n_bytes));
   if (length > max_npy_header)
-    throw Error(tensor.place + "expected a header of at most " + std::to_string(max_npy_header) +
-                " bytes, got " + std::to_string(length));
+    throw Error(
+        fmt::format("{}expected a header of at most {} bytes, got {}", tensor.place, max_npy_header, length));
   const std::uint64_t data_at = tensor.begin = before_header + length;
   const NpyHeader header =
       NpyHeaderReader(fetch(0, data_at, buffer, no_progress).substr(before_header), tensor.place).header();
@@ -342,9 +343,9 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
   tensor.info.shape = header.shape;
   const auto expected = byte_count(tensor);
   if (!expected || *expected != n_bytes - data_at)
-    throw Error(tensor.place + "expected " + (expected ? std::to_string(*expected) : "more than 2^62") +
-                " bytes for " + dtype_name(tensor.info.dtype) + " " + shape_text(header.shape) + ", got " +
-                std::to_string(n_bytes - data_at));
+    throw Error(fmt::format("{}expected {} bytes for {} {}, got {}", tensor.place,
+                            expected ? std::to_string(*expected) : "more than 2^62",
+                            dtype_name(tensor.info.dtype), shape_text(header.shape), n_bytes - data_at));
   if (header.fortran_order) tensor.strides = column_major_strides(header.shape);
   return tensor;
 }

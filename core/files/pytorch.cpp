@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -32,11 +33,11 @@ class PickleBytes {
   uint64_t at() const { return at_; }
   const std::string& place() const { return place_; }
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(place_ + "damaged pickle: " + what + " at byte " + std::to_string(at_));
+    throw Error(fmt::format("{}damaged pickle: {} at byte {}", place_, what, at_));
   }
 
   std::string_view take(uint64_t count) {
-    if (count > bytes_.size() - at_) fail("expected " + std::to_string(count) + " more bytes, got the end");
+    if (count > bytes_.size() - at_) fail(fmt::format("expected {} more bytes, got the end", count));
     if (count > max_item) fail("expected a text of at most 2^24 bytes, got one of " + std::to_string(count));
     at_ += count;
     return bytes_.substr(at_ - count, count);
@@ -169,7 +170,7 @@ class CallArguments {
     const PickleValue* value = any(index);
     if (value && value->kind == PickleKind::object) refuse_name(pickle_.name_of(*value), file_place_);
     if (!value || value->kind != kind)
-      throw Error(place_ + "expected " + expected + " as argument " + std::to_string(index));
+      throw Error(fmt::format("{}expected {} as argument {}", place_, expected, index));
     return *value;
   }
   const PickleValue* any(std::size_t index) const {
@@ -181,7 +182,7 @@ class CallArguments {
   std::vector<std::uint64_t> whole_numbers(std::size_t index, const char* expected) const {
     const PickleValue& list = at(index, PickleKind::tuple, expected);
     if (list.items.size() > max_dimensions)
-      throw Error(place_ + "expected at most 32 dimensions, got " + std::to_string(list.items.size()));
+      throw Error(fmt::format("{}expected at most 32 dimensions, got {}", place_, list.items.size()));
     std::vector<std::uint64_t> numbers;
     for (const auto item : list.items) numbers.push_back(not_negative(pickle_.values[item], expected));
     return numbers;
@@ -210,8 +211,8 @@ PickleValue rebuild_tensor(Pickle& pickle, const CallArguments& arguments, bool 
   tensor.shape.assign(lengths.begin(), lengths.end());
   tensor.strides = arguments.whole_numbers(3, "strides");
   if (tensor.strides.size() != tensor.shape.size())
-    throw Error(place + "damaged: expected a stride for each of " + std::to_string(tensor.shape.size()) +
-                " lengths, got " + std::to_string(tensor.strides.size()));
+    throw Error(fmt::format("{}damaged: expected a stride for each of {} lengths, got {}", place,
+                            tensor.shape.size(), tensor.strides.size()));
   tensor.dtype = pickle.storages[tensor.storage].dtype;
   if (typed) {
     const PickleValue& name = arguments.at(6, PickleKind::name, "a type of numbers");
@@ -687,7 +688,7 @@ std::string non_tensors_note(const PickleContent& names) {
   const std::size_t more = names.n_non_tensors - names.first_non_tensors.size();
   return "Left out as no tensors: " +
          text::joined(names.first_non_tensors, ", ", {}, more == 0 ? " and " : ", ") +
-         (more == 0 ? "" : " and " + std::to_string(more) + " more") + ".";
+         (more == 0 ? "" : fmt::format(" and {} more", more)) + ".";
 }
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -709,9 +710,8 @@ uint64_t bytes_of(uint64_t count, Dtype dtype) {
 }
 
 std::string words_on_strides(const PickledTensor& tensor) {
-  return shape_text(tensor.shape) + " with strides " +
-         shape_text({tensor.strides.begin(), tensor.strides.end()}) + " from " +
-         std::to_string(tensor.offset);
+  return fmt::format("{} with strides {} from {}", shape_text(tensor.shape),
+                     shape_text({tensor.strides.begin(), tensor.strides.end()}), tensor.offset);
 }
 
 /// Throws core::Error unless a tensor is within its storage of n_items and repeats numbers no more often than
@@ -721,8 +721,8 @@ void check_tensor(const PickledTensor& tensor, uint64_t n_items, const std::stri
   const auto span = span_of(tensor.shape, tensor.strides);
   const auto count = count_of(tensor.shape);
   if (!count || !span || *span > n_items || tensor.offset > n_items - *span)
-    throw Error(place + "expected it within its storage of " + std::to_string(n_items) + " numbers, got " +
-                words_on_strides(tensor));
+    throw Error(fmt::format("{}expected it within its storage of {} numbers, got {}", place, n_items,
+                            words_on_strides(tensor)));
   if (*count > always_fine && *count / max_repeats > *span)
     throw Error(place + "expected at most 1024 times as many numbers as it has stored, got " +
                 words_on_strides(tensor));
@@ -740,8 +740,7 @@ TensorEntry entry_of_tensor(const PickleContent::NamedTensor& named, const Pickl
   raw.place = file_place + named.name + ": ";
   const StorageBytes stored = find(storage);
   if (const uint64_t claimed = bytes_of(storage.count, storage.dtype); claimed != stored.n_bytes)
-    throw Error(raw.place + "expected a storage of " + std::to_string(claimed) + " bytes, got " +
-                std::to_string(stored.n_bytes));
+    throw Error(fmt::format("{}expected a storage of {} bytes, got {}", raw.place, claimed, stored.n_bytes));
   check_tensor(tensor, stored.n_bytes / raw.item_bytes, raw.place);
   raw.fetch = stored.fetch;
   raw.begin = stored.begin + tensor.offset * raw.item_bytes;
@@ -801,8 +800,7 @@ TensorFile open_archive(const std::filesystem::path& path, const StopToken& prog
     throw Error(place + "holds a TorchScript program, only tensors can be read: save module.state_dict()");
   const ZipMember& member = require_member(members, "data.pkl", place);
   if (member.size > max_pickle)
-    throw Error(place + "data.pkl: expected at most " + std::to_string(max_pickle) + " bytes, got " +
-                std::to_string(member.size));
+    throw Error(fmt::format("{}data.pkl: expected at most {} bytes, got {}", place, max_pickle, member.size));
   const std::string content = archive->bytes(member, 0, member.size, progress);
   PickleBytes bytes(content, place);
   const Pickle pickle = Unpickler(bytes).read();
@@ -822,7 +820,7 @@ Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle&
   for (const PickledStorage& storage : pickle.storages) known.emplace(storage.key, &storage);
   Storages storages;
   const auto fail = [&](const std::string& what) {
-    throw Error(file.path().string() + ": damaged pickle: " + what + " at byte " + std::to_string(at));
+    throw Error(fmt::format("{}: damaged pickle: {} at byte {}", file.path().string(), what, at));
   };
   for (const auto index : keys.values[keys.root].items) {
     const std::string& key = keys.values[index].text;
@@ -831,8 +829,7 @@ Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle&
     if (file.size() - at < 8) fail("expected a storage, got the end");
     const uint64_t n_bytes = bytes_of(little_endian(file.bytes(at, 8)), storage->second->dtype);
     at += 8;
-    if (n_bytes > file.size() - at)
-      fail("expected a storage of " + std::to_string(n_bytes) + " bytes, got the end");
+    if (n_bytes > file.size() - at) fail(fmt::format("expected a storage of {} bytes, got the end", n_bytes));
     storages[key] = {at, n_bytes};
     at += n_bytes;
   }
@@ -854,7 +851,7 @@ TensorFile open_legacy(const std::filesystem::path& path, const StopToken& progr
   read_plain(bytes);  // the magic number
   const Pickle protocol = read_plain(bytes);
   if (const auto version = protocol.values[protocol.root].whole; version != legacy_protocol)
-    throw Error(place + "expected version 1001 of PyTorch's older format, got " + std::to_string(version));
+    throw Error(fmt::format("{}expected version 1001 of PyTorch's older format, got {}", place, version));
   read_plain(bytes);  // the machine that wrote it; storages are little-endian on any
   const Pickle pickle = Unpickler(bytes).read(), keys = read_plain(bytes);
   const Storages storages = storages_after(*file, bytes.at(), pickle, keys);

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "core/files/readers.hpp"
@@ -9,9 +10,9 @@ constexpr std::size_t max_texts = std::size_t{1} << 20, max_text_bytes = std::si
 constexpr std::size_t bytes_at_once = std::size_t{1} << 20;  // between two progress updates
 
 [[noreturn]] void fail_integer(const RawTensor& raw, std::size_t index) {
-  throw Error(raw.place +
-              "expected whole numbers that float64 can hold (up to 2^53), got a larger one at place " +
-              std::to_string(index));
+  throw Error(
+      fmt::format("{}expected whole numbers that float64 can hold (up to 2^53), got a larger one at place {}",
+                  raw.place, index));
 }
 
 /// Calls use(k, n, bytes) for items k … k + n − 1, which are stored in this order from item first on.
@@ -51,9 +52,8 @@ void decode(const RawTensor& raw, const char* bytes, std::size_t count, std::siz
 void read_texts(const RawTensor& raw, std::uint64_t first, std::size_t count, const StopToken& progress,
                 Tensor& tensor) {
   if (count > max_texts || count > max_text_bytes / raw.item_bytes)
-    throw Error(raw.place + "expected at most " + std::to_string(max_texts) + " texts of " +
-                std::to_string(max_text_bytes) + " bytes in all, got " + shape_text(tensor.shape) + " of " +
-                std::to_string(raw.item_bytes) + " bytes each");
+    throw Error(fmt::format("{}expected at most {} texts of {} bytes in all, got {} of {} bytes each",
+                            raw.place, max_texts, max_text_bytes, shape_text(tensor.shape), raw.item_bytes));
   tensor.texts.reserve(count);
   for_each_chunk(raw, first, count, progress, [&](std::size_t, std::size_t n, const char* bytes) {
     for (std::size_t i = 0; i < n; ++i)
@@ -66,9 +66,9 @@ void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& stri
                   const StopToken& progress, Tensor& tensor) {
   const std::uint64_t span = span_of(tensor.shape, strides).value();
   if (span > max_numbers)
-    throw Error(raw.place + "expected at most " + std::to_string(max_numbers) +
-                " numbers from the first to the last, got " + shape_text(tensor.shape) + " with strides " +
-                shape_text({strides.begin(), strides.end()}));
+    throw Error(fmt::format(
+        "{}expected at most {} numbers from the first to the last, got {} with strides {}", raw.place,
+        max_numbers, shape_text(tensor.shape), shape_text({strides.begin(), strides.end()})));
   std::string buffer;
   const std::string_view bytes =
       raw.fetch(raw.begin + first * raw.item_bytes, span * raw.item_bytes, buffer, progress);

@@ -1,5 +1,6 @@
 #include "core/files/read_layer.hpp"
 
+#include <fmt/core.h>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -48,7 +49,7 @@ class ProjectionReader {
         split = require_split(piece, source.weights[k]);
         if (source.fused == FusedLayout::four_blocks && (heads_.n % 4 != 0 || split->kv_heads != heads_.n))
           fail(source.weights[k],
-               "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
+               fmt::format("queries, values and keys of {} heads in four blocks", heads_.n), piece);
         piece = piece.cols(fused_columns(source.part, *split, heads_.n, source.fused)).eval();
       }
       if (k > 0 && piece.n_rows != weight.n_rows)
@@ -68,8 +69,8 @@ class ProjectionReader {
   }
 
   [[noreturn]] void fail(const std::string& name, const std::string& expected, const arma::mat& got) const {
-    throw Error(file_.place() + name + ": expected " + expected + ", got " + std::to_string(got.n_rows) +
-                " × " + std::to_string(got.n_cols));
+    throw Error(
+        fmt::format("{}{}: expected {}, got {} × {}", file_.place(), name, expected, got.n_rows, got.n_cols));
   }
 
  private:
@@ -88,7 +89,7 @@ class ProjectionReader {
 
   FusedSplit require_split(const arma::mat& all, const std::string& name) const {
     if (const auto split = fused_split(all.n_cols, all.n_rows, heads_)) return *split;
-    fail(name, "outputs that queries, keys and values of " + std::to_string(heads_.n) + " heads share", all);
+    fail(name, fmt::format("outputs that queries, keys and values of {} heads share", heads_.n), all);
   }
 
   arma::mat bias_part(const arma::mat& all, const ProjectionSource& source,
@@ -101,7 +102,7 @@ class ProjectionReader {
     }
     const std::size_t width = all.n_cols / source.n_bias_parts;  // for separate weights
     if (all.n_cols % source.n_bias_parts != 0 || width == 0)
-      fail(name, "a number of outputs that " + std::to_string(source.n_bias_parts) + " divides", all);
+      fail(name, fmt::format("a number of outputs that {} divides", source.n_bias_parts), all);
     return all.cols(source.bias_part * width, (source.bias_part + 1) * width - 1);
   }
 
@@ -114,8 +115,8 @@ arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n,
                  const StopToken& progress) {
   const Tensor tensor = file.read(name, {}, progress);
   if (tensor.shape != TensorShape{n})
-    throw Error(file.place() + name + ": expected " + std::to_string(n) + " numbers, one for each " +
-                meaning + ", got " + shape_text(tensor.shape));
+    throw Error(fmt::format("{}{}: expected {} numbers, one for each {}, got {}", file.place(), name, n,
+                            meaning, shape_text(tensor.shape)));
   return arma::mat(tensor.numbers.data(), 1, n);
 }
 
@@ -133,8 +134,8 @@ attention::QueryKeyNorm read_norm(const TensorFile& file, const LayerHeadNorms& 
       all.insert(all.end(), numbers.begin(), numbers.end());
     }
     if (all.size() != expected)
-      throw Error(file.place() + names.front() + ": expected " + std::to_string(expected) +
-                  " numbers, one for each column of all heads, got " + std::to_string(all.size()));
+      throw Error(fmt::format("{}{}: expected {} numbers, one for each column of all heads, got {}",
+                              file.place(), names.front(), expected, all.size()));
     return arma::mat(arma::rowvec(all) + more);
   };
   norm.query = factors(norms.query, n_heads), norm.key = factors(norms.key, kv_heads);
@@ -155,8 +156,8 @@ positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& 
                                   const StopToken& progress) {
   const arma::mat table = matrix(file.read(bias.table, {}, progress));
   if (table.n_cols != n_heads)
-    throw Error(file.place() + bias.table + ": expected a column for each of " + std::to_string(n_heads) +
-                " heads, got " + std::to_string(table.n_rows) + " × " + std::to_string(table.n_cols));
+    throw Error(fmt::format("{}{}: expected a column for each of {} heads, got {} × {}", file.place(),
+                            bias.table, n_heads, table.n_rows, table.n_cols));
   return {arma::mat(table.t()), bias.max_distance, bias.bidirectional};
 }
 
@@ -187,8 +188,8 @@ Attention read_attention(const TensorFile& file, const ProjectionMapping& mappin
                          const StopToken& progress) {
   const std::size_t n_heads = heads.n;
   if (n_heads == 0 || n_heads > max_count)
-    throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
-                std::to_string(max_count) + " heads, got " + std::to_string(n_heads));
+    throw Error(fmt::format("{}{}: expected from 1 to {} heads, got {}", file.place(),
+                            mapping.query.weights[0], max_count, n_heads));
   const ProjectionReader reader(file, heads, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
@@ -198,8 +199,8 @@ Attention read_attention(const TensorFile& file, const ProjectionMapping& mappin
   attention::Projections& p = result.projections;
   const std::size_t d_out = p.query.weight->n_cols, d_in = p.query.weight->n_rows;
   if (d_out % n_heads != 0)
-    reader.fail(mapping.query.weights[0],
-                "a number of outputs that " + std::to_string(n_heads) + " heads share", p.query.weight);
+    reader.fail(mapping.query.weights[0], fmt::format("a number of outputs that {} heads share", n_heads),
+                p.query.weight);
   const std::size_t d_head = d_out / n_heads;
   for (auto [linear, source] : {std::pair(&p.key, &mapping.key), std::pair(&p.value, &mapping.value)}) {
     const std::size_t width = linear->weight->n_cols;
@@ -207,10 +208,10 @@ Attention read_attention(const TensorFile& file, const ProjectionMapping& mappin
       reader.fail(source->weights[0], std::to_string(d_in) + " inputs as the queries have", linear->weight);
     if (width == d_out) continue;
     if (width % d_head != 0 || n_heads % (width / d_head) != 0)
-      reader.fail(source->weights[0],
-                  std::to_string(d_out) + " outputs, or heads of " + std::to_string(d_head) +
-                      " that divide the " + std::to_string(n_heads) + " of the queries",
-                  linear->weight);
+      reader.fail(
+          source->weights[0],
+          fmt::format("{} outputs, or heads of {} that divide the {} of the queries", d_out, d_head, n_heads),
+          linear->weight);
     if (linear == &p.key) result.n_kv_heads = width / d_head;
   }
   if (p.value.weight->n_cols != p.key.weight->n_cols)
@@ -221,8 +222,8 @@ Attention read_attention(const TensorFile& file, const ProjectionMapping& mappin
     if (output.weight->n_rows == d_out)
       p.output = std::move(output);
     else
-      result.notes.push_back("The output projection has " + std::to_string(output.weight->n_rows) +
-                             " inputs and not " + std::to_string(d_out) + ": it is left out.");
+      result.notes.push_back(fmt::format("The output projection has {} inputs and not {}: it is left out.",
+                                         output.weight->n_rows, d_out));
   }
   return result;
 }
@@ -232,8 +233,8 @@ HeadCount resolve_head_count(const TensorFile& file, const Layer& layer, const L
   const ConfigHeads& config = rules.heads;
   const std::string place = file.place() + (layer.prefix.empty() ? "" : layer.prefix + ": ");
   if (specified && layer.n_heads > 0 && *specified != layer.n_heads)
-    throw Error(place + "expected " + std::to_string(*specified) + " heads as said, got " +
-                std::to_string(layer.n_heads) + " by its tensors");
+    throw Error(
+        fmt::format("{}expected {} heads as said, got {} by its tensors", place, *specified, layer.n_heads));
   const bool is_as_configured = !specified || specified == config.n;
   const auto n = specified ? specified : layer.n_heads > 0 ? std::optional(layer.n_heads) : config.n;
   if (!n)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -93,7 +94,7 @@ class SkipNotes {
   /// Returns all notes, with one for those that were only counted.
   std::vector<std::string> notes() const {
     std::vector<std::string> all = notes_;
-    if (n_more_ > 0) all.push_back("Left out: " + std::to_string(n_more_) + " more.");
+    if (n_more_ > 0) all.push_back(fmt::format("Left out: {} more.", n_more_));
     return all;
   }
 

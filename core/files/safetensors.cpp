@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -55,13 +56,11 @@ LocatedTensor read_tensor(const Json& place, const std::string& name) {
 /// Returns the header's length, checked against the file's.
 uint64_t checked_header_length(const system::OpenFile& file, const std::string& file_name) {
   if (file.size() < length_bytes)
-    throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
-                " bytes");
+    throw Error(fmt::format("{}: expected a safetensors file, got one of {} bytes", file_name, file.size()));
   const uint64_t length = little_endian(file.bytes(0, length_bytes));
   if (length > file.size() - length_bytes || length > max_safetensors_header)
-    throw Error(file_name + ": expected a header of at most " +
-                std::to_string(std::min(file.size() - length_bytes, max_safetensors_header)) +
-                " bytes, it claims " + std::to_string(length));
+    throw Error(fmt::format("{}: expected a header of at most {} bytes, it claims {}", file_name,
+                            std::min(file.size() - length_bytes, max_safetensors_header), length));
   return length;
 }
 
@@ -85,14 +84,14 @@ std::vector<LocatedTensor> read_safetensors_header(std::string_view text, uint64
   uint64_t at = 0;
   for (const LocatedTensor* t : by_offset) {
     if (t->begin != at)
-      throw Error(file_name + ": " + t->info.name + ": expected its bytes to begin at " + std::to_string(at) +
-                  ", where " + (t->begin < at ? "those before it end, got " : "no other tensor is, got ") +
-                  std::to_string(t->begin));
+      throw Error(
+          fmt::format("{}: {}: expected its bytes to begin at {}, where {}{}", file_name, t->info.name, at,
+                      t->begin < at ? "those before it end, got " : "no other tensor is, got ", t->begin));
     at = t->end;
   }
   if (at != n_bytes)
-    throw Error(file_name + ": expected " + std::to_string(at) + " bytes of tensors after the header, got " +
-                std::to_string(n_bytes));
+    throw Error(
+        fmt::format("{}: expected {} bytes of tensors after the header, got {}", file_name, at, n_bytes));
   return tensors;
 }
 
@@ -197,8 +196,8 @@ TensorFile open_index(const fs::path& path, const StopToken& progress) {
   std::vector<std::string> notes;
   for (const auto& [name, shard] : shards) {
     if (const std::size_t n = shard.tensors.size() - shard.n_named; n > 0)
-      notes.push_back("Left out: " + std::to_string(n) + (n == 1 ? " tensor of " : " tensors of ") + name +
-                      " that the index does not name.");
+      notes.push_back(fmt::format("Left out: {}{}{} that the index does not name.", n,
+                                  n == 1 ? " tensor of " : " tensors of ", name));
     for (const std::string& note : shard.file->notes()) notes.push_back(name + ": " + note);
   }
   return {path, "index", std::move(entries), std::move(notes)};

@@ -1,5 +1,6 @@
 #include "core/files/session.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -95,10 +96,9 @@ void read_cells(const Json& place, std::vector<GivenCell>& cells) {
   std::ranges::sort(cells, {}, &GivenCell::place);
   const auto duplicate = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
   if (duplicate == cells.end()) return;
-  place.fail("each cell once", std::string(attention::info(duplicate->place.stage).name) + " [" +
-                                   std::to_string(duplicate->place.row) + ", " +
-                                   std::to_string(duplicate->place.column) + "] of head " +
-                                   std::to_string(duplicate->place.head) + " twice");
+  place.fail("each cell once",
+             fmt::format("{} [{}, {}] of head {} twice", attention::info(duplicate->place.stage).name,
+                         duplicate->place.row, duplicate->place.column, duplicate->place.head));
 }
 
 /// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
@@ -415,8 +415,9 @@ std::string view_json(const std::string& view) {
 
 void check_session_size(std::string_view text) {
   if (text.size() <= max_session_bytes) return;
-  throw Error("a session of more than " + std::to_string(max_session_bytes >> 20) +
-              " MiB, which could not be read again; numbers of that size can be exported as .npy or .npz");
+  throw Error(fmt::format(
+      "a session of more than {} MiB, which could not be read again; numbers of that size can be exported as .npy or .npz",
+      max_session_bytes >> 20));
 }
 
 std::string session_text(const Session& session) {

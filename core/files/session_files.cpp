@@ -1,5 +1,6 @@
 #include "core/files/session_files.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <system_error>
 
@@ -157,8 +158,7 @@ Tensor read_tensor_reference(const Json& place, const SessionFolder& folder) {
   const TensorFile file = open_reference(place, folder, ReferenceKind::tensors);
   const auto name = place.member("tensor");
   if (!name && file.tensors().size() != 1)
-    place.fail("the key \"tensor\", as there are " + std::to_string(file.tensors().size()) +
-               " of them in the file");
+    place.fail(fmt::format("the key \"tensor\", as there are {} of them in the file", file.tensors().size()));
   std::vector<std::size_t> leading;
   if (const auto at = place.member("at"))
     for (const Json& index : at->items("a list of indices")) leading.push_back(index.whole(0));

@@ -1,5 +1,6 @@
 #include "core/files/session_parts.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -60,7 +61,7 @@ std::string heads_text(const std::vector<SharedMatrix>& matrices, std::size_t n_
 }
 
 void require_count(const Json& place, std::size_t count, std::size_t limit, const char* item_names) {
-  if (count > limit) place.fail("at most " + std::to_string(limit) + " " + item_names, std::to_string(count));
+  if (count > limit) place.fail(fmt::format("at most {} {}", limit, item_names), std::to_string(count));
 }
 
 void require_bytes(const Json& place, std::uint64_t bytes, const char* item_names, std::uint64_t limit) {
@@ -224,15 +225,13 @@ std::vector<MaskCell> read_mask_cells(const Json& place) {
   std::ranges::sort(cells, {}, &MaskCell::place);
   const auto duplicate = std::ranges::adjacent_find(cells, {}, &MaskCell::place);
   if (duplicate != cells.end())
-    place.fail("each cell once",
-               "[" + std::to_string(duplicate->row) + ", " + std::to_string(duplicate->column) + "] twice");
+    place.fail("each cell once", fmt::format("[{}, {}] twice", duplicate->row, duplicate->column));
   return cells;
 }
 
 std::string mask_cells_text(const std::vector<MaskCell>& cells) {
   return list_text(cells, [](const MaskCell& cell) {
-    return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
-           (cell.visible ? "true" : "false") + "]";
+    return fmt::format("[{}, {}, {}]", cell.row, cell.column, cell.visible ? "true" : "false");
   });
 }
 
@@ -634,7 +633,7 @@ void read_mistakes(const Json& place, Model& m) {
 std::string mistakes_text(const Model& m) {
   return list_text(m.mistakes, [](const auto& made) {
     const std::string name = "\"" + std::string(made.mistake->name) + "\"";
-    return made.size == 0 ? name : "{\"name\": " + name + ", \"size\": " + std::to_string(made.size) + "}";
+    return made.size == 0 ? name : fmt::format("{{\"name\": {}, \"size\": {}}}", name, made.size);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "core/files/table.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -105,8 +106,8 @@ class RecordReader {
     record.line = line_;
     for (;;) {
       if (record.fields.size() == max_fields)
-        throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
-                    std::to_string(max_fields) + " fields, got more");
+        throw Error(
+            fmt::format("{}line {}: expected at most {} fields, got more", place_, line_, max_fields));
       record.fields.push_back(field());
       if (separator_ == ' ') skip_spaces();
       if (ends_line()) break;
@@ -151,8 +152,8 @@ class RecordReader {
     for (;;) {
       const std::size_t end = rest_.find('"');
       if (end == rest_.npos)
-        throw Error(place_ + "line " + std::to_string(first_line) +
-                    ": expected a closing quote, got the end of the text");
+        throw Error(
+            fmt::format("{}line {}: expected a closing quote, got the end of the text", place_, first_line));
       text += rest_.substr(0, end);
       rest_.remove_prefix(end + 1);
       if (!rest_.starts_with('"')) break;
@@ -161,7 +162,7 @@ class RecordReader {
     }
     line_ += static_cast<std::size_t>(std::ranges::count(text, '\n'));
     if (!ends_line() && !is_separator(rest_.front()))
-      throw Error(place_ + "line " + std::to_string(line_) + ": expected a separator after a closing quote");
+      throw Error(fmt::format("{}line {}: expected a separator after a closing quote", place_, line_));
     return text;
   }
 
@@ -282,7 +283,7 @@ class PrintedParser {
   }
 
   void list(std::size_t depth) {
-    if (depth == max_dimensions) fail("at most " + std::to_string(max_dimensions) + " dimensions");
+    if (depth == max_dimensions) fail(fmt::format("at most {} dimensions", max_dimensions));
     const std::size_t begin = at_++;
     std::size_t count = 0;
     for (; next() != ']'; ++count) {
@@ -303,8 +304,7 @@ class PrintedParser {
     if (tensor_.shape[depth] == unknown) tensor_.shape[depth] = count;
     if (tensor_.shape[depth] != count) {
       at_ = begin;
-      fail("a list of " + std::to_string(tensor_.shape[depth]) + " as before, not of " +
-           std::to_string(count));
+      fail(fmt::format("a list of {} as before, not of {}", tensor_.shape[depth], count));
     }
     ++at_;
   }
@@ -422,12 +422,11 @@ bool looks_labeled(const Record* header, const Record& row, const TableRules& ru
 }
 
 [[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
-  throw Error(place + "line " + std::to_string(line) + what);
+  throw Error(fmt::format("{}line {}{}", place, line, what));
 }
 [[noreturn]] void fail(const std::string& place, std::size_t line, std::size_t column,
                        const std::string& expected, const std::string& field) {
-  fail(place, line,
-       ", column " + std::to_string(column) + ": expected " + expected + ", got " + quoted_briefly(field));
+  fail(place, line, fmt::format(", column {}: expected {}, got {}", column, expected, quoted_briefly(field)));
 }
 
 /// Throws core::Error unless a name is UTF-8, so that it can be shown and saved as a token.
@@ -453,8 +452,8 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
       fail(place, row.line, k + 1, "a number within float64", field);
     if (!number && !rules.decimal_comma && parse_number_field(field, true))
       fail(place, row.line,
-           ", column " + std::to_string(k + 1) + ": expected a number, got " + quoted_briefly(field) +
-               " (a decimal comma must be asked for)");
+           fmt::format(", column {}: expected a number, got {} (a decimal comma must be asked for)", k + 1,
+                       quoted_briefly(field)));
     if (!number) fail(place, row.line, k + 1, "a number", field);
     tensor.numbers.push_back(*number);
     tensor.printed_precision = std::max(tensor.printed_precision, half_last_digit(field));
@@ -506,8 +505,8 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
     read_row(*row, labeled, rules, place, tensor);
     if (row->fields.size() != n_fields)
       fail(place, row->line,
-           ": expected " + std::to_string(n_fields) + " fields as in line " + std::to_string(first_line) +
-               ", got " + std::to_string(row->fields.size()));
+           fmt::format(": expected {} fields as in line {}, got {}", n_fields, first_line,
+                       row->fields.size()));
   }
   tensor.shape = {n_rows, n_columns};
   if (!header) return tensor;
@@ -518,8 +517,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
     tensor.column_labels.erase(tensor.column_labels.begin());
   if (tensor.column_labels.size() != n_columns)
     fail(place, header->line,
-         ": expected " + std::to_string(n_columns) + " names of columns, got " +
-             std::to_string(tensor.column_labels.size()));
+         fmt::format(": expected {} names of columns, got {}", n_columns, tensor.column_labels.size()));
   return tensor;
 }
 

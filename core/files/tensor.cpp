@@ -1,5 +1,6 @@
 #include "core/files/tensor.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -161,13 +162,11 @@ constexpr std::array dtype_table{
 /// Returns the offset of the part at leading indices, in numbers. Throws core::Error when there is none.
 std::size_t part_offset(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (leading.size() > tensor.shape.size())
-    fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
-                     std::to_string(leading.size()));
+    fail(tensor, fmt::format("expected at most {} indices, got {}", tensor.shape.size(), leading.size()));
   std::size_t begin = 0;
   for (std::size_t k = 0; k < tensor.shape.size(); ++k) {
     if (k < leading.size() && leading[k] >= tensor.shape[k])
-      fail(tensor, "expected an index below " + std::to_string(tensor.shape[k]) + ", got " +
-                       std::to_string(leading[k]));
+      fail(tensor, fmt::format("expected an index below {}, got {}", tensor.shape[k], leading[k]));
     begin = begin * tensor.shape[k] + (k < leading.size() ? leading[k] : 0);
   }
   return begin;
@@ -230,8 +229,7 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (tensor.dtype == Dtype::text) fail(tensor, "expected numbers, got text");
   const std::size_t from = part_offset(tensor, leading);
   const auto shape = std::span(tensor.shape).subspan(leading.size());
-  if (shape.size() > 2)
-    fail(tensor, "expected a matrix, got " + std::to_string(shape.size()) + " dimensions");
+  if (shape.size() > 2) fail(tensor, fmt::format("expected a matrix, got {} dimensions", shape.size()));
   const std::size_t n_cols = shape.empty() ? 1 : shape.back();
   const std::size_t n_rows = shape.size() < 2 ? 1 : shape.front();
   if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // however many rows there are
@@ -252,17 +250,17 @@ namespace {
 
 void check_part(const TensorInfo& info, std::span<const std::size_t> leading, const std::string& place) {
   if (leading.size() > info.shape.size())
-    throw Error(place + "expected at most " + std::to_string(info.shape.size()) + " indices into " +
-                shape_text(info.shape) + ", got " + std::to_string(leading.size()));
+    throw Error(fmt::format("{}expected at most {} indices into {}, got {}", place, info.shape.size(),
+                            shape_text(info.shape), leading.size()));
   for (std::size_t k = 0; k < leading.size(); ++k) {
     if (leading[k] >= info.shape[k])
-      throw Error(place + "expected index " + std::to_string(k) + " of " + shape_text(info.shape) +
-                  " to be below " + std::to_string(info.shape[k]) + ", got " + std::to_string(leading[k]));
+      throw Error(fmt::format("{}expected index {} of {} to be below {}, got {}", place, k,
+                              shape_text(info.shape), info.shape[k], leading[k]));
   }
   const auto count = count_of(std::span(info.shape).subspan(leading.size()));
   if (!count || *count > max_numbers)
-    throw Error(place + "expected at most " + std::to_string(max_numbers) + " numbers at once, got " +
-                shape_text(info.shape));
+    throw Error(fmt::format("{}expected at most {} numbers at once, got {}", place, max_numbers,
+                            shape_text(info.shape)));
 }
 
 /// Returns the indices of tensors sorted by name. Throws core::Error when two names are equal, as names that

@@ -1,5 +1,6 @@
 #include "core/files/tensor_formats.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -189,7 +190,7 @@ FolderTensor stack_parts(const std::string& name, std::map<std::size_t, FolderTe
   FolderTensor whole;
   for (auto& [index, member] : members) {
     if (index != whole.members.size())
-      throw Error(place + name + ": number " + std::to_string(whole.members.size()) + " is missing");
+      throw Error(fmt::format("{}{}: number {} is missing", place, name, whole.members.size()));
     const auto words = [](const TensorInfo& info) {
       return (info.dtype == Dtype::text ? "text " : "") + shape_text(info.shape);
     };

@@ -1,5 +1,6 @@
 #include "core/graph/graph.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <functional>
 
@@ -227,8 +228,8 @@ std::string code_line(const Graph& g, const Model& m, Stage stage) {
 std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
   std::vector<std::string> lines{"n_tokens = x.shape[-2]"};
   if (m.context_length)
-    lines.push_back("assert n_tokens <= " + std::to_string(*m.context_length) +
-                    ", \"more tokens than the context length\"");
+    lines.push_back(
+        fmt::format("assert n_tokens <= {}, \"more tokens than the context length\"", *m.context_length));
   if (m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias())
     lines.push_back(std::string("n_keys = ") + (m.has_key_embeddings() ? "memory" : "x") + ".shape[-2]");
   const NodeSet present = existing_nodes(g, m);

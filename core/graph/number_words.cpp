@@ -1,5 +1,6 @@
 #include "core/graph/number_words.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -222,7 +223,7 @@ std::vector<std::vector<std::size_t>> usual_orders(std::size_t n) {
 std::string order_words(const std::vector<std::size_t>& order, const std::string& what) {
   const std::size_t n = order.size();
   if (n > 0 && std::ranges::all_of(order, [&](std::size_t one) { return one == order[0]; }))
-    return "all " + what + "s are " + what + " " + to_string(order[0]);
+    return fmt::format("all {}s are {} {}", what, what, order[0]);
   for (std::size_t by = 1; by < n; ++by)
     if (order == order_by(n, [&](std::size_t i) { return (i + by) % n; }))
       return "every " + what + " is " + what +
@@ -230,7 +231,7 @@ std::string order_words(const std::vector<std::size_t>& order, const std::string
   if (order == order_by(n, [&](std::size_t i) { return n - 1 - i; })) return what + "s are in reverse order";
   for (std::size_t k = 2; k < n; ++k)
     if (n % k == 0 && order == interleaved_order(n, k))
-      return what + "s are interleaved (read as [" + to_string(n / k) + ", " + to_string(k) + "])";
+      return fmt::format("{}s are interleaved (read as [{}, {}])", what, n / k, k);
   if (n > 1 && n % 2 == 0 && order == order_by(n, [](std::size_t i) { return i ^ 1; }))
     return "neighboring " + what + "s are exchanged";
   return what + "s are laid out as [" + list_of(order) + "]";

@@ -1,5 +1,6 @@
 #include "core/graph/operations.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -119,7 +120,7 @@ std::string SplitHeads::formula(bool brief, const std::string& hidden) const {
   const HeadLayout* layout = inputs[0].layout;
   const std::string from = hidden.empty() ? "X" : hidden;
   if (layout == &untransposed) return from + (brief ? ", viewed" : ", viewed without the transpose");
-  return from + (layout == &interleaved && !brief ? ", columns h, h + " + to_string(n_heads) + ", …" : "");
+  return from + (layout == &interleaved && !brief ? fmt::format(", columns h, h + {}, …", n_heads) : "");
 }
 
 TorchCode SplitHeads::torch_code(const InputNames& in) const {
@@ -329,11 +330,10 @@ TorchCode RelativeBias::torch_code(const InputNames&) const {
                                            : "distance = (query - key).clamp(min=0)"),
         "far = (distance.clamp(min=" + few + ").double() / " + few + ").log() / torch.tensor(" +
             number(static_cast<double>(relative.max_distance)) + " / " + few + ", dtype=torch.float64).log()",
-        "far = (" + few + " + (far * " + to_string(n - n / 2) + ").long()).clamp(max=" + to_string(n - 1) +
-            ")",
+        fmt::format("far = ({} + (far * {}).long()).clamp(max={})", few, n - n / 2, n - 1),
         "bucket = torch.where(distance < " + few + ", distance, far)"})
     code.before.push_back(line);
-  if (relative.bidirectional) code.before.push_back("bucket = bucket + " + to_string(n) + " * (key > query)");
+  if (relative.bidirectional) code.before.push_back(fmt::format("bucket = bucket + {} * (key > query)", n));
   return code;
 }
 
@@ -380,7 +380,7 @@ TorchCode AttentionMask::torch_code(const InputNames&) const {
     if (const auto left = mask.window.left) add("mask &= key >= query - " + to_string(*left));
     if (const auto right = mask.window.right; right && !mask.causal)
       add("mask &= key <= query + " + to_string(*right));
-    if (mask.prefix > 0) add("mask |= key < " + to_string(mask.prefix) + "  # the prefix");
+    if (mask.prefix > 0) add(fmt::format("mask |= key < {}  # the prefix", mask.prefix));
     if (!mask.documents.empty()) {
       add("documents = torch.tensor(" + list(mask.documents) + ")");
       add("mask &= documents[:, None] == documents");
@@ -393,8 +393,8 @@ TorchCode AttentionMask::torch_code(const InputNames&) const {
     add("mask = mask.double()" + remark);
   }
   for (const auto& [row, column, visible] : mask.cells)
-    add("mask[" + std::string(has_own ? "..., " : "") + to_string(row) + ", " + to_string(column) +
-        "] = " + (visible ? "1" : "0"));
+    add(fmt::format("mask[{}{}, {}] = {}", std::string(has_own ? "..., " : ""), row, column,
+                    visible ? "1" : "0"));
   return code;
 }
 
@@ -566,7 +566,7 @@ TorchCode SampleKeepMask::torch_code(const InputNames&) const {
   if (dropout.stream == attention::DropoutStream::mkl) return {"kept"};  // current PyTorch samples others
   // nn.Dropout samples exactly these numbers, except in builds with MKL before PyTorch 2.7.
   return {"kept",
-          {"torch.manual_seed(" + to_string(dropout.seed) + ")",
+          {fmt::format("torch.manual_seed({})", dropout.seed),
            "kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + number(dropout.rate) +
                "  # as nn.Dropout draws"}};
 }

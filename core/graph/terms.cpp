@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -17,8 +18,8 @@ std::string column_words(std::size_t j) {
 }
 
 std::string positions_words(const Cell& c) {
-  return "query at " + to_string(position_of_query(c.model, c.i)) + ", key at " +
-         to_string(position_of_key(c.model, c.j));
+  return fmt::format("query at {}, key at {}", position_of_query(c.model, c.i),
+                     position_of_key(c.model, c.j));
 }
 
 /// Writes a number copied from another place.
@@ -78,9 +79,9 @@ void Product::write_products(const Cell& c, Derivation& d,
 void Project::terms(const Cell& c, Derivation& d) const {
   const std::string weight = inputs[1].symbol(), column = column_words(c.j);
   if (x_symbol.empty())
-    d.begin("Projected", "row " + to_string(c.i) + " · column " + to_string(c.j) + " of " + weight);
+    d.begin("Projected", fmt::format("row {} · column {} of {}", c.i, c.j, weight));
   else
-    d.begin(d.title(), (x_symbol == "M" ? "m_" : "x_") + to_string(c.i) + " · " + weight + column);
+    d.begin(d.title(), fmt::format("{}{} · {}{}", x_symbol == "M" ? "m_" : "x_", c.i, weight, column));
   const Operation& of_x = *c.graph.find(*inputs[0].stage())->operation;
   write_products(c, d, [&](std::size_t k) { return of_x.label(c.model, k); });
   if (!has_bias()) return;
@@ -111,7 +112,7 @@ void DotProducts::terms(const Cell& c, Derivation& d) const {
 }
 
 void WeightedSum::terms(const Cell& c, Derivation& d) const {
-  d.begin(d.title(), (c.model.n_heads > 1 ? "head " + to_string(c.head) + column_words(c.j)
+  d.begin(d.title(), (c.model.n_heads > 1 ? fmt::format("head {}{}", c.head, column_words(c.j))
                                           : "column " + to_string(c.j)) +
                          (c.model.dropout.active() ? ": dropped weights · values" : ": weights · values"));
   write_products(c, d, [](std::size_t k) { return Label{Label::token, k}; });
@@ -127,8 +128,8 @@ void SplitHeads::terms(const Cell& c, Derivation& d) const {
   if (c.is_internal(0)) return c.inner(0).derive(d);
   const SourceCell from = c.cells(0).at(0);
   copy(c, d,
-       (from.source == Source(Stage::key_embeddings) ? "m_" : "x_") + to_string(from.row) +
-           column_words(from.column) + ": no projection");
+       fmt::format("{}{}{}: no projection", from.source == Source(Stage::key_embeddings) ? "m_" : "x_",
+                   from.row, column_words(from.column)));
 }
 
 bool CombineHeads::uses(const Cell& c, std::size_t k) const {
@@ -141,7 +142,7 @@ Label CombineHeads::label(const Model& m, std::size_t k) const {
 
 void CombineHeads::terms(const Cell& c, Derivation& d) const {
   const std::size_t head = c.cells(0).head;
-  if (c.model.is_ablated(head)) return write_zero(d, d.title(), "head " + to_string(head) + " is off");
+  if (c.model.is_ablated(head)) return write_zero(d, d.title(), fmt::format("head {} is off", head));
   copy(c, d,
        inputs[0].layout == &interleaved  ? "heads interleaved"
        : inputs[0].layout != &contiguous ? formula(false, "")
@@ -216,11 +217,10 @@ void Rotate::terms(const Cell& c, Derivation& d) const {
     d.note("projected", before.result());
     if (!pair) return d.note("not one of the rotated columns", before.result());
   } else if (!pair) {
-    return copy(c, d, "column " + to_string(c.j) + " is not rotated");
+    return copy(c, d, fmt::format("column {} is not rotated", c.j));
   } else {
     const auto [one, other] = pair_columns(rotary, *pair, d_head);
-    d.begin(d.title(),
-            "columns " + to_string(one) + ", " + to_string(other) + " at position " + to_string(position));
+    d.begin(d.title(), fmt::format("columns {}, {} at position {}", one, other, position));
   }
   const Operand own = c.operand(0), other = c.operand(1);
   if (c.is_internal(0)) d.note("projected, column " + to_string(other_column), other.value);
@@ -249,7 +249,7 @@ void ScaleScores::terms(const Cell& c, Derivation& d) const {
   const bool by_model = rule == ScaleRule::inverse_sqrt_d_model;
   if (by_model || rule == ScaleRule::inverse_sqrt_d_head) {
     const double root = std::sqrt(static_cast<double>(width));
-    d.begin(d.title(), std::string("÷ √d") + (by_model ? " of the model" : "") + ", d = " + to_string(width));
+    d.begin(d.title(), fmt::format("÷ √d{}, d = {}", by_model ? " of the model" : "", width));
     return d.line(LineForm::division, score, {root, {}}, score.value / root);
   }
   d.begin(d.title(), formula(false, ""));
@@ -285,7 +285,7 @@ std::size_t RelativeBias::column(const Model& m, std::size_t i, std::size_t j) c
 }
 
 void RelativeBias::terms(const Cell& c, Derivation& d) const {
-  copy(c, d, "bucket " + to_string(column(c.model, c.i, c.j)) + ": " + positions_words(c));
+  copy(c, d, fmt::format("bucket {}: {}", column(c.model, c.i, c.j), positions_words(c)));
 }
 
 void AddBiases::terms(const Cell& c, Derivation& d) const {
@@ -410,10 +410,9 @@ bool ZeroEmptyRows::uses(const Cell& c, std::size_t k) const {
 void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
   if (!is_empty(c)) return c.inner(0).derive(d);
   write_zero(d, "Empty row",
-             "query " + to_string(c.i) +
-                 (arma::any(c.trace.at(attention::Stage::mask).row(c.i)) ? " has no score above −∞"
-                                                                         : " has no unmasked key") +
-                 ": zeros, as chosen");
+             fmt::format("query {}{}: zeros, as chosen", c.i,
+                         arma::any(c.trace.at(attention::Stage::mask).row(c.i)) ? " has no score above −∞"
+                                                                                : " has no unmasked key"));
 }
 
 // Dropout.

@@ -1,5 +1,6 @@
 #include "core/graph/validation.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +24,7 @@ std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix&
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
       if (!std::isfinite(m.at(i, j)))
-        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
+        return Problem{fmt::format("{}[{}][{}]", path, i, j), "expected a finite number"};
   return std::nullopt;
 }
 
@@ -41,34 +42,33 @@ std::optional<Problem> check_sequences(const Model& model) {
     return Problem{"embeddings", "expected at least one token with at least one number"};
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Sequence& sequence = model.sequences[s];
-    const std::string place = model.sequences.size() > 1 ? "[" + to_string(s) + "]" : "";
+    const std::string place = model.sequences.size() > 1 ? fmt::format("[{}]", s) : "";
     if (auto p = check_matrix("embeddings" + place, sequence.embeddings, model.n_tokens(), model.d_model(),
                               "as the first sequence"))
       return p;
     if (sequence.tokens.size() != model.n_tokens())
-      return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) +
-                                           " tokens, one for each row of the embeddings, got " +
-                                           to_string(sequence.tokens.size())};
+      return Problem{"tokens" + place,
+                     fmt::format("expected {} tokens, one for each row of the embeddings, got {}",
+                                 model.n_tokens(), sequence.tokens.size())};
     const bool other_keys = !model.sequences.front().key_tokens.empty() || model.has_key_embeddings() ||
                             model.n_keys() != model.n_tokens();
     if (sequence.key_tokens.size() != (other_keys ? model.n_keys() : 0))
       return Problem{"key_tokens" + place, other_keys
-                                               ? "expected " + to_string(model.n_keys()) +
-                                                     " tokens, one for each key, got " +
-                                                     to_string(sequence.key_tokens.size())
+                                               ? fmt::format("expected {} tokens, one for each key, got {}",
+                                                             model.n_keys(), sequence.key_tokens.size())
                                                : "expected names of keys in every sequence or in none"};
   }
   if (model.context_length && model.n_tokens() > *model.context_length)
-    return Problem{"context_length", "expected at most " + to_string(*model.context_length) +
-                                         " tokens (context_length), got " + to_string(model.n_tokens())};
+    return Problem{"context_length", fmt::format("expected at most {} tokens (context_length), got {}",
+                                                 *model.context_length, model.n_tokens())};
   return std::nullopt;
 }
 
 std::optional<Problem> check_heads(const Model& model) {
   if (model.n_heads == 0) return Problem{"n_heads", "expected at least one head"};
   if (model.d_out() % model.n_heads == 0) return std::nullopt;
-  return Problem{"n_heads", "expected a number of heads that divides d_out = " + to_string(model.d_out()) +
-                                ", got " + to_string(model.n_heads)};
+  return Problem{"n_heads", fmt::format("expected a number of heads that divides d_out = {}, got {}",
+                                        model.d_out(), model.n_heads)};
 }
 
 std::optional<Problem> check_projections(const Model& model) {
@@ -101,28 +101,25 @@ std::optional<Problem> check_mask_rules(const Model& model) {
                                      << 31;  // far above any number of tokens, and safe to add up
   for (const auto& side : {mask.window.left, mask.window.right})
     if (side && *side > max_window)
-      return Problem{"mask.window", "expected at most " + to_string(max_window) +
-                                        " keys to a side, or no limit, got " + to_string(*side)};
+      return Problem{"mask.window", fmt::format("expected at most {} keys to a side, or no limit, got {}",
+                                                max_window, *side)};
   if (mask.prefix > n_keys)
-    return Problem{"mask.prefix",
-                   "expected at most " + to_string(n_keys) + " keys, got " + to_string(mask.prefix)};
+    return Problem{"mask.prefix", fmt::format("expected at most {} keys, got {}", n_keys, mask.prefix)};
   if (!mask.documents.empty() && model.n_tokens() != n_keys)
-    return Problem{"mask.documents", "expected as many queries as keys, got " + to_string(model.n_tokens()) +
-                                         " and " + to_string(n_keys)};
+    return Problem{"mask.documents",
+                   fmt::format("expected as many queries as keys, got {} and {}", model.n_tokens(), n_keys)};
   if (!mask.documents.empty() && mask.documents.size() != n_keys)
-    return Problem{"mask.documents", "expected " + to_string(n_keys) + " numbers, one for each token, got " +
-                                         to_string(mask.documents.size())};
+    return Problem{"mask.documents", fmt::format("expected {} numbers, one for each token, got {}", n_keys,
+                                                 mask.documents.size())};
   if (!mask.hidden_keys.empty() && mask.hidden_keys.size() != model.sequences.size())
-    return Problem{"mask.hidden_keys", "expected " + to_string(model.sequences.size()) +
-                                           " lists of keys, one for each sequence, got " +
-                                           to_string(mask.hidden_keys.size())};
+    return Problem{"mask.hidden_keys", fmt::format("expected {} lists of keys, one for each sequence, got {}",
+                                                   model.sequences.size(), mask.hidden_keys.size())};
   if (!mask.hidden_keys.empty() && std::ranges::all_of(mask.hidden_keys, &std::vector<std::size_t>::empty))
     return Problem{"mask.hidden_keys", "expected a key in one of the lists, or no list"};
   for (const auto& keys : mask.hidden_keys)
     for (std::size_t k = 0; k < keys.size(); ++k) {
       if (keys[k] >= n_keys)
-        return Problem{"mask.hidden_keys",
-                       "expected keys below " + to_string(n_keys) + ", got " + to_string(keys[k])};
+        return Problem{"mask.hidden_keys", fmt::format("expected keys below {}, got {}", n_keys, keys[k])};
       if (k > 0 && keys[k - 1] >= keys[k])
         return Problem{"mask.hidden_keys", "expected each key once, sorted"};
     }
@@ -134,13 +131,12 @@ std::optional<Problem> check_mask(const Model& model) {
   if (auto p = check_mask_rules(model)) return p;
   const auto& cells = model.mask.cells;
   for (std::size_t c = 0; c < cells.size(); ++c) {
-    const std::string path = "mask.cells[" + to_string(c) + "]";
+    const std::string path = fmt::format("mask.cells[{}]", c);
     if (cells[c].row >= n_queries || cells[c].column >= n_keys) {
-      const std::string limits = n_queries == n_keys ? "a row and a column below " + to_string(n_queries)
-                                                     : "a row below " + to_string(n_queries) +
-                                                           " and a column below " + to_string(n_keys);
-      return Problem{path, "expected " + limits + ", got " + to_string(cells[c].row) + " and " +
-                               to_string(cells[c].column)};
+      const std::string limits = n_queries == n_keys
+                                     ? "a row and a column below " + to_string(n_queries)
+                                     : fmt::format("a row below {} and a column below {}", n_queries, n_keys);
+      return Problem{path, fmt::format("expected {}, got {} and {}", limits, cells[c].row, cells[c].column)};
     }
     if (c > 0 && cells[c - 1].place() >= cells[c].place())
       return Problem{path, "expected each cell once, sorted by row, then column"};
@@ -155,20 +151,19 @@ std::optional<Problem> check_dropout(const Model& model) {
   if (dropout.given.empty()) return std::nullopt;
   const std::size_t expected = model.sequences.size() * model.n_heads;
   if (dropout.given.size() != expected)
-    return Problem{"dropout.mask", "expected " + to_string(expected) +
-                                       " matrices, one for each head of each sequence, got " +
-                                       to_string(dropout.given.size())};
+    return Problem{"dropout.mask",
+                   fmt::format("expected {} matrices, one for each head of each sequence, got {}", expected,
+                               dropout.given.size())};
   for (std::size_t k = 0; k < expected; ++k) {
-    const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / model.n_heads) + "]" : "";
-    const std::string path = "dropout.mask" + place + "[" + to_string(k % model.n_heads) + "]";
+    const std::string place = model.sequences.size() > 1 ? fmt::format("[{}]", k / model.n_heads) : "";
+    const std::string path = fmt::format("dropout.mask{}[{}]", place, k % model.n_heads);
     if (auto p = check_matrix(path, dropout.given[k], model.n_tokens(), model.n_keys(), "n_tokens × n_keys"))
       return p;
     const arma::mat& m = dropout.given[k];
     for (std::size_t i = 0; i < m.n_rows; ++i)
       for (std::size_t j = 0; j < m.n_cols; ++j)
         if (m(i, j) != 0 && m(i, j) != 1)
-          return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]",
-                         "expected 0 (dropped) or 1 (kept)"};
+          return Problem{fmt::format("{}[{}][{}]", path, i, j), "expected 0 (dropped) or 1 (kept)"};
   }
   return std::nullopt;
 }
@@ -176,10 +171,9 @@ std::optional<Problem> check_dropout(const Model& model) {
 std::optional<Problem> check_heads_off(const Model& model) {
   const auto& off = model.heads_off;
   for (std::size_t k = 0; k < off.size(); ++k) {
-    const std::string path = "heads_off[" + to_string(k) + "]";
+    const std::string path = fmt::format("heads_off[{}]", k);
     if (off[k] >= model.n_heads)
-      return Problem{path,
-                     "expected a head below " + to_string(model.n_heads) + ", got " + to_string(off[k])};
+      return Problem{path, fmt::format("expected a head below {}, got {}", model.n_heads, off[k])};
     if (k > 0 && off[k - 1] >= off[k]) return Problem{path, "expected each head once, sorted"};
   }
   return std::nullopt;
@@ -199,7 +193,7 @@ std::optional<Problem> check_scale(const Model& model) {
 // Additions.
 
 std::string at(const std::string& path, std::size_t row, std::size_t column) {
-  return path + "[" + to_string(row) + "][" + to_string(column) + "]";
+  return fmt::format("{}[{}][{}]", path, row, column);
 }
 
 bool is_positive(double number) {
@@ -245,10 +239,10 @@ std::optional<Problem> check_scaling(const positions::Rotary& rotary, std::size_
   for (const std::size_t row : {0, 1}) {
     const std::string factors = path + (row == 0 ? ".short_factor" : ".long_factor");
     if (s.factors->n_rows() != 2 || s.factors->n_cols() != n_pairs)
-      return Problem{factors, "expected a factor for each of " + to_string(n_pairs) + " pairs, got " +
-                                  to_string(s.factors->n_cols())};
+      return Problem{factors, fmt::format("expected a factor for each of {} pairs, got {}", n_pairs,
+                                          s.factors->n_cols())};
     for (std::size_t p = 0; p < n_pairs; ++p)
-      if (!is_positive(s.factors->at(row, p))) return Problem{factors + "[" + to_string(p) + "]", positive};
+      if (!is_positive(s.factors->at(row, p))) return Problem{fmt::format("{}[{}]", factors, p), positive};
   }
   return std::nullopt;
 }
@@ -262,8 +256,8 @@ std::optional<Problem> check_rotary(const Model& m) {
   if (d_head == 0) return Problem{path, "expected queries and keys of known width"};
   const std::size_t n_rotated = positions::rotated_columns(rotary, d_head);
   if (n_rotated == 0 || n_rotated > d_head || n_rotated % 2 != 0)
-    return Problem{path + ".dimensions", "expected an even number from 2 to d_head = " + to_string(d_head) +
-                                             ", got " + to_string(n_rotated)};
+    return Problem{path + ".dimensions",
+                   fmt::format("expected an even number from 2 to d_head = {}, got {}", d_head, n_rotated)};
   constexpr std::int64_t max_position = std::int64_t{1} << 40;
   if (rotary.first < -max_position || rotary.first > max_position)
     return Problem{path + ".first", "expected a position between −2⁴⁰ and 2⁴⁰"};
@@ -291,17 +285,17 @@ std::optional<Problem> check_position_bias(const Model& m) {
   const std::size_t near = (bidirectional ? n / 2 : n) / 2;
   if (max_distance > near) return std::nullopt;
   return Problem{"positions.relative.max_distance",
-                 "expected more than " + to_string(near) + ", got " + to_string(max_distance)};
+                 fmt::format("expected more than {}, got {}", near, max_distance)};
 }
 
 std::optional<Problem> check_score_bias(const Model& m) {
   const auto& bias = m.additions.score_bias;
   if (bias.empty()) return std::nullopt;
   if (bias.size() != 1 && bias.size() != m.n_heads)
-    return Problem{"score_bias", "expected one matrix, or " + to_string(m.n_heads) +
-                                     ", one for each head, got " + to_string(bias.size())};
+    return Problem{"score_bias", fmt::format("expected one matrix, or {}, one for each head, got {}",
+                                             m.n_heads, bias.size())};
   for (std::size_t h = 0; h < bias.size(); ++h) {
-    const std::string path = "score_bias" + (bias.size() > 1 ? "[" + to_string(h) + "]" : "");
+    const std::string path = "score_bias" + (bias.size() > 1 ? fmt::format("[{}]", h) : "");
     const arma::mat& b = bias[h];
     if (b.n_rows != m.n_tokens() || b.n_cols != m.n_keys())
       return Problem{path, "expected " + text::shape_text(m.n_tokens(), m.n_keys()) +
@@ -319,11 +313,11 @@ std::optional<Problem> check_kv_heads(const Model& m) {
   if (!m.n_kv_heads) return std::nullopt;
   const std::size_t groups = *m.n_kv_heads;
   if (groups == 0 || m.n_heads % groups != 0)
-    return Problem{"n_kv_heads", "expected a number that divides n_heads = " + to_string(m.n_heads) +
-                                     ", got " + to_string(groups)};
+    return Problem{"n_kv_heads",
+                   fmt::format("expected a number that divides n_heads = {}, got {}", m.n_heads, groups)};
   if (!m.projections && groups != m.n_heads && m.has_embeddings())
     return Problem{"n_kv_heads",
-                   "expected " + to_string(m.n_heads) + ", one for each head, as there are no projections"};
+                   fmt::format("expected {}, one for each head, as there are no projections", m.n_heads)};
   return std::nullopt;
 }
 
@@ -332,7 +326,7 @@ std::optional<Problem> check_encoder_states(const Model& m) {
   if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // the usual case
   for (std::size_t s = 0; s < m.sequences.size(); ++s) {
     const SharedMatrix& encoder_states = m.sequences[s].key_embeddings;
-    const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? "[" + to_string(s) + "]" : "");
+    const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? fmt::format("[{}]", s) : "");
     if (n_rows == 0 && encoder_states.n_rows() > 0)
       return Problem{path, "expected them in every sequence or in none"};
     if (n_rows > 0 && encoder_states.n_cols() == 0)
@@ -343,9 +337,9 @@ std::optional<Problem> check_encoder_states(const Model& m) {
   }
   if (n_rows == 0 || m.projections) return std::nullopt;
   if (m.has_embeddings() && m.d_source() != m.d_model())
-    return Problem{"key_embeddings", "expected " + to_string(m.d_model()) +
-                                         " columns, as the embeddings have, or projections, got " +
-                                         to_string(m.d_source())};
+    return Problem{"key_embeddings",
+                   fmt::format("expected {} columns, as the embeddings have, or projections, got {}",
+                               m.d_model(), m.d_source())};
   return std::nullopt;
 }
 
@@ -375,18 +369,18 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
     return Problem{path, "expected one of " + text::joined(givable_stages(), ", ", &StageInfo::name)};
   const std::size_t n_heads = n_matrices(model, given.stage), expected = model.sequences.size() * n_heads;
   if (given.matrices.size() != expected)
-    return Problem{path,
-                   "expected " + to_string(expected) +
-                       (model.sequences.size() > 1 ? " matrices, one for each head of each sequence, got "
-                        : n_heads < model.n_heads  ? " matrices, one for each group of heads, got "
-                                                   : " matrices, one for each head, got ") +
-                       to_string(given.matrices.size())};
+    return Problem{
+        path, fmt::format("expected {}{}{}", expected,
+                          model.sequences.size() > 1 ? " matrices, one for each head of each sequence, got "
+                          : n_heads < model.n_heads  ? " matrices, one for each group of heads, got "
+                                                     : " matrices, one for each head, got ",
+                          given.matrices.size())};
   const StageShape wanted = shape_of(model, given.stage);
   for (std::size_t k = 0; k < expected; ++k) {
     const SharedMatrix& m = given.matrices[k];
-    const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / n_heads) + "]" : "";
+    const std::string place = model.sequences.size() > 1 ? fmt::format("[{}]", k / n_heads) : "";
     if (m.n_rows() != wanted.n_rows || m.n_cols() != wanted.n_cols || m.n_rows() * m.n_cols() == 0)
-      return Problem{path + place + "[" + to_string(k % n_heads) + "]",
+      return Problem{fmt::format("{}{}[{}]", path, place, k % n_heads),
                      "expected " + text::shape_text(wanted.n_rows, wanted.n_cols) + " (" + meaning(stage) +
                          "), got " + text::shape_text(m.n_rows(), m.n_cols())};
   }
@@ -396,9 +390,8 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
 /// Returns a problem if given stages do not fit the width of computed ones.
 std::optional<Problem> check_widths(const Model& model) {
   const auto misfit = [](Stage stage, std::size_t columns, const char* other_stage, std::size_t wanted) {
-    return Problem{
-        "given." + std::string(info(stage).name),
-        "expected " + to_string(wanted) + " columns, as " + other_stage + " have, got " + to_string(columns)};
+    return Problem{"given." + std::string(info(stage).name),
+                   fmt::format("expected {} columns, as {} have, got {}", wanted, other_stage, columns)};
   };
   const std::size_t head_width = model.d_out() / model.n_heads;
   if (is_computed(model, Stage::keys) && model.d_head() != head_width)
@@ -417,7 +410,7 @@ std::optional<Problem> check_cells(const Model& model) {
   for (std::size_t k = 0; k < model.given.cells.size(); ++k) {
     const GivenCellAddress& place = model.given.cells[k].place;
     const StageInfo& stage = info(place.stage);
-    const std::string path = "given.cells[" + to_string(k) + "]";
+    const std::string path = fmt::format("given.cells[{}]", k);
     if (place.stage == Stage::embeddings || place.stage == Stage::key_embeddings)
       return Problem{path, "expected another stage, as embeddings are typed where they stand"};
     if (place.stage == Stage::mask)
@@ -485,7 +478,7 @@ uint64_t model_bytes(const ModelSize& s) {
 std::optional<Problem> check_count(const char* path, const char* things, std::size_t count,
                                    std::size_t limit) {
   if (count <= limit) return std::nullopt;
-  return Problem{path, "expected at most " + to_string(limit) + " " + things + ", got " + to_string(count)};
+  return Problem{path, fmt::format("expected at most {} {}, got {}", limit, things, count)};
 }
 
 }  // namespace
@@ -511,7 +504,7 @@ void require(const Model& model, const std::string& place) {
 void require(const Model& model, std::size_t sequence) {
   require(model);
   if (sequence >= model.sequences.size())
-    throw Error("sequence " + to_string(sequence) + ": there is no such sequence");
+    throw Error(fmt::format("sequence {}: there is no such sequence", sequence));
 }
 
 ModelSize model_size(const Model& model) {
@@ -558,10 +551,11 @@ std::optional<Problem> check_size(const ModelSize& s) {
   if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
   const uint64_t bytes = model_bytes(s);
   if (bytes <= max_bytes) return std::nullopt;
-  return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
-                                   ", d_out = " + to_string(s.d_out) + " and n_heads = " +
-                                   to_string(s.n_heads) + " would need " + text::gibibytes(bytes) +
-                                   ", expected at most " + text::gibibytes(max_bytes)};
+  return Problem{
+      "embeddings",
+      fmt::format("{} tokens, d_in = {}, d_out = {} and n_heads = {} would need {}, expected at most {}",
+                  s.n_tokens, s.d_model, s.d_out, s.n_heads, text::gibibytes(bytes),
+                  text::gibibytes(max_bytes))};
 }
 
 void require_size(const ModelSize& size, const std::string& place) {

@@ -1,5 +1,6 @@
 #include "core/graph/words.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -80,7 +81,7 @@ std::string name(Source source) {
 }
 
 std::string name(const SourceCell& place) {
-  const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
+  const std::string row = to_string(place.row), column = fmt::format("[{}]", place.column);
   if (const auto* input = std::get_if<MatrixName>(&place.source))
     return name(place.source) + (attention::has_one_row(*input) ? column : "[" + row + "]" + column);
   switch (std::get<Stage>(place.source)) {
@@ -128,8 +129,8 @@ std::string plain_text(const Explanation& explanation, const attention::Sequence
       number(explanation.result) + "\n";
   for (std::size_t s = 0; s < explanation.steps.size(); ++s) {
     const Step& step = explanation.steps[s];
-    text += "\n" + to_string(s + 1) + "  " + step.title +
-            (step.formula.empty() ? "" : "  " + ascii(step.formula)) + "\n";
+    text += fmt::format("\n{}  {}{}\n", s + 1, step.title,
+                        step.formula.empty() ? "" : "  " + ascii(step.formula));
     for (const StepLine& line : step.lines) text += "   " + text_of(line, sequence) + "\n";
   }
   return text;
@@ -142,7 +143,7 @@ using attention::VisibilityReason;
 
 std::string window_words(const attention::MaskWindow& window) {
   const auto side = [](const std::optional<std::size_t>& n, const char* name) {
-    return n ? to_string(*n) + " " + name : std::string();
+    return n ? fmt::format("{} {}", *n, name) : std::string();
   };
   const std::string left = side(window.left, "left"), right = side(window.right, "right");
   return left + (left.empty() || right.empty() ? "" : ", ") + right;
@@ -155,10 +156,10 @@ std::string reason_words(const Mask& mask, VisibilityReason reason, std::size_t 
     case VisibilityReason::by_window:
       return k + " is outside the window of " + q + " (" + window_words(mask.window) + ")";
     case VisibilityReason::by_prefix:
-      return k + " is one of the first " + to_string(mask.prefix) + ", which every query attends to";
+      return fmt::format("{} is one of the first {}, which every query attends to", k, mask.prefix);
     case VisibilityReason::by_document:
-      return k + " is of document " + to_string(mask.documents[key]) + ", " + q + " of document " +
-             to_string(mask.documents[query]);
+      return fmt::format("{} is of document {}, {} of document {}", k, mask.documents[key], q,
+                         mask.documents[query]);
     case VisibilityReason::by_padding:
       return k + " is padding";
     default:
@@ -173,12 +174,12 @@ std::string rule_formula(const Mask& mask, VisibilityReason reason, std::size_t 
   switch (reason) {
     case VisibilityReason::by_window:
       if (static_cast<std::int64_t>(key) < place)
-        return k + " < " + to_string(place) + " − " + to_string(*mask.window.left);
-      return k + " > " + to_string(place) + " + " + to_string(*mask.window.right);
+        return fmt::format("{} < {} − {}", k, place, *mask.window.left);
+      return fmt::format("{} > {} + {}", k, place, *mask.window.right);
     case VisibilityReason::by_prefix:
-      return k + " < prefix " + to_string(mask.prefix);
+      return fmt::format("{} < prefix {}", k, mask.prefix);
     case VisibilityReason::by_document:
-      return "document " + to_string(mask.documents[key]) + " ≠ " + to_string(mask.documents[query]);
+      return fmt::format("document {} ≠ {}", mask.documents[key], mask.documents[query]);
     case VisibilityReason::by_padding:
       return k + " is padding";
     default:
@@ -218,10 +219,10 @@ std::string visibility_formula(const Model& model, std::size_t sequence, std::si
                : "within the window (" + window_words(model.mask.window) + ")";
   if (!is_causal(model)) return "by another rule than the causal one";
   const std::int64_t later = attention::aligned_query_position(model, 0);
-  return "key " + to_string(key) + (visible ? " ≤ query " : " > query ") + to_string(query) +
-         (later > 0   ? " + " + to_string(later)
-          : later < 0 ? " − " + to_string(-later)
-                      : "");
+  return fmt::format("key {}{}{}{}", key, visible ? " ≤ query " : " > query ", query,
+                     later > 0   ? " + " + to_string(later)
+                     : later < 0 ? " − " + to_string(-later)
+                                 : "");
 }
 
 std::string describe_visibility(const Model& model, std::size_t sequence, std::size_t query,
@@ -233,7 +234,7 @@ std::string describe_visibility(const Model& model, std::size_t sequence, std::s
   if (visible) return "unmasked";
   if (!is_causal(model)) return "masked: " + shifted_mask_text(model, query, key);
   const std::int64_t place = attention::aligned_query_position(model, query);
-  std::string words = "masked: key " + to_string(key) + " comes after query " + to_string(query);
+  std::string words = fmt::format("masked: key {} comes after query {}", key, query);
   if (place == static_cast<std::int64_t>(query)) return words;
   return words + (place < 0 ? ", which comes before every key"
                             : ", which is the position of key " + to_string(place));
@@ -374,7 +375,7 @@ std::string describe_output(const graph::Graph& g, const Model& m) {
                                              : "; heads are concatenated";
   if (m.projections && m.projections->output) words += " and are projected";
   if (const std::size_t n = m.heads_off.size(); n > 0)
-    words += "; " + to_string(n) + (n == 1 ? " head is ablated" : " heads are ablated");
+    words += fmt::format("; {}{}", n, n == 1 ? " head is ablated" : " heads are ablated");
   return words;
 }
 
@@ -407,7 +408,7 @@ std::string describe_line(const Computation& of, std::size_t head, int line) {
                       : line == 3 ? describe_weights(of, head)
                                   : describe_output(of.graph, of.model);
   if (const std::size_t n = count_overridden(of.model, of.trace, head, line); n > 0)
-    words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " overridden";
+    words += fmt::format("; {}{} overridden", n, n == 1 ? " number is" : " numbers are");
   return words;
 }
 

@@ -1,5 +1,6 @@
 #include "core/importing/import.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -48,7 +49,7 @@ void add_part(std::string& text, const char* what, const std::string& words) {
 std::string listed(const std::vector<std::string>& items) {
   if (items.size() <= max_listed) return text::joined(items, ", ");
   const std::vector<std::string> first(items.begin(), items.begin() + max_listed);
-  return text::joined(first, ", ") + " and " + std::to_string(items.size() - max_listed) + " more";
+  return fmt::format("{} and {} more", text::joined(first, ", "), items.size() - max_listed);
 }
 
 std::string parts_text(const ImportReport& import_report, const std::string& used, const std::string& none) {
@@ -167,13 +168,13 @@ std::string row_sums_note(const attention::Model& model) {
     for (std::size_t i = 0; i < sums.n_elem; ++i, ++n_rows) {
       if (std::abs(sums[i] - 1) <= rounding_of_a_sum) continue;
       if (n_wrong++ == 0)
-        first = "row " + std::to_string(i) + " of head " + std::to_string(m % model.n_heads) + " sums to " +
-                text::number_text(std::round(sums[i] * 1e4) / 1e4);
+        first = fmt::format("row {} of head {} sums to {}", i, m % model.n_heads,
+                            text::number_text(std::round(sums[i] * 1e4) / 1e4));
     }
   }
   if (n_wrong == 0) return "";
-  return "The weights are no weights of a softmax: " + std::to_string(n_wrong) + " of " +
-         std::to_string(n_rows) + " rows do not sum to 1 (" + first + ").";
+  return fmt::format("The weights are no weights of a softmax: {} of {} rows do not sum to 1 ({}).", n_wrong,
+                     n_rows, first);
 }
 
 void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
@@ -281,8 +282,9 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
                                                 std::size_t d_in, bool norm_before, ImportResult& result,
                                                 const core::StopToken& progress) {
   if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
-    result.notes.push_back("No embeddings were given: " + std::to_string(n_sampled_tokens) +
-                           " tokens of standard normal numbers (seed 123) stand for them.");
+    result.notes.push_back(fmt::format(
+        "No embeddings were given: {} tokens of standard normal numbers (seed 123) stand for them.",
+        n_sampled_tokens));
     return {{attention::numbered_tokens(n_sampled_tokens), sampled_embeddings(d_in)}};
   }
   const bool is_other = !choices.embeddings.empty();
@@ -290,8 +292,9 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
   auto sequences = embeddings_in(file, choices.embeddings_tensor, progress);
   const std::size_t n_columns = sequences.front().embeddings->n_cols;
   if (n_columns != d_in)
-    fail(file, "expected embeddings of " + std::to_string(d_in) +
-                   " columns, as many as the projections have inputs, got " + std::to_string(n_columns));
+    fail(file,
+         fmt::format("expected embeddings of {} columns, as many as the projections have inputs, got {}",
+                     d_in, n_columns));
   const TensorInfo& info = find_embeddings(file, choices.embeddings_tensor);
   const std::string from = is_other ? " of " + file.path().filename().string() : "";
   result.import_report.used.push_back(tensor_words(info) + from + " as embeddings");
@@ -324,8 +327,9 @@ void read_source(const TensorFile& checkpoint, const Choices& choices,
   const std::size_t d_source = projections.key.weight->n_rows;
   auto& sequences = result.model.sequences;
   if (sources.size() != sequences.size() || sources.front().embeddings->n_cols != d_source)
-    fail(file, found->name + ": expected " + text::counted(sequences.size(), "sequence") + " of " +
-                   std::to_string(d_source) + " columns, got " + formats::shape_text(found->shape));
+    fail(file, fmt::format("{}: expected {} of {} columns, got {}", found->name,
+                           text::counted(sequences.size(), "sequence"), d_source,
+                           formats::shape_text(found->shape)));
   for (std::size_t k = 0; k < sequences.size(); ++k) {
     sequences[k].key_tokens = attention::numbered_tokens(sources[k].embeddings->n_rows);
     sequences[k].key_embeddings = sources[k].embeddings;
@@ -411,7 +415,7 @@ std::string heads_words(std::size_t n, const Choices& choices, const LayerRules&
   const auto& configured = rules.heads.n;
   if (choices.n_heads)
     return words + ", as said" +
-           (configured && configured != n ? " (config.json says " + std::to_string(*configured) + ")" : "");
+           (configured && configured != n ? fmt::format(" (config.json says {})", *configured) : "");
   return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
 }
 
@@ -543,8 +547,8 @@ void apply(const AttentionSettings& settings, ImportResult& imported, const std:
     record_setting("a window of " + text::counted(*settings.window, "key"), "window");
   }
   if (settings.n_kv_heads && model.projections && model.kv_heads() != *settings.n_kv_heads)
-    throw Error(place + "expected " + text::counted(*settings.n_kv_heads, "KV head") + ", got " +
-                std::to_string(model.kv_heads()));
+    throw Error(fmt::format("{}expected {}, got {}", place, text::counted(*settings.n_kv_heads, "KV head"),
+                            model.kv_heads()));
   attention::require(model, place);
 }
 

@@ -1,5 +1,6 @@
 #include "core/importing/import_stages.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -183,8 +184,8 @@ Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::
   if (n == 3 && tensor.shape[2] % *n_heads == 0) {
     const TensorShape& s = tensor.shape;
     tensor.shape = {s[0], s[1], *n_heads, s[2] / *n_heads};
-    import_report.assumed.push_back(words + " is [sequences, tokens, columns of " + std::to_string(*n_heads) +
-                                    " heads]");
+    import_report.assumed.push_back(
+        fmt::format("{} is [sequences, tokens, columns of {} heads]", words, *n_heads));
     return permute(std::move(tensor), {0, 2, 1, 3});
   }
   if (n == 4 && tensor.shape[2] == *n_heads) {
@@ -192,8 +193,7 @@ Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::
     return permute(std::move(tensor), {0, 2, 1, 3});
   }
   if (n == 4 && tensor.shape[1] > 0 && *n_heads % tensor.shape[1] == 0) return tensor;  // grouped
-  throw Error(place + "expected " + std::to_string(*n_heads) + " heads, got " +
-              formats::shape_text(tensor.shape));
+  throw Error(fmt::format("{}expected {} heads, got {}", place, *n_heads, formats::shape_text(tensor.shape)));
 }
 
 bool is_score(double number) {
@@ -478,8 +478,7 @@ void put_mask(attention::Model& model, const arma::mat& visible, const std::stri
   if (arma::all(arma::vectorise(visible) == 1) || set_causal_if_so(model, visible)) return;
   const arma::uvec masked = arma::find(visible.t() == 0);  // row by row
   if (masked.n_elem > max_cells)
-    throw Error(place + "expected at most " + std::to_string(max_cells) + " masked cells, got " +
-                std::to_string(masked.n_elem));
+    throw Error(fmt::format("{}expected at most {} masked cells, got {}", place, max_cells, masked.n_elem));
   for (const arma::uword k : masked)
     model.mask.cells.push_back({k / visible.n_cols, k % visible.n_cols, false});
 }
@@ -491,8 +490,8 @@ bool apply_scale(const Tensor& tensor, ImportResult& result) {
   const bool divides = root > 1 && std::abs(number - root) <= 1e-3 * root;
   model.scale = {attention::ScaleRule::factor, divides ? 1 / number : number};
   if (divides)
-    result.import_report.assumed.push_back("scores are divided by " + tensor.name + ", which is √" +
-                                           std::to_string(model.d_head()));
+    result.import_report.assumed.push_back(
+        fmt::format("scores are divided by {}, which is √{}", tensor.name, model.d_head()));
   return true;
 }
 
@@ -655,8 +654,8 @@ std::size_t count_layers(const TensorFile& file, const std::vector<StageSource>&
     const bool has_layers = shape.size() == 5 || (shape.size() == 4 && shape[0] > 1 && !first_axis_is_batch);
     const std::size_t n = has_layers ? shape[0] : 0;
     if (n_layers && *n_layers != n)
-      throw Error(file.place() + info.name + ": expected " + std::to_string(*n_layers) +
-                  " layers, as the other stages have, got " + formats::shape_text(shape));
+      throw Error(fmt::format("{}{}: expected {} layers, as the other stages have, got {}", file.place(),
+                              info.name, *n_layers, formats::shape_text(shape)));
     n_layers = n;
   }
   return n_layers.value_or(0);
@@ -772,7 +771,7 @@ class StageImporter {
     };
     const std::size_t n = by_name_ ? found_.size() : layer_.n;
     return "Given " + text::joined(stages_, ", ", words) +
-           (n > 0 ? ": layer " + std::to_string(layer_.index) + " of " + std::to_string(n) : "") + ".";
+           (n > 0 ? fmt::format(": layer {} of {}", layer_.index, n) : "") + ".";
   }
 
   /// Reads a stage, with as many heads as the user said or as earlier stages have; a stage with a matrix per
@@ -797,9 +796,8 @@ class StageImporter {
     repeat_kv_heads(source, all);
     const std::size_t n = all.given.matrices.size() / std::max<std::size_t>(1, all.n_sequences);
     if (n_heads_ && *n_heads_ != n)
-      throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(*n_heads_) +
-                  " heads, got " + std::to_string(n) + " in " +
-                  formats::shape_text(file_.info(source.tensors.front()).shape));
+      throw Error(fmt::format("{}{}: expected {} heads, got {} in {}", file_.place(), source.tensors.front(),
+                              *n_heads_, n, formats::shape_text(file_.info(source.tensors.front()).shape)));
     n_heads_ = n;
     return all;
   }
@@ -813,8 +811,8 @@ class StageImporter {
     for (const StageSource& source : stages) {
       formats::TensorStage stage = read(source);
       if (!all.empty() && stage.n_sequences != n_sequences)
-        throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(n_sequences) +
-                    " sequences, as the other stages have, got " + std::to_string(stage.n_sequences));
+        throw Error(fmt::format("{}{}: expected {} sequences, as the other stages have, got {}",
+                                file_.place(), source.tensors.front(), n_sequences, stage.n_sequences));
       n_sequences = stage.n_sequences;
       all.push_back(std::move(stage.given));
     }
@@ -827,8 +825,8 @@ class StageImporter {
     const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
                                                [](std::size_t n) { return n <= attention::max_tokens; });
     if (!is_within)
-      throw Error(file_.place() + info.name + ": expected axes of at most " +
-                  std::to_string(attention::max_tokens) + ", got " + formats::shape_text(info.shape));
+      throw Error(fmt::format("{}{}: expected axes of at most {}, got {}", file_.place(), info.name,
+                              attention::max_tokens, formats::shape_text(info.shape)));
     return file_.read(info.name, leading, progress_);
   }
 
@@ -843,8 +841,8 @@ class StageImporter {
     std::vector<attention::SharedMatrix> repeated;
     for (const auto& matrix : matrices) repeated.insert(repeated.end(), *n_heads_ / n, matrix);
     matrices = std::move(repeated);
-    report_.used.push_back(std::to_string(n) + " heads of " + source.tensors.front() + ", each for " +
-                           std::to_string(*n_heads_ / n) + " heads of queries");
+    report_.used.push_back(fmt::format("{} heads of {}, each for {} heads of queries", n,
+                                       source.tensors.front(), *n_heads_ / n));
   }
 
   /// Determines which stage the scores are, with queries and keys as evidence; returns the factor that is

@@ -1,5 +1,6 @@
 #include "core/lessons/exhibits.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 
@@ -103,7 +104,7 @@ std::vector<ExhibitPicture> next_token(const StepState& m) {
                    .numbers = m.trace.at(attention::Stage::mask),
                    .shading = ExhibitShading::mask};
   for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
-  p.note = std::to_string(p.ends.size()) + (p.ends.size() == 1 ? " pair" : " pairs") + " to learn from";
+  p.note = fmt::format("{}{} to learn from", p.ends.size(), p.ends.size() == 1 ? " pair" : " pairs");
   p.ends.push_back("→ ?");
   return {p};
 }

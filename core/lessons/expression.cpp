@@ -1,5 +1,6 @@
 #include "core/lessons/expression.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -385,8 +386,7 @@ class Evaluator {
     const auto function = functions().find(reference.name);
     if (function == functions().end()) return resolve(reference);
     if (reference.arguments.size() != function->second.n_arguments)
-      throw Error(std::string(reference.name) + " takes " + std::to_string(function->second.n_arguments) +
-                  " arguments");
+      throw Error(fmt::format("{} takes {} arguments", reference.name, function->second.n_arguments));
     return function->second.value(reference.arguments);
   }
   LessonValue conditional() {

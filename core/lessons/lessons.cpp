@@ -1,5 +1,6 @@
 #include "core/lessons/lessons.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -91,7 +92,7 @@ attention::Model session_model(const std::string& text, const std::string& title
 constexpr double rounding = 1e-12;
 
 std::string place(const CellChange& cell) {
-  return "row " + std::to_string(cell.row) + ", column " + std::to_string(cell.column);
+  return fmt::format("row {}, column {}", cell.row, cell.column);
 }
 
 std::string amount(double by) {

@@ -1,4 +1,5 @@
 // Names that expressions in lessons can use, for a model and for a whole model.
+#include <fmt/core.h>
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -234,7 +235,7 @@ IndexPair strongest_induction_head(const WholeStepState& m) {
 }
 
 std::string head_name(const IndexPair& head) {
-  return std::to_string(head.first) + "." + std::to_string(head.second);
+  return fmt::format("{}.{}", head.first, head.second);
 }
 std::string first_head_name(const std::vector<IndexPair>& heads) {
   return heads.empty() ? "" : head_name(heads.front());

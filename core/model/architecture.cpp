@@ -1,5 +1,6 @@
 #include "core/model/architecture.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -37,11 +38,10 @@ void require_sizes(const Sizes& s, const std::string& place) {
                                                   {"tokens at once", s.n_context}};
   for (const auto& [name, size] : all)
     if (size == 0 || size > most)
-      throw Error(place + "expected from 1 to " + std::to_string(most) + " " + name + ", got " +
-                  std::to_string(size));
+      throw Error(fmt::format("{}expected from 1 to {} {}, got {}", place, most, name, size));
   if (s.n_heads % s.kv_heads != 0)
-    throw Error(place + "expected a number of heads that heads of keys divide, got " +
-                std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
+    throw Error(fmt::format("{}expected a number of heads that heads of keys divide, got {} and {}", place,
+                            s.n_heads, s.kv_heads));
 }
 
 /// Starts positions after the row of the padding token; rows up to it belong to no token.
@@ -49,8 +49,8 @@ void start_positions_after_padding(std::size_t padding, Architecture& architectu
                                    const std::string& place) {
   std::size_t& n_context = architecture.sizes.n_context;
   if (padding >= n_context - 1)
-    throw Error(place + "max_position_embeddings: expected more than pad_token_id + 1 = " +
-                text::number_text(static_cast<double>(padding) + 1) + ", got " + std::to_string(n_context));
+    throw Error(fmt::format("{}max_position_embeddings: expected more than pad_token_id + 1 = {}, got {}",
+                            place, text::number_text(static_cast<double>(padding) + 1), n_context));
   architecture.first_position = padding + 1;
   architecture.padding_token = padding;
   n_context -= architecture.first_position;
@@ -148,8 +148,8 @@ void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const for
   if (!factors) return;
   const std::size_t n = rotated_columns(rotary, d_head) / 2;
   if (factors->shape != formats::TensorShape{n})
-    throw Error(file.place() + "rope_freqs.weight: expected [" + std::to_string(n) + "], got " +
-                formats::shape_text(factors->shape));
+    throw Error(fmt::format("{}rope_freqs.weight: expected [{}], got {}", file.place(), n,
+                            formats::shape_text(factors->shape)));
   arma::rowvec slowed = positions::frequencies(rotary, d_head);
   slowed /= arma::rowvec(file.read(factors->name).numbers);
   rotary.inverse_frequencies = arma::mat(slowed);
@@ -189,7 +189,7 @@ void reject_unsupported_keys(const ArchitectureKeys& keys, const Architecture& a
     fail("attention.causal", architecture.causal ? "true" : "false", causal);
   if (const std::size_t window = keys.whole_or("attention.sliding_window", 0);
       window != 0 && window < sizes.n_context)
-    fail("attention.sliding_window", "none, or all " + std::to_string(sizes.n_context) + " tokens at once",
+    fail("attention.sliding_window", fmt::format("none, or all {} tokens at once", sizes.n_context),
          static_cast<double>(window));
 }
 
@@ -213,10 +213,12 @@ Architecture architecture_of(const GgufMetadata& metadata, const formats::Tensor
   architecture.has_adjacent_pairs = name == "llama";
   if (architecture.rotary) {
     if (architecture.rotary->dimensions && architecture.has_adjacent_pairs)
-      keys.fail("rope.dimension_count",
-                "the " + std::to_string(config.sizes.d_head) +
-                    " numbers of a head, as pairs of neighbors among fewer columns are not supported yet",
-                std::to_string(*architecture.rotary->dimensions));
+      keys.fail(
+          "rope.dimension_count",
+          fmt::format(
+              "the {} numbers of a head, as pairs of neighbors among fewer columns are not supported yet",
+              config.sizes.d_head),
+          std::to_string(*architecture.rotary->dimensions));
     divide_frequencies(*architecture.rotary, config.sizes.d_head, file);
   }
   reject_unsupported_keys(keys, architecture);

@@ -1,5 +1,6 @@
 #include "core/model/connection.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -90,16 +91,16 @@ std::string frame_bytes(const std::string& header, const std::vector<Array>& arr
   for (const Array& array : arrays) {
     const std::string begin = std::to_string(numbers.size());
     numbers += array.bytes;
-    index += std::string(index.empty() ? "{" : ",") + json_quoted(array.name) + ":{\"dtype\":\"" +
-             array.type + "\",\"shape\":[" +
-             text::joined(array.shape, ",", [](std::size_t n) { return std::to_string(n); }) +
-             "],\"data_offsets\":[" + begin + "," + std::to_string(numbers.size()) + "]}";
+    index += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                         std::string(index.empty() ? "{" : ","), json_quoted(array.name), array.type,
+                         text::joined(array.shape, ",", [](std::size_t n) { return std::to_string(n); }),
+                         begin, numbers.size());
   }
   if (!arrays.empty()) index += "}";
   const std::uint64_t payload = arrays.empty() ? 0 : 8 + index.size() + numbers.size();
   if (header.size() > max_header || payload > max_payload)
-    throw Error("what is to be sent has " + std::to_string(header.size() + payload) +
-                " bytes, more than a message may have");
+    throw Error(fmt::format("what is to be sent has {} bytes, more than a message may have",
+                            header.size() + payload));
   std::string bytes(magic);
   append(bytes, static_cast<std::uint32_t>(header.size()));
   append(bytes, payload);
@@ -117,8 +118,8 @@ ProtocolFrame ProtocolFrame::receive(const system::Socket& socket, milliseconds 
   const auto n_header = number_at<std::uint32_t>(prefix, 4);
   const auto n_payload = number_at<std::uint64_t>(prefix, 8);
   if (n_header > max_header || n_payload > max_payload)
-    throw Error("an answer claims to have " + std::to_string(n_header) + " and " + std::to_string(n_payload) +
-                " bytes, more than answers may have");
+    throw Error(fmt::format("an answer claims to have {} and {} bytes, more than answers may have", n_header,
+                            n_payload));
   ProtocolFrame frame(formats::parse_json(received(socket, n_header), "an answer"));
   if (!frame.header_.is_object()) throw Error("an answer is no JSON object");
   frame.payload_ = std::make_shared<const std::string>(received(socket, n_payload));
@@ -204,9 +205,9 @@ Connection::Connection(std::string address, const std::string& token)
     greeting_ = ProtocolFrame::receive(socket_, greeting_timeout);
     if (const auto error = greeting().member("error")) throw Error(words_of(error->required("message")));
     if (const Json version = greeting().required("protocol"); version.whole(0) != protocol)
-      throw Error("expected protocol " + std::to_string(protocol) + ", got " +
-                  std::to_string(version.whole(0)) +
-                  ": the program and the package are of different versions");
+      throw Error(
+          fmt::format("expected protocol {}, got {}: the program and the package are of different versions",
+                      protocol, version.whole(0)));
     state_ = greeting().required("state").whole(0);
   } catch (const Error& error) {
     throw Error(address_ + ": cannot be attached: " + error.what());
@@ -272,9 +273,8 @@ std::uint64_t Connection::send(const ProtocolRequest& request,
                                const std::shared_ptr<PendingCall>& pending) const {
   const std::lock_guard order(sending_);
   const std::uint64_t id = last_id_ + 1;
-  const std::string bytes =
-      frame_bytes("{\"id\":" + std::to_string(id) + ",\"op\":\"" + request.op + "\"" + request.fields + "}",
-                  request.arrays);
+  const std::string bytes = frame_bytes(
+      fmt::format("{{\"id\":{},\"op\":\"{}\"{}}}", id, request.op, request.fields), request.arrays);
   last_id_ = id;  // before it can be answered
   if (pending) {
     const std::lock_guard lock(mutex_);
@@ -314,7 +314,7 @@ ProtocolFrame Connection::call(const ProtocolRequest& request, const StopToken& 
   lock.unlock();
   post({"cancel", ",\"request\":" + std::to_string(id)});
   if (!progress.should_continue()) throw Stopped();
-  refuse("no answer came from Python within " + std::to_string(timeout.count() / 1000) + " s");
+  refuse(fmt::format("no answer came from Python within {} s", timeout.count() / 1000));
 }
 
 void Connection::post(const ProtocolRequest& request) const {

@@ -1,5 +1,6 @@
 #include "core/model/experiment.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <system_error>
 
@@ -121,9 +122,8 @@ void require_compatible_layer(std::size_t layer, const Model& unedited, const Mo
                 "A whole model makes what enters its layers, and their keys, of the text: change the text "
                 "under PROMPT.");
   if (after.d_output() != unedited.d_output())
-    throw Error(
-        place + "Layer " + std::to_string(layer) + " must give " + std::to_string(unedited.d_output()) +
-        " numbers for each token to the layers behind it, not " + std::to_string(after.d_output()) + ".");
+    throw Error(fmt::format("{}Layer {} must give {} numbers for each token to the layers behind it, not {}.",
+                            place, layer, unedited.d_output(), after.d_output()));
 }
 
 std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes) {
@@ -174,7 +174,7 @@ constexpr std::size_t hashed_bytes = std::size_t{1} << 20;
 constexpr const char* unchanged = "unchanged";
 
 std::string pair_json(const IndexPair& place) {
-  return std::to_string(place.first) + ", " + std::to_string(place.second);
+  return fmt::format("{}, {}", place.first, place.second);
 }
 
 std::string cells_json(const std::map<IndexPair, double>& cells) {
@@ -254,9 +254,8 @@ SharedMatrix read_change(const Json& place, const SharedMatrix* unedited) {
   SharedMatrix changed = *unedited;
   for (const auto& [cell, number] : read_cells(place.required("cells"))) {
     if (cell.first >= changed.n_rows() || cell.second >= changed.n_cols())
-      place.fail("cells of a matrix of " + std::to_string(changed.n_rows()) + " × " +
-                     std::to_string(changed.n_cols()),
-                 "[" + std::to_string(cell.first) + ", " + std::to_string(cell.second) + "]");
+      place.fail(fmt::format("cells of a matrix of {} × {}", changed.n_rows(), changed.n_cols()),
+                 fmt::format("[{}, {}]", cell.first, cell.second));
     changed.set(cell.first, cell.second, number);
   }
   return changed;
@@ -285,12 +284,11 @@ std::optional<Projections> read_projections(const Json& place, const Projections
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& unedited, std::size_t n_tokens,
                       std::size_t d_model) {
   const bool keeps_norm = unedited.additions.normalize == edit.model.additions.normalize;
-  return "{\"layer\": " + std::to_string(layer) +
-         ", \"words\": " + formats::list_text(edit.words, json_quoted) +
-         ",\n     \"inputs\": " + cells_json(edit.inputs) +
-         ",\n     \"projections\": " + projections_json(*unedited.projections, edit.model.projections) +
-         ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") + ",\n     \"rules\": " +
-         formats::session_text({rules_alone(unedited, edit, n_tokens, d_model), "", {}}) + "}";
+  return fmt::format(
+      "{{\"layer\": {}, \"words\": {},\n     \"inputs\": {},\n     \"projections\": {},\n     \"keeps_norm\": {},\n     \"rules\": {}}}",
+      layer, formats::list_text(edit.words, json_quoted), cells_json(edit.inputs),
+      projections_json(*unedited.projections, edit.model.projections), keeps_norm ? "true" : "false",
+      formats::session_text({rules_alone(unedited, edit, n_tokens, d_model), "", {}}));
 }
 
 std::size_t edited_layer(const Json& place, std::size_t n_layers) {
@@ -417,10 +415,11 @@ void require_same_model(const SavedExperiment& saved, const FullModel& model, co
     throw Error(session.string() + ": whole_model.model: expected the model " +
                 formats::quoted_briefly(saved.written_path.string()) +
                 " as it was when this was saved, got another");
-  throw Error(session.string() + ": whole_model.model: expected " + file.string() + " of " +
-              std::to_string(saved.fingerprint.bytes) + " bytes as it was when this was saved, got " +
-              (now.bytes == saved.fingerprint.bytes ? "one of other contents"
-                                                    : "one of " + std::to_string(now.bytes)));
+  throw Error(
+      fmt::format("{}: whole_model.model: expected {} of {} bytes as it was when this was saved, got {}",
+                  session.string(), file.string(), saved.fingerprint.bytes,
+                  now.bytes == saved.fingerprint.bytes ? "one of other contents"
+                                                       : "one of " + std::to_string(now.bytes)));
 }
 
 Experiment with_saved_edits(const SavedExperiment& saved, const FullModel& model) {
@@ -442,8 +441,9 @@ Experiment with_saved_edits(const SavedExperiment& saved, const FullModel& model
   }
   for (const auto& [layer, head] : experiment.heads_off)
     if (layer >= sizes.n_layers || head >= n_heads_in(experiment, layer, sizes))
-      throw Error("whole_model.heads_off: expected layers below " + std::to_string(sizes.n_layers) +
-                  " and heads that they have, got " + std::to_string(layer) + "." + std::to_string(head));
+      throw Error(
+          fmt::format("whole_model.heads_off: expected layers below {} and heads that they have, got {}.{}",
+                      sizes.n_layers, layer, head));
   return experiment;
 }
 

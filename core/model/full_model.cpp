@@ -1,5 +1,6 @@
 #include "core/model/full_model.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -90,9 +91,9 @@ std::vector<std::size_t> FullModel::generate(const std::vector<std::size_t>& ids
   const std::string place = of.path.string() + ": ";
   const std::size_t n_context = of.sizes.n_context;
   if (ids.size() + n_more > n_context)
-    throw Error(place + "expected at most " + std::to_string(n_context) +
-                " tokens, as many as the model takes at once, got " + std::to_string(ids.size()) + " and " +
-                std::to_string(n_more) + " more");
+    throw Error(
+        fmt::format("{}expected at most {} tokens, as many as the model takes at once, got {} and {} more",
+                    place, n_context, ids.size(), n_more));
   if (!of.causal) throw Error(place + "this model is bidirectional, so it cannot continue a text");
   std::vector<std::size_t> all = ids, made;
   for (PassRef pass; made.size() < n_more;) {
@@ -120,19 +121,18 @@ std::string token_name(const FullModel& model, std::size_t id) {
 void require_layer(const FullModel& model, std::size_t layer) {
   const Description& of = model.description();
   if (layer >= of.sizes.n_layers)
-    throw Error(of.path.string() + ": expected a layer below " + std::to_string(of.sizes.n_layers) +
-                ", got " + std::to_string(layer));
+    throw Error(
+        fmt::format("{}: expected a layer below {}, got {}", of.path.string(), of.sizes.n_layers, layer));
 }
 
 void require_tokens(const Description& model, const std::vector<std::size_t>& ids, std::size_t n_before) {
   if (ids.empty()) throw Error("the text has no tokens to run the model on");
   if (n_before + ids.size() > model.sizes.n_context)
-    throw Error("expected at most " + std::to_string(model.sizes.n_context) +
-                " tokens, as many as the model takes at once, got " + std::to_string(n_before + ids.size()));
+    throw Error(fmt::format("expected at most {} tokens, as many as the model takes at once, got {}",
+                            model.sizes.n_context, n_before + ids.size()));
   for (const std::size_t id : ids)
     if (id >= model.sizes.n_vocabulary)
-      throw Error("expected tokens below " + std::to_string(model.sizes.n_vocabulary) + ", got " +
-                  std::to_string(id));
+      throw Error(fmt::format("expected tokens below {}, got {}", model.sizes.n_vocabulary, id));
 }
 
 attention::Model layer_model(const FullModel& model, const Pass& pass, std::size_t layer,

@@ -1,5 +1,6 @@
 #include "core/model/remote_model.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,7 +40,7 @@ constexpr double float32_tolerance = 2e-5, float16_tolerance = 2e-3, bfloat16_to
 constexpr std::size_t max_masked_cells = 1 << 18;
 
 std::string field(const char* name, std::size_t number) {
-  return std::string(",\"") + name + "\":" + std::to_string(number);
+  return fmt::format(",\"{}\":{}", name, number);
 }
 
 std::size_t size_in(const Json& json, const char* name, std::uint64_t min_value,
@@ -432,8 +433,7 @@ std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) 
     for (std::size_t k = 0; k < n; ++k) {
       const auto id = static_cast<std::size_t>(ids[k]);  // a negative one becomes too large
       if (id >= description_.sizes.n_vocabulary)
-        throw Error("expected tokens below " + std::to_string(description_.sizes.n_vocabulary) + ", got " +
-                    std::to_string(ids[k]));
+        throw Error(fmt::format("expected tokens below {}, got {}", description_.sizes.n_vocabulary, ids[k]));
       const std::size_t end = k < ends.size() ? ends[k].whole(begin) : text.size() + 1;
       if (end > text.size()) throw Error("expected the end of each token's part of the text");
       const bool is_special = known[k].is_special;
@@ -481,13 +481,13 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
     }
   }
   const std::size_t number = ++last_pass_;
-  request.fields = field("pass", number) + ",\"edits\":[" +
-                   text::joined(by_layer, ",",
-                                [](const auto& each) {
-                                  return "{\"layer\":" + std::to_string(each.first) + ",\"heads_off\":[" +
-                                         each.second.heads + "]}";
-                                }) +
-                   "]";
+  request.fields =
+      field("pass", number) + ",\"edits\":[" +
+      text::joined(by_layer, ",",
+                   [](const auto& each) {
+                     return fmt::format("{{\"layer\":{},\"heads_off\":[{}]}}", each.first, each.second.heads);
+                   }) +
+      "]";
   if (n_layers < layers_.size()) request.fields += field("n_layers", n_layers);
   const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten even when stopped
   pass->ids = ids;

@@ -1,5 +1,6 @@
 #include "core/model/text_reading.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -113,7 +114,7 @@ std::vector<PassEdit> edits_of(const FullModel& model, const Experiment& experim
           {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, context.progress))}};
       unedited.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
       const attention::Model after = edited(unedited, edit);
-      attention::require(after, "Layer " + std::to_string(layer) + ": ");
+      attention::require(after, fmt::format("Layer {}: ", layer));
       with_trace(after, [&](const attention::Trace& trace) {
         output = std::make_shared<const arma::fmat>(in_float32(*trace.at(attention::Stage::output)));
         if (on_layer) on_layer(layer, after, trace);

@@ -1,6 +1,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/model/text_steps.hpp"
 
+#include <fmt/core.h>
 #include <pcre2.h>
 #include <utf8proc.h>
 
@@ -19,8 +20,9 @@ constexpr std::size_t max_text_bytes = std::size_t{1} << 22;
 
 void require_length(std::size_t n_bytes) {
   if (n_bytes > max_text_bytes)
-    throw Error("the text cannot be cut into tokens: the steps of the tokenizer make more than " +
-                std::to_string(max_text_bytes) + " bytes of it");
+    throw Error(fmt::format(
+        "the text cannot be cut into tokens: the steps of the tokenizer make more than {} bytes of it",
+        max_text_bytes));
 }
 
 }  // namespace

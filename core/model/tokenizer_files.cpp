@@ -1,5 +1,6 @@
 #include "core/model/tokenizer_files.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <set>
@@ -314,8 +315,8 @@ void read_pieces(const GgufMetadata& metadata, TokenizerDefinition& definition) 
   if (pieces.empty())
     throw Error(metadata.place() + "tokenizer.ggml.tokens: expected pieces, there are none");
   if (!kinds.empty() && kinds.size() != pieces.size())
-    throw Error(metadata.place() + "tokenizer.ggml.token_type: expected " + std::to_string(pieces.size()) +
-                " kinds, one for each token, got " + std::to_string(kinds.size()));
+    throw Error(fmt::format("{}tokenizer.ggml.token_type: expected {} kinds, one for each token, got {}",
+                            metadata.place(), pieces.size(), kinds.size()));
   for (std::size_t id = 0; id < pieces.size(); ++id) {
     definition.vocabulary.put(pieces[id], id);
     const double kind = kinds.empty() ? normal : kinds[id];  // may be any number in a damaged file
@@ -327,8 +328,8 @@ void read_pieces(const GgufMetadata& metadata, TokenizerDefinition& definition) 
 std::size_t id_at(const GgufMetadata& metadata, const char* key, const TokenizerDefinition& definition) {
   const std::size_t id = metadata.required_whole(key);
   if (id >= definition.vocabulary.size())
-    throw Error(metadata.place() + key + ": expected a token below " +
-                std::to_string(definition.vocabulary.size()) + ", got " + std::to_string(id));
+    throw Error(fmt::format("{}{}: expected a token below {}, got {}", metadata.place(), key,
+                            definition.vocabulary.size(), id));
   return id;
 }
 
@@ -345,7 +346,7 @@ void read_byte_pairs(const GgufMetadata& metadata, TokenizerDefinition& definiti
   pairs.ignores_merges = pre.ignores_merges;
   std::size_t rank = 0;
   for (const std::string& line : metadata.texts("tokenizer.ggml.merges")) {
-    const std::string place = metadata.place() + "tokenizer.ggml.merges: " + std::to_string(rank) + ": ";
+    const std::string place = fmt::format("{}tokenizer.ggml.merges: {}: ", metadata.place(), rank);
     add_merge_of_line(pairs, definition.vocabulary, line, rank++, place, true);
   }
   definition.model = std::move(pairs);
@@ -362,9 +363,8 @@ void read_scored_pairs(const GgufMetadata& metadata, TokenizerDefinition& defini
   for (const double score : metadata.numbers("tokenizer.ggml.scores"))
     pairs.scores.push_back(static_cast<float>(score));
   if (pairs.scores.size() != definition.vocabulary.size())
-    throw Error(metadata.place() + "tokenizer.ggml.scores: expected " +
-                std::to_string(definition.vocabulary.size()) + " numbers, one for each token, got " +
-                std::to_string(pairs.scores.size()));
+    throw Error(fmt::format("{}tokenizer.ggml.scores: expected {} numbers, one for each token, got {}",
+                            metadata.place(), definition.vocabulary.size(), pairs.scores.size()));
   if (metadata.whole("tokenizer.ggml.unknown_token_id"))
     pairs.unknown = id_at(metadata, "tokenizer.ggml.unknown_token_id", definition);
   definition.model = std::move(pairs);
@@ -445,7 +445,7 @@ TokenizerDefinition definition_from_merges(const fs::path& folder) {
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
     add_merge_of_line(pairs, definition.vocabulary, line, rank++,
-                      path.string() + ": line " + std::to_string(number) + ": ");
+                      fmt::format("{}: line {}: ", path.string(), number));
   });
   definition.model = std::move(pairs);
   definition.pre_tokenizers = {RegexSplit{Regex(gpt2_pattern, "")}, ByteLevel{}};

@@ -1,5 +1,6 @@
 #include "core/model/transformer.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -227,9 +228,8 @@ std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::u
   using tokenizers::Tokenizer;
   const auto made = [&](Architecture architecture, const auto& open_tensors, Tokenizer tokenizer) {
     if (tokenizer.size() > architecture.sizes.n_vocabulary)
-      throw Error(path.string() + ": expected a tokenizer of at most the model's " +
-                  std::to_string(architecture.sizes.n_vocabulary) + " tokens, got one of " +
-                  std::to_string(tokenizer.size()));
+      throw Error(fmt::format("{}: expected a tokenizer of at most the model's {} tokens, got one of {}",
+                              path.string(), architecture.sizes.n_vocabulary, tokenizer.size()));
     auto weights = std::make_shared<const Weights>(open_tensors(), architecture, max_cached_bytes);
     return std::make_shared<const Transformer>(path, std::move(architecture), std::move(weights),
                                                std::make_shared<const Tokenizer>(std::move(tokenizer)));

@@ -1,5 +1,6 @@
 #include "core/model/weights.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -231,13 +232,12 @@ class ShapeCheck {
     const auto name = names_.find(role, "bias");
     if (!name) return;
     const formats::TensorShape& shape = file_.info(*name).shape;
-    if (shape.size() != 1 || shape[0] < min_size)
-      fail(*name, "at least " + std::to_string(min_size) + " numbers");
+    if (shape.size() != 1 || shape[0] < min_size) fail(*name, fmt::format("at least {} numbers", min_size));
   }
   void rows(const std::string& name, std::size_t min_size, std::size_t width) const {
     const formats::TensorShape& shape = file_.info(name).shape;
     if (shape.size() != 2 || shape[0] < min_size || shape[1] != width)
-      fail(name, "at least " + std::to_string(min_size) + " rows of " + std::to_string(width) + " numbers");
+      fail(name, fmt::format("at least {} rows of {} numbers", min_size, width));
   }
 
  private:
@@ -613,9 +613,7 @@ void Weights::check_shapes() const {
     if (!name) return;
     std::size_t got = 1;
     for (const std::size_t size : file_.info(*name).shape) got *= size;
-    if (got != n)
-      throw Error(file_.place() + *name + ": expected " + std::to_string(n) + " numbers, got " +
-                  std::to_string(got));
+    if (got != n) throw Error(fmt::format("{}{}: expected {} numbers, got {}", file_.place(), *name, n, got));
   };
   const auto norm_of_layer = [&](TensorRole role, std::size_t l) {
     // ModernBERT normalizes its embeddings in place of the input of its first layer.

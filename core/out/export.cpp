@@ -1,5 +1,6 @@
 #include "core/out/export.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <optional>
 
@@ -42,8 +43,8 @@ std::string single_matrix(const Model& model, const std::filesystem::path& path,
                           const ExportOptions& options) {
   const std::vector<ExportFile> files = files_of(model, options);
   if (files.size() != 1)
-    throw Error(path.string() + ": expected a directory for " + std::to_string(files.size()) +
-                " matrices; a ." + options.format->name + " file holds one");
+    throw Error(fmt::format("{}: expected a directory for {} matrices; a .{} file holds one", path.string(),
+                            files.size(), options.format->name));
   const Trace trace = attention::attend(model, 0);
   return options.format->bytes(labeled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
 }

@@ -1,5 +1,6 @@
 #include "core/out/figure.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -519,8 +520,8 @@ DisplayList legend_figure(const LegendContent& legend, const Palette& p, double 
         18);
   const auto nothing = [](DisplayList&) {};
   if (legend.block_rows > 1 || legend.block_columns > 1)
-    add("1 pixel shows the " + text::joined(legend.pooling_label, " or the ") + " of " +
-            to_string(legend.block_rows) + " × " + to_string(legend.block_columns) + " cells",
+    add(fmt::format("1 pixel shows the {} of {} × {} cells", text::joined(legend.pooling_label, " or the "),
+                    legend.block_rows, legend.block_columns),
         nothing, 0);
   if (legend.logarithmic) add("colors follow the logarithm", nothing, 0);
   for (const double unit : legend.units)
@@ -700,8 +701,7 @@ DisplayList strip(const FigureContext& s, std::size_t head, LegendContent& legen
 DisplayList content(const FigureContext& s, LegendContent& legend) {
   const FigureOptions& o = s.options;
   if (o.head && *o.head >= s.model.n_heads)
-    throw Error("head " + to_string(*o.head) + ": the model has " + to_string(s.model.n_heads) +
-                " (0 is the first)");
+    throw Error(fmt::format("head {}: the model has {} (0 is the first)", *o.head, s.model.n_heads));
   if (!o.stage) return strip(s, o.head.value_or(0), legend);
   const StageInfo& stage = attention::info(*o.stage);
   if (!contains(s.stages, stage.stage))

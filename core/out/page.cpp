@@ -2,6 +2,7 @@
 // them; python/attnscope/page.py writes the same.
 #include "core/out/page.hpp"
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -219,8 +220,8 @@ void add_single_layer_stages(Page& page, const Model& model, const Trace& trace)
 
 void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alone) {
   if (sequence >= model.sequences.size())
-    throw Error("a page: expected a sequence below " + std::to_string(model.sequences.size()) + ", got " +
-                std::to_string(sequence));
+    throw Error(
+        fmt::format("a page: expected a sequence below {}, got {}", model.sequences.size(), sequence));
   const Trace trace = attention::attend(model, sequence);
   const attention::Sequence& of = model.sequences[sequence];
   if (page.n_layers == 0) {
@@ -288,7 +289,7 @@ std::string mask_json(const arma::mat& visible) {
         const bool is_unmasked = (l < 0 || distance <= l) && (r < 0 || -distance <= r);
         agrees = is_unmasked == (visible(static_cast<arma::uword>(i), static_cast<arma::uword>(j)) != 0);
       }
-    if (agrees) return "{\"left\":" + std::to_string(l) + ",\"right\":" + std::to_string(r) + "}";
+    if (agrees) return fmt::format("{{\"left\":{},\"right\":{}}}", l, r);
   }
   std::vector<std::uint8_t> bits((visible.n_elem + 7) / 8, 0);
   for (arma::uword k = 0; k < visible.n_elem; ++k)
@@ -343,9 +344,9 @@ std::string stage_json(PageStage stage, const Page& page) {
   const bool is_unmasked_only = is_weight_stage(stage) && masks;
   const bool is_finite = std::ranges::all_of(stage.numbers, [](double x) { return std::isfinite(x); });
   const bool in_16_bits = is_weight_stage(stage) && is_finite && n * sizeof(float) > max_float32_weight_bytes;
-  std::string json = "{\"id\":\"" + stage.name + "\",\"shape\":[" + std::to_string(n_layers) + "," +
-                     std::to_string(stage.n_heads) + "," + std::to_string(stage.n_rows) + "," +
-                     std::to_string(stage.n_cols) + "],\"seen\":" + (is_unmasked_only ? "true" : "false");
+  std::string json =
+      fmt::format("{{\"id\":\"{}\",\"shape\":[{},{},{},{}],\"seen\":{}", stage.name, n_layers, stage.n_heads,
+                  stage.n_rows, stage.n_cols, is_unmasked_only ? "true" : "false");
   if (in_16_bits) {
     QuantizedNumbers steps = quantized(stage);
     json += ",\"most\":" + json_quoted(packed(steps.most)) + ",\"loss\":" + text::number_text(steps.loss);
@@ -374,10 +375,10 @@ std::string data_json(const Page& page, const PageOptions& options) {
   }
   const auto identity = [](const std::string& json) { return json; };
   const auto number = [](double x) { return text::number_text(x); };
-  std::string json = "{\"layers\":" + std::to_string(page.n_layers) +
-                     ",\"heads\":" + std::to_string(page.n_heads) +
-                     ",\"tokens\":" + list(page.tokens, json_quoted) + ",\"masks\":" + list(masks, identity) +
-                     ",\"mask_of\":" + list(mask_of, [](std::size_t i) { return std::to_string(i); });
+  std::string json =
+      fmt::format("{{\"layers\":{},\"heads\":{},\"tokens\":{},\"masks\":{},\"mask_of\":{}", page.n_layers,
+                  page.n_heads, list(page.tokens, json_quoted), list(masks, identity),
+                  list(mask_of, [](std::size_t i) { return std::to_string(i); }));
   if (!page.keys.empty()) json += ",\"keys\":" + list(page.keys, json_quoted);
   if (page.scales.size() == page.n_layers) {
     json += ",\"scale\":" + list(page.scales, number);

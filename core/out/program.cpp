@@ -1,5 +1,6 @@
 #include "core/out/program.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "core/base/error.hpp"
@@ -67,7 +68,7 @@ bool have_equal_embeddings(const std::vector<Sequence>& sequences) {
 }
 
 std::string repeated(std::size_t times) {
-  return "x = torch.stack([x] * " + to_string(times) + ")\n";
+  return fmt::format("x = torch.stack([x] * {})\n", times);
 }
 
 std::string embeddings_text(const std::vector<Sequence>& sequences) {
@@ -98,7 +99,7 @@ std::string sampling_line(const RecipeDraw& draw) {
 }
 
 std::string seeded_draws_text(const Model& model, const SeededDraws& seeded_draws) {
-  std::string text = "\ntorch.manual_seed(" + to_string(seeded_draws.seed) + ")\n", after;
+  std::string text = fmt::format("\ntorch.manual_seed({})\n", seeded_draws.seed), after;
   for (const RecipeDraw& draw : seeded_draws.draws) {
     text += sampling_line(draw);
     const std::string name = name_of(draw.part);
@@ -109,11 +110,11 @@ std::string seeded_draws_text(const Model& model, const SeededDraws& seeded_draw
     if (draw.head != std::size_t{0}) continue;
     std::string heads;  // layers of single heads are concatenated
     for (std::size_t h = 0; h < model.n_heads; ++h)
-      heads += (h ? ", " : "") + name + "_" + to_string(h) +
-               (draw.op.kind == RandomOpKind::linear ? ".weight.T" : "");
+      heads += fmt::format("{}{}_{}{}", h ? ", " : "", name, h,
+                           draw.op.kind == RandomOpKind::linear ? ".weight.T" : "");
     std::string biases;
     for (std::size_t h = 0; h < model.n_heads; ++h)
-      biases += (h ? ", " : "") + name + "_" + to_string(h) + ".bias";
+      biases += fmt::format("{}{}_{}.bias", h ? ", " : "", name, h);
     after += name + " = layer(torch.cat([" + heads + "], dim=1)" +
              (draw.op.bias ? ", torch.cat([" + biases + "]))\n" : ")\n");
   }

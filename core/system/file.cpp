@@ -1,6 +1,7 @@
 #include "core/system/file.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -146,8 +147,8 @@ void buffer_pipe_to_file(const fs::path& path, std::size_t limit) {
     if (got < 0 && errno != EINTR) fail_reading(path, errno);
     if (got < 0) continue;
     if ((n_read += static_cast<std::size_t>(got)) > limit)
-      throw Error(path.string() + ": expected at most " + std::to_string(limit) +
-                  " bytes through a pipe, got more");
+      throw Error(
+          fmt::format("{}: expected at most {} bytes through a pipe, got more", path.string(), limit));
     if (const int error = write_all(descriptor, {bytes.data(), static_cast<std::size_t>(got)}))
       fail_reading(path, error);
   }
@@ -188,7 +189,7 @@ std::string read_file(const fs::path& path, std::size_t limit) {
     if (count < 0 && errno != EINTR) fail_reading(path, errno);
     content.resize(old_size + (count > 0 ? static_cast<std::size_t>(count) : 0));
     if (content.size() > limit)
-      throw Error(path.string() + ": expected at most " + std::to_string(limit) + " bytes, got more");
+      throw Error(fmt::format("{}: expected at most {} bytes, got more", path.string(), limit));
     if (count == 0) return content;
   }
 }
@@ -220,8 +221,8 @@ void OpenFile::read(std::uint64_t from, std::uint64_t count, char* to) const {
     const ssize_t got = ::pread(descriptor, to + done, count - done, static_cast<off_t>(from + done));
     if (got < 0 && errno != EINTR) fail_reading(path_, errno);
     if (got == 0)
-      throw Error(path_.string() + ": became shorter while it was read: expected " + std::to_string(size_) +
-                  " bytes, got " + std::to_string(from + done));
+      throw Error(fmt::format("{}: became shorter while it was read: expected {} bytes, got {}",
+                              path_.string(), size_, from + done));
     if (got > 0) done += static_cast<std::uint64_t>(got);
   }
 }
@@ -398,8 +399,8 @@ std::vector<fs::path> Staging::commit() {
     if (::rename((state_->staged_folder.path / state_->names[k]).c_str(), targets[k].c_str()) == 0) continue;
     throw Error(write_error_message(targets[k], errno) +
                 (k == 0 ? ""
-                        : "; " + std::to_string(k) + " of " + std::to_string(targets.size()) +
-                              " files are there, up to " + targets[k - 1].filename().string()));
+                        : fmt::format("; {} of {} files are there, up to {}", k, targets.size(),
+                                      targets[k - 1].filename().string())));
   }
   for (const fs::path& folder : folders) sync_folder(folder);
   return targets;
@@ -438,11 +439,9 @@ std::string file_stamp(const fs::path& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) return "";
   // Unlike the modification time, the change time (ctime) cannot be set back.
-  const auto moment = [](const timespec& time) {
-    return " " + std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
-  };
-  return std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + moment(status.st_mtim) +
-         moment(status.st_ctim);
+  const auto moment = [](const timespec& time) { return fmt::format(" {}.{}", time.tv_sec, time.tv_nsec); };
+  return fmt::format("{} {}{}{}", status.st_ino, status.st_size, moment(status.st_mtim),
+                     moment(status.st_ctim));
 }
 
 Listing list_folder(const fs::path& folder) {

@@ -1,5 +1,6 @@
 #include "core/system/fonts.hpp"
 
+#include <fmt/core.h>
 #include <fontconfig/fontconfig.h>
 
 #include <algorithm>
@@ -101,7 +102,7 @@ std::string missing_characters_message(const std::set<char32_t>& characters) {
   text::append_character(first, *characters.begin());
   std::string words =
       "no installed font has " + first + " (" + text::code_point_name(*characters.begin()) + ")";
-  if (characters.size() > 1) words += " and " + std::to_string(characters.size() - 1) + " more";
+  if (characters.size() > 1) words += fmt::format(" and {} more", characters.size() - 1);
   std::set<std::string> packages;
   for (const char32_t c : characters) packages.insert(package_of(c));
   std::string list;

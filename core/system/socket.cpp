@@ -1,5 +1,6 @@
 #include "core/system/socket.hpp"
 
+#include <fmt/core.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -80,8 +81,8 @@ Descriptor connect_to_path(const std::string& path, milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    throw Error(path + ": expected HOST:PORT or the path of a Unix socket of at most " +
-                std::to_string(sizeof address.sun_path - 1) + " bytes");
+    throw Error(fmt::format("{}: expected HOST:PORT or the path of a Unix socket of at most {} bytes", path,
+                            sizeof address.sun_path - 1));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   int error = 0;
   Descriptor socket =
@@ -142,7 +143,7 @@ std::size_t Socket::receive(char* to, std::size_t count, milliseconds timeout) c
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) {
       if (!wait_for(descriptor_.number(), POLLIN, timeout))
-        throw Error("nothing came for " + std::to_string(timeout.count() / 1000) + " s");
+        throw Error(fmt::format("nothing came for {} s", timeout.count() / 1000));
     } else if (errno != EINTR) {
       throw Error(error_text(errno));
     }

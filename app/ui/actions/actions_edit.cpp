@@ -1,4 +1,6 @@
 #include "app/session/exporting.hpp"
+
+#include <fmt/core.h>
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw.hpp"
@@ -193,7 +195,7 @@ void add_model_toggles(ActionRows& rows, const ActionContext& s) {
                   .checked = is_masked});
   rows.push_back(
       {.id = "model/head",
-       .title = "Head " + std::to_string(s.displayed.look.head) + " enabled",
+       .title = fmt::format("Head {} enabled", s.displayed.look.head),
        .menu = "Model",
        .group = 2,
        .about = "An ablated head contributes zeros to the output",

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <array>
 
 #include "app/session/exporting.hpp"
@@ -182,7 +183,7 @@ Action form_row(const ActionContext& s, const std::string& menu, const std::opti
                 const CopyScopeRow& scope, std::size_t form) {
   const auto& info = core::formats::copy_formats()[form];
   const CopyChoice choice{scope.scope, form};
-  const std::string rounded = ", " + std::to_string(s.settings.copy_decimals) + " decimals";
+  const std::string rounded = fmt::format(", {} decimals", s.settings.copy_decimals);
   Action row{.id = std::string("copy/") + scope.name + "/" + info.name,
              .title = info.title + (info.takes_decimals ? rounded : std::string()),
              .menu = menu + "/" + scope.words,
@@ -381,8 +382,7 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Actio
   if (!known || known->done.empty()) return lesson.title;
   const std::size_t done = known->done.size();
   return std::string(lesson.title) + " · " +
-         (done == n ? "all " + std::to_string(n) + " done"
-                    : std::to_string(done) + " of " + std::to_string(n));
+         (done == n ? fmt::format("all {} done", n) : fmt::format("{} of {}", done, n));
 }
 
 }  // namespace
@@ -391,8 +391,8 @@ std::vector<Action> lesson_actions(const ActionContext& s) {
   ActionRows rows;
   if (const auto* left = s.displayed.selection.lesson ? nullptr : unfinished_lesson(s.progress))
     rows.push_back({.id = "lesson/resume",
-                    .title = "Resume: " + left->title + ", step " +
-                             std::to_string(progress_of(s.progress, left->name)->step + 1),
+                    .title = fmt::format("Resume: {}, step {}", left->title,
+                                         progress_of(s.progress, left->name)->step + 1),
                     .menu = "Lessons",
                     .group = -1,
                     .command = always(StartLesson{left->name})});

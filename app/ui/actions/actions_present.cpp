@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,7 +68,7 @@ void add_operand_animation(ActionRows& rows) {
   for (const int percent : {25, 50, 100, 200, 400}) {
     const float wanted = static_cast<float>(percent) / 100;
     rows.push_back({.id = "flight/speed/" + std::to_string(percent),
-                    .title = "Speed " + std::to_string(percent) + " %",
+                    .title = fmt::format("Speed {} %", percent),
                     .menu = animation_menu,
                     .group = 1,
                     .part = 1,

@@ -1,5 +1,6 @@
 #include "app/ui/widgets/cell_words.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -172,7 +173,7 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
   std::vector<std::string> heads;
   for (std::size_t h = 0; h < model.n_heads; ++h)
     if (core::attention::matrix_of_head(model, stage, h) == group) heads.push_back(to_string(h));
-  return "group " + to_string(group) + " (heads " + core::text::joined(heads, ", ") + ")";
+  return fmt::format("group {} (heads {})", group, core::text::joined(heads, ", "));
 }
 
 std::string stage_title(const Frame& frame, Stage stage) {
@@ -202,13 +203,13 @@ CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
   if (stage.columns == Columns::tokens) {
     words.relation = relation(cell.stage);
     words.object = sequence.keys()[cell.column];
-    words.place = head + "query " + to_string(cell.row) + " → key " + to_string(cell.column);
+    words.place = fmt::format("{}query {} → key {}", head, cell.row, cell.column);
   } else if (stage.columns == Columns::features) {
     words.relation = ", column " + to_string(cell.column);
-    words.place = head + "row " + to_string(cell.row) + ", column " + to_string(cell.column);
+    words.place = fmt::format("{}row {}, column {}", head, cell.row, cell.column);
   } else {
     words.relation = ", the sum of its row";
-    words.place = head + "query " + to_string(cell.row);
+    words.place = fmt::format("{}query {}", head, cell.row);
   }
   words.heading = words.object.empty() ? token_with_index(words.subject, "row", cell.row) + words.relation
                                        : token_with_index(words.subject, "query", cell.row) + " → " +
@@ -405,7 +406,7 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
 void draw_more(Pen& pen, std::size_t number, const std::string& words, std::optional<double> rest) {
   const Frame& frame = pen.frame;
   pen.skip(9);
-  const std::string name = "inspector/step/" + std::to_string(number) + "/more";
+  const std::string name = fmt::format("inspector/step/{}/more", number);
   if (link(frame, name, frame.fonts.sans14, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle,
            frame.palette.accent, words))
     frame.commands.add(set<&Selection::unfolded>(
@@ -427,7 +428,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   for (const std::size_t k : shown.lines) {
     const bool past_terms = step.lines[k].role != StepLine::term;
     if (past_terms && !drew_more_link) {
-      draw_more(pen, number, unfolded ? "show fewer" : "and " + std::to_string(folded.others) + " others",
+      draw_more(pen, number, unfolded ? "show fewer" : fmt::format("and {} others", folded.others),
                 unfolded ? std::nullopt : std::optional(folded.rest));
       drew_more_link = true;
     }
@@ -435,8 +436,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
     if (unfolded && !past_terms && !ImGui::IsRectVisible({pen.left, pen.y}, {pen.right, pen.y + height}))
       pen.skip(18);  // only measured, as there may be thousands of lines
     else
-      draw_line(pen, "inspector/step/" + std::to_string(number) + "/line/" + std::to_string(k), step.lines[k],
-                widths);
+      draw_line(pen, fmt::format("inspector/step/{}/line/{}", number, k), step.lines[k], widths);
   }
   pen.skip(8);
 }

@@ -1,5 +1,6 @@
 #include "app/ui/widgets/fields.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -173,7 +174,7 @@ std::optional<std::size_t> segmented(const Frame& frame, const std::string& name
   platform::push_font(frame.fonts.sans14);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, 1);
-    const std::string part = name + "/" + std::to_string(i);
+    const std::string part = fmt::format("{}/{}", name, i);
     ImGui::PushStyleColor(ImGuiCol_Button,
                           vec(i == current ? frame.palette.control.active : frame.palette.control.rest));
     ImGui::PushStyleColor(ImGuiCol_Text, vec(i == current ? frame.palette.text : frame.palette.dim));

@@ -1,5 +1,6 @@
 #include "app/ui/panels/bars/bars.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -195,8 +196,7 @@ float draw_state(const Frame& frame, float right, float middle) {
   const UpdateProgress& update_progress = *frame.work.update_progress;
   const bool long_enough = update_progress.seconds >= busy_delay_seconds;
   const std::string words =
-      "updating" +
-      (long_enough ? ", " + std::to_string(static_cast<int>(update_progress.share * 100)) + " %" : "");
+      "updating" + (long_enough ? fmt::format(", {} %", static_cast<int>(update_progress.share * 100)) : "");
   draw_text(font, {right, middle}, Align::right_middle, frame.palette.text, words);
   frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
                        {right, middle + frame.metrics.px(8)});
@@ -215,10 +215,10 @@ void draw_status(const Frame& frame) {
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
   const std::string shape =
-      std::to_string(frame.displayed.model.n_tokens()) + "×" +
-      std::to_string(frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
-                                                            : frame.displayed.model.n_keys()) +
-      ", " + core::text::counted(frame.displayed.model.n_heads, "head");
+      fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
+                  frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
+                                                         : frame.displayed.model.n_keys(),
+                  core::text::counted(frame.displayed.model.n_heads, "head"));
   float right = origin.x + room.x;
   right -=
       draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape) + frame.metrics.px(24);
@@ -261,9 +261,9 @@ rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, 
          .command = [command_list = std::move(command_list)](const ActionContext&) { return command_list; }});
   };
   all.push_back({.id = "cell/name",
-                 .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " +
-                          std::to_string(cell.column) + ":  " +
-                          fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4),
+                 .title = fmt::format(
+                     "{} {}, {}:  {}", stage.one, cell.row, cell.column,
+                     fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4)),
                  .menu = "Cell"});
   rows::add_copy_actions(all, context, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",

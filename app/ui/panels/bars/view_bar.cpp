@@ -1,5 +1,6 @@
 #include "app/ui/panels/bars/bars.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -220,7 +221,7 @@ std::optional<std::size_t> draw_numbers(const Frame& frame, float width, const N
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {0, ImGui::GetStyle().FramePadding.y});
     for (std::size_t k = 0; k < c.count; ++k) {
       if (k > 0) ImGui::SameLine(0, 0);
-      const std::string name = std::string(c.name) + "/" + std::to_string(k);
+      const std::string name = fmt::format("{}/{}", c.name, k);
       const auto& control = frame.palette.control;
       ImGui::PushStyleColor(ImGuiCol_Button, vec(k == c.selected ? control.active : control.rest));
       if (ImGui::Button((numbers[k].words + "##" + name).c_str(),

@@ -1,5 +1,6 @@
 #include "app/ui/panels/compare/compare_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -97,9 +98,9 @@ void draw_stage_line(Pen& pen, const ComparedStage& stage) {
               compared_number(all.largest));
     if (all.largest > 0) {
       const CellRef cell{all.stage, all.head, all.row, all.column};
-      const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+      const std::string place = fmt::format("{}, {}", cell.row, cell.column);
       draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
-                frame.palette.dim, info.per_head ? std::to_string(cell.head) + ": " + place : place);
+                frame.palette.dim, info.per_head ? fmt::format("{}: {}", cell.head, place) : place);
       tooltip("Largest at " + compared_cell(frame, cell) + ". Click to go there.");
     } else {
       tooltip("Equal in every cell");
@@ -170,7 +171,7 @@ void draw_lines(Pen& pen, const char* before, const std::vector<std::string>& li
   for (std::size_t k = 0; k < std::min(shown, lines.size()); ++k)
     pen.prose(before + lines[k], pen.frame.palette.dim);
   if (lines.size() > shown)
-    pen.prose("and " + std::to_string(lines.size() - shown) + " more", pen.frame.palette.dim);
+    pen.prose(fmt::format("and {} more", lines.size() - shown), pen.frame.palette.dim);
 }
 
 /// Returns a line for each tensor that was not read in the plain layout.
@@ -316,8 +317,9 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
   } else if (frame.compared.work.is_searching) {
     const ComparisonProgress& work = frame.compared.work;
     small_words(pen, "searching for the cause");
-    pen.prose(std::to_string(work.n_tried) + (work.n_tried == 1 ? " bug" : " bugs, alone and in pairs,") +
-                  " tried so far, " + fixed(work.seconds_searched, 1) + " s",
+    pen.prose(fmt::format("{}{} tried so far, {} s", work.n_tried,
+                          work.n_tried == 1 ? " bug" : " bugs, alone and in pairs,",
+                          fixed(work.seconds_searched, 1)),
               frame.palette.text);
     pen.skip(4);
     if (wide_button(pen, "compare/stop", "Stop", "The search can be started again"))
@@ -423,7 +425,7 @@ std::string compared_cell(const Frame& frame, const CellRef& cell) {
   const auto name = [&](const std::string& token) {
     return shortened(frame.fonts.sans14, token, frame.metrics.px(90));
   };
-  std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
+  std::string words = stage.per_head ? fmt::format("head {}: ", cell.head) : "";
   words += name(row_tokens(stage, sequence)[cell.row]);
   if (stage.columns == core::attention::Columns::tokens) words += " → " + name(sequence.keys()[cell.column]);
   if (stage.columns == core::attention::Columns::features) words += ", column " + std::to_string(cell.column);

@@ -1,5 +1,6 @@
 #include "app/ui/panels/compare/compare_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -117,8 +118,7 @@ std::string result_words(const Frame& frame, const ComparedStage& stage) {
   if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
   const std::size_t head = frame.compared.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;
-  if (stage.shown.distance == 0)
-    return "equal in head " + std::to_string(head) + ", not in head " + std::to_string(stage.all.head);
+  if (stage.shown.distance == 0) return fmt::format("equal in head {}, not in head {}", head, stage.all.head);
   std::string place = compared_cell(frame, {stage.all.stage, head, stage.shown.row, stage.shown.column});
   if (per_head) place = place.substr(place.find(": ") + 2);
   return "largest" + (per_head ? " in head " + std::to_string(head) : "") + ": " +

@@ -1,5 +1,6 @@
 #include "app/ui/panels/dialogs/dialogs.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -395,8 +396,8 @@ CellRef exported_matrix(const Frame& frame) {
 void draw_export_summary(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
   const std::string what =
       files.size() == 1 ? files.front().string()
-                        : std::to_string(files.size()) + " files into " + e.path.string() + ": " +
-                              files.front().filename().string() + " … " + files.back().filename().string();
+                        : fmt::format("{} files into {}: {} … {}", files.size(), e.path.string(),
+                                      files.front().filename().string(), files.back().filename().string());
   paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame), "Writes " + what);
 }
 

@@ -1,5 +1,6 @@
 #include "app/ui/panels/dialogs/dialogs.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -164,8 +165,7 @@ void draw_stage_row(const FormRows& form, const StageInfo& stage, const TensorOp
   if (chosen != stages.end()) {
     current = tensors.index_of(chosen->tensors);
     shown = tensors.options[current].words;
-    if (chosen->tensors.size() > 1)
-      shown += " and " + std::to_string(chosen->tensors.size() - 1) + " heads more";
+    if (chosen->tensors.size() > 1) shown += fmt::format(" and {} heads more", chosen->tensors.size() - 1);
   }
   form.row(stage.title);
   if (const auto next = combo(frame, std::string("import/stage/") + stage.name, form.control_width(),
@@ -265,7 +265,7 @@ void draw_layer_line(const FormRows& rows, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   std::vector<Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
-    options.push_back({std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].naming->about});
+    options.push_back({fmt::format("{}  {}", k, tensors.layers[k].prefix), tensors.layers[k].naming->about});
   rows.row("layer");
   const std::size_t current = std::min(form.layer, options.size() - 1);
   if (const auto chosen = combo(frame, "import/layer", frame.metrics.px(320), options, current))
@@ -553,7 +553,7 @@ void draw_file_progress_line(const Frame& frame) {
   if (!is_slow_file(frame)) return;
   const Opening& opening = *frame.work.opening;
   std::string words = (opening.is_writing ? "Writing " : "Reading ") + opening.path.filename().string();
-  if (opening.bytes > 0) words += ": " + std::to_string(opening.bytes / 1000000) + " MB";
+  if (opening.bytes > 0) words += fmt::format(": {} MB", opening.bytes / 1000000);
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(words.c_str());
   ImGui::SameLine();

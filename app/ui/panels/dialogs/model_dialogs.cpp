@@ -1,5 +1,6 @@
 #include "app/ui/panels/dialogs/dialogs.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -315,8 +316,8 @@ GivenStage read_clipboard_stage(const Frame& frame, const StageInfo& stage) {
   GivenStage given = core::formats::stage_from_tensor(tensor, stage.stage, 1, "pasted text: ").given;
   if (given.matrices.size() != 1 || frame.pending.model.n_heads == 1) return given;
   if (!is_computed(frame, stage))
-    throw core::Error("pasted text: expected all " + std::to_string(frame.pending.model.n_heads) +
-                      " heads, as the others are not known, got one");
+    throw core::Error(fmt::format("pasted text: expected all {} heads, as the others are not known, got one",
+                                  frame.pending.model.n_heads));
   GivenStage all = current_numbers(frame, stage);
   all.matrices[frame.pending.look.head] = given.matrices.front();
   return all;
@@ -469,9 +470,9 @@ void apply_sentence(const Frame& frame, const std::vector<std::string>& tokens) 
   try {
     auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
-    frame.commands.add(ShowMessage{core::text::counted(tokens.size(), "token") + ", " +
-                                   std::to_string(core::text::vocabulary(tokens).size()) +
-                                   " of them distinct"});
+    frame.commands.add(
+        ShowMessage{fmt::format("{}, {} of them distinct", core::text::counted(tokens.size(), "token"),
+                                core::text::vocabulary(tokens).size())});
     close_dialog(frame);
   } catch (const core::Error& error) {
     frame.commands.add(ShowMessage{error.what(), true});
@@ -490,13 +491,13 @@ void draw_sentence_dialog(const Frame& frame) {
   const bool too_long = limit && tokenized.tokens.size() > *limit;
   std::string words = tokenized.problem;
   if (too_long)
-    words = core::text::counted(tokenized.tokens.size(), "token") + ", but the model takes at most " +
-            std::to_string(*limit) + " (its context)";
+    words = fmt::format("{}, but the model takes at most {} (its context)",
+                        core::text::counted(tokenized.tokens.size(), "token"), *limit);
   else if (words.empty())
     words = tokenized.tokens.empty()
                 ? "1 to 512 tokens"
-                : core::text::counted(tokenized.tokens.size(), "token") + ", " +
-                      std::to_string(core::text::vocabulary(tokenized.tokens).size()) + " distinct";
+                : fmt::format("{}, {} distinct", core::text::counted(tokenized.tokens.size(), "token"),
+                              core::text::vocabulary(tokenized.tokens).size());
   const bool bad = too_long || !tokenized.problem.empty();
   paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.dim, width, words);
   frame.landmarks.mark_item("sentence/count");

@@ -1,5 +1,6 @@
 #include "app/ui/panels/edit/edit_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -139,7 +140,7 @@ void fill_popup(const Frame& frame, MatrixRef place) {
 /// Draws the buttons "random" and "fill" with its menu, which write a whole matrix.
 void draw_fill_buttons(const Frame& frame, MatrixRef place) {
   const std::string help =
-      "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
+      fmt::format("torch.randn at seed {}; each click uses the next seed", frame.forms.fill.fill.seed);
   if (button(frame, "edit/random", "random", help.c_str())) {
     fill(frame, place, FillRule::randn);
     FillForm form = frame.forms.fill;
@@ -181,7 +182,7 @@ bool draw_offer_for_zeros(const Frame& frame, MatrixRef place, const core::atten
   if (place.name != MatrixName::embeddings) return false;
   const std::vector<std::size_t> rows = rows_of_zeros(numbers);
   if (rows.empty()) return false;
-  const std::string words = rows.size() == 1 ? "Row " + std::to_string(rows.front()) + " is all zeros. "
+  const std::string words = rows.size() == 1 ? fmt::format("Row {} is all zeros. ", rows.front())
                                              : std::to_string(rows.size()) + " rows are all zeros. ";
   ImFont* font = frame.fonts.sans14;
   const float middle = at.y + frame.metrics.px(9);

@@ -1,5 +1,6 @@
 #include "app/ui/panels/heads/heads_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -205,8 +206,8 @@ void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, I
   }
   const auto& value = head_statistics(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.displayed.model.n_keys()),
-                    name = "head " + std::to_string(h) +
-                           (frame.displayed.model.is_ablated(h) ? " · ablated" : "");
+                    name =
+                        fmt::format("head {}{}", h, frame.displayed.model.is_ablated(h) ? " · ablated" : "");
   draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, ink, name);
   const float room = width - text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
   if (text_width(frame.fonts.mono12, number) <= room)

@@ -1,5 +1,6 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -161,7 +162,7 @@ void draw_plain_row(Pen& pen, const CellRef& cell) {
   pen.rule();
   pen.heading("Its row");
   pen.pair("smallest", fixed(facts.smallest, 4));
-  pen.pair("largest", fixed(facts.largest, 4) + " at " + std::to_string(facts.argmax));
+  pen.pair("largest", fmt::format("{} at {}", fixed(facts.largest, 4), facts.argmax));
 }
 
 }  // namespace
@@ -194,7 +195,7 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
       frame.commands.add(FollowCell{{cell.stage, h, cell.row, cell.column}});
   }
   if (n > max_listed_heads)
-    pen.prose("and " + std::to_string(n - max_listed_heads) + (shared ? " more groups" : " more heads"),
+    pen.prose(fmt::format("and {}{}", n - max_listed_heads, shared ? " more groups" : " more heads"),
               frame.palette.dim);
 }
 
@@ -232,7 +233,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
                       from - words - frame.metrics.px(4)));
   draw_fraction_bar(frame, {from, middle - half}, {to, middle + half}, std::clamp(weight, 0.0, 1.0),
                     frame.palette.head(head));
-  const std::string name = "inspector/weight/" + std::to_string(head) + "/" + std::to_string(key);
+  const std::string name = fmt::format("inspector/weight/{}/{}", head, key);
   if (link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle, frame.palette.text,
            fixed(weight, 4), "Shows how this weight is computed in Stages"))
     frame.commands.add(set<&Look::tab>(Tab::stages), FollowCell{{Stage::weights, head, query, key}});
@@ -293,17 +294,16 @@ void draw_query(Pen& pen) {
   pen.skip(24);
   const auto n_unmasked =
       static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(*query)));
-  const std::string words = "attends to " + std::to_string(n_unmasked) + " of " +
-                            std::to_string(frame.displayed.model.n_keys()) + " keys, in " +
-                            std::to_string(heads.size()) + " of " +
-                            core::text::counted(frame.displayed.model.n_heads, "head");
+  const std::string words =
+      fmt::format("attends to {} of {} keys, in {} of {}", n_unmasked, frame.displayed.model.n_keys(),
+                  heads.size(), core::text::counted(frame.displayed.model.n_heads, "head"));
   pen.at_left(frame.fonts.sans14, frame.palette.dim, words);
   pen.skip(8);
   for (std::size_t k = 0; k < std::min(heads.size(), max_listed_heads); ++k)
     draw_head_row(pen, heads[k], *query);
   if (heads.size() > max_listed_heads) {
     pen.rule();
-    pen.prose("and " + std::to_string(heads.size() - max_listed_heads) + " more heads", frame.palette.dim);
+    pen.prose(fmt::format("and {} more heads", heads.size() - max_listed_heads), frame.palette.dim);
   }
 }
 
@@ -397,7 +397,7 @@ void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool 
   const auto found = extreme(similarity, head, most);
   if (!found) return;
   const std::string words = most ? "most similar" : "least similar";
-  const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
+  const bool pressed = pen.linked_pair("inspector/" + words, fmt::format("{}: head {}", words, *found),
                                        fraction_text(similarity(head, *found), 4));
   if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
 }
@@ -441,7 +441,7 @@ void draw_similarity(Pen& pen, std::size_t head) {
               frame.palette.faint);
     pen.skip(4);
   } else {
-    pen.prose("The matrix is shown for up to " + std::to_string(max_similarity_heads) + " heads.",
+    pen.prose(fmt::format("The matrix is shown for up to {} heads.", max_similarity_heads),
               frame.palette.faint);
   }
   draw_extreme(pen, similarity, head, true);

@@ -1,5 +1,6 @@
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -382,7 +383,7 @@ void draw_many_masks(const Frame& frame, const LaboratoryLayout& l, float& y) {
   draw_column_title(frame, l, 1, y, "Mean − weights", "");
   const std::size_t ticks = n_displayed_ticks(lab, n);
   const float shift = static_cast<float>(difference_map_width(frame, l) - l.map_width);
-  draw_column_title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
+  draw_column_title(frame, l, 2, y, fmt::format("Row sums of {} masks", n),
                     ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick per mask", shift);
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
@@ -456,8 +457,7 @@ void draw_convergence(const Frame& frame, const LaboratoryLayout& l, float& y) {
   if (lab.version != frame.displayed.version)
     words += " · updating";
   else if (!lab.is_complete())
-    words +=
-        " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::max_masks) + " sampled";
+    words += fmt::format(" · {} of {} sampled", lab.count(), Laboratory::max_masks);
   draw_heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},

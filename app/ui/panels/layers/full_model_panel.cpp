@@ -1,5 +1,6 @@
 #include "app/ui/panels/layers/layers_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -136,7 +137,7 @@ std::string hex_of(const std::string& bytes) {
 void chip_tooltip(const Frame& frame, const core::experiment::TextReading& now, std::size_t i) {
   const auto& token = now.tokens[i];
   const auto of = frame.pending.full_model->model->token(token.id);
-  std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
+  std::string words = fmt::format("token {}, id {}", i, token.id);
   if (token.is_inserted)
     words += "\nadded by the tokenizer: " + of.piece;
   else
@@ -200,7 +201,7 @@ void draw_chips(const Frame& frame, float width) {
   if (now.names.size() > max_chips) {
     y += chips.flow.pitch;
     draw_text(font, {at.x, y + chips.height() / 2}, Align::left_middle, frame.palette.faint,
-              "and " + std::to_string(now.names.size() - max_chips) + " more");
+              fmt::format("and {} more", now.names.size() - max_chips));
   }
   ImGui::Dummy({width, y + chips.height() - at.y + frame.metrics.px(2)});
 }
@@ -284,8 +285,8 @@ void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
     draw_text(frame.fonts.mono12,
               {at.x + width - frame.metrics.px(30) - text_width(frame.fonts.sans14, words), middle},
               Align::right_middle, frame.palette.faint,
-              std::to_string(n_tokens) + " of " +
-                  count_text(frame.pending.full_model->model->description().sizes.n_context));
+              fmt::format("{} of {}", n_tokens,
+                          count_text(frame.pending.full_model->model->description().sizes.n_context)));
   if (ImGui::BeginPopup("examples")) {
     platform::push_font(frame.fonts.sans15);
     for (const ExamplePrompt& example : example_prompts) {
@@ -413,14 +414,14 @@ void draw_named_map(const LineWriter& lines, const TextReading& now, std::size_t
 void draw_query(const LineWriter& lines, const TextReading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
   const std::size_t n = now.names.size(), row = marked_token(lines.frame, now);
-  lines.heading("Row of " + quoted_token(now.names[row]) + " " + std::to_string(row), "", "weight");
+  lines.heading(fmt::format("Row of {} {}", quoted_token(now.names[row]), row), "", "weight");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min(n_listed, n);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return head.map(row, a) > head.map(row, b); });
   for (std::size_t k = 0; k < count; ++k)
-    lines.share(std::to_string(order[k]) + "  " + visible_token(now.names[order[k]]), head.map(row, order[k]),
+    lines.share(fmt::format("{}  {}", order[k], visible_token(now.names[order[k]])), head.map(row, order[k]),
                 "", fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
 }
 
@@ -466,7 +467,7 @@ void draw_selected_head(const Frame& frame) {
             frame.palette.line);
   const float middle = at.y + frame.metrics.px(26);
   draw_text(frame.fonts.sans19, {at.x, middle}, Align::left_middle, frame.palette.text,
-            "Head " + std::to_string(layer) + "." + std::to_string(head));
+            fmt::format("Head {}.{}", layer, head));
   draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
   const LineWriter lines{frame, width};
@@ -547,9 +548,8 @@ void draw_layer_shares(const Frame& frame, float width) {
     end = std::max({end, std::abs(sum), std::abs(attribution.mlps[l])});
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  draw_text_within(
-      frame.fonts.sans14, at, width, frame.palette.dim,
-      "Layer " + std::to_string(layer) + " adds to the logit of " + quoted_token(next->chosen.text));
+  draw_text_within(frame.fonts.sans14, at, width, frame.palette.dim,
+                   fmt::format("Layer {} adds to the logit of {}", layer, quoted_token(next->chosen.text)));
   ImGui::Dummy({width, frame.metrics.px(18)});
   const LineWriter lines{frame, width};
   lines.change("heads", heads, end, frame.metrics.px(60));
@@ -571,8 +571,8 @@ void draw_layers_chooser(const Frame& frame, float width) {
   } else {
     std::vector<Option> options;
     for (std::size_t l = 0; l < n; ++l) options.push_back({std::to_string(l)});
-    if (const auto chosen = combo(frame, "whole/layer", frame.metrics.px(96), options, now,
-                                  std::to_string(now) + " of " + std::to_string(n)))
+    if (const auto chosen =
+            combo(frame, "whole/layer", frame.metrics.px(96), options, now, fmt::format("{} of {}", now, n)))
       frame.commands.add(ShowLayer{*chosen});
   }
   draw_layer_shares(frame, width);
@@ -611,7 +611,7 @@ void draw_edits(const Frame& frame, float width) {
     return;
   }
   for (const auto& [layer, head] : experiment.heads_off) {
-    const std::string name = std::to_string(layer) + "." + std::to_string(head);
+    const std::string name = fmt::format("{}.{}", layer, head);
     if (draw_edit_line(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
       frame.commands.add(ToggleLayerHead{layer, head});
   }

@@ -1,5 +1,6 @@
 #include "app/ui/panels/layers/layers_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -132,7 +133,7 @@ struct HeadTile {
 };
 
 std::string head_name(const HeadTile& m) {
-  return std::to_string(m.layer) + "." + std::to_string(m.head);
+  return fmt::format("{}.{}", m.layer, m.head);
 }
 
 /// Returns the numbers in its cells: the selected ones, or the weights where the others are not known.
@@ -278,12 +279,11 @@ void draw_tooltip(const HeadTile& m) {
   const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
   const double weight = m.head_map.map(row, column);
   if (m.now.block == 1)
-    text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
-            std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
-            core::text::display_number(weight);
+    text += fmt::format(": {} {} → {} {}  {}", row, quoted_token(m.now.names[row]), column,
+                        quoted_token(m.now.names[column]), core::text::display_number(weight));
   else
-    text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
-            std::to_string(m.now.block) + " weights, here " + fixed(weight, 4);
+    text += fmt::format(": 1 cell shows the largest of {} × {} weights, here {}", m.now.block, m.now.block,
+                        fixed(weight, 4));
   if (m.before && m.before->map(row, column) != weight)
     text += "\nbefore the edits: " + core::text::display_number(m.before->map(row, column));
   text += share("previous token", roles.previous) + share("first token", roles.first) +

@@ -1,5 +1,6 @@
 #include "app/ui/panels/layers/layers_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -246,8 +247,7 @@ void draw_effects_progress(Legend& legend, const TextReading& now) {
   for (const auto& layer : now.layers) n_heads += layer->heads.size();
   n_heads -= std::min(n_heads, now.experiment.heads_off.size());
   if (effects.n_known() >= n_heads) return;
-  const std::string words =
-      "not computed: " + std::to_string(n_heads - effects.n_known()) + " of " + std::to_string(n_heads);
+  const std::string words = fmt::format("not computed: {} of {}", n_heads - effects.n_known(), n_heads);
   if (!legend.has_room(words, 90)) return;
   draw_dots(frame, {legend.x, legend.middle - 1}, legend.x + frame.metrics.px(24));
   legend.x += frame.metrics.px(30);
@@ -271,8 +271,7 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
   const LayerMaps maps = frame.pending.layers->maps;
   const bool changes = maps == LayerMaps::change;
   const auto& colors = frame.displayed.look.colors;
-  const std::string pooled =
-      now.block == 1 ? "" : ", largest of " + std::to_string(now.block) + " × " + std::to_string(now.block);
+  const std::string pooled = now.block == 1 ? "" : fmt::format(", largest of {} × {}", now.block, now.block);
   legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−1" : "0", changes ? "+1" : "1",
                (changes                     ? "weight, change"
                 : maps == LayerMaps::before ? "weight before the edits"

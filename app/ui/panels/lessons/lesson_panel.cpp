@@ -1,5 +1,6 @@
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -243,7 +244,7 @@ void draw_progress(const Frame& frame, float x, float middle, float pitch) {
 }
 
 std::string step_words(const Frame& frame) {
-  return std::to_string(frame.lesson->step + 1) + " of " + std::to_string(frame.lesson->lesson->steps.size());
+  return fmt::format("{} of {}", frame.lesson->step + 1, frame.lesson->lesson->steps.size());
 }
 
 void draw_box(const Frame& frame, float width) {

@@ -1,5 +1,6 @@
 #include "app/ui/panels/menus/menus.hpp"
 
+#include <fmt/core.h>
 #include <set>
 
 #include "app/theme/imgui_compat.hpp"
@@ -87,8 +88,7 @@ void draw_menu_items(const Frame& frame, const ActionContext& context, std::span
 }
 
 void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head) {
-  const std::string name =
-      std::string(place) + "/" + core::attention::info(stage).name + "/" + std::to_string(head);
+  const std::string name = fmt::format("{}/{}/{}", place, core::attention::info(stage).name, head);
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;

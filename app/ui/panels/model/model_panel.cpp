@@ -1,5 +1,6 @@
 #include "app/ui/panels/model/model_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -412,7 +413,7 @@ void sequence_row(const ModelForm& form) {
   if (several && button(frame, "model/sequence_back", "‹", "Previous sequence"))
     go(shown > 0 ? shown - 1 : n - 1);
   if (several) ImGui::SameLine(0, gap);
-  const std::string words = several ? std::to_string(shown) + " of " + std::to_string(n) : "one";
+  const std::string words = several ? fmt::format("{} of {}", shown, n) : "one";
   ImFont* font = frame.fonts.mono14;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_label(frame, font, {at.x, form.at.y}, frame.palette.text, words);
@@ -539,7 +540,7 @@ std::string rate_text(double rate) {
   const double hundredths = std::round(rate * 100);
   if (std::fabs(hundredths / 100 - rate) > 1e-12) return core::text::number_text(rate);
   const auto n = static_cast<int>(hundredths);
-  return std::to_string(n / 100) + "." + std::to_string(n / 10 % 10) + std::to_string(n % 10);
+  return fmt::format("{}.{}{}", n / 100, n / 10 % 10, n % 10);
 }
 
 void rate_row(const ModelForm& form) {

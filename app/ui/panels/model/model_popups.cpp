@@ -1,5 +1,6 @@
 #include "app/ui/panels/model/model_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -498,7 +499,7 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   std::vector<std::string> parts;
   const auto& a = model.additions;
   if (model.kv_heads() != model.n_heads)
-    parts.push_back("KV heads " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
+    parts.push_back(fmt::format("KV heads {} → {}", model.n_heads, model.kv_heads()));
   if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
   if (a.normalize)
     parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalize->rule)) +

@@ -1,5 +1,6 @@
 #include "app/ui/panels/present/present_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -114,8 +115,8 @@ bool shows_decoding(const Frame& frame) {
 /// Returns "Token 3 of 6, “journey”: 2 keys and values are cached, 1 is new".
 std::string decoding_words(const Frame& frame, std::size_t now) {
   const auto& tokens = frame.displayed.sequence().tokens;
-  const std::string which = "Token " + std::to_string(now + 1) + " of " +
-                            std::to_string(frame.displayed.model.n_tokens()) + ", “" + tokens[now] + "”: ";
+  const std::string which =
+      fmt::format("Token {} of {}, “{}”: ", now + 1, frame.displayed.model.n_tokens(), tokens[now]);
   if (now == 0) return which + "its key and value are the first in the cache";
   return which + std::to_string(now) +
          (now == 1 ? " key and value is cached, 1 is new" : " keys and values are cached, 1 is new");
@@ -343,11 +344,11 @@ std::string animation_words(const Frame& frame) {
     const std::string name = stage ? core::attention::info(*stage).title : "";
     if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
   }
-  return std::to_string(current_step->index + 1) + " of " + std::to_string(current_step->count) + "   " +
-         (from.empty() ? "" : from + " → ") + to.title + " " +
-         fixed(frame.displayed.trace.at(to.stage, current_step->to.head)(current_step->to.row,
-                                                                         current_step->to.column),
-               4);
+  return fmt::format("{} of {}   {}{} {}", current_step->index + 1, current_step->count,
+                     from.empty() ? "" : from + " → ", to.title,
+                     fixed(frame.displayed.trace.at(to.stage, current_step->to.head)(current_step->to.row,
+                                                                                     current_step->to.column),
+                           4));
 }
 
 }  // namespace
@@ -408,7 +409,7 @@ ImVec2 card_position(const Frame& frame, const Rect& rect, ImVec2 size) {
 void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool is_last) {
   const float width = frame.metrics.px(card_width);
   paragraph(frame.fonts.sans14, frame.palette.dim, width,
-            "Tour, " + std::to_string(index + 1) + " of " + std::to_string(tour_steps().size()));
+            fmt::format("Tour, {} of {}", index + 1, tour_steps().size()));
   paragraph(frame.fonts.sans17, frame.palette.text, width, step.title);
   paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
   ImGui::Dummy({width, frame.metrics.px(4)});
@@ -510,7 +511,7 @@ std::pair<std::string, std::string> position_and_title(const Frame& frame) {
     return {"layer " + std::to_string(frame.pending.full_model->experiment.layer),
             "head " + std::to_string(frame.pending.look.head)};
   const auto [index, count] = index_and_count(frame);
-  const std::string place = std::to_string(index) + " of " + std::to_string(count);
+  const std::string place = fmt::format("{} of {}", index, count);
   if (frame.lesson)
     return {place, frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
   if (const std::string words = animation_words(frame); !words.empty()) return {"", words};

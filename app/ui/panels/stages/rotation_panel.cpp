@@ -1,5 +1,6 @@
 #include "app/ui/panels/stages/stages_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -289,7 +290,7 @@ std::optional<MovedArrow> draw_rotary_pair(const Frame& frame, const DisplayedPa
   draw_text(frame.fonts.sans14, {at.x, at.y + m.px(9)}, Align::left_middle, p.text, name);
   draw_text(frame.fonts.sans12, {at.x + text_width(frame.fonts.sans14, name) + m.px(10), at.y + m.px(9)},
             Align::left_middle, p.faint,
-            "columns " + std::to_string(now.columns.first) + ", " + std::to_string(now.columns.second));
+            fmt::format("columns {}, {}", now.columns.first, now.columns.second));
   const Dial dial{{std::round(at.x + m.px(pair_width / 2)), std::round(at.y + m.px(36) + dial_radius(frame))},
                   dial_radius(frame),
                   pair.rim_length};
@@ -355,10 +356,8 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   draw_text_within(font, {at.x + m.px(98), y}, m.px(64), color, names[now]);
   platform::move_to({at.x + m.px(170), at.y});
   if (!typed || *typed < names.size()) return typed;
-  frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
-                                     std::to_string(names.size()) + ", found \"" + std::to_string(*typed) +
-                                     "\"",
-                                 true});
+  frame.commands.add(ShowMessage{
+      fmt::format("{}: expected a number below {}, found \"{}\"", words, names.size(), *typed), true});
   return std::nullopt;
 }
 
@@ -518,7 +517,7 @@ std::string sum_words(const RotaryDot& now) {
     else
       words += (pair.share < 0 ? " − " : " + ") + fixed(std::fabs(pair.share), 4);
   }
-  if (now.pairs.size() > max_listed_pairs) words = "sum of " + std::to_string(now.pairs.size()) + " pairs";
+  if (now.pairs.size() > max_listed_pairs) words = fmt::format("sum of {} pairs", now.pairs.size());
   if (now.unrotated != 0)
     words += (now.unrotated < 0 ? " − " : " + ") + fixed(std::fabs(now.unrotated), 4) +
              " of columns that are not rotated";

@@ -1,5 +1,6 @@
 #include "app/ui/panels/start/start_page.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -120,9 +121,9 @@ std::string model_words(const Frame& frame) {
   if (frame.forms.models.empty()) return "No example model is installed.";
   if (!frame.work.start_model) return frame.forms.models.front().filename().string();
   const auto& model = frame.work.start_model->model->description();
-  return count_text(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
-         std::to_string(model.sizes.n_layers) + " layers of " + std::to_string(model.sizes.n_heads) +
-         " heads";
+  return fmt::format("{} parameters, {} layers of {} heads",
+                     count_text(static_cast<std::size_t>(model.n_parameters)), model.sizes.n_layers,
+                     model.sizes.n_heads);
 }
 
 std::vector<StartCard> start_cards(const Frame& frame) {

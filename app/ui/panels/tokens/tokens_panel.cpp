@@ -1,5 +1,6 @@
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -432,10 +433,9 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
 /// Returns how many lines are drawn and how much of the weight they carry.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
   if (lines.n_unmasked == 0) return "No head is displayed.";
-  std::string words =
-      std::to_string(lines.lines.size()) + " of " + std::to_string(lines.n_unmasked) + " lines drawn";
+  std::string words = fmt::format("{} of {} lines drawn", lines.lines.size(), lines.n_unmasked);
   if (lines.n_above > lines.lines.size())
-    words = "The strongest " + words + ", " + std::to_string(lines.n_above) + " are not hidden";
+    words = fmt::format("The strongest {}, {} are not hidden", words, lines.n_above);
   words += "; they carry " + fixed(lines.total > 0 ? lines.line_weight / lines.total * 100 : 0, 1) +
            " % of the weight. ";
   words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";

@@ -1,5 +1,6 @@
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -135,9 +136,8 @@ arma::mat parse_pasted_matrix(std::string_view text) {
   for (std::size_t i = 0; i < numbers.n_rows; ++i)
     for (std::size_t j = 0; j < numbers.n_cols; ++j)
       if (!std::isfinite(numbers(i, j)))
-        throw core::Error(place + "row " + std::to_string(i + 1) + ", column " + std::to_string(j + 1) +
-                          ": expected a finite number, got " +
-                          (std::isnan(numbers(i, j)) ? "nan" : "an infinite one"));
+        throw core::Error(fmt::format("{}row {}, column {}: expected a finite number, got {}", place, i + 1,
+                                      j + 1, std::isnan(numbers(i, j)) ? "nan" : "an infinite one"));
   return numbers;
 }
 
@@ -347,7 +347,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
                   centered_y(font, min.y, size.y), ink, text);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark(
-      "edit/cell/" + std::to_string(row) + "/" + std::to_string(column),
+      fmt::format("edit/cell/{}/{}", row, column),
       {std::max(min.x, lo.x + e.grid.label_width), std::max(min.y, lo.y + e.grid.header_height)},
       {std::min(max.x, hi.x), std::min(max.y, hi.y)});
 }
@@ -521,10 +521,9 @@ void commit(const EditorFrame& e, const std::string& text) {
   if (const auto number = read_number(text))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
   else
-    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " +
-                                         std::to_string(cursor.column) + ": expected a number, found \"" +
-                                         text + "\"",
-                                     true});
+    e.frame.commands.add(ShowMessage{
+        fmt::format("row {}, column {}: expected a number, found \"{}\"", cursor.row, cursor.column, text),
+        true});
 }
 
 /// Draws the field over the cursor's cell while a number is typed.
@@ -560,10 +559,10 @@ void paste(const EditorFrame& e) {
     const auto& cursor = *e.frame.pending.selection.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
-      throw core::Error("pasted text: a block of " + core::text::shape_text(block.n_rows, block.n_cols) +
-                        " does not fit; from row " + std::to_string(cursor.row) + ", column " +
-                        std::to_string(cursor.column) + " there is room for " +
-                        core::text::shape_text(rows, columns));
+      throw core::Error(
+          fmt::format("pasted text: a block of {} does not fit; from row {}, column {} there is room for {}",
+                      core::text::shape_text(block.n_rows, block.n_cols), cursor.row, cursor.column,
+                      core::text::shape_text(rows, columns)));
     e.frame.commands.edit(core::editing::SetBlock{e.matrix.place, cursor.row, cursor.column, block});
   } catch (const core::Error& error) {
     e.frame.commands.add(ShowMessage{error.what(), true});

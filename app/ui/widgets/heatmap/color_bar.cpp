@@ -1,6 +1,7 @@
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -64,7 +65,7 @@ std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const H
                                  const ColorScale& scale) {
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
   if (pooled.rows * pooled.columns < 2) return std::nullopt;
-  const std::string block = std::to_string(pooled.rows) + " × " + std::to_string(pooled.columns);
+  const std::string block = fmt::format("{} × {}", pooled.rows, pooled.columns);
   return Note{
       std::string("1 pixel shows the ") + core::color::pooling_label(scale.map) + " of " + block + " cells",
       "1 px = " + block};

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -227,8 +228,8 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
     const double place =
         d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
     const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
-    const std::string words = std::string(gutter.about) + "\nrow " + std::to_string(row) + ": " +
-                              inspector_text(facts[row].*gutter.figure);
+    const std::string words =
+        fmt::format("{}\nrow {}: {}", gutter.about, row, inspector_text(facts[row].*gutter.figure));
     ImGui::SetTooltip("%s", words.c_str());
   }
 }

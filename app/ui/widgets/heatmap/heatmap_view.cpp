@@ -1,5 +1,6 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -255,12 +256,10 @@ PooledBlock block_at(const HeatmapLayout& d, render::ColorMap map, const render:
 std::string pooled_words(const PooledBlock& b, render::ColorMap map) {
   if (b.count() < 2) return "";
   const auto span = [](std::size_t from, std::size_t to) {
-    return from + 1 == to ? " " + std::to_string(from)
-                          : "s " + std::to_string(from) + " … " + std::to_string(to - 1);
+    return from + 1 == to ? " " + std::to_string(from) : fmt::format("s {} … {}", from, to - 1);
   };
-  return std::string("this pixel shows the ") + core::color::pooling_label(map) + " of " +
-         std::to_string(b.count()) + " cells: row" + span(b.row0, b.row1) + ", column" +
-         span(b.column0, b.column1);
+  return fmt::format("this pixel shows the {} of {} cells: row{}, column{}", core::color::pooling_label(map),
+                     b.count(), span(b.row0, b.row1), span(b.column0, b.column1));
 }
 
 /// Zooms around the mouse with the wheel, unless the wheel scrolls, as it does with Shift.
@@ -328,7 +327,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
                                      cell_at(place.y, d.numbers.n_rows), cell_at(place.x, d.numbers.n_cols));
   const CellRef cell{map.stage, d.stage.per_head ? map.head : 0, block.row, block.column};
   if (!has_cells_of_stage(map)) {
-    const std::string where = std::to_string(cell.row) + ", " + std::to_string(cell.column);
+    const std::string where = fmt::format("{}, {}", cell.row, cell.column);
     ImGui::SetTooltip("%s: %s", where.c_str(), display_number(d.numbers(cell.row, cell.column)).c_str());
     return;
   }
