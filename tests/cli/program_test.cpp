@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -155,6 +158,30 @@ TEST(Output, ThatMayNotGrowIsSaidAndLeavesNothing) {
   EXPECT_EQ(bytes_of(dir / "err"),
             "attnscope: s.json: cannot be written: it would be larger than files may be here\n");
   EXPECT_EQ(dir.names(), (std::set<std::string>{"err"}));
+}
+
+/// Returns how often the program opens and closes a file while it runs.
+std::size_t count_readings(const std::filesystem::path& file, const std::vector<std::string>& arguments) {
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  EXPECT_GE(::inotify_add_watch(events, file.c_str(), IN_OPEN | IN_CLOSE), 0) << file;
+  EXPECT_EQ(run(arguments).status, 0);
+  std::array<inotify_event, 256> found;
+  const ssize_t n_bytes = ::read(events, found.data(), sizeof found);
+  ::close(events);
+  return n_bytes < 0 ? 0 : static_cast<std::size_t>(n_bytes) / sizeof(inotify_event) / 2;
+}
+
+TEST(Configuration, OfAModelIsReadOnce) {
+  const TemporaryDirectory dir;
+  const std::filesystem::path fixtures = FIXTURES, layer = fixtures / "checkpoints/families/llama3",
+                              model = fixtures / "transformer/llama";
+  const std::string out = (dir / "session.json").string();
+  EXPECT_EQ(count_readings(layer / "config.json",
+                           {"session", (layer / "model.safetensors").string(), "--out", out}),
+            1u);
+  EXPECT_EQ(count_readings(model / "config.json", {"predict", model.string(), "--text", "a"}), 1u);
+  EXPECT_EQ(count_readings(model / "config.json", {"session", model.string(), "--text", "a", "--out", out}),
+            1u);
 }
 
 TEST(NamesOfTensors, DoNothingToATerminalAndForgeNoLine) {

@@ -313,11 +313,12 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
 TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
   Store store;
   support::look(store, [](View& v) {
-    v.look.head = 1, v.selection.pinned = CellRef{Stage::weights, 1, 5, 5};
+    v.look.head = 1, v.selection.pinned = v.selection.menu_cell = CellRef{Stage::weights, 1, 5, 5};
   });
   ASSERT_TRUE(store.view().selection.pinned);
   store.dispatch(ApplyEdit{core::editing::RemoveToken{5}});
   EXPECT_FALSE(store.view().selection.pinned);
+  EXPECT_FALSE(store.view().selection.menu_cell);
   store.dispatch(ApplyEdit{core::editing::SetHeadCount{1}});
   EXPECT_EQ(store.view().look.head, 0u);
 }
