@@ -214,14 +214,21 @@ graph::Graph Observation::coarse(graph::Graph g) const {
 
 std::unique_ptr<Observation::BothStages> Observation::stages_of(const Editing& edited,
                                                                 bool from_right) const {
-  auto both = std::unique_ptr<BothStages>(new BothStages{
-      is_exact() ? graph::Graph() : coarse(edited.graph),
-      from_right ? LazyStages(edited.graph, *model_, *right_stages_) : LazyStages(edited.graph, *model_),
-      std::nullopt});
-  if (!is_exact() && from_right)
-    both->coarse.emplace(both->coarse_graph, rounded_model_, *coarse_right_stages_);
-  else if (!is_exact())
-    both->coarse.emplace(both->coarse_graph, rounded_model_);
+  auto both = std::unique_ptr<BothStages>(
+      new BothStages{is_exact() ? graph::Graph() : coarse(edited.graph),
+                     {},
+                     from_right ? LazyStages(edited.graph, edited.model(), *right_stages_)
+                                : LazyStages(edited.graph, edited.model()),
+                     std::nullopt});
+  if (is_exact()) return both;
+  const Model* rounded = &rounded_model_;
+  if (&edited.model() != model_.get())
+    rounded = &both->rounded_model.emplace(
+        mistakes::with_rounded_inputs(edited.model(), precisions_[graph::index(Stage::queries)]));
+  if (from_right)
+    both->coarse.emplace(both->coarse_graph, *rounded, *coarse_right_stages_);
+  else
+    both->coarse.emplace(both->coarse_graph, *rounded);
   return both;
 }
 
@@ -334,6 +341,7 @@ Model with_stages_of(const Editing& edited, Model model) {
     if (!attention::can_be_given(stage) || !existing[graph::index(stage)] || !edited.find(stage)) continue;
     attention::GivenStage numbers{stage, {}};
     bool differs = false;
+    if (ours.n_matrices(stage) != other.n_matrices(stage)) return model;
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
       for (std::size_t k = 0; k < ours.n_matrices(stage); ++k) {
         const arma::mat &a = ours.matrix(stage, s, k), &b = other.matrix(stage, s, k);

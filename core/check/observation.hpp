@@ -82,6 +82,7 @@ class Observation {
   /// Returns the stages of an edited graph, exact ones and with the precisions of what was observed.
   struct BothStages {
     graph::Graph coarse_graph;
+    std::optional<Model> rounded_model;  ///< of an edit that replaces the model
     LazyStages exact;
     std::optional<LazyStages> coarse;
     LazyStages& rounded() { return coarse ? *coarse : exact; }
