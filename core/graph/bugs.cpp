@@ -28,7 +28,7 @@ std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
     std::vector<const Bug*> rows;
     for (const auto& family : {projection_bugs(), norm_bugs(), rotary_bugs(), score_bugs(), bias_bugs(),
-                               mask_bugs(), output_bugs()})
+                               mask_bugs(), softmax_bugs(), output_bugs()})
       for (const Bug& bug : family) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
     return rows;
@@ -45,6 +45,16 @@ const Bug* find_bug(std::string_view name) {
 std::string_view cause_of(const Bug& bug) {
   const std::string_view name = bug.name;
   return name.substr(0, name.find(':'));
+}
+
+Stage stage_named(std::string_view name) {
+  return std::ranges::find(attention::stage_table, name,
+                           [](const attention::StageInfo& row) { return std::string_view(row.name); })
+      ->stage;
+}
+
+bool has_dropout(const Model& m) {
+  return m.dropout.active() || m.given.find(Stage::dropout_mask);
 }
 
 bool are_all_equal(const Numbers& numbers) {

@@ -110,6 +110,10 @@ const Bug* find_bug(std::string_view name);
 /// Returns the cause that a bug is reported as: its name up to the colon.
 std::string_view cause_of(const Bug& bug);
 
+/// Returns the stage of that name, which there must be.
+Stage stage_named(std::string_view name);
+/// Returns whether a model drops weights.
+bool has_dropout(const Model& model);
 /// Returns whether all fitted numbers of a list are equal; another row has that case with one number.
 bool are_all_equal(const Numbers& numbers);
 /// Returns the cases of all bugs, in the order of reporting.
@@ -122,6 +126,7 @@ std::span<const Bug> rotary_bugs();
 std::span<const Bug> score_bugs();
 std::span<const Bug> bias_bugs();
 std::span<const Bug> mask_bugs();
+std::span<const Bug> softmax_bugs();
 std::span<const Bug> output_bugs();
 
 }  // namespace core::bugs

@@ -419,11 +419,6 @@ constexpr std::array scaled_stages{
     Stage::queries,         Stage::keys,         Stage::values,  Stage::normed_queries, Stage::normed_keys,
     Stage::rotated_queries, Stage::rotated_keys, Stage::weights, Stage::contexts,       Stage::output};
 
-Stage stage_named(std::string_view name) {
-  return *std::ranges::find(scaled_stages, name,
-                            [](Stage stage) { return std::string_view(attention::info(stage).name); });
-}
-
 void fit_stage_factors(const BugContext& c, BugCases& to) {
   for (const Stage stage : scaled_stages)
     if (c.now.find(stage) && (stage != Stage::output || c.now.has_projection(ProjectionName::output)))

@@ -81,6 +81,11 @@ void Editing::change_rotation(ProjectionName part,
   change<RotationVariant>(stage, change_variant);
 }
 
+const Softmax* Editing::softmax() const {
+  const Softmax* own = get<Softmax>(Stage::weights);
+  return own ? own : get<Softmax>(Stage::unmasked_weights);
+}
+
 void Editing::change_softmax(const std::function<void(SoftmaxVariant&)>& change_variant) {
   for (const Stage stage : {Stage::weights, Stage::unmasked_weights}) {
     const Softmax* own = get<Softmax>(stage);

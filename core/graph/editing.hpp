@@ -57,6 +57,9 @@ class Editing {
   /// Sets a bias, or leaves it out if it is empty.
   void set_bias(ProjectionName part, mat bias);
 
+  /// Returns the softmax that makes the weights, also before they are masked, or nullptr.
+  const Softmax* softmax() const;
+
   // Change operations that have variants, first into these.
   void change_norm(ProjectionName part, const std::function<void(NormVariant&)>& change);
   void change_rotation(ProjectionName part, const std::function<void(RotationVariant&)>& change);

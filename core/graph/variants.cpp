@@ -226,10 +226,8 @@ mat SoftmaxVariant::weights(mat s, const OperationInputs& in) const {
     for (std::size_t b = 0; b < length; ++b) largest = std::max(largest, at(s, a, b));
     largest = finite_or_zero(largest);
     for (std::size_t b = 0; b < length; ++b) sum += at(w, a, b) = std::exp(at(s, a, b) - largest);
-    if (extra)
-      sum += extra(in.head, largest);
-    else if (has_sink())
-      sum += std::exp(in[1](0, in.head) - largest);
+    if (has_sink()) sum += std::exp(in[1](0, in.head) - largest);
+    if (extra) sum += extra(in.head, largest);
     for (std::size_t b = 0; b < length; ++b) at(w, a, b) /= sum;
   }
   return over_keys ? w : in.selected(std::move(w));

@@ -1,0 +1,853 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "core/graph/bugs.hpp"
+#include "core/graph/rounding.hpp"
+
+/// Bugs of the softmax, of its sinks, and of dropout.
+namespace core::bugs {
+namespace {
+
+using attention::MatrixName;
+using graph::digits;
+using graph::infinity;
+using graph::Input;
+using graph::OperationInputs;
+using graph::SoftmaxVariant;
+
+arma::mat normalized(arma::mat w) {
+  w.each_col() /= arma::vec(arma::sum(w, 1));
+  return w;
+}
+double finite_or_zero(double x) {
+  return std::isfinite(x) ? x : 0;
+}
+
+/// Computes the weights from the scores that the softmax receives, input 0.
+void compute_weights(Editing& e, graph::StageFunction::Function function, const char* cells = "i:") {
+  const graph::Softmax* softmax = e.softmax();
+  if (softmax) e.compute(Stage::weights, {{softmax->inputs[0].source, cells}}, std::move(function));
+}
+
+// Sinks.
+
+/// Returns the sink of each head, none if the softmax has none.
+Numbers sinks_of(const Editing& e) {
+  const graph::Softmax* softmax = e.softmax();
+  if (!softmax || softmax->inputs.size() < 2) return {};
+  const Input& sink = softmax->inputs[1];
+  const arma::mat& sinks = sink.numbers ? *sink.numbers : *find_matrix(e.model(), {MatrixName::sink});
+  return {sinks.begin(), sinks.end()};
+}
+void set_sinks(Editing& e, const Numbers& sinks) {
+  e.change_softmax([&](SoftmaxVariant& softmax) {
+    softmax.inputs.resize(1);
+    if (sinks.empty()) return;
+    softmax.inputs.push_back({MatrixName::sink, "0h"});
+    softmax.inputs.back().numbers = arma::mat(arma::rowvec(sinks));
+  });
+}
+/// Adds a term to the sum of each row: of a head, from the row's largest score.
+void add_to_sums(Editing& e, const std::function<double(std::size_t head, double largest)>& term) {
+  e.change_softmax([&](SoftmaxVariant& softmax) {
+    softmax.extra = [term, before = softmax.extra](std::size_t head, double largest) {
+      return term(head, largest) + (before ? before(head, largest) : 0);
+    };
+  });
+}
+template <class Change>
+void change_sinks(Editing& e, Change change) {
+  Numbers sinks = sinks_of(e);
+  for (double& sink : sinks) sink = change(sink);
+  if (!sinks.empty()) set_sinks(e, sinks);
+}
+
+void fit_sinks(const BugContext& c, BugCases& to) {
+  Numbers start = sinks_of(c.now);
+  for (double& sink : start) sink += 0.1;
+  to.fit(start.empty() ? Numbers(c.model().n_heads, 0) : start);
+}
+
+/// Term of the sum in place of exp(sink − largest).
+struct SinkTerm {
+  const char* form;
+  const char* words;
+  double (*term)(double sink, double largest, double scale);
+};
+constexpr std::array sink_terms{
+    SinkTerm{"missing", "the sinks are missing (or their mass is renormalized away)",
+             [](double, double, double) { return 0.0; }},
+    SinkTerm{"base_2", "the sinks join the sum as 2^sink (a sink in base 2)",
+             [](double sink, double largest, double) { return std::exp2(sink - largest); }},
+    SinkTerm{"not_rescaled", "the sinks are not rescaled by the row's maximum",
+             [](double sink, double, double) { return std::exp(sink); }},
+    SinkTerm{"linear", "the sinks are added to the sum as they are, without exp",
+             [](double sink, double, double) { return sink; }},
+    SinkTerm{"linear_rescaled", "the sinks are added as sink · exp(−maximum), without exp",
+             [](double sink, double largest, double) { return sink * std::exp(-largest); }},
+    SinkTerm{"scaled", "the sinks are multiplied by the scale",
+             [](double sink, double largest, double scale) { return std::exp(sink * scale - largest); }},
+    SinkTerm{"negated", "the sinks have the other sign",
+             [](double sink, double largest, double) { return std::exp(-sink - largest); }},
+    SinkTerm{"base_2_not_rescaled", "the sinks join as 2^sink and are not rescaled by the maximum",
+             [](double sink, double, double) { return std::exp2(sink); }},
+};
+constexpr std::string_view unpaired_sink_term = "base_2_not_rescaled";
+
+const SinkTerm& sink_term(const BugCase& c) {
+  return *std::ranges::find(sink_terms, c.form, &SinkTerm::form);
+}
+void compute_sinks_otherwise(Editing& e, const BugCase& c, ProjectionName) {
+  const Numbers sinks = sinks_of(e);
+  if (sinks.empty()) return;
+  const auto* own = e.get<graph::ScaleScores>(Stage::scaled_scores);
+  set_sinks(e, {});
+  add_to_sums(e, [sinks, term = sink_term(c).term, scale = own ? own->factor : 1](
+                     std::size_t head, double largest) { return term(sinks[head], largest, scale); });
+}
+
+/// Sinks in place of the right ones: of a head, from those.
+struct SinkRule {
+  const char* form;
+  std::string (*words)(const Model&, double x);
+  double (*sink)(const Model&, const Numbers& own, std::size_t head, double x);
+};
+std::size_t heads_per_group(const Model& m) {
+  return m.n_heads / m.kv_heads();
+}
+constexpr std::array sink_rules{
+    SinkRule{"times_ln_2",
+             [](const Model&, double) {
+               return std::string("the sinks join the sum as 2^sink (a sink in base 2: sink × ln 2)");
+             },
+             [](const Model&, const Numbers& own, std::size_t h, double) { return own[h] * std::log(2.0); }},
+    SinkRule{"over_ln_2",
+             [](const Model&, double) {
+               return std::string("the sinks are multiplied by log₂ e (and taken in base e)");
+             },
+             [](const Model&, const Numbers& own, std::size_t h, double) { return own[h] / std::log(2.0); }},
+    SinkRule{
+        "counted",
+        [](const Model&, double n) {
+          return "the sinks are counted " + (n == 2 ? "twice" : n == 0.5 ? "half" : digits(n) + " times");
+        },
+        [](const Model&, const Numbers& own, std::size_t h, double n) { return own[h] + std::log(n); }},
+    SinkRule{"next_heads",
+             [](const Model& m, double by) {
+               const double n = static_cast<double>(m.n_heads);
+               return "every head uses the sink of the head " +
+                      (by <= std::trunc(n / 2) ? digits(by) + " further" : digits(n - by) + " before") +
+                      " (cyclic)";
+             },
+             [](const Model&, const Numbers& own, std::size_t h, double by) {
+               return own[(h + static_cast<std::size_t>(by)) % own.size()];
+             }},
+    SinkRule{"reversed",
+             [](const Model&, double) { return std::string("the sinks are in reverse order of heads"); },
+             [](const Model&, const Numbers& own, std::size_t h, double) { return own[own.size() - 1 - h]; }},
+    SinkRule{"by_kv_head",
+             [](const Model& m, double) {
+               std::vector<std::size_t> kv_heads;
+               for (std::size_t h = 0; h < m.n_heads; ++h) kv_heads.push_back(m.kv_head_of(h));
+               return "the sinks are indexed by KV head: heads use the sinks " + graph::list_of(kv_heads) +
+                      " (a neighbor's)";
+             },
+             [](const Model& m, const Numbers& own, std::size_t h, double) { return own[m.kv_head_of(h)]; }},
+    SinkRule{"modulo_kv_heads",
+             [](const Model&, double) { return std::string("head h uses sink h mod KV heads"); },
+             [](const Model& m, const Numbers& own, std::size_t h, double) { return own[h % m.kv_heads()]; }},
+    SinkRule{"first_of_group",
+             [](const Model&, double) {
+               return std::string("all heads of a group use the sink of its first head");
+             },
+             [](const Model& m, const Numbers& own, std::size_t h, double) {
+               return own[m.kv_head_of(h) * heads_per_group(m)];
+             }},
+    SinkRule{"interleaved",
+             [](const Model&, double) { return std::string("the sinks are interleaved between groups"); },
+             [](const Model& m, const Numbers& own, std::size_t h, double) {
+               return own[h % m.kv_heads() * heads_per_group(m) + h / m.kv_heads()];
+             }},
+    SinkRule{"interleaved_inversely",
+             [](const Model&, double) {
+               return std::string("the sinks are interleaved between groups (the other way)");
+             },
+             [](const Model& m, const Numbers& own, std::size_t h, double) {
+               return own[h % heads_per_group(m) * m.kv_heads() + h / heads_per_group(m)];
+             }},
+    SinkRule{"reversed_in_groups",
+             [](const Model&, double) {
+               return std::string(
+                   "every head uses the sink of its neighbor in the group (reversed within groups)");
+             },
+             [](const Model& m, const Numbers& own, std::size_t h, double) {
+               const std::size_t n = heads_per_group(m);
+               return own[h / n * n + n - 1 - h % n];
+             }},
+    SinkRule{"next_in_group",
+             [](const Model&, double) {
+               return std::string("every head uses the sink of the next head of its group (cyclic)");
+             },
+             [](const Model& m, const Numbers& own, std::size_t h, double) {
+               const std::size_t n = heads_per_group(m);
+               return own[h / n * n + (h + 1) % n];
+             }},
+    SinkRule{"neighbors_exchanged",
+             [](const Model&, double) { return std::string("neighboring heads use each other's sink"); },
+             [](const Model&, const Numbers& own, std::size_t h, double) { return own[h ^ 1]; }},
+    SinkRule{"one_head", [](const Model&, double h) { return "all heads use the sink of head " + digits(h); },
+             [](const Model&, const Numbers& own, std::size_t, double h) {
+               return own[static_cast<std::size_t>(h)];
+             }},
+    SinkRule{"mean", [](const Model&, double) { return std::string("all heads use the mean sink"); },
+             [](const Model&, const Numbers& own, std::size_t, double) {
+               double mean = 0;
+               for (const double sink : own) mean += sink / static_cast<double>(own.size());
+               return mean;
+             }},
+    SinkRule{"zero", [](const Model&, double) { return std::string("all sinks are 0"); },
+             [](const Model&, const Numbers&, std::size_t, double) { return 0.0; }},
+    SinkRule{"added", [](const Model&, double by) { return digits(by) + " is added to the sinks"; },
+             [](const Model&, const Numbers& own, std::size_t h, double by) { return own[h] + by; }},
+};
+
+const SinkRule& sink_rule(const BugCase& c) {
+  return *std::ranges::find(sink_rules, c.form, &SinkRule::form);
+}
+void use_other_sinks(Editing& e, const BugCase& c, ProjectionName) {
+  const Numbers own = sinks_of(e);
+  if (own.empty()) return;
+  Numbers sinks;
+  for (std::size_t h = 0; h < own.size(); ++h)
+    sinks.push_back(sink_rule(c).sink(e.model(), own, h, c.numbers[0]));
+  set_sinks(e, sinks);
+}
+void try_other_sinks(const BugContext& c, BugCases& to) {
+  if (sinks_of(c.now).empty()) return;
+  const Model& m = c.model();
+  const double n_heads = static_cast<double>(m.n_heads);
+  const auto add = [&](const char* form, double x = 0) { to.add({x}, form); };
+  add("times_ln_2"), add("over_ln_2");
+  for (const double n : std::set<double>{0.5, 2, 3, 4, n_heads}) add("counted", n);
+  for (double by = 1; by < n_heads; ++by) add("next_heads", by);
+  add("reversed");
+  if (m.kv_heads() < m.n_heads)
+    for (const char* form : {"by_kv_head", "modulo_kv_heads", "first_of_group", "interleaved",
+                             "interleaved_inversely", "reversed_in_groups", "next_in_group"})
+      add(form);
+  if (m.n_heads % 2 == 0) add("neighbors_exchanged");
+  for (double h = 0; h < std::min(n_heads, 8.0); ++h) add("one_head", h);
+  add("mean"), add("zero"), add("added", 1), add("added", -1);
+}
+
+// Terms of the sum without sinks. Form "scaled": it is divided by the exponential of the largest score.
+
+void add_mass(Editing& e, const BugCase& c, ProjectionName) {
+  const bool is_scaled = c.form == "scaled";
+  add_to_sums(e, [n = c.numbers[0], is_scaled](std::size_t, double largest) {
+    return is_scaled ? n * std::exp(-largest) : n;
+  });
+}
+std::string mass_words(const Editing&, const BugCase& c) {
+  const double n = c.numbers[0];
+  const bool is_scaled = c.form == "scaled";
+  std::string words = "the softmax adds " + digits(n) + " to its sum" +
+                      (is_scaled ? "" : ", not rescaled by the row's maximum");
+  if (n == 1)
+    words += is_scaled ? " (softmax off by one, softmax1: exp(x) / (1 + Σ exp(x)))"
+                       : " (softmax off by one, softmax1: exp(x − max) / (1 + Σ exp(x − max)))";
+  return words;
+}
+
+// Weights of two heads.
+
+/// Head whose weights are subtracted.
+struct OtherHead {
+  const char* form;
+  const char* words;
+  std::size_t (*head)(std::size_t head, std::size_t n_heads);
+};
+constexpr std::array other_heads{
+    OtherHead{"neighbor", "its neighbor in pairs", [](std::size_t h, std::size_t) { return h ^ 1; }},
+    OtherHead{"half", "the head half of the heads further",
+              [](std::size_t h, std::size_t n) { return (h + n / 2) % n; }},
+    OtherHead{"next", "the next head (cyclic)", [](std::size_t h, std::size_t n) { return (h + 1) % n; }},
+    OtherHead{"before", "the head before (cyclic)",
+              [](std::size_t h, std::size_t n) { return (h + n - 1) % n; }},
+};
+const OtherHead& other_head(const BugCase& c) {
+  return *std::ranges::find(other_heads, c.form, &OtherHead::form);
+}
+void fit_differential(const BugContext& c, BugCases& to) {
+  const std::size_t n = c.model().n_heads;
+  if (n % 2 != 0) return;
+  for (const OtherHead& other : other_heads)
+    for (const double start : {0.5, 1.0})
+      if (n > 2 || other.form == std::string_view("neighbor")) to.fit({start}, other.form);
+}
+
+// Forms of the softmax.
+
+void compute_from_finite(Editing& e, double (*function)(double score), bool normalizes) {
+  compute_weights(e, [=](const OperationInputs& in) {
+    arma::mat w = in[0];
+    w.transform([&](double s) { return std::isfinite(s) ? function(s) : 0; });
+    return normalizes ? normalized(std::move(w)) : w;
+  });
+}
+/// Gives rows without an unmasked key another weight.
+void fill_empty_rows(Editing& e, double weight) {
+  const graph::Softmax* softmax = e.softmax();
+  if (!softmax) return;
+  e.wrap(
+      Stage::weights,
+      [weight](const OperationInputs& in) {
+        arma::mat w = in[0];
+        for (std::size_t a = 0; a < w.n_rows; ++a)
+          if ((std::isnan(w(a, 0)) || arma::all(w.row(a) == 0)) && !in[1].row(a).has_nan())
+            w.row(a).fill(weight);
+        return w;
+      },
+      {{softmax->inputs[0].source, "i:"}}, "i:");
+}
+arma::mat largest_alone(const OperationInputs& in) {
+  arma::mat w = in[0];
+  w.each_row([](arma::rowvec& row) { row.transform([top = row.max()](double s) { return s == top; }); });
+  return w;
+}
+arma::mat softmax_of_all(const OperationInputs& in) {
+  arma::mat w = in[0];
+  w.each_col() -= arma::vec(arma::max(in[0], 1));
+  w = arma::exp(w);
+  return in.selected(w / arma::accu(w));
+}
+arma::mat softmax_of_all_heads(const OperationInputs& in) {
+  const std::size_t n_heads = in.model.n_heads;
+  arma::vec largest(in[0].n_rows), sums(in[0].n_rows, arma::fill::zeros);
+  largest.fill(-infinity);
+  for (std::size_t h = 0; h < n_heads; ++h)
+    largest = arma::max(largest, arma::vec(arma::max(in.of_head(0, h), 1)));
+  const auto exponentials = [&](std::size_t head) {
+    arma::mat x = in.of_head(0, head);
+    x.each_col() -= largest;
+    return arma::mat(arma::exp(x));
+  };
+  for (std::size_t h = 0; h < n_heads; ++h) sums += arma::sum(exponentials(h), 1);
+  arma::mat w = exponentials(in.head);
+  w.each_col() /= sums;
+  return w;
+}
+/// Applies the softmax to weights, input 0, of unmasked keys.
+arma::mat softmax_again(const OperationInputs& in) {
+  arma::mat w = arma::exp(in[0]);
+  w.elem(arma::find(in[1] == 0)).zeros();
+  w = normalized(std::move(w));
+  for (std::size_t a = 0; a < w.n_rows; ++a)
+    if (arma::all(in[1].row(a) == 0)) w.row(a) = in[0].row(a);
+  return w;
+}
+
+struct SoftmaxForm {
+  const char* form;
+  const char* words;
+  void (*edit)(Editing&);
+  bool (*fits)(const Editing&) = nullptr;  ///< if not set, all models can have it
+};
+bool has_more_heads(const Editing& e) {
+  return e.model().n_heads > 1;
+}
+bool has_as_many_keys(const Editing& e) {
+  return e.model().n_tokens() == e.model().n_keys();
+}
+bool has_zero_rows(const Editing& e) {
+  return e.get<graph::ZeroEmptyRows>(Stage::weights);
+}
+
+constexpr std::array softmax_forms{
+    SoftmaxForm{"over_queries", "the softmax runs over the queries instead of the keys (axis)",
+                [](Editing& e) {
+                  e.change_softmax(
+                      [](SoftmaxVariant& softmax) { softmax.run_over(SoftmaxVariant::Axis::queries); });
+                }},
+    SoftmaxForm{"over_heads", "the softmax runs over the heads",
+                [](Editing& e) {
+                  e.change_softmax(
+                      [](SoftmaxVariant& softmax) { softmax.run_over(SoftmaxVariant::Axis::heads); });
+                },
+                has_more_heads},
+    SoftmaxForm{"twice", "the softmax is applied twice",
+                [](Editing& e) {
+                  e.wrap(Stage::weights, softmax_again, {{Stage::mask, "i:"}}, "i:");
+                }},
+    SoftmaxForm{"empty_uniform", "rows without an unmasked key have uniform weights",
+                [](Editing& e) { fill_empty_rows(e, 1 / static_cast<double>(e.model().n_keys())); }},
+    SoftmaxForm{"empty_zero", "rows without an unmasked key have zeros instead of NaN",
+                [](Editing& e) { fill_empty_rows(e, 0); },
+                [](const Editing& e) { return !has_zero_rows(e); }},
+    SoftmaxForm{"empty_nan", "rows without an unmasked key are NaN instead of zeros",
+                [](Editing& e) { fill_empty_rows(e, arma::datum::nan); }, has_zero_rows},
+    SoftmaxForm{"not_normalized", "the softmax is not normalized",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double s) { return std::exp(s); }, false);
+                }},
+    SoftmaxForm{"sigmoid", "weights are sigmoids of the scores",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double s) { return 1 / (1 + std::exp(-s)); }, false);
+                }},
+    SoftmaxForm{"log", "weights are logarithms (log_softmax)",
+                [](Editing& e) { e.map(Stage::weights, [](double w) { return std::log(w); }); }},
+    SoftmaxForm{"relu", "weights are ReLUs of the scores, normalized",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double s) { return std::max(s, 0.0); }, true);
+                }},
+    SoftmaxForm{"linear", "weights are the scores, normalized without exp",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double s) { return s; }, true);
+                }},
+    SoftmaxForm{"missing", "there is no softmax",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double s) { return s; }, false);
+                }},
+    SoftmaxForm{"equal", "weights are equal for all unmasked keys (the scores are lost)",
+                [](Editing& e) {
+                  compute_from_finite(
+                      e, [](double) { return 1.0; }, true);
+                }},
+    SoftmaxForm{"largest", "all weight goes to the largest score",
+                [](Editing& e) { compute_weights(e, largest_alone); }},
+    SoftmaxForm{"over_length", "scores are divided by the number of keys instead of a softmax",
+                [](Editing& e) {
+                  compute_weights(e, [](const OperationInputs& in) {
+                    arma::mat w = in[0] / static_cast<double>(in.model.n_keys());
+                    return w.transform(finite_or_zero), w;
+                  });
+                }},
+    SoftmaxForm{"over_all", "the softmax runs over queries and keys together",
+                [](Editing& e) { compute_weights(e, softmax_of_all, "::"); }},
+    SoftmaxForm{"over_all_heads", "the softmax runs over the keys of all heads together",
+                [](Editing& e) { compute_weights(e, softmax_of_all_heads); }, has_more_heads},
+    SoftmaxForm{"transposed", "the weights are transposed",
+                [](Editing& e) {
+                  e.wrap(
+                      Stage::weights, [](const OperationInputs& in) { return in.selected(in[0].t()); }, {},
+                      "::");
+                },
+                has_as_many_keys},
+};
+const SoftmaxForm& softmax_form(const BugCase& c) {
+  return *std::ranges::find(softmax_forms, c.form, &SoftmaxForm::form);
+}
+void try_softmax_forms(const BugContext& c, BugCases& to) {
+  for (const SoftmaxForm& form : softmax_forms)
+    if (!form.fits || form.fits(c.now)) to.add({}, form.form);
+}
+
+// Rounding of one stage alone. Form "weights:bfloat16".
+
+constexpr std::array rounded_stages{Stage::weights,         Stage::scores,       Stage::scaled_scores,
+                                    Stage::queries,         Stage::keys,         Stage::values,
+                                    Stage::rotated_queries, Stage::rotated_keys, Stage::contexts};
+constexpr std::array coarser{Precision::bfloat16, Precision::float16, Precision::float32};
+
+std::pair<Stage, Precision> rounding_of(const BugCase& c) {
+  for (const Stage stage : rounded_stages)
+    for (const Precision precision : coarser)
+      if (c.form == std::string(attention::info(stage).name) + ":" + attention::name_of(precision))
+        return {stage, precision};
+  return {Stage::weights, Precision::float64};
+}
+void try_rounding(const BugContext& c, BugCases& to) {
+  if (c.precision != Precision::float64) return;
+  for (const Stage stage : rounded_stages)
+    for (const Precision precision : coarser)
+      if (c.now.find(stage))
+        to.add({}, std::string(attention::info(stage).name) + ":" + attention::name_of(precision));
+}
+
+// Softmaxes over blocks of keys. Number: the size of a block.
+
+/// Factor of a block whose own softmax has this logarithm of a sum, before they are normalized.
+struct BlockForm {
+  const char* form;
+  const char* words;
+  double (*share)(double log_sum, double largest) = nullptr;
+};
+constexpr std::array block_forms{
+    BlockForm{"not_rescaled", "the online softmax does not rescale earlier blocks"},
+    BlockForm{"last_dropped", "the last, incomplete block of keys is dropped"},
+    BlockForm{"own", "each block of keys has a softmax of its own"},
+    BlockForm{"mean", "blocks of keys are put together by equal parts, not by their sums",
+              [](double log_sum, double) { return std::isfinite(log_sum) ? 1.0 : 0.0; }},
+    BlockForm{"base_2", "blocks of keys are put together by 2^(log-sum-exp) instead of e^",
+              [](double log_sum, double largest) { return std::exp2(log_sum - largest); }},
+    BlockForm{"base_e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^",
+              [](double log_sum, double largest) { return std::exp((log_sum - largest) / std::log(2.0)); }},
+};
+const BlockForm& block_form(const BugCase& c) {
+  return *std::ranges::find(block_forms, c.form, &BlockForm::form);
+}
+
+arma::rowvec without_last_block(const arma::rowvec& s, std::size_t size) {
+  const std::size_t n = s.n_elem / size * size;
+  arma::rowvec w(s.n_elem, arma::fill::zeros);
+  w.head(n) = arma::exp(s.head(n) - s.head(n).max());
+  return w / arma::accu(w);
+}
+arma::span key_block(const arma::rowvec& s, std::size_t size, std::size_t k) {
+  return arma::span(k * size, std::min<std::size_t>((k + 1) * size, s.n_elem) - 1);
+}
+arma::rowvec without_rescaling(const arma::rowvec& s, std::size_t size) {
+  arma::rowvec w(s.n_elem);
+  double largest = -infinity;
+  for (std::size_t k = 0; k * size < s.n_elem; ++k) {
+    const arma::span block = key_block(s, size, k);
+    largest = std::max(largest, s(block).max());
+    w(block) = arma::exp(s(block) - finite_or_zero(largest));
+  }
+  return w / arma::accu(w);
+}
+arma::rowvec by_block(const arma::rowvec& s, std::size_t size, double (*share)(double, double)) {
+  arma::rowvec w(s.n_elem), log_sums((s.n_elem + size - 1) / size);
+  for (std::size_t k = 0; k < log_sums.n_elem; ++k) {
+    const arma::span block = key_block(s, size, k);
+    const double largest = s(block).max();
+    w(block) = arma::exp(s(block) - finite_or_zero(largest));
+    const double sum = arma::accu(w(block));
+    log_sums[k] = sum > 0 ? largest + std::log(sum) : -infinity;
+    if (sum > 0) w(block) /= sum;
+  }
+  if (!share) return w;
+  arma::rowvec shares = log_sums;
+  shares.transform([share, largest = log_sums.max()](double sum) { return share(sum, largest); });
+  for (std::size_t k = 0; k < shares.n_elem; ++k) w(key_block(s, size, k)) *= shares[k] / arma::accu(shares);
+  return w;
+}
+void compute_in_blocks(Editing& e, const BugCase& c, ProjectionName) {
+  compute_weights(
+      e, [row = &block_form(c), size = static_cast<std::size_t>(c.numbers[0])](const OperationInputs& in) {
+        const std::string_view form = row->form;
+        arma::mat w(arma::size(in[0]));
+        for (std::size_t a = 0; a < w.n_rows; ++a) {
+          const arma::rowvec s = in[0].row(a);
+          w.row(a) = form == "last_dropped"   ? without_last_block(s, size)
+                     : form == "not_rescaled" ? without_rescaling(s, size)
+                                              : by_block(s, size, row->share);
+        }
+        return w;
+      });
+}
+void try_blocks(const BugContext& c, BugCases& to) {
+  if (!sinks_of(c.now).empty()) return;
+  const std::size_t n_keys = c.model().n_keys();
+  std::set<std::size_t> sizes{32, 64, 128, 256};
+  for (std::size_t size = 1; size <= 16; ++size) sizes.insert(size);
+  for (const BlockForm& row : block_forms)
+    for (const std::size_t size : sizes) {
+      const std::string_view form = row.form;
+      if (size < n_keys && (form != "last_dropped" || n_keys % size != 0) &&
+          (size > 1 || form == "not_rescaled"))
+        to.add({static_cast<double>(size)}, row.form);
+    }
+}
+
+// Dropout.
+
+double dropout_rate(const Model& m) {
+  return m.dropout.active() ? m.dropout.rate : 0;
+}
+/// Computes the weights after dropout from weights and dropout mask.
+void compute_dropout(Editing& e, arma::mat (*function)(const arma::mat& weights, const arma::mat& is_kept),
+                     double factor) {
+  e.compute(Stage::dropped_weights, {{Stage::weights, "i:"}, {Stage::dropout_mask, "i:"}},
+            [=](const OperationInputs& in) {
+              return arma::mat(function(in[0], arma::conv_to<arma::mat>::from(in[1] != 0)) * factor);
+            });
+}
+arma::mat kept(const arma::mat& weights, const arma::mat& is_kept) {
+  return weights % is_kept;
+}
+
+/// Form of dropout: what is kept, and its factor at rate p.
+struct DropoutForm {
+  const char* form;
+  const char* words;
+  double (*factor)(double p);
+  arma::mat (*kept)(const arma::mat& weights, const arma::mat& is_kept) = bugs::kept;
+};
+constexpr std::array dropout_forms{
+    DropoutForm{"missing", "dropout is not applied", [](double) { return 1.0; },
+                [](const arma::mat& weights, const arma::mat&) { return weights; }},
+    DropoutForm{"not_rescaled", "the kept weights are not rescaled by 1/(1 − p)", [](double) { return 1.0; }},
+    DropoutForm{"by_p", "the kept weights are divided by p instead of 1 − p", [](double p) { return 1 / p; }},
+    DropoutForm{
+        "renormalized", "the kept weights are renormalized to sum 1", [](double) { return 1.0; },
+        [](const arma::mat& weights, const arma::mat& is_kept) { return normalized(weights % is_kept); }},
+    DropoutForm{"shrunk", "the kept weights are multiplied by 1 − p", [](double p) { return 1 - p; }},
+    DropoutForm{"twice", "the kept weights are rescaled twice",
+                [](double p) { return 1 / (1 - p) / (1 - p); }},
+};
+const DropoutForm& dropout_form(const BugCase& c) {
+  return *std::ranges::find(dropout_forms, c.form, &DropoutForm::form);
+}
+
+std::string percent(double share) {
+  return digits(std::round(100 * share)) + " %";
+}
+/// Numbers: the factor of kept weights, and the share of dropped ones.
+std::string dropout_words(const Editing&, const BugCase& c) {
+  const double f = c.numbers[0];
+  if (f > 1 + 1e-9)
+    return "dropout is active with p = " + digits(1 - 1 / f, 4) + " (" + percent(c.numbers[1]) +
+           " of the weights dropped, the others × " + digits(f) + " = 1/(1 − p))";
+  return "weights are dropped (" + percent(c.numbers[1]) + ") and the others not rescaled" +
+         (std::abs(f - 1) < 1e-9 ? "" : " but × " + digits(f));
+}
+
+/// Weights where others were observed as zero: how many of them, and the factors of the others.
+struct ObservedDropout {
+  double n_zero = 0, n_zero_unmasked = 0, n = 0;
+  Numbers factors;
+  double share() const { return n_zero / n; }
+};
+std::optional<ObservedDropout> observed_dropout(const BugContext& c, Stage stage) {
+  const auto* given = stage == c.target ? c.observed(stage) : nullptr;
+  const std::size_t n_heads = c.model().n_heads;
+  if (!given || c.is_large || given->size() != c.model().sequences.size() * n_heads) return std::nullopt;
+  ObservedDropout found;
+  for (std::size_t k = 0; k < given->size(); ++k) {
+    const std::size_t s = k / n_heads, h = k % n_heads;
+    const arma::mat &ours = c.stages.matrix(stage, s, h), &theirs = (*given)[k],
+                    &unmasked = c.stages.matrix(Stage::mask, s, c.stages.n_matrices(Stage::mask) > 1 ? h : 0);
+    if (arma::size(ours) != arma::size(theirs)) return std::nullopt;
+    for (std::size_t at = 0; at < ours.n_elem; ++at) {
+      if (!std::isfinite(ours[at]) || std::abs(ours[at]) <= 1e-6) continue;
+      ++found.n;
+      if (theirs[at] == 0)
+        ++found.n_zero, found.n_zero_unmasked += unmasked[at] != 0;
+      else
+        found.factors.push_back(theirs[at] / ours[at]);
+    }
+  }
+  return found.n_zero == 0 || found.factors.empty() ? std::nullopt : std::optional(std::move(found));
+}
+void add_observed(const BugContext& c, BugCases& to, Numbers numbers) {
+  to.add(std::move(numbers), attention::info(c.target).name);
+  to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(*c.observed(c.target));
+}
+void read_off_renormalized(const BugContext& c, BugCases& to) {
+  if (const auto found = observed_dropout(c, Stage::weights)) add_observed(c, to, {found->share()});
+}
+void read_off_dropout(const BugContext& c, BugCases& to) {
+  for (const Stage stage : {Stage::weights, Stage::dropped_weights}) {
+    auto found = observed_dropout(c, stage);
+    if (!found) continue;
+    const auto middle = found->factors.begin() + static_cast<std::ptrdiff_t>(found->factors.size() / 2);
+    std::ranges::nth_element(found->factors, middle);
+    const double f = *middle;
+    const bool is_one = std::abs(f - 1) <= std::max(c.estimate_tolerance, c.now.words.tolerance()),
+               is_mask = is_one && 2 * found->n_zero_unmasked <= found->n_zero;
+    const auto differs = [&](double factor) { return !(std::abs(factor / f - 1) < c.estimate_tolerance); };
+    if (found->share() < 0.97 && !is_mask && std::ranges::none_of(found->factors, differs))
+      add_observed(c, to, {is_one ? 1 : f, found->share()});
+  }
+}
+/// Wraps weights in a function of those that were not observed as zero.
+void drop_observed(Editing& e, const BugCase& c, arma::mat (*function)(arma::mat kept, double), double x) {
+  e.wrap(
+      stage_named(c.form),
+      [observed = c.observed, function, x](const OperationInputs& in) {
+        const arma::mat& theirs = (*observed)[in.sequence * in.model.n_heads + in.head];
+        arma::mat w = in[0];
+        if (theirs.n_rows != in.model.n_tokens() || theirs.n_cols != w.n_cols) return w;
+        for (std::size_t j = 0; j < w.n_cols; ++j)
+          for (std::size_t a = 0; a < w.n_rows; ++a)
+            if (theirs(in.row(a), j) == 0) w(a, j) = 0;
+        return function(std::move(w), x);
+      },
+      {}, "i:");
+}
+
+const std::array softmax_rows{
+    Bug{.name = "sink_values",
+        .edit = [](Editing& e, const BugCase& c, ProjectionName) { set_sinks(e, c.numbers); },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "the sinks are " + before.words.list(c.numbers) +
+                     (sinks_of(before).empty() ? ", where the model has none" : "");
+            },
+        .cases = fit_sinks,
+        .rank = 3},
+    Bug{.name = "sinks:term",
+        .edit = compute_sinks_otherwise,
+        .words = [](const Editing&, const BugCase& c) { return std::string(sink_term(c).words); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              for (const SinkTerm& term : sink_terms)
+                if (!sinks_of(c.now).empty() && term.form != unpaired_sink_term) to.add({}, term.form);
+            }},
+    Bug{.name = "sinks:unpaired_term",
+        .edit = compute_sinks_otherwise,
+        .words = [](const Editing&, const BugCase& c) { return std::string(sink_term(c).words); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (!sinks_of(c.now).empty()) to.add({}, std::string(unpaired_sink_term));
+            },
+        .in_pairs = false},
+    Bug{.name = "sinks",
+        .edit = use_other_sinks,
+        .words = [](const Editing& before,
+                    const BugCase& c) { return sink_rule(c).words(before.model(), c.numbers[0]); },
+        .cases = try_other_sinks},
+    Bug{.name = "sink_count",
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { change_sinks(e, [&](double sink) { return sink + c.numbers[0]; }); },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "exp(sink) is multiplied by " + before.words.number(std::exp(c.numbers[0]));
+            },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (!sinks_of(c.now).empty()) to.fit({0.3});
+            },
+        .rank = 2},
+    Bug{.name = "sink_factor",
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { change_sinks(e, [&](double sink) { return sink * c.numbers[0]; }); },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "the sinks are multiplied by " + before.words.number(c.numbers[0]);
+            },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              for (const double start : {0.8, 1.3})
+                if (!sinks_of(c.now).empty()) to.fit({start});
+            },
+        .rank = 2},
+    Bug{.name = "softmax_mass",
+        .edit = add_mass,
+        .words = mass_words,
+        .cases =
+            [](const BugContext&, BugCases& to) {
+              to.add({1}, "scaled"), to.add({1}, "unscaled"), to.add({2}, "scaled");
+              for (const double n : {1e-3, 1e-6, 1e-2}) to.add({n}, "unscaled");
+            }},
+    Bug{.name = "softmax_mass_fitted",
+        .edit = add_mass,
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "the softmax adds " + before.words.number(c.numbers[0]) + " to its sum" +
+                     (c.form == "scaled" ? "" : ", not rescaled by the maximum");
+            },
+        .cases =
+            [](const BugContext&, BugCases& to) {
+              for (const char* form : {"scaled", "unscaled"}) to.fit({0.5}, form);
+            },
+        .rank = 2},
+    Bug{.name = "differential",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              e.wrap(Stage::weights,
+                     [other = other_head(c).head, f = c.numbers[0]](const OperationInputs& in) {
+                       return arma::mat(in[0] - f * in.of_head(0, other(in.head, in.model.n_heads)));
+                     });
+            },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return "weights of every head are less " + before.words.number(c.numbers[0]) + " × those of " +
+                     other_head(c).words +
+                     " (as differential attention with λ = " + digits(c.numbers[0], before.words.n_digits()) +
+                     ")";
+            },
+        .cases = fit_differential,
+        .rank_of = [](const BugContext&,
+                      const BugCase& c) { return c.numbers[0] > 0 && c.numbers[0] < 2 ? 2 : 4; }},
+    Bug{.name = "softmax_form",
+        .edit = [](Editing& e, const BugCase& c, ProjectionName) { softmax_form(c).edit(e); },
+        .words = [](const Editing&, const BugCase& c) { return std::string(softmax_form(c).words); },
+        .cases = try_softmax_forms},
+    Bug{.name = "stage_rounded",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              const auto [stage, precision] = rounding_of(c);
+              if (graph::Node* node = e.graph.find(stage)) node->precision = precision;
+            },
+        .words =
+            [](const Editing&, const BugCase& c) {
+              const auto [stage, precision] = rounding_of(c);
+              return "the " + graph::words_of(stage) + " are rounded to " + attention::name_of(precision);
+            },
+        .cases = try_rounding,
+        .rank = 1,
+        .in_pairs = false},
+    Bug{.name = "softmax_blocks",
+        .edit = compute_in_blocks,
+        .words =
+            [](const Editing&, const BugCase& c) {
+              return std::string(block_form(c).words) + " (blocks of " + digits(c.numbers[0]) + ")";
+            },
+        .cases = try_blocks},
+    Bug{.name = "dropout_form",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              const DropoutForm& form = dropout_form(c);
+              compute_dropout(e, form.kept, form.factor(dropout_rate(e.model())));
+            },
+        .words = [](const Editing&, const BugCase& c) { return std::string(dropout_form(c).words); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              for (const DropoutForm& form : dropout_forms)
+                if (has_dropout(c.model())) to.add({}, form.form);
+            }},
+    Bug{.name = "dropout_inverted",
+        .edit =
+            [](Editing& e, const BugCase&, ProjectionName) {
+              const auto dropped = [](const arma::mat& weights, const arma::mat& is_kept) {
+                return arma::mat(weights % (1 - is_kept));
+              };
+              compute_dropout(e, dropped, dropout_scale(e.model().dropout));
+            },
+        .words = [](const Editing&, const BugCase&) { return std::string("the dropout mask is inverted"); },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (has_dropout(c.model())) to.add();
+            }},
+    Bug{.name = "dropout_renormalized",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              drop_observed(
+                  e, c, [](arma::mat kept, double) { return normalized(std::move(kept)); }, 1);
+            },
+        .words =
+            [](const Editing&, const BugCase& c) {
+              return "weights: " + percent(c.numbers[0]) +
+                     " of the unmasked cells are zero and the rest renormalized (a mask of no rule known "
+                     "here, or dropout before the weights are normalized)";
+            },
+        .cases = read_off_renormalized,
+        .rank = 4,
+        .in_pairs = false},
+    Bug{.name = "dropout_active",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              drop_observed(
+                  e, c, [](arma::mat kept, double f) { return arma::mat(kept * f); }, c.numbers[0]);
+            },
+        .words = dropout_words,
+        .cases = read_off_dropout,
+        .rank = 1},
+};
+
+}  // namespace
+
+std::span<const Bug> softmax_bugs() {
+  return softmax_rows;
+}
+
+}  // namespace core::bugs
