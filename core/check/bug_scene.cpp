@@ -42,18 +42,24 @@ BugScene::BugScene(const Observation& observation, std::shared_ptr<const Editing
 void BugScene::choose_probe() {
   const Stage seen = now->reported(target);
   double largest = -1;
+  arma::mat difference;
   for (std::size_t s = 0; s < of.model().sequences.size(); ++s)
     for (std::size_t h = 0; h < stages->n_matrices(seen); ++h) {
-      const arma::mat ours = with_masked_infinite(target, *stages->matrix(seen, s, h, by_rows)),
-                      other = observed(s, h);
-      double apart = 0;
-      for (std::size_t k = 0; k < std::min(ours.n_elem, other.n_elem); ++k) {
-        const double d = std::abs(ours[k] - other[k]);
-        if (ours[k] == other[k] || (std::isnan(ours[k]) && std::isnan(other[k]))) continue;
-        apart += std::isfinite(d) ? d : 1e3;
+      arma::mat apart = with_masked_infinite(target, *stages->matrix(seen, s, h, by_rows));
+      const arma::mat other = observed(s, h);
+      for (std::size_t k = 0; k < std::min(apart.n_elem, other.n_elem); ++k) {
+        const double d = abs_difference(apart[k], other[k]);
+        apart[k] = std::isfinite(d) ? d : 1e3;
       }
-      if (apart > largest) largest = apart, probe_sequence = s, probe_matrix = h, probe = other;
+      const double sum = arma::accu(apart);
+      if (sum > largest) largest = sum, probe_sequence = s, probe_matrix = h, difference = std::move(apart);
     }
+  constexpr std::size_t n_probed = 16;
+  if (target == Stage::output && difference.n_cols >= 4 * n_probed) {  // otherwise all of it costs little
+    const arma::uvec furthest_first = arma::sort_index(arma::sum(difference, 0).t(), "descend");
+    columns = arma::sort(furthest_first.head(n_probed));
+  }
+  probe = probed(probe_sequence, probe_matrix);
 }
 
 std::vector<std::size_t> BugScene::most_differing_rows() const {
@@ -132,7 +138,8 @@ double BugScene::count_agreeing_rows(LazyStages& changed, Stage seen) const {
   double n = 0;
   for (std::size_t s = 0; s < of.model().sequences.size(); ++s)
     for (std::size_t h = 0; h < changed.n_matrices(seen); ++h) {
-      const arma::mat &x = changed.matrix(seen, s, h), &y = of.matrix(target, s, h);
+      const arma::mat& x = changed.matrix(seen, s, h, is_sampled);
+      const arma::mat y = is_sampled ? observed(s, h) : of.matrix(target, s, h);
       if (arma::size(x) != arma::size(y) || x.n_cols < 3) return 0;
       for (std::size_t i = 0; i < x.n_rows; ++i) {
         bool agree = true, same_zeros = true;
@@ -145,6 +152,16 @@ double BugScene::count_agreeing_rows(LazyStages& changed, Stage seen) const {
       }
     }
   return n;
+}
+
+bugs::Numbers BugScene::numbers_of(LazyStages& changed, Stage seen) const {
+  bugs::Numbers all;
+  for (std::size_t s = 0; s < of.model().sequences.size(); ++s)
+    for (std::size_t h = 0; h < changed.n_matrices(seen); ++h) {
+      const arma::mat& one = changed.matrix(seen, s, h, is_sampled);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+  return all;
 }
 
 namespace {

@@ -182,7 +182,7 @@ double BugSearch::judge(const BugScene& scene, const Editing& now, double slack)
     if (is_same || !o_.has_as_many(changed, seen, scene.target) || !o_.can_compute(now, seen)) continue;
     if (scene.fits) {
       NumberDistance probed;
-      probed.add(scene.target, changed.matrix(seen, scene.probe_sequence, scene.probe_matrix, scene.by_rows),
+      probed.add(scene.target, scene.probed(changed, seen, scene.probe_sequence, scene.probe_matrix),
                  scene.probe, o_.is_exact(), slack * scene.allowed.maximum);
       if (probed.is_infinite()) continue;
     }
@@ -200,8 +200,8 @@ std::optional<arma::vec> BugSearch::residual(const BugScene& scene, const Editin
   const Stage seen = now.reported(scene.target);
   if (!o_.has_as_many(changed, seen, scene.target) || !o_.can_compute(now, seen)) return std::nullopt;
   std::vector<double> differences;
-  const auto add = [&](std::size_t s, std::size_t h, const arma::mat& other) {
-    const arma::mat ours = with_masked_infinite(scene.target, *changed.matrix(seen, s, h, scene.by_rows));
+  const auto add = [&](arma::mat numbers, const arma::mat& other) {
+    const arma::mat ours = with_masked_infinite(scene.target, std::move(numbers));
     if (arma::size(ours) != arma::size(other)) return false;
     for (std::size_t k = 0; k < ours.n_elem; ++k) {
       if (std::isfinite(ours[k]) != std::isfinite(other[k])) return false;
@@ -209,10 +209,11 @@ std::optional<arma::vec> BugSearch::residual(const BugScene& scene, const Editin
     }
     return true;
   };
-  if (of_probe && !add(scene.probe_sequence, scene.probe_matrix, scene.probe)) return std::nullopt;
+  if (of_probe && !add(scene.probed(changed, seen, scene.probe_sequence, scene.probe_matrix), scene.probe))
+    return std::nullopt;
   for (std::size_t s = 0; !of_probe && s < o_.model().sequences.size(); ++s)
     for (std::size_t h = 0; h < changed.n_matrices(seen); ++h)
-      if (!add(s, h, scene.observed(s, h))) return std::nullopt;
+      if (!add(changed.matrix(seen, s, h, scene.by_rows), scene.observed(s, h))) return std::nullopt;
   if (differences.empty()) return std::nullopt;
   return arma::vec(differences);
 }
@@ -362,8 +363,15 @@ Hits BugSearch::partial_hits(const BugScene& scene, const BugContext& context,
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
   Hits hits;
-  for (auto& [n, rank, hit] : partial)
-    if (hits.size() < max_tried) hits.push_back(std::move(hit));
+  std::vector<Numbers> tried;
+  for (auto& [n, rank, hit] : partial) {
+    if (hits.size() >= max_tried) break;
+    LazyStages changed(hit.edited->graph, hit.edited->model(), *scene.stages);
+    Numbers own = scene.numbers_of(changed, hit.edited->reported(scene.target));
+    if (std::ranges::find(tried, own) != tried.end()) continue;
+    tried.push_back(std::move(own));
+    hits.push_back(std::move(hit));
+  }
   return hits;
 }
 
@@ -443,23 +451,18 @@ std::vector<Hits> BugSearch::find_pairs(Stage target, double deadline) {
     std::size_t k = 0;
     for (std::size_t s = 0; s < n_sequences; ++s)
       for (std::size_t h = 0; h < n_matrices; ++h) {
-        const arma::mat& all = matrix_of(s, h);
+        const arma::mat all = matrix_of(s, h);
+        if (arma::size(all) != arma::size(scene.probe)) return arma::vec();
         for (std::size_t cell = 0; cell < n_cells; ++cell, ++k)
           if (k % step == 0) numbers.push_back(std::isfinite(all[cell]) ? all[cell] : 0);
       }
     return arma::vec(numbers);
   };
   const auto computed = [&](LazyStages& stages) {
-    return some_of([&](std::size_t s, std::size_t h) -> const arma::mat& {
-      return stages.matrix(target, s, h, scene.by_rows);
-    });
+    return some_of([&](std::size_t s, std::size_t h) { return scene.probed(stages, target, s, h); });
   };
-  arma::mat other;
   const arma::vec base = computed(*scene.stages),
-                  want = some_of([&](std::size_t s, std::size_t h) -> const arma::mat& {
-                           return other = scene.observed(s, h);
-                         }) -
-                         base;
+                  want = some_of([&](std::size_t s, std::size_t h) { return scene.probed(s, h); }) - base;
   const std::vector<BugCase> cases = candidates(scene, context, deadline);
   std::vector<const BugCase*> live;
   std::vector<arma::vec> added;
@@ -471,10 +474,10 @@ std::vector<Hits> BugSearch::find_pairs(Stage target, double deadline) {
     const Editing now = edited(scene, bug);
     if (!reaches_target(scene, now) || !o_.can_compute(now, target)) continue;
     LazyStages changed(now.graph, now.model(), *scene.stages);
-    if (!o_.has_as_many(changed, target, target) ||
-        arma::size(*changed.matrix(target, 0, 0, scene.by_rows)) != arma::size(scene.probe))
-      continue;
-    arma::vec add = computed(changed) - base;
+    if (!o_.has_as_many(changed, target, target)) continue;
+    arma::vec add = computed(changed);
+    if (add.n_elem != base.n_elem) continue;
+    add -= base;
     if (!add.is_finite() || arma::abs(add).max() <= scene.allowed.maximum) continue;
     live.push_back(&bug);
     added.push_back(std::move(add));
@@ -853,7 +856,7 @@ BugSearchResult find_bugs(std::shared_ptr<const Model> model, std::vector<Observ
   graph::Work work;
   const Observation whole(model, stages);
   BugSearch search(whole, token, work, max_cells);
-  if (const auto first = whole.is_large() ? first_tokens(*model, n_first) : nullptr) {
+  if (const auto first = first_tokens(*model, n_first)) {
     const Observation few(first, first_rows(stages, n_first));
     BugSearchResult on_first = BugSearch(few, token, work, 0.5 * max_cells).run();
     on_first.found = search.confirmed(on_first.found);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/graph/matrices.hpp"
+#include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
 
 namespace core::graph {
@@ -123,6 +124,27 @@ const SharedMatrix& LazyStages::matrix(Stage stage, std::size_t sequence, std::s
   return *slots[slot];
 }
 
+mat LazyStages::columns(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows,
+                        const arma::uvec& which) {
+  if (same_[index(stage)]) return base_->columns(*same_[index(stage)], sequence, nth, by_rows, which);
+  const Node& node = *find(stage);
+  const auto* project = dynamic_cast<const Project*>(node.operation.get());
+  const bool is_known = given_[index(stage)] || computed(stage, sequence, nth) || !model_.given.cells.empty();
+  if (!project || is_known) return matrix(stage, sequence, nth, by_rows)->cols(which);
+  const RowSelection rows = by_rows ? rows_ : RowSelection();
+  const OperationInputs inputs{graph_, node, model_, *this, sequence, nth, rows};
+  return finished(node, inputs, project->columns(inputs, which));
+}
+
+mat LazyStages::finished(const Node& node, const OperationInputs& inputs, mat numbers) {
+  if (work_)
+    work_->cells += 100 + static_cast<double>(numbers.n_elem) *
+                              (1 + static_cast<double>(node.operation->n_products(inputs)) / 16);
+  return node.operation->rounded
+             ? attention::rounded(node.precision.value_or(graph_.precision), std::move(numbers))
+             : std::move(numbers);
+}
+
 const SharedMatrix* LazyStages::computed(Stage stage, std::size_t sequence, std::size_t nth) const {
   const auto& slots = whole_[index(stage)];
   if (slots.empty()) return nullptr;
@@ -142,13 +164,7 @@ SharedMatrix LazyStages::compute(Stage stage, std::size_t sequence, std::size_t 
     return select_rows(*whole, *rows);
   } else {
     const OperationInputs inputs{graph_, node, model_, *this, sequence, nth, rows};
-    mat made = node.operation->matrix(inputs);
-    if (work_)
-      work_->cells += 100 + static_cast<double>(made.n_elem) *
-                                (1 + static_cast<double>(node.operation->n_products(inputs)) / 16);
-    if (node.operation->rounded)
-      made = attention::rounded(node.precision.value_or(graph_.precision), std::move(made));
-    numbers = std::move(made);
+    numbers = finished(node, inputs, node.operation->matrix(inputs));
   }
   if (!model_.given.cells.empty()) override_cells(model_, sequence, stage, nth, rows, numbers);
   return numbers;

@@ -40,6 +40,8 @@ class LazyStages {
 
   /// Returns the nth matrix of a stage that exists, see existing_nodes(): all of it, or the selected rows.
   const SharedMatrix& matrix(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows = false);
+  /// Returns some columns of a matrix; of a projection, only these are computed.
+  mat columns(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows, const arma::uvec& which);
   /// Returns a whole matrix if it has been computed or put here, or nullptr.
   const SharedMatrix* computed(Stage stage, std::size_t sequence, std::size_t nth) const;
 
@@ -47,6 +49,8 @@ class LazyStages {
   using Matrices = std::array<std::vector<std::optional<SharedMatrix>>, max_stages>;
 
   SharedMatrix compute(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows);
+  /// Counts and rounds the numbers that an operation has computed.
+  mat finished(const Node& node, const OperationInputs& inputs, mat numbers);
 
   const Graph& graph_;
   const Model& model_;

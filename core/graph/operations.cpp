@@ -53,6 +53,13 @@ mat Project::matrix(const OperationInputs& in) const {
   return y;
 }
 
+mat Project::columns(const OperationInputs& in, const arma::uvec& which) const {
+  const mat weight = is_transposed() ? mat(in[1].rows(which).t()) : mat(in[1].cols(which));
+  mat y = has_reduced_precision() ? reduced_product(in[0], weight) : mat(in[0] * weight);
+  if (has_bias()) y.each_row() += arma::rowvec(in[2].cols(which));
+  return y;
+}
+
 std::string Project::formula(bool brief, const std::string&) const {
   return x_symbol + "·" + inputs[1].symbol() + (is_transposed() ? "ᵀ" : "") +
          (has_bias() ? " + " + inputs[2].symbol() : "") + precision_text(brief);

@@ -81,6 +81,8 @@ struct Project : Product {
   bool has_bias() const { return inputs.size() > 2; }
   bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a deviation: x·Wᵀ
   mat matrix(const OperationInputs& in) const override;
+  /// Returns some columns of the matrix.
+  mat columns(const OperationInputs& in, const arma::uvec& which) const;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::optional<std::size_t> previous_operand(const Cell& cell) const override;
   std::string formula(bool brief, const std::string&) const override;
