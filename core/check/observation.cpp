@@ -262,9 +262,8 @@ AllowedDifference Observation::allowed(Stage stage, Stage seen, LazyStages& exac
         if (std::isfinite(x) && x > max_masked_score) size = std::max(size, std::abs(x)), has_number = true;
     return {1e-9 * (has_number ? size : 1) + 1e-13, infinity};
   }
-  const bool is_coarse = precision_ == Precision::float16 || precision_ == Precision::bfloat16;
   auto& kept = noise_[graph::index(stage)];  // float32 errors hardly depend on the bugs
-  if (is_large_ && !is_coarse && kept) return *kept;
+  if (is_large_ && !is_coarse() && kept) return *kept;
   double maximum = 0, squares = 0, size = 0, sizes = 0, n = 0;
   for (std::size_t s = 0; s < model_->sequences.size(); ++s)
     for (std::size_t h = 0; h < exact.n_matrices(seen); ++h) {
@@ -280,7 +279,7 @@ AllowedDifference Observation::allowed(Stage stage, Stage seen, LazyStages& exac
   const double unit = relative_rounding(precision(stage)), floor = 1e-9 * size + 1e-13;
   const AllowedDifference made{6 * maximum + 4 * unit * size + floor,
                                3 * std::sqrt(squares / n) + unit * std::sqrt(sizes / n) + floor};
-  if (is_large_ && !is_coarse) kept = made;
+  if (is_large_ && !is_coarse()) kept = made;
   return made;
 }
 

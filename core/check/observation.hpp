@@ -72,6 +72,7 @@ class Observation {
   Precision precision() const { return precision_; }
   Precision precision(Stage stage) const { return precisions_[graph::index(stage)]; }
   bool is_exact() const { return precision_ == Precision::float64; }
+  bool is_coarse() const { return precision_ == Precision::float16 || precision_ == Precision::bfloat16; }
   /// Whether reading all numbers takes long: some rows are then judged first.
   bool is_large() const { return is_large_; }
   /// Returns the rows that are judged first; none if all are.
