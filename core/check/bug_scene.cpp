@@ -20,10 +20,11 @@ BugScene::BugScene(const Observation& observation, std::shared_ptr<const Editing
                    graph::Work& work)
     : of(observation), now(std::move(edited)), target(first_wrong) {
   rows = of.rows().empty() ? most_differing_rows() : of.rows();
-  stages = std::make_unique<LazyStages>(now->graph, of.model(), rows);
+  stages = std::make_unique<LazyStages>(now->graph, now->model(), rows);
   stages->count_in(work);
   const graph::Graph coarse_graph = of.is_exact() ? graph::Graph() : of.coarse(now->graph);
-  LazyStages coarse(of.is_exact() ? now->graph : coarse_graph, of.rounded_model());
+  const std::shared_ptr<const Model> rounded_model = of.rounded_model(*now);
+  LazyStages coarse(of.is_exact() ? now->graph : coarse_graph, *rounded_model);
   for (const Stage stage : of.order()) {
     if (stage == target) break;
     if (!of.has_same_shape(of.right_stages(), stage, stage)) continue;

@@ -140,7 +140,7 @@ double NumberDistance::in_units_of(const AllowedDifference& allowed) const {
 
 Observation::Observation(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
                          std::optional<CoarserInputs> coarser)
-    : model_(std::move(model)), given_(std::move(stages)), rounded_model_(*model_), right_(model_) {
+    : model_(std::move(model)), given_(std::move(stages)), rounded_model_(model_), right_(model_) {
   std::array<std::optional<Precision>, attention::n_stages> own;
   for (const Stage stage : compared_stages())
     for (ObservedStage& given : given_) {
@@ -191,9 +191,10 @@ Observation::Observation(std::shared_ptr<const Model> model, std::vector<Observe
       std::ranges::all_of(right_.graph.nodes, [](const graph::Node& node) { return node.operation->known; });
   right_stages_ = std::make_unique<LazyStages>(right_.graph, *model_, rows_);
   if (!is_exact())
-    rounded_model_ = mistakes::with_rounded_inputs(*model_, precisions_[graph::index(Stage::queries)]);
+    rounded_model_ = std::make_shared<const Model>(
+        mistakes::with_rounded_inputs(*model_, precisions_[graph::index(Stage::queries)]));
   coarse_right_ = coarse(right_.graph);
-  coarse_right_stages_ = std::make_unique<LazyStages>(coarse_right_, rounded_model_, rows_);
+  coarse_right_stages_ = std::make_unique<LazyStages>(coarse_right_, *rounded_model_, rows_);
 }
 
 const std::vector<SharedMatrix>& Observation::matrices(Stage stage) const {
@@ -205,6 +206,12 @@ const arma::mat& Observation::matrix(Stage stage, std::size_t sequence, std::siz
   return given.matrices[sequence * (given.matrices.size() / given.n_sequences) + nth];
 }
 
+std::shared_ptr<const Model> Observation::rounded_model(const Editing& edited) const {
+  if (&edited.model() == model_.get() || is_exact()) return rounded_model_;
+  return std::make_shared<const Model>(
+      mistakes::with_rounded_inputs(edited.model(), precisions_[graph::index(Stage::queries)]));
+}
+
 graph::Graph Observation::coarse(graph::Graph g) const {
   for (graph::Node& node : g.nodes)
     if (!graph::is_internal(node.stage) && !node.precision)
@@ -214,21 +221,16 @@ graph::Graph Observation::coarse(graph::Graph g) const {
 
 std::unique_ptr<Observation::BothStages> Observation::stages_of(const Editing& edited,
                                                                 bool from_right) const {
-  auto both = std::unique_ptr<BothStages>(
-      new BothStages{is_exact() ? graph::Graph() : coarse(edited.graph),
-                     {},
-                     from_right ? LazyStages(edited.graph, edited.model(), *right_stages_)
-                                : LazyStages(edited.graph, edited.model()),
-                     std::nullopt});
-  if (is_exact()) return both;
-  const Model* rounded = &rounded_model_;
-  if (&edited.model() != model_.get())
-    rounded = &both->rounded_model.emplace(
-        mistakes::with_rounded_inputs(edited.model(), precisions_[graph::index(Stage::queries)]));
-  if (from_right)
-    both->coarse.emplace(both->coarse_graph, *rounded, *coarse_right_stages_);
-  else
-    both->coarse.emplace(both->coarse_graph, *rounded);
+  const bool is_coarse = !is_exact();
+  auto both = std::unique_ptr<BothStages>(new BothStages{
+      is_coarse ? coarse(edited.graph) : graph::Graph(), is_coarse ? rounded_model(edited) : nullptr,
+      from_right ? LazyStages(edited.graph, edited.model(), *right_stages_)
+                 : LazyStages(edited.graph, edited.model()),
+      std::nullopt});
+  if (is_coarse && from_right)
+    both->coarse.emplace(both->coarse_graph, *both->rounded_model, *coarse_right_stages_);
+  else if (is_coarse)
+    both->coarse.emplace(both->coarse_graph, *both->rounded_model);
   return both;
 }
 

@@ -83,7 +83,7 @@ class Observation {
   /// Returns the stages of an edited graph, exact ones and with the precisions of what was observed.
   struct BothStages {
     graph::Graph coarse_graph;
-    std::optional<Model> rounded_model;  ///< of an edit that replaces the model
+    std::shared_ptr<const Model> rounded_model;
     LazyStages exact;
     std::optional<LazyStages> coarse;
     LazyStages& rounded() { return coarse ? *coarse : exact; }
@@ -91,7 +91,8 @@ class Observation {
   std::unique_ptr<BothStages> stages_of(const Editing& edited, bool from_right = true) const;
   /// Returns a graph whose stages are rounded to the precisions of what was observed.
   graph::Graph coarse(graph::Graph graph) const;
-  const Model& rounded_model() const { return rounded_model_; }
+  /// Returns the model of an edited graph with learned matrices in the precision of what was observed.
+  std::shared_ptr<const Model> rounded_model(const Editing& edited) const;
   /// Lets stages read an observed one, exactly or as it may have been before it was rounded.
   void give(LazyStages& stages, Stage stage, bool is_perturbed) const;
 
@@ -118,7 +119,7 @@ class Observation {
   Precision precision_ = Precision::float64;
   bool is_large_ = false, can_compute_all_ = true;
   std::vector<std::size_t> rows_;
-  Model rounded_model_;
+  std::shared_ptr<const Model> rounded_model_;
   Editing right_;
   graph::Graph coarse_right_;
   std::unique_ptr<LazyStages> right_stages_, coarse_right_stages_;

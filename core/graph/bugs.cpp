@@ -28,7 +28,7 @@ std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
     std::vector<const Bug*> rows;
     for (const auto& family : {projection_bugs(), norm_bugs(), rotary_bugs(), score_bugs(), bias_bugs(),
-                               mask_bugs(), softmax_bugs(), output_bugs()})
+                               mask_bugs(), softmax_bugs(), output_bugs(), report_bugs()})
       for (const Bug& bug : family) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
     return rows;

@@ -128,5 +128,6 @@ std::span<const Bug> bias_bugs();
 std::span<const Bug> mask_bugs();
 std::span<const Bug> softmax_bugs();
 std::span<const Bug> output_bugs();
+std::span<const Bug> report_bugs();
 
 }  // namespace core::bugs

@@ -69,11 +69,11 @@ const graph::DotProducts* products_of_scores(const Editing& e) {
 /// Attention between the heads of each token. Inputs: values, queries, keys.
 template <bool is_causal>
 arma::mat attention_over_heads(const OperationInputs& in) {
-  const auto* scale = in.graph.get<graph::ScaleScores>(Stage::scaled_scores);
+  const auto* own = in.graph.get<graph::ScaleScores>(Stage::scaled_scores);
   const std::size_t n = is_causal ? in.head + 1 : in.model.n_heads;
   arma::mat scores(in.n_rows(), n);
   for (std::size_t h = 0; h < n; ++h)
-    scores.col(h) = (scale ? scale->factor : 1) * arma::sum(in[1] % in.of_head(2, h), 1);
+    scores.col(h) = (own ? own->factor : 1) * arma::sum(in[1] % in.of_head(2, h), 1);
   scores.each_col() -= arma::vec(arma::max(scores, 1));
   const arma::mat w = arma::exp(scores);
   arma::mat sum(in.n_rows(), in[0].n_cols, arma::fill::zeros);
@@ -112,29 +112,28 @@ std::string zero_queries_words(const char* which, double n) {
 
 struct ContextForm {
   const char* form;
-  std::string (*words)(double x);
+  const char* words;
   void (*edit)(Editing&, double x);
   bool (*fits)(const Editing&) = nullptr;
-  /// Returns the numbers to try, if it has any.
+  // Where it has a number:
   std::vector<double> (*numbers)(const Model&) = nullptr;
+  std::string (*words_of)(double x) = nullptr;
 };
-template <class Last>
-std::vector<double> numbers_below(double first, Last last) {
+std::vector<double> numbers_below(std::size_t first, std::size_t last) {
   std::vector<double> all;
-  for (double n = first; n < static_cast<double>(last); ++n) all.push_back(n);
+  for (std::size_t n = first; n < last; ++n) all.push_back(static_cast<double>(n));
   return all;
+}
+std::vector<double> numbers_of_rows(const Model& m) {
+  return numbers_below(1, std::min<std::size_t>(m.n_tokens(), 17));
 }
 
 constexpr std::array context_forms{
     ContextForm{
-        "keys", [](double) { return std::string("context vectors are sums of keys instead of values"); },
+        "keys", "context vectors are sums of keys instead of values",
         [](Editing& e, double) { sum_from(e, [](Input&, Input& values) { values.source = Stage::keys; }); },
         have_one_width},
-    ContextForm{"prepared_keys",
-                [](double) {
-                  return std::string(
-                      "context vectors are sums of rotated (or normalized) keys instead of values");
-                },
+    ContextForm{"prepared_keys", "context vectors are sums of rotated (or normalized) keys instead of values",
                 [](Editing& e, double) {
                   if (const auto* products = products_of_scores(e))
                     sum_from(e, [&](Input&, Input& values) { values.source = products->inputs[1].source; });
@@ -142,91 +141,68 @@ constexpr std::array context_forms{
                 [](const Editing& e) {
                   return have_one_width(e) && (e.find(Stage::rotated_keys) || e.find(Stage::normed_keys));
                 }},
-    ContextForm{
-        "transposed",
-        [](double) { return std::string("context vectors are computed with the weights transposed"); },
-        [](Editing& e, double) {
-          sum_from(
-              e, [](Input& weights, Input&) { weights.cells = "::"; },
-              [](const OperationInputs& in) { return in.selected(in[0].t() * in[1]); });
-        },
-        are_square},
-    ContextForm{
-        "before_dropout",
-        [](double) { return std::string("context vectors are computed with the weights before dropout"); },
-        [](Editing& e, double) {
-          sum_from(e, [](Input& weights, Input&) { weights.source = Stage::weights; });
-        },
-        [](const Editing& e) { return has_dropout(e.model()); }},
-    ContextForm{
-        "reversed",
-        [](double) { return std::string("context vectors are computed from the values in reverse order"); },
-        [](Editing& e, double) {
-          sum_from(e, as_they_are,
-                   [](const OperationInputs& in) { return arma::mat(in[0] * arma::flipud(in[1])); });
-        }},
-    ContextForm{
-        "scores",
-        [](double) { return std::string("context vectors are computed with scores instead of weights"); },
-        [](Editing& e, double) {
-          if (const auto* softmax = e.softmax())
-            sum_from(
-                e, [&](Input& weights, Input&) { weights.source = softmax->inputs[0].source; },
-                [](const OperationInputs& in) {
-                  arma::mat scores = in[0];
-                  scores.transform([](double s) { return std::isfinite(s) ? s : 0; });
-                  return arma::mat(scores * in[1]);
-                });
-        }},
-    ContextForm{"over_heads",
-                [](double) {
-                  return std::string(
-                      "attention runs over the heads of each token instead of the tokens "
-                      "([tokens, heads, d_head] not transposed)");
+    ContextForm{"transposed", "context vectors are computed with the weights transposed",
+                [](Editing& e, double) {
+                  sum_from(
+                      e, [](Input& weights, Input&) { weights.cells = "::"; },
+                      [](const OperationInputs& in) { return in.selected(in[0].t() * in[1]); });
                 },
+                are_square},
+    ContextForm{"before_dropout", "context vectors are computed with the weights before dropout",
+                [](Editing& e, double) {
+                  sum_from(e, [](Input& weights, Input&) { weights.source = Stage::weights; });
+                },
+                [](const Editing& e) { return has_dropout(e.model()); }},
+    ContextForm{"reversed", "context vectors are computed from the values in reverse order",
+                [](Editing& e, double) {
+                  sum_from(e, as_they_are,
+                           [](const OperationInputs& in) { return arma::mat(in[0] * arma::flipud(in[1])); });
+                }},
+    ContextForm{"scores", "context vectors are computed with scores instead of weights",
+                [](Editing& e, double) {
+                  if (const auto* softmax = e.softmax())
+                    sum_from(
+                        e, [&](Input& weights, Input&) { weights.source = softmax->inputs[0].source; },
+                        [](const OperationInputs& in) {
+                          arma::mat scores = in[0];
+                          scores.transform([](double s) { return std::isfinite(s) ? s : 0; });
+                          return arma::mat(scores * in[1]);
+                        });
+                }},
+    ContextForm{"over_heads",
+                "attention runs over the heads of each token instead of the tokens "
+                "([tokens, heads, d_head] not transposed)",
                 attend_over_heads<false>,
                 [](const Editing& e) { return are_square(e) && has_heads(e) && have_one_width(e); }},
     ContextForm{"over_heads_causally",
-                [](double) {
-                  return std::string(
-                      "attention runs over the heads of each token instead of the tokens "
-                      "([tokens, heads, d_head] not transposed), causal over the heads");
-                },
+                "attention runs over the heads of each token instead of the tokens "
+                "([tokens, heads, d_head] not transposed), causal over the heads",
                 attend_over_heads<true>,
                 [](const Editing& e) {
-                  const auto* mask = e.get<graph::AttentionMask>(Stage::mask);
-                  return are_square(e) && has_heads(e) && have_one_width(e) && mask && mask->mask.causal;
+                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
+                  return are_square(e) && has_heads(e) && have_one_width(e) && own && own->mask.causal;
                 }},
-    ContextForm{"averaged", [](double) { return std::string("context vectors are averaged over the heads"); },
+    ContextForm{"averaged", "context vectors are averaged over the heads",
                 [](Editing& e, double) {
                   e.wrap(Stage::contexts, [](const OperationInputs& in) { return mean_of_heads(in); });
                 },
                 has_heads},
-    ContextForm{"averaged_weights",
-                [](double) {
-                  return std::string("context vectors are computed with weights averaged over the heads");
-                },
+    ContextForm{"averaged_weights", "context vectors are computed with weights averaged over the heads",
                 [](Editing& e, double) {
                   sum_from(e, as_they_are,
                            [](const OperationInputs& in) { return arma::mat(mean_of_heads(in) * in[1]); });
                 },
                 has_heads},
-    ContextForm{
-        "normalized_weights",
-        [](double) { return std::string("context vectors are computed with weights normalized to sum 1"); },
-        [](Editing& e, double) {
-          sum_from(e, as_they_are, [](const OperationInputs& in) {
-            arma::mat w = in[0];
-            w.each_col() /= arma::vec(arma::sum(w, 1));
-            return arma::mat(w * in[1]);
-          });
-        },
-        [](const Editing& e) { return e.model().additions.sink || has_dropout(e.model()); }},
-    ContextForm{"rolled",
-                [](double by) {
-                  return "weights and values are " + digits(std::abs(by)) +
-                         " out of step (values rolled by " + digits(by) + ")";
+    ContextForm{"normalized_weights", "context vectors are computed with weights normalized to sum 1",
+                [](Editing& e, double) {
+                  sum_from(e, as_they_are, [](const OperationInputs& in) {
+                    arma::mat w = in[0];
+                    w.each_col() /= arma::vec(arma::sum(w, 1));
+                    return arma::mat(w * in[1]);
+                  });
                 },
+                [](const Editing& e) { return e.model().additions.sink || has_dropout(e.model()); }},
+    ContextForm{"rolled", "",
                 [](Editing& e, double by) {
                   sum_from(e, as_they_are, [by](const OperationInputs& in) {
                     return arma::mat(in[0] * rolled_rows(in[1], by));
@@ -235,45 +211,44 @@ constexpr std::array context_forms{
                 nullptr,
                 [](const Model&) {
                   return std::vector<double>{1, -1, 2, -2};
+                },
+                [](double by) {
+                  return "weights and values are " + digits(std::abs(by)) +
+                         " out of step (values rolled by " + digits(by) + ")";
                 }},
-    ContextForm{"padded",
-                [](double) {
-                  return std::string(
-                      "context vectors of padded queries are zero (masked by the padding mask of the keys)");
-                },
-                [](Editing& e, double) {
-                  zero_contexts(e, [](const OperationInputs& in, std::size_t query) {
-                    const auto& hidden = in.model.mask.hidden_keys;
-                    return in.sequence < hidden.size() &&
-                           std::ranges::binary_search(hidden[in.sequence], query);
-                  });
-                },
-                [](const Editing& e) { return are_square(e) && !e.model().mask.hidden_keys.empty(); }},
-    ContextForm{"last_queries", [](double n) { return zero_queries_words("last", n); },
+    ContextForm{
+        "padded", "context vectors of padded queries are zero (masked by the padding mask of the keys)",
+        [](Editing& e, double) {
+          zero_contexts(e, [](const OperationInputs& in, std::size_t query) {
+            const auto& hidden = in.model.mask.hidden_keys;
+            return in.sequence < hidden.size() && std::ranges::binary_search(hidden[in.sequence], query);
+          });
+        },
+        [](const Editing& e) { return are_square(e) && !e.model().mask.hidden_keys.empty(); }},
+    ContextForm{"last_queries", "",
                 [](Editing& e, double n) {
                   zero_contexts(e, [n](const OperationInputs& in, std::size_t query) {
                     return static_cast<double>(query) + n >= static_cast<double>(in.model.n_tokens());
                   });
                 },
-                nullptr,
-                [](const Model& m) { return numbers_below(1, std::min<std::size_t>(m.n_tokens(), 17)); }},
+                nullptr, numbers_of_rows, [](double n) { return zero_queries_words("last", n); }},
+    ContextForm{"first_queries", "",
+                [](Editing& e, double n) {
+                  zero_contexts(e, [n](const OperationInputs&, std::size_t query) {
+                    return static_cast<double>(query) < n;
+                  });
+                },
+                nullptr, numbers_of_rows, [](double n) { return zero_queries_words("first", n); }},
     ContextForm{
-        "first_queries", [](double n) { return zero_queries_words("first", n); },
-        [](Editing& e, double n) {
-          zero_contexts(
-              e, [n](const OperationInputs&, std::size_t query) { return static_cast<double>(query) < n; });
-        },
-        nullptr, [](const Model& m) { return numbers_below(1, std::min<std::size_t>(m.n_tokens(), 17)); }},
-    ContextForm{
-        "head",
-        [](double head) { return "head " + digits(head) + " adds nothing (its context vectors are zero)"; },
+        "head", "",
         [](Editing& e, double head) {
           e.wrap(Stage::contexts, [head](const OperationInputs& in) {
             return static_cast<double>(in.head) == head ? arma::mat(arma::size(in[0]), arma::fill::zeros)
                                                         : in[0];
           });
         },
-        has_heads, [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
+        has_heads, [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); },
+        [](double head) { return "head " + digits(head) + " adds nothing (its context vectors are zero)"; }},
 };
 const ContextForm& context_form(const BugCase& c) {
   return *std::ranges::find(context_forms, c.form, &ContextForm::form);
@@ -411,6 +386,12 @@ void try_row_orders(const BugContext& c, BugCases& to) {
 
 // Another model: its graph is made anew.
 
+/// Whether no stage was given, and agrees, whose shape the other model changes.
+bool is_still_open(const BugContext& c, std::initializer_list<Stage> unchanged) {
+  return std::ranges::none_of(attention::stages(), [&](const attention::StageInfo& row) {
+    return c.stages.is_given(row.stage) && std::ranges::find(unchanged, row.stage) == unchanged.end();
+  });
+}
 bool can_be_self_attention(const Model& m) {
   return m.has_key_embeddings() && m.given.empty() && m.n_tokens() != m.n_keys() && m.projections &&
          m.projections->key.weight.n_rows() == m.d_model() && m.additions.score_bias.empty();
@@ -430,7 +411,7 @@ bool can_have_other_heads(const Model& m) {
   const bool is_rotated_whole = !rotary || (positions::rotated_columns(*rotary, m.d_head()) == m.d_head() &&
                                             rotary->scaling.rule == positions::ScalingRule::none);
   return m.given.empty() && !added.normalize && !added.sink && !added.has_bias() && !added.softcap &&
-         is_rotated_whole && m.d_value() == m.d_head() && m.heads_off.empty() && !has_dropout(m);
+         is_rotated_whole && m.d_value() == m.d_head() && m.heads_off.empty() && m.dropout.given.empty();
 }
 void change_number_of_heads(Editing& e, const BugCase& c, ProjectionName) {
   Model m = e.model();
@@ -445,7 +426,7 @@ void change_number_of_heads(Editing& e, const BugCase& c, ProjectionName) {
 }
 void try_numbers_of_heads(const BugContext& c, BugCases& to) {
   const Model& m = c.model();
-  if (!can_have_other_heads(m)) return;
+  if (!can_have_other_heads(m) || !is_still_open(c, {})) return;
   const std::size_t width = m.n_heads * m.d_head();
   for (const std::size_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     const bool fits = n != m.n_heads && width % n == 0 && m.kv_heads() * n % m.n_heads == 0 &&
@@ -720,177 +701,14 @@ void read_off_order(const BugContext& c, BugCases& to, bool of_rows) {
     to.add(numbers_of(order), std::string(name_of_stage(c.target)) + (of_rows ? ":row" : ":column"));
 }
 
-// Values that are given under the name of a stage, but not used in the computation.
-
-/// What is given. Form "weights:averaged".
-struct ReportedForm {
-  const char* form;
-  std::string (*words)(const std::string& stage, double x);
-  graph::NodeHeads heads;
-  arma::mat (*reported)(const OperationInputs&, double x);
-};
-template <class Choose>
-arma::mat chosen_of_heads(const OperationInputs& in, Choose choose) {
-  arma::mat best = in.of_head(0, 0);
-  for (std::size_t h = 1; h < in.model.n_heads; ++h) best = choose(best, in.of_head(0, h));
-  return best;
-}
-using enum graph::NodeHeads;
-constexpr std::array reported_forms{
-    ReportedForm{"averaged",
-                 [](const std::string& stage, double) {
-                   return "the " + stage + " are given averaged over the heads";
-                 },
-                 shared, [](const OperationInputs& in, double) { return mean_of_heads(in); }},
-    ReportedForm{
-        "summed",
-        [](const std::string& stage, double) { return "the " + stage + " are given summed over the heads"; },
-        shared,
-        [](const OperationInputs& in, double) {
-          return arma::mat(mean_of_heads(in) * static_cast<double>(in.model.n_heads));
-        }},
-    ReportedForm{"largest",
-                 [](const std::string& stage, double) {
-                   return "of the " + stage + " the largest of all heads is given";
-                 },
-                 shared,
-                 [](const OperationInputs& in, double) {
-                   return chosen_of_heads(
-                       in, [](const arma::mat& a, const arma::mat& b) { return arma::mat(arma::max(a, b)); });
-                 }},
-    ReportedForm{"smallest",
-                 [](const std::string& stage, double) {
-                   return "of the " + stage + " the smallest of all heads is given";
-                 },
-                 shared,
-                 [](const OperationInputs& in, double) {
-                   return chosen_of_heads(
-                       in, [](const arma::mat& a, const arma::mat& b) { return arma::mat(arma::min(a, b)); });
-                 }},
-    ReportedForm{
-        "head",
-        [](const std::string& stage, double head) {
-          return "of the " + stage + " head " + digits(head) + " alone is given";
-        },
-        shared,
-        [](const OperationInputs& in, double head) { return in.of_head(0, static_cast<std::size_t>(head)); }},
-    ReportedForm{"sink_first",
-                 [](const std::string&, double) {
-                   return std::string("the weights are given with the sink's column");
-                 },
-                 per_head,
-                 [](const OperationInputs& in, double) {
-                   return arma::mat(arma::join_rows(1 - arma::sum(in[0], 1), in[0]));
-                 }},
-    ReportedForm{"sink_last",
-                 [](const std::string&, double) {
-                   return std::string("the weights are given with the sink's column");
-                 },
-                 per_head,
-                 [](const OperationInputs& in, double) {
-                   return arma::mat(arma::join_rows(in[0], 1 - arma::sum(in[0], 1)));
-                 }},
-    ReportedForm{"transposed",
-                 [](const std::string& stage, double) { return "the " + stage + " are given transposed"; },
-                 per_head, [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
-    ReportedForm{"without_last",
-                 [](const std::string& stage, double n) {
-                   return "the " + stage + " are given without their last " + digits(n) + " keys";
-                 },
-                 per_head,
-                 [](const OperationInputs& in, double n) {
-                   return arma::mat(in[0].head_cols(in[0].n_cols - static_cast<std::size_t>(n)));
-                 }},
-    ReportedForm{"without_first",
-                 [](const std::string& stage, double n) {
-                   return "the " + stage + " are given without their first " + digits(n) + " keys";
-                 },
-                 per_head,
-                 [](const OperationInputs& in, double n) {
-                   return arma::mat(in[0].tail_cols(in[0].n_cols - static_cast<std::size_t>(n)));
-                 }},
-};
-const ReportedForm& reported_form(const std::string& form) {
-  return *std::ranges::find(reported_forms, form, &ReportedForm::form);
-}
-void report_otherwise(Editing& e, const BugCase& c, ProjectionName) {
-  const auto [stage, form] = stage_and_form(c);
-  const ReportedForm& row = reported_form(form);
-  e.report(
-      stage, row.heads, {{stage, "i:"}},
-      [reported = row.reported, x = number_of(c)](const OperationInputs& in) { return reported(in, x); });
-}
-void try_reported(const BugContext& c, BugCases& to) {
-  constexpr std::array with_forms{Stage::weights,       Stage::dropped_weights, Stage::scores,
-                                  Stage::scaled_scores, Stage::masked_scores,   Stage::contexts};
-  const auto* given = c.observed(c.target);
-  const std::size_t n_sequences = c.model().sequences.size(), n_heads = c.model().n_heads;
-  if (!given || std::ranges::find(with_forms, c.target) == with_forms.end() ||
-      given->size() % n_sequences != 0)
-    return;
-  const auto add = [&](const char* form, Numbers x = {}) {
-    to.add(std::move(x), std::string(name_of_stage(c.target)) + ":" + form);
-  };
-  const arma::SizeMat ours = arma::size(*c.stages.matrix(c.target, 0, 0)), theirs = arma::size(*(*given)[0]);
-  const std::size_t n = given->size() / n_sequences;
-  if (n == 1 && n_heads > 1 && theirs == ours) {
-    for (const char* form : {"averaged", "summed", "largest", "smallest"}) add(form);
-    for (std::size_t h = 0; h < n_heads; ++h) add("head", {static_cast<double>(h)});
-  }
-  if (n != n_heads) return;
-  if (c.target == Stage::weights && theirs == arma::SizeMat(ours.n_rows, ours.n_cols + 1))
-    add("sink_first"), add("sink_last");
-  if (theirs != ours && theirs == arma::SizeMat(ours.n_cols, ours.n_rows)) add("transposed");
-  if (theirs.n_rows == ours.n_rows && theirs.n_cols < ours.n_cols)
-    for (const char* form : {"without_last", "without_first"})
-      add(form, {static_cast<double>(ours.n_cols - theirs.n_cols)});
-}
-
-/// Form "keys:values": what is given as keys are the values.
-void report_another(Editing& e, const BugCase& c, ProjectionName) {
-  const auto [stage, name] = stage_and_form(c);
-  const Stage other = stage_named(name);
-  if (const graph::Node* node = e.find(other))
-    e.report(stage, node->heads, {{other}}, [](const OperationInputs& in) { return in[0]; });
-}
-std::string another_words(const Editing&, const BugCase& c) {
-  const auto [stage, name] = stage_and_form(c);
-  return "what is given as " + words_of(stage) + " are the " + words_of(stage_named(name));
-}
-/// Whether the numbers given for the target are those of another stage.
-bool is_another(const BugContext& c, Stage other) {
-  const std::size_t n_sequences = c.model().sequences.size(), n = c.stages.n_matrices(other);
-  const auto& given = *c.observed(c.target);
-  if (given.size() != n_sequences * n) return false;
-  for (std::size_t k = 0; k < given.size(); ++k) {
-    const arma::mat &ours = c.stages.matrix(other, k / n, k % n), &theirs = given[k];
-    if (arma::size(ours) != arma::size(theirs)) return false;
-    for (std::size_t at = 0; at < ours.n_elem; ++at) {
-      const double a = ours[at], b = theirs[at];
-      const bool is_same = a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && b < -5000);
-      if (!is_same && !(std::abs(a - b) <= c.tolerance)) return false;
-    }
-  }
-  return true;
-}
-void try_others(const BugContext& c, BugCases& to) {
-  using enum Stage;
-  constexpr std::array never{embeddings,     key_embeddings, mask,        unmasked_weights,
-                             zeroed_weights, row_sums,       dropout_mask};
-  if (!c.observed(c.target) || c.is_large) return;
-  const graph::NodeSet existing = existing_nodes(c.now.graph, c.model());
-  for (const attention::StageInfo& row : attention::stages())
-    if (row.stage != c.target && existing[graph::index(row.stage)] &&
-        std::ranges::find(never, row.stage) == never.end() &&
-        !(c.target == output && row.stage == concatenated) &&
-        (row.stage != output || c.now.has_projection(ProjectionName::output)) && is_another(c, row.stage))
-      to.add({}, std::string(name_of_stage(c.target)) + ":" + row.name);
-}
-
 const std::array output_rows{
     Bug{.name = "contexts_from",
         .edit = [](Editing& e, const BugCase& c, ProjectionName) { context_form(c).edit(e, number_of(c)); },
-        .words = [](const Editing&, const BugCase& c) { return context_form(c).words(number_of(c)); },
+        .words =
+            [](const Editing&, const BugCase& c) {
+              const ContextForm& form = context_form(c);
+              return form.words_of ? form.words_of(number_of(c)) : std::string(form.words);
+            },
         .cases = try_contexts},
     Bug{.name = "merge",
         .edit =
@@ -922,7 +740,10 @@ const std::array output_rows{
             },
         .cases =
             [](const BugContext& c, BugCases& to) {
-              if (can_be_self_attention(c.model())) to.add();
+              using enum Stage;
+              if (can_be_self_attention(c.model()) &&
+                  is_still_open(c, {queries, normed_queries, rotated_queries}))
+                to.add();
             }},
     Bug{.name = "head_order",
         .edit = [](Editing& e, const BugCase& c,
@@ -991,34 +812,6 @@ const std::array output_rows{
             },
         .rank = 2,
         .is_last = true},
-    Bug{.name = "reported",
-        .edit = report_otherwise,
-        .words =
-            [](const Editing&, const BugCase& c) {
-              const auto [stage, form] = stage_and_form(c);
-              return reported_form(form).words(words_of(stage), number_of(c));
-            },
-        .cases = try_reported,
-        .in_pairs = false},
-    Bug{.name = "reported_as",
-        .edit = report_another,
-        .words = another_words,
-        .cases = try_others,
-        .rank = 1,
-        .in_pairs = false},
-    Bug{.name = "reported_after_dropout",
-        .edit =
-            [](Editing& e, const BugCase&, ProjectionName) {
-              e.report(Stage::weights, per_head, {{Stage::dropped_weights}},
-                       [](const OperationInputs& in) { return in[0]; });
-            },
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("the weights are given after dropout"); },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (has_dropout(c.model()) && c.target == Stage::weights) to.add();
-            },
-        .in_pairs = false},
     Bug{.name = "heads_other",
         .edit = change_number_of_heads,
         .words =

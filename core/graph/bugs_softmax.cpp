@@ -74,7 +74,7 @@ void fit_sinks(const BugContext& c, BugCases& to) {
 struct SinkTerm {
   const char* form;
   const char* words;
-  double (*term)(double sink, double largest, double scale);
+  double (*term)(double sink, double largest, double factor);
 };
 constexpr std::array sink_terms{
     SinkTerm{"missing", "the sinks are missing (or their mass is renormalized away)",
@@ -88,7 +88,7 @@ constexpr std::array sink_terms{
     SinkTerm{"linear_rescaled", "the sinks are added as sink · exp(−maximum), without exp",
              [](double sink, double largest, double) { return sink * std::exp(-largest); }},
     SinkTerm{"scaled", "the sinks are multiplied by the scale",
-             [](double sink, double largest, double scale) { return std::exp(sink * scale - largest); }},
+             [](double sink, double largest, double factor) { return std::exp(sink * factor - largest); }},
     SinkTerm{"negated", "the sinks have the other sign",
              [](double sink, double largest, double) { return std::exp(-sink - largest); }},
     SinkTerm{"base_2_not_rescaled", "the sinks join as 2^sink and are not rescaled by the maximum",
@@ -104,8 +104,8 @@ void compute_sinks_otherwise(Editing& e, const BugCase& c, ProjectionName) {
   if (sinks.empty()) return;
   const auto* own = e.get<graph::ScaleScores>(Stage::scaled_scores);
   set_sinks(e, {});
-  add_to_sums(e, [sinks, term = sink_term(c).term, scale = own ? own->factor : 1](
-                     std::size_t head, double largest) { return term(sinks[head], largest, scale); });
+  add_to_sums(e, [sinks, term = sink_term(c).term, factor = own ? own->factor : 1](
+                     std::size_t head, double largest) { return term(sinks[head], largest, factor); });
 }
 
 /// Sinks in place of the right ones: of a head, from those.

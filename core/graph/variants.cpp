@@ -208,13 +208,18 @@ void SoftmaxVariant::run_over(Axis which) {
 
 mat SoftmaxVariant::weights(mat s, const OperationInputs& in) const {
   mat w(arma::size(s), arma::fill::none);
+  const auto further = [&](double largest) {
+    return (has_sink() ? std::exp(in[1](0, in.head) - largest) : 0) + (extra ? extra(in.head, largest) : 0);
+  };
   if (axis == Axis::heads) {
     mat largest(arma::size(s)), sums(arma::size(s), arma::fill::zeros);
     largest.fill(-infinity);
     for (std::size_t h = 0; h < n_heads; ++h) largest = arma::max(largest, in.of_head(0, h));
     largest.transform(finite_or_zero);
     for (std::size_t h = 0; h < n_heads; ++h) sums += arma::exp(in.of_head(0, h) - largest);
-    return arma::exp(s - largest) / sums;
+    s = arma::exp(s - largest);
+    largest.transform(further);
+    return s / (sums + largest);
   }
   const bool over_keys = axis == Axis::keys;
   const std::size_t n = over_keys ? s.n_rows : s.n_cols, length = over_keys ? s.n_cols : s.n_rows;
@@ -226,8 +231,7 @@ mat SoftmaxVariant::weights(mat s, const OperationInputs& in) const {
     for (std::size_t b = 0; b < length; ++b) largest = std::max(largest, at(s, a, b));
     largest = finite_or_zero(largest);
     for (std::size_t b = 0; b < length; ++b) sum += at(w, a, b) = std::exp(at(s, a, b) - largest);
-    if (has_sink()) sum += std::exp(in[1](0, in.head) - largest);
-    if (extra) sum += extra(in.head, largest);
+    sum += further(largest);
     for (std::size_t b = 0; b < length; ++b) at(w, a, b) /= sum;
   }
   return over_keys ? w : in.selected(std::move(w));
