@@ -27,14 +27,16 @@ BugScene::BugScene(const Observation& observation, std::shared_ptr<const Editing
   LazyStages coarse(of.is_exact() ? now->graph : coarse_graph, *rounded_model);
   for (const Stage stage : of.order()) {
     if (stage == target) break;
-    if (!of.has_same_shape(of.right_stages(), stage, stage)) continue;
+    const bool has_other_model = &now->model() != &of.model();
+    if (!of.has_same_shape(has_other_model ? *stages : of.right_stages(), stage, stage)) continue;
     of.give(*stages, stage, false);
     of.give(coarse, stage, true);
   }
   const Stage seen = now->reported(target);
-  fits = of.can_compute(*now, seen) && of.has_same_shape(*stages, seen, target);
-  allowed =
-      fits || of.is_exact() ? of.allowed(target, seen, *stages, coarse) : AllowedDifference{1e-6, infinity};
+  const bool is_computed = stages->find(seen) && of.can_compute(*now, seen);
+  fits = is_computed && of.has_same_shape(*stages, seen, target);
+  allowed = is_computed || of.is_exact() ? of.allowed(target, seen, *stages, coarse)
+                                         : AllowedDifference{1e-6, infinity};
   by_rows = !rows.empty() && !has_key_rows(target);
   is_sampled = by_rows && !of.rows().empty();
   if (fits) choose_probe();
