@@ -674,6 +674,73 @@ void drop_observed(Editing& e, const BugCase& c, arma::mat (*function)(arma::mat
       {}, "i:");
 }
 
+// Dropout that context vectors or the output alone show.
+
+/// Solves for the factor of each weight of a row; none if they are not certain. `added` is what each weight
+/// adds: [column of the row][weight].
+arma::vec factors_of_weights(const arma::mat& added, const arma::vec& row, double tolerance) {
+  constexpr arma::uword max_solved = 32;
+  constexpr double max_condition = 1e6;
+  arma::vec factors;
+  const bool is_small = added.n_cols > 0 && added.n_cols <= std::min<arma::uword>(added.n_rows, max_solved);
+  const bool is_solved = is_small && arma::cond(added) < max_condition &&
+                         arma::solve(factors, added, row, arma::solve_opts::no_approx) &&
+                         arma::abs(added * factors - row).max() <= 10 * tolerance;
+  return is_solved ? factors : arma::vec();
+}
+/// Returns the factors of all weights that are certain in the observed context vectors or output.
+Numbers certain_factors(const BugContext& c, const std::vector<SharedMatrix>& given) {
+  constexpr std::size_t max_rows = 64;
+  const Model& m = c.model();
+  const bool is_output = c.target == Stage::output;
+  const arma::mat projection = c.now.weight(ProjectionName::output),
+                  output_bias = c.now.bias(ProjectionName::output);
+  Numbers all;
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    const std::size_t n_heads = is_output ? m.n_heads : 1, first = is_output ? 0 : k % m.n_heads,
+                      s = is_output ? k : k / m.n_heads;
+    std::vector<arma::mat> values(n_heads);  // by key, as they add to a row
+    for (std::size_t h = 0; h < n_heads; ++h) {
+      values[h] = c.stages.matrix(Stage::values, s, c.now.graph.kv_head[first + h]);
+      const std::size_t width = values[h].n_cols;
+      if (is_output) values[h] = arma::mat(values[h] * projection.rows(h * width, (h + 1) * width - 1));
+    }
+    for (std::size_t i = 0; i < std::min(m.n_tokens(), max_rows); ++i) {
+      arma::mat added;
+      for (std::size_t h = 0; h < n_heads; ++h) {
+        const arma::vec w = c.stages.matrix(Stage::dropped_weights, s, first + h)->row(i).t();
+        const arma::uvec keys = arma::find(w > 1e-9);
+        added = arma::join_cols(added, arma::mat(arma::diagmat(w(keys)) * values[h].rows(keys)));
+      }
+      arma::vec row = given[k]->row(i).t();
+      if (is_output && !output_bias.is_empty()) row -= output_bias.t();
+      const arma::vec factors = factors_of_weights(added.t(), row, c.tolerance);
+      all.insert(all.end(), factors.begin(), factors.end());
+    }
+  }
+  return all;
+}
+/// Adds dropout if every certain weight is dropped or multiplied by one factor.
+void infer_dropout(const BugContext& c, BugCases& to) {
+  constexpr double accuracy = 1e-3;
+  const auto* given = c.observed(c.target);
+  const bool is_coarse = c.precision == Precision::bfloat16 || c.precision == Precision::float16,
+             is_output = c.target == Stage::output && c.now.has_projection(ProjectionName::output);
+  if ((!is_output && c.target != Stage::contexts) || !given || c.is_large || is_coarse ||
+      given->size() != c.model().sequences.size() * (is_output ? 1 : c.model().n_heads) ||
+      arma::size(*(*given)[0]) != arma::size(*c.stages.matrix(c.target, 0, 0)))
+    return;
+  Numbers factors = certain_factors(c, *given);
+  std::ranges::sort(factors);
+  const auto n_dropped = static_cast<std::size_t>(
+      std::ranges::count_if(factors, [](double f) { return std::abs(f) < accuracy; }));
+  if (n_dropped < 3 || factors.size() < n_dropped + 4) return;
+  const double f = factors[(n_dropped + factors.size()) / 2];
+  const bool is_dropout = f > 1 + accuracy && std::abs(factors[n_dropped] - f) < accuracy * f &&
+                          std::abs(factors.back() - f) < accuracy * f;
+  if (is_dropout) add_observed(c, to, {});
+}
+
 const std::array softmax_rows{
     Bug{.name = "sink_values",
         .edit = [](Editing& e, const BugCase& c, ProjectionName) { set_sinks(e, c.numbers); },
@@ -842,6 +909,20 @@ const std::array softmax_rows{
         .words = dropout_words,
         .cases = read_off_dropout,
         .rank = 1},
+    Bug{.name = "dropout_active:inferred",
+        .edit =
+            [](Editing& e, const BugCase& c, ProjectionName) {
+              e.wrap(stage_named(c.form), [observed = c.observed](const OperationInputs& in) {
+                const std::size_t n = observed->size() / in.model.sequences.size();
+                const arma::mat& theirs = (*observed)[in.sequence * n + in.head];
+                return theirs.n_rows == in.model.n_tokens() ? in.selected(theirs) : in[0];
+              });
+            },
+        .words = [](const Editing&,
+                    const BugCase&) { return std::string("dropout is active: compare in eval mode"); },
+        .cases = infer_dropout,
+        .rank = 1,
+        .in_pairs = false},
 };
 
 }  // namespace
