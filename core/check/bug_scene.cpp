@@ -37,7 +37,7 @@ BugScene::BugScene(const Observation& observation, std::shared_ptr<const Editing
   fits = is_computed && of.has_same_shape(*stages, seen, target);
   allowed = is_computed || of.is_exact() ? of.allowed(target, seen, *stages, coarse)
                                          : AllowedDifference{1e-6, infinity};
-  by_rows = !rows.empty() && !has_key_rows(target);
+  by_rows = fits && !rows.empty() && !has_key_rows(target);
   is_sampled = by_rows && !of.rows().empty();
   if (fits) choose_probe();
 }

@@ -331,7 +331,9 @@ BugSearchResult BugSearch::find_or_describe() {
 
 /// Leaves those of the bugs found in the first tokens that explain all of them; false if there are none.
 bool BugSearch::confirm(BugSearchResult& of_first_tokens) {
+  const auto has_observed_numbers = [](const BugCase& bug) { return bug.observed != nullptr; };
   std::erase_if(of_first_tokens.found, [&](FoundBugs& one) {
+    if (std::ranges::any_of(one.bugs, has_observed_numbers)) return true;  // there are none for later tokens
     Editing now = o_.right();
     for (const BugCase& bug : one.bugs) bug.edit(now);
     one.edited = std::make_shared<const Editing>(std::move(now));

@@ -110,6 +110,15 @@ TEST(BugSearch, FindsABugInALongerText) {
   expect_found(64, 8, 16, 1e9);
 }
 
+TEST(BugSearch, KeepsTheHeadsOfObservedWeights) {
+  const auto model = rotary_model(12, 4, 8);
+  Editing edited(model);
+  double_value_bias(edited);
+  const BugSearchResult result = find_bugs(model, observed(edited, {Stage::weights, Stage::output}), {}, 1e8);
+  ASSERT_FALSE(result.found.empty());
+  EXPECT_EQ(result.found.front().sentences, std::vector{doubled});
+}
+
 TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {
   const auto model = rotary_model(12, 2, 4);
   Editing edited(model);
