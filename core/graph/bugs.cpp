@@ -24,11 +24,20 @@ std::string BugCase::words(const Editing& before) const {
   return bug->words(before, *this);
 }
 
+bool BugContext::reaches(Stage stage) const {
+  if (now.has_reordered_scores()) return true;
+  Editing changed = now;
+  changed.scale(stage, 1);
+  const graph::LazyStages after(changed.graph, changed.model(), stages);
+  return after.find(target) && !after.is_unchanged(target);
+}
+
 std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
     std::vector<const Bug*> rows;
-    for (const auto& family : {projection_bugs(), norm_bugs(), rotary_bugs(), score_bugs(), bias_bugs(),
-                               mask_bugs(), softmax_bugs(), output_bugs(), report_bugs()})
+    for (const auto& family :
+         {projection_bugs(), norm_bugs(), rotary_bugs(), position_bugs(), score_bugs(), bias_bugs(),
+          mask_bugs(), masking_bugs(), softmax_bugs(), output_bugs(), report_bugs()})
       for (const Bug& bug : family) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
     return rows;

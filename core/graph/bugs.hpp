@@ -57,6 +57,8 @@ struct BugContext {
 
   const Model& model() const { return now.model(); }
   const std::vector<SharedMatrix>* observed(Stage stage) const { return given[graph::index(stage)]; }
+  /// Returns whether a change of a stage can reach the target: it has not been observed before that.
+  bool reaches(Stage stage) const;
 };
 
 /// List of cases of one bug.
@@ -123,9 +125,11 @@ std::vector<BugCase> bug_cases(const BugContext& context);
 std::span<const Bug> projection_bugs();
 std::span<const Bug> norm_bugs();
 std::span<const Bug> rotary_bugs();
+std::span<const Bug> position_bugs();
 std::span<const Bug> score_bugs();
 std::span<const Bug> bias_bugs();
 std::span<const Bug> mask_bugs();
+std::span<const Bug> masking_bugs();
 std::span<const Bug> softmax_bugs();
 std::span<const Bug> output_bugs();
 std::span<const Bug> report_bugs();

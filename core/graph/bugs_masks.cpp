@@ -35,15 +35,124 @@ std::string keys_text(double n, const char* one, const char* many) {
   return digits(n) + (n > 1 ? many : one);
 }
 
-/// Changes the positions that the mask leaves unmasked, by a function of all rows; for each head if it says
-/// so.
-void change_cells(Editing& e, graph::StageFunction::Function function, bool by_head = false) {
+// Cells of the mask, of all rows at once.
+
+struct CellChange {
+  const char* form;
+  std::string (*words)(double x);
+  arma::mat (*visible)(const OperationInputs& in, double x);  ///< from the whole mask, input 0
+  bool by_head = false;
+};
+
+arma::mat nothing_masked(const arma::mat& mask) {
+  return arma::mat(arma::size(mask), arma::fill::ones);
+}
+/// Returns the mask with its rows (0) or columns (1) rolled by one, forward or backward.
+arma::mat rolled_by_one(const arma::mat& mask, double by, int axis) {
+  return (axis == 0 ? mask.n_rows : mask.n_cols) > 1 ? arma::mat(arma::shift(mask, by > 0 ? 1 : -1, axis))
+                                                     : mask;
+}
+arma::mat row_for_every_query(const arma::mat& mask, std::size_t row) {
+  return arma::repmat(mask.row(row), mask.n_rows, 1);
+}
+
+constexpr std::array cell_changes{
+    CellChange{"causal_transposed",
+               [](double) {
+                 return std::string(
+                     "the causal mask is transposed (a query sees itself and what comes after)");
+               },
+               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
+    CellChange{"causal_transposed_added",
+               [](double) {
+                 return std::string(
+                     "the mask hides what comes before (transposed causal), which the model does not do");
+               },
+               [](const OperationInputs& in, double) { return arma::mat(arma::trimatu(in[0])); }},
+    CellChange{"padding_over_heads",
+               [](double) {
+                 return std::string(
+                     "padding masks are laid over heads instead of sequences ([batch · heads] read as "
+                     "[heads · batch])");
+               },
+               [](const OperationInputs& in, double) {
+                 const std::size_t nth = in.sequence * in.model.n_heads + in.head;
+                 return in.of_sequence(0, nth % in.model.sequences.size(), 0);
+               },
+               true},
+    CellChange{"inverted",
+               [](double) { return std::string("the mask is inverted (masked positions are attended to)"); },
+               [](const OperationInputs& in, double) { return arma::mat(1 - in[0]); }},
+    CellChange{"missing", [](double) { return std::string("the mask is missing altogether"); },
+               [](const OperationInputs& in, double) { return nothing_masked(in[0]); }},
+    CellChange{"transposed", [](double) { return std::string("the mask is transposed"); },
+               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
+    CellChange{"keys_reversed", [](double) { return std::string("the mask runs backwards along the keys"); },
+               [](const OperationInputs& in, double) { return arma::mat(arma::fliplr(in[0])); }},
+    CellChange{"diagonal_masked", [](double) { return std::string("the mask hides the diagonal too"); },
+               [](const OperationInputs& in, double) {
+                 arma::mat visible = in[0];
+                 visible.diag().zeros();
+                 return visible;
+               }},
+    CellChange{"head_not_masked", [](double head) { return "head " + digits(head) + " is not masked"; },
+               [](const OperationInputs& in, double head) {
+                 return static_cast<double>(in.head) == head ? nothing_masked(in[0]) : in[0];
+               },
+               true},
+    CellChange{"head_masked_alone", [](double head) { return "only head " + digits(head) + " is masked"; },
+               [](const OperationInputs& in, double head) {
+                 return static_cast<double>(in.head) == head ? in[0] : nothing_masked(in[0]);
+               },
+               true},
+    CellChange{"keys_rolled",
+               [](double by) { return "the mask is rolled by " + digits(by) + " along the keys"; },
+               [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 1); }},
+    CellChange{"queries_rolled",
+               [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
+               [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
+    CellChange{
+        "last_query", [](double) { return std::string("the mask of the last query is used for all"); },
+        [](const OperationInputs& in, double) { return row_for_every_query(in[0], in[0].n_rows - 1); }},
+    CellChange{"first_query",
+               [](double) { return std::string("the mask of the first query is used for all"); },
+               [](const OperationInputs& in, double) { return row_for_every_query(in[0], 0); }},
+};
+
+void mask_by_head(Editing& e) {
+  e.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
+}
+void change_cells(Editing& e, const CellChange& change, double x) {
   e.wrap(
       Stage::mask,
-      [function = std::move(function)](const OperationInputs& in) { return in.selected(function(in)); }, {},
+      [visible = change.visible, x](const OperationInputs& in) { return in.selected(visible(in, x)); }, {},
       "::");
-  if (by_head) e.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
+  if (change.by_head) mask_by_head(e);
 }
+
+// Padding.
+
+/// Keys of each sequence that a mask hides as padding.
+class Padding {
+ public:
+  explicit Padding(const Editing& e)
+      : hidden_(mask_of(e).hidden_keys), n_keys_(static_cast<long>(e.model().n_keys())) {}
+  long n_keys() const { return n_keys_; }
+  bool has(std::size_t sequence, long key) const {
+    return key >= 0 && sequence < hidden_.size() &&
+           std::ranges::binary_search(hidden_[sequence], static_cast<std::size_t>(key));
+  }
+  bool has_in_any_sequence(long key) const {
+    return std::ranges::any_of(hidden_, [&](const auto& keys) {
+      return std::ranges::binary_search(keys, static_cast<std::size_t>(key));
+    });
+  }
+
+ private:
+  std::vector<std::vector<std::size_t>> hidden_;
+  long n_keys_;
+};
+
 /// Masks the keys of each sequence for which is(sequence, key).
 template <class Is>
 void set_padding(Editing& e, Is is) {
@@ -54,6 +163,82 @@ void set_padding(Editing& e, Is is) {
     for (std::size_t key = 0; key < n_keys; ++key)
       if (is(s, static_cast<long>(key))) hidden[s].push_back(key), hides = true;
   e.change_mask([&](Mask& mask) { mask.hidden_keys = hides ? hidden : decltype(hidden)(); });
+}
+
+/// Lets every sequence have the padding of another: of(sequence).
+template <class Of>
+void take_padding_of(Editing& e, Of of) {
+  set_padding(e, [&, own = Padding(e)](std::size_t s, long key) { return own.has(of(s), key); });
+}
+
+/// Masks every key for the queries that are padding.
+void mask_padded_queries(Editing& e) {
+  e.wrap(Stage::mask, [own = Padding(e)](const OperationInputs& in) {
+    arma::mat visible = in[0];
+    for (std::size_t a = 0; a < visible.n_rows; ++a)
+      if (own.has(in.sequence, static_cast<long>(in.row(a)))) visible.row(a).zeros();
+    return visible;
+  });
+}
+
+/// Other place of the padding.
+struct PaddingMove {
+  const char* form;
+  std::string (*words)(double n);
+  bool (*is)(const Padding& own, std::size_t sequence, long key, long n);
+  bool says_keys = true;
+};
+
+constexpr std::array padding_moves{
+    PaddingMove{"padding_shifted",
+                [](double n) {
+                  return "is shifted by " + digits(std::abs(n)) + " to the " + (n > 0 ? "right" : "left");
+                },
+                [](const Padding& own, std::size_t s, long key, long n) { return own.has(s, key - n); }},
+    PaddingMove{"padding_early", [](double n) { return "begins " + digits(n) + " early"; },
+                [](const Padding& own, std::size_t s, long key, long n) {
+                  return own.has(s, key + n) || own.has(s, key);
+                }},
+    PaddingMove{"padding_rolled", [](double n) { return "is rolled by " + digits(n); },
+                [](const Padding& own, std::size_t s, long key, long n) {
+                  const long n_keys = own.n_keys();
+                  return own.has(s, ((key - n) % n_keys + n_keys) % n_keys);
+                }},
+    PaddingMove{"padding_inverted",
+                [](double) { return std::string("is inverted (the real keys are masked)"); },
+                [](const Padding& own, std::size_t s, long key, long) { return !own.has(s, key); }, false},
+    PaddingMove{
+        "padding_reversed", [](double) { return std::string("is at the other end"); },
+        [](const Padding& own, std::size_t s, long key, long) { return own.has(s, own.n_keys() - 1 - key); }},
+    PaddingMove{"padding_of_any", [](double) { return std::string("of any sequence is that of all"); },
+                [](const Padding& own, std::size_t, long key, long) { return own.has_in_any_sequence(key); },
+                false},
+};
+
+void move_padding(Editing& e, const PaddingMove& move, double n) {
+  set_padding(e, [&, own = Padding(e)](std::size_t s, long key) {
+    return move.is(own, s, key, static_cast<long>(n));
+  });
+}
+
+/// Describes the keys of the first sequence for which is(key): "3–5".
+template <class Is>
+std::string keys_where(long n_keys, Is is) {
+  std::vector<std::size_t> all;
+  for (long key = 0; key < n_keys; ++key)
+    if (is(key)) all.push_back(static_cast<std::size_t>(key));
+  if (all.empty()) return "none";
+  if (all.size() > 1 && all.back() - all.front() + 1 == all.size())
+    return to_string(all.front()) + "–" + to_string(all.back());
+  return graph::list_of(all);
+}
+std::string moved_padding_words(const Editing& before, const PaddingMove& move, double n) {
+  const std::string words = "the padding mask " + move.words(n);
+  if (!move.says_keys) return words;
+  const Padding own(before);
+  const auto is = [&](long key) { return move.is(own, 0, key, static_cast<long>(n)); };
+  return words + " (keys " + keys_where(own.n_keys(), is) + " are masked instead of " +
+         keys_where(own.n_keys(), [&](long key) { return own.has(0, key); }) + ")";
 }
 
 /// Rule of a mask, with its numbers.
@@ -85,6 +270,10 @@ std::string other_window_words(const Editing& before, const Numbers& x) {
                                       &std::pair<std::pair<double, double>, const char*>::first);
   return "the sliding window is " + window_text(x[0], x[1]) + " instead of " + window_text(l, r) +
          (name == std::end(names) ? "" : std::string(": ") + name->second);
+}
+
+void set_prefix(Editing& e, const Numbers& x) {
+  e.change_mask([&](Mask& mask) { mask.prefix = static_cast<std::size_t>(x[0]); });
 }
 
 constexpr std::array mask_rules{
@@ -125,13 +314,6 @@ constexpr std::array mask_rules{
              },
              [](Editing& e, const Numbers& x) {
                e.change_mask([&](Mask& mask) { mask.edge.diagonal = static_cast<int>(x[0]); });
-             }},
-    MaskRule{"causal_transposed",
-             [](const Editing&, const Numbers&) {
-               return std::string("the causal mask is transposed (a query sees itself and what comes after)");
-             },
-             [](Editing& e, const Numbers&) {
-               change_cells(e, [](const OperationInputs& in) { return arma::mat(in[0].t()); });
              }},
     MaskRule{"causal_added",
              [](const Editing&, const Numbers&) {
@@ -239,21 +421,163 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) { mask.causal = false, mask.window.right = mask.window.left; });
              }},
+    MaskRule{"padding_missing",
+             [](const Editing&, const Numbers&) { return std::string("the padding mask is missing"); },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.hidden_keys.clear(); }); }},
+    MaskRule{"padding_of_queries",
+             [](const Editing&, const Numbers&) {
+               return std::string("the padding mask hides the padded rows (queries) instead of the keys");
+             },
+             [](Editing& e, const Numbers&) {
+               mask_padded_queries(e);
+               e.change_mask([](Mask& mask) { mask.hidden_keys.clear(); });
+             }},
+    MaskRule{"padding_of_queries_too",
+             [](const Editing&, const Numbers&) {
+               return std::string("the padding mask hides the padded rows (queries) too");
+             },
+             [](Editing& e, const Numbers&) { mask_padded_queries(e); }},
+    MaskRule{"padding_of_other_sequence",
+             [](const Editing&, const Numbers& x) {
+               return "every sequence has the padding mask of the sequence " + digits(x[0]) +
+                      " further (cyclic)";
+             },
+             [](Editing& e, const Numbers& x) {
+               take_padding_of(e, [by = static_cast<std::size_t>(x[0]),
+                                   n = e.model().sequences.size()](std::size_t s) { return (s + by) % n; });
+             }},
+    MaskRule{
+        "padding_of_first_sequence",
+        [](const Editing&, const Numbers&) {
+          return std::string("all sequences have the padding mask of sequence 0");
+        },
+        [](Editing& e, const Numbers&) { take_padding_of(e, [](std::size_t) { return std::size_t{0}; }); }},
+    MaskRule{"padding_replaces_causal",
+             [](const Editing&, const Numbers&) {
+               return std::string("the padding mask replaces the causal mask");
+             },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
+    MaskRule{"documents_missing",
+             [](const Editing&, const Numbers&) { return std::string("documents are ignored"); },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.documents.clear(); }); }},
+    MaskRule{"documents_moved",
+             [](const Editing&, const Numbers& x) {
+               return "documents begin " + digits(std::abs(x[0])) + (x[0] > 0 ? " later" : " earlier");
+             },
+             [](Editing& e, const Numbers& x) {
+               e.change_mask([by = static_cast<long>(x[0])](Mask& mask) {
+                 const std::vector<std::size_t> own = mask.documents;
+                 const long last = static_cast<long>(own.size()) - 1;
+                 for (long i = 0; i <= last; ++i)
+                   mask.documents[static_cast<std::size_t>(i)] =
+                       own[static_cast<std::size_t>(std::clamp(i - by, 0L, last))];
+               });
+             }},
+    MaskRule{"documents_replace_causal",
+             [](const Editing&, const Numbers&) {
+               return std::string("documents replace the causal mask (all of the document is seen)");
+             },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
+    MaskRule{"documents_and_window_missing",
+             [](const Editing&, const Numbers&) {
+               return std::string("documents and sliding window are both ignored");
+             },
+             [](Editing& e, const Numbers&) {
+               e.change_mask([](Mask& mask) { mask.documents.clear(), mask.window = {}; });
+             }},
+    MaskRule{"documents_inverted",
+             [](const Editing&, const Numbers&) {
+               return std::string(
+                   "documents are told apart the other way round (a query sees the other documents)");
+             },
+             [](Editing& e, const Numbers&) {
+               const std::vector<std::size_t> own = mask_of(e).documents;
+               e.change_mask([](Mask& mask) { mask.documents.clear(); });
+               e.mask_also([own](std::int64_t i, std::int64_t j, std::int64_t) {
+                 const auto last = static_cast<std::int64_t>(own.size()) - 1;
+                 const auto of = [&](std::int64_t place) {
+                   return own[static_cast<std::size_t>(std::clamp<std::int64_t>(place, 0, last))];
+                 };
+                 return of(i) != of(j);
+               });
+             }},
+    MaskRule{"prefix_missing",
+             [](const Editing&, const Numbers&) {
+               return std::string("the prefix is not visible to everyone (it is ignored)");
+             },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.prefix = 0; }); }},
+    MaskRule{"other_prefix",
+             [](const Editing& before, const Numbers& x) {
+               return "the prefix has " + digits(x[0]) + " keys instead of " +
+                      to_string(mask_of(before).prefix);
+             },
+             set_prefix},
+    MaskRule{"prefix_added",
+             [](const Editing&, const Numbers& x) {
+               return "the first " + digits(x[0]) +
+                      " keys are visible to every query (a prefix or kept sink tokens), which the model does "
+                      "not do";
+             },
+             set_prefix},
+    MaskRule{"cells_missing",
+             [](const Editing&, const Numbers&) {
+               return std::string("the single cells of the mask are ignored");
+             },
+             [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.cells.clear(); }); }},
+    MaskRule{"cells_transposed",
+             [](const Editing&, const Numbers&) {
+               return std::string("the single cells of the mask are transposed");
+             },
+             [](Editing& e, const Numbers&) {
+               e.change_mask([n_rows = e.model().n_tokens(), n_keys = e.model().n_keys()](Mask& mask) {
+                 std::erase_if(mask.cells, [&](const attention::MaskCell& cell) {
+                   return cell.column >= n_rows || cell.row >= n_keys;
+                 });
+                 for (attention::MaskCell& cell : mask.cells) std::swap(cell.row, cell.column);
+                 std::ranges::sort(mask.cells);
+               });
+             }},
+    MaskRule{"cells_inverted",
+             [](const Editing&, const Numbers&) {
+               return std::string("the single cells of the mask are inverted");
+             },
+             [](Editing& e, const Numbers&) {
+               e.change_mask([](Mask& mask) {
+                 for (attention::MaskCell& cell : mask.cells) cell.visible = !cell.visible;
+               });
+             }},
 };
 
-const MaskRule& mask_rule(const BugCase& c) {
-  return *std::ranges::find(mask_rules, c.form, &MaskRule::form);
+template <class Rows>
+const auto* find_form(const Rows& rows, std::string_view form) {
+  const auto found = std::ranges::find(rows, form, &Rows::value_type::form);
+  return found == rows.end() ? nullptr : &*found;
+}
+double first_number(const BugCase& c) {
+  return c.numbers.empty() ? 0 : c.numbers[0];
+}
+void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
+  if (const CellChange* change = find_form(cell_changes, c.form))
+    change_cells(e, *change, first_number(c));
+  else if (const PaddingMove* move = find_form(padding_moves, c.form))
+    move_padding(e, *move, first_number(c));
+  else
+    find_form(mask_rules, c.form)->edit(e, c.numbers);
+}
+std::string mask_words(const Editing& before, const BugCase& c) {
+  if (const CellChange* change = find_form(cell_changes, c.form)) return change->words(first_number(c));
+  if (const PaddingMove* move = find_form(padding_moves, c.form))
+    return moved_padding_words(before, *move, first_number(c));
+  return find_form(mask_rules, c.form)->words(before, c.numbers);
 }
 
-/// Returns the numbers of the mask for every sequence and head.
-Numbers cells_of(const Editing& e) {
+/// Returns which cells are unmasked, in every sequence and head.
+std::vector<bool> unmasked_cells(const Editing& e) {
   graph::LazyStages stages(e.graph, e.model());
-  Numbers all;
+  std::vector<bool> all;
   for (std::size_t s = 0; s < e.model().sequences.size(); ++s)
-    for (std::size_t h = 0; h < e.model().n_heads; ++h) {
-      const arma::mat& cells = stages.matrix(Stage::mask, s, stages.n_matrices(Stage::mask) == 1 ? 0 : h);
-      all.insert(all.end(), cells.begin(), cells.end());
-    }
+    for (std::size_t h = 0; h < stages.n_matrices(Stage::mask); ++h)
+      for (const double cell : *stages.matrix(Stage::mask, s, h)) all.push_back(cell != 0);
   return all;
 }
 
@@ -261,36 +585,76 @@ Numbers cells_of(const Editing& e) {
 class MaskCases {
  public:
   MaskCases(const BugContext& c, BugCases& to) : c_(c), to_(to) {
-    if (!c.is_large) seen_.insert(cells_of(c.now));
+    if (!c.is_large) seen_.insert(unmasked_cells(c.now));
   }
   void add(const char* form, Numbers x = {}) {
     to_.add(std::move(x), form);
     if (c_.is_large) return;
     Editing other = c_.now;
     to_.all.back().edit(other);
-    if (!seen_.insert(cells_of(other)).second) to_.all.pop_back();
+    if (!seen_.insert(unmasked_cells(other)).second) to_.all.pop_back();
   }
 
  private:
   const BugContext& c_;
   BugCases& to_;
-  std::set<Numbers> seen_;
+  std::set<std::vector<bool>> seen_;
 };
 
-/// Returns widths that the first differing row suggests: what is left of it and its own key, or without it.
-std::set<double> suggested_widths(const BugContext& c) {
+/// Masked scores or weights as observed, from which the mask can be read off.
+struct ObservedMask {
+  const std::vector<SharedMatrix>* matrices = nullptr;  ///< [sequence · n_heads + head]; none if neither is
+  double masked = 0;                                    ///< the number of masked cells
+  bool is_masked(std::size_t k, std::size_t query, std::size_t key) const {
+    return (*matrices)[k]->at(query, key) == masked;
+  }
+};
+ObservedMask observed_mask(const BugContext& c) {
+  const Model& m = c.model();
+  for (const Stage stage : {Stage::masked_scores, Stage::weights}) {
+    const auto* given = c.observed(stage);
+    if (given && given->size() == m.sequences.size() * m.n_heads && (*given)[0].n_rows() == m.n_tokens() &&
+        (*given)[0].n_cols() == m.n_keys())
+      return {given, stage == Stage::weights ? 0 : -graph::infinity};
+  }
+  return {};
+}
+
+using WindowSizes = std::set<std::pair<double, double>>;
+
+/// Returns the windows that the first differing row suggests, and the smallest that has all that is unmasked.
+WindowSizes suggested_windows(const BugContext& c) {
+  const Model& m = c.model();
+  const double n_before = static_cast<double>(m.n_keys()) - static_cast<double>(m.n_tokens());
+  WindowSizes found;
+  if (!c.differing_rows.empty()) {
+    const double i = static_cast<double>(c.differing_rows[0]) + n_before;
+    found.insert({{i - 1, 0}, {i - 1, -1}, {i, 0}, {i, -1}});
+  }
+  if (const ObservedMask observed = observed_mask(c); observed.matrices) {
+    const double first = mask_of(c.now).align == attention::MaskAlignment::last ? n_before : 0;
+    double left = -1, right = -1;
+    for (std::size_t k = 0; k < observed.matrices->size(); ++k)
+      for (std::size_t key = 0; key < m.n_keys(); ++key)
+        for (std::size_t query = 0; query < m.n_tokens(); ++query) {
+          if (observed.is_masked(k, query, key)) continue;
+          const double behind = static_cast<double>(query) + first - static_cast<double>(key);
+          left = std::max(left, behind), right = std::max(right, -behind);
+        }
+    found.insert({{left, std::max(right, 0.0)}, {left, -1}});
+  }
+  std::erase_if(found, [](const auto& window) { return window.first < 0; });
+  return found;
+}
+std::set<double> widths_of(const WindowSizes& windows) {
   std::set<double> widths;
-  if (c.differing_rows.empty()) return widths;
-  const double row = static_cast<double>(c.differing_rows[0]) + static_cast<double>(c.model().n_keys()) -
-                     static_cast<double>(c.model().n_tokens());
-  for (const double width : {row - 1, row})
-    if (width >= 0) widths.insert(width);
+  for (const auto& [left, right] : windows) widths.insert(left);
   return widths;
 }
 
 void try_added_windows(const BugContext& c, MaskCases& cases) {
   const double n_keys = static_cast<double>(c.model().n_keys());
-  std::set<double> widths = suggested_widths(c);
+  std::set<double> widths = widths_of(suggested_windows(c));
   for (double w = 0; w < std::min(n_keys, c.is_large ? 0 : 32.0); ++w) widths.insert(w);
   for (int k = 5; k < 14; ++k)
     for (const int less : {0, 1})
@@ -312,7 +676,8 @@ void try_other_windows(const BugContext& c, MaskCases& cases) {
   const auto add = [&](double left, double right) {
     if (done.emplace(left, right).second) cases.add("other_window", {left, right});
   };
-  std::set<double> widths = suggested_widths(c);
+  const WindowSizes suggested = suggested_windows(c);
+  std::set<double> widths = widths_of(suggested);
   const double greatest = c.is_large ? 0 : std::min(n_keys, 64.0);
   for (double w = -1; w <= greatest; ++w) widths.insert(w);
   for (int k = 6; k < 14; ++k)
@@ -326,6 +691,7 @@ void try_other_windows(const BugContext& c, MaskCases& cases) {
   if (!own.causal || r != 0)
     for (double left = -1; left <= std::min(greatest, 32.0); ++left)
       for (double right = -1; right <= std::min(greatest, 32.0); ++right) add(left, right);
+  for (const auto& [left, right] : suggested) add(left, right);
   if (l > 0) {
     for (const double n : {2, 3, 4, 5, 6, 8, 16, 32, 64, 128})
       if (n < n_tokens) cases.add("window_of_block", {n});
@@ -335,14 +701,72 @@ void try_other_windows(const BugContext& c, MaskCases& cases) {
   if (own.causal) cases.add("window_replaces_causal"), cases.add("window_to_both_sides");
 }
 
+void try_paddings(const BugContext& c, MaskCases& cases) {
+  const double n_keys = static_cast<double>(c.model().n_keys());
+  cases.add("padding_missing");
+  for (const double n : {1, -1, 2, -2, 3, -3}) {
+    if (std::abs(n) >= n_keys) continue;
+    cases.add("padding_shifted", {n});
+    if (n < 0) cases.add("padding_early", {-n});
+    cases.add("padding_rolled", {n});
+  }
+  cases.add("padding_inverted"), cases.add("padding_reversed");
+  if (c.model().n_tokens() == c.model().n_keys())
+    cases.add("padding_of_queries"), cases.add("padding_of_queries_too");
+  const std::size_t n_sequences = c.model().sequences.size();
+  if (n_sequences > 1) {
+    for (std::size_t by = 1; by < n_sequences; ++by)
+      cases.add("padding_of_other_sequence", {static_cast<double>(by)});
+    for (const char* form : {"padding_of_first_sequence", "padding_of_any", "padding_over_heads"})
+      cases.add(form);
+  }
+  cases.add("padding_replaces_causal");
+}
+
+void try_exceptions(const BugContext& c, MaskCases& cases) {
+  const Mask& own = mask_of(c.now);
+  const bool has_window = own.window.left || own.window.right;
+  if (!own.documents.empty()) {
+    cases.add("documents_missing");
+    for (const double n : {1, -1, 2, -2, 3}) cases.add("documents_moved", {n});
+    cases.add("documents_replace_causal");
+    if (has_window) cases.add("documents_and_window_missing");
+    cases.add("documents_inverted");
+  }
+  const double n_keys = static_cast<double>(c.model().n_keys());
+  if (own.prefix > 0) {
+    cases.add("prefix_missing");
+    for (const double n : {1, -1, 2, -2, 3, 4})
+      if (const double length = static_cast<double>(own.prefix) + n; length > 0 && length <= n_keys)
+        cases.add("other_prefix", {length});
+  } else if (own.causal || has_window) {
+    for (double n = 1; n < std::min(n_keys, 9.0); ++n) cases.add("prefix_added", {n});
+  }
+  if (!own.cells.empty())
+    for (const char* form : {"cells_missing", "cells_transposed", "cells_inverted"}) cases.add(form);
+}
+
+void try_cells(const BugContext& c, MaskCases& cases) {
+  cases.add("inverted"), cases.add("missing");
+  if (c.model().n_tokens() == c.model().n_keys())
+    for (const char* form : {"transposed", "keys_reversed", "diagonal_masked"}) cases.add(form);
+  const std::size_t n_heads = c.model().n_heads;
+  for (std::size_t head = 0; n_heads > 1 && head < std::min<std::size_t>(n_heads, 8); ++head)
+    for (const char* form : {"head_not_masked", "head_masked_alone"})
+      cases.add(form, {static_cast<double>(head)});
+  for (const double n : {1, -1}) cases.add("keys_rolled", {n}), cases.add("queries_rolled", {n});
+  cases.add("last_query"), cases.add("first_query");
+}
+
 void try_masks(const BugContext& c, BugCases& to) {
+  if (!c.reaches(Stage::mask)) return;
   const Mask& own = mask_of(c.now);
   const bool is_square = c.model().n_tokens() == c.model().n_keys(),
-             has_window = own.window.left || own.window.right;
+             has_window = own.window.left || own.window.right, pads = !own.hidden_keys.empty();
   const double n_keys = static_cast<double>(c.model().n_keys());
   MaskCases cases(c, to);
   const auto try_cache = [&] {
-    for (double n = 1; own.hidden_keys.empty() && n < std::min(n_keys, 9.0); ++n)
+    for (double n = 1; !pads && n < std::min(n_keys, 9.0); ++n)
       cases.add("last_keys_masked", {n}), cases.add("first_keys_masked", {n});
   };
   if (!is_square && (own.causal || has_window)) cases.add("aligned_otherwise");
@@ -360,15 +784,80 @@ void try_masks(const BugContext& c, BugCases& to) {
     try_other_windows(c, cases);
   else
     try_added_windows(c, cases);
-  if (is_square) try_cache();
+  if (!own.causal && is_square) cases.add("causal_transposed_added");
+  if (pads)
+    try_paddings(c, cases);
+  else if (is_square)
+    try_cache();
+  try_exceptions(c, cases);
+  try_cells(c, cases);
+}
+
+/// Reads the mask off, for when no rule gives it: matrices of 0 and 1.
+void read_off_mask(const BugContext& c, BugCases& to) {
+  const ObservedMask observed = observed_mask(c);
+  if (!observed.matrices || c.is_large || !c.reaches(Stage::mask)) return;
+  const std::size_t n_heads = c.model().n_heads;
+  std::vector<SharedMatrix> unmasked;
+  bool differs = false;
+  for (std::size_t k = 0; k < observed.matrices->size(); ++k) {
+    const arma::mat& own =
+        c.stages.matrix(Stage::mask, k / n_heads, c.stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads);
+    arma::mat cells(arma::size(own));
+    for (std::size_t key = 0; key < cells.n_cols; ++key)
+      for (std::size_t query = 0; query < cells.n_rows; ++query) {
+        cells(query, key) = !observed.is_masked(k, query, key);
+        differs = differs || cells(query, key) != own(query, key);
+      }
+    unmasked.emplace_back(std::move(cells));
+  }
+  if (!differs) return;
+  to.add();
+  to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(std::move(unmasked));
+}
+void set_cells(Editing& e, const BugCase& c, ProjectionName) {
+  e.compute(Stage::mask, {}, [cells = c.observed](const OperationInputs& in) {
+    return in.selected((*cells)[in.sequence * in.model.n_heads + in.head]);
+  });
+  mask_by_head(e);
+}
+std::string cells_words(const Editing& before, const BugCase& c) {
+  using Cell = std::pair<std::size_t, std::size_t>;
+  std::vector<Cell> more, less;
+  graph::LazyStages stages(before.graph, before.model());
+  const std::size_t n_heads = before.model().n_heads;
+  for (std::size_t k = 0; k < c.observed->size(); ++k) {
+    const arma::mat &own = stages.matrix(Stage::mask, k / n_heads,
+                                         stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads),
+                    &cells = (*c.observed)[k];
+    for (std::size_t query = 0; query < own.n_rows; ++query)
+      for (std::size_t key = 0; key < own.n_cols; ++key) {
+        std::vector<Cell>& list = own(query, key) != 0 ? less : more;
+        if (own(query, key) != cells(query, key) && std::ranges::find(list, Cell(query, key)) == list.end())
+          list.emplace_back(query, key);
+      }
+  }
+  const auto some = [](const std::vector<Cell>& list) {
+    const auto text_of = [](const Cell& at) {
+      return "(" + to_string(at.first) + ", " + to_string(at.second) + ")";
+    };
+    return list.size() <= 6 ? text::joined(list, ", ", text_of)
+                            : to_string(list.size()) + " cells, the first " + text_of(list[0]);
+  };
+  std::string words = "the mask differs by no rule known here";
+  if (!more.empty()) words += "; attended to though masked: " + some(more);
+  if (!less.empty()) words += "; masked though attended to: " + some(less);
+  return words;
 }
 
 const std::array mask_rows{
-    Bug{.name = "mask",
-        .edit = [](Editing& e, const BugCase& c, ProjectionName) { mask_rule(c).edit(e, c.numbers); },
-        .words = [](const Editing& before,
-                    const BugCase& c) { return mask_rule(c).words(before, c.numbers); },
-        .cases = try_masks},
+    Bug{.name = "mask", .edit = edit_mask, .words = mask_words, .cases = try_masks},
+    Bug{.name = "mask_cells",
+        .edit = set_cells,
+        .words = cells_words,
+        .cases = read_off_mask,
+        .rank = 4,
+        .is_last = true},
 };
 
 }  // namespace

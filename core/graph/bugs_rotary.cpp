@@ -21,13 +21,6 @@ using std::to_string;
 Stage rotated_stage(ProjectionName part) {
   return part == ProjectionName::query ? Stage::rotated_queries : Stage::rotated_keys;
 }
-
-/// Returns the rotation as it is now, nothing where there is none.
-std::optional<RotationVariant> rotation_of(Editing e, ProjectionName part) {
-  std::optional<RotationVariant> found;
-  e.change_rotation(part, [&](RotationVariant& own) { found.emplace(own); });
-  return found;
-}
 bool rotates(const Editing& e) {
   return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
 }
@@ -342,7 +335,7 @@ std::string sides_words(const BugCase& c) {
 }
 
 void edit_rotation(Editing& e, const BugCase& c, ProjectionName part) {
-  const auto own = rotation_of(e, part);
+  const auto own = e.rotation(part);
   if (!own) return;
   const Editing before = e;
   const RotationEdit changes = changes_of(before, *own, c);
@@ -352,8 +345,7 @@ void edit_rotation(Editing& e, const BugCase& c, ProjectionName part) {
   });
 }
 std::string rotation_words(const Editing& before, const BugCase& c) {
-  const auto own =
-      rotation_of(before, c.sides.starts_with('q') ? ProjectionName::query : ProjectionName::key);
+  const auto own = before.rotation(c.sides.starts_with('q') ? ProjectionName::query : ProjectionName::key);
   const RotationEdit changes = changes_of(before, *own, c);
   std::vector<std::string> phrases;
   for (const RotationChange& change : rotation_changes)
@@ -432,7 +424,7 @@ std::vector<std::vector<Trial>> trials_of(const Editing& e, const RotationVarian
 }
 
 void try_rotations(const BugContext& c, BugCases& to) {
-  const auto own = rotation_of(c.now, ProjectionName::query);
+  const auto own = c.now.rotation(ProjectionName::query);
   if (!own || !rotates(c.now)) return;
   const auto kinds = trials_of(c.now, *own);
   for (const char* sides : query_key_sides)
@@ -452,7 +444,7 @@ void try_rotations(const BugContext& c, BugCases& to) {
 
 /// Fits ln of the base.
 void fit_bases(const BugContext& c, BugCases& to) {
-  const auto own = rotation_of(c.now, ProjectionName::query);
+  const auto own = c.now.rotation(ProjectionName::query);
   if (!own || !rotates(c.now) || own->n_columns < 4) return;
   for (const char* sides : query_key_sides)
     for (int k = 0; k < 40; ++k) {
@@ -473,255 +465,260 @@ void add_rotation(Editing& e, const BugCase& c, ProjectionName part) {
   e.insert_after(stage, RotationVariant(rotate, m.d_head(), is_query ? m.n_tokens() : m.n_keys()));
 }
 
-// Positions.
+// Rotations that are read off.
 
-/// Row of queries or keys whose position is changed.
-struct PlacedRow {
-  const Editing& before;
-  const std::vector<double>& places;  ///< of all rows
-  std::size_t sequence, row;
-  long key;  ///< index of the key at the same place
-  double own() const { return places[row]; }
-};
+using Complex = std::complex<double>;
+using PairRule = RotationVariant::PairRule;
+constexpr std::array query_and_key{ProjectionName::query, ProjectionName::key};
 
-/// Change of positions, with its numbers; words is {} if the row of the table is only for other words.
-struct PositionRule {
-  const char* form;
-  std::string (*words)(const Editing&, const BugCase&);
-  double (*place)(const PlacedRow&, const Numbers&);
-};
-
-/// Returns "all positions" for queries and keys, else "the positions of the queries".
-std::string whose_positions(const BugCase& c) {
-  return c.sides == "qk" ? "all positions" : "the positions of the " + stages_of_sides(c.sides);
-}
-long n_later_keys(const Editing& e) {
-  return static_cast<long>(e.model().n_keys()) - static_cast<long>(e.model().n_tokens());
-}
-std::string last_keys(const Editing& e, double first) {
-  return "the last " + digits(static_cast<double>(e.model().n_keys()) - first) + " keys ";
+const char* name_of_rule(PairRule rule) {
+  return rule == PairRule::halves ? "halves" : "neighbors";
 }
 
-constexpr std::array position_rules{
-    PositionRule{"shift",
-                 [](const Editing&, const BugCase& c) {
-                   return whose_positions(c) + " are " + shift_words(c.numbers[0]);
-                 },
-                 [](const PlacedRow& r, const Numbers& x) { return r.own() + x[0]; }},
-    PositionRule{"at",
-                 [](const Editing&, const BugCase& c) {
-                   return std::string(c.sides == "qk"  ? "every query and key"
-                                      : c.sides == "q" ? "every query"
-                                                       : "every key") +
-                          " is at position " + digits(c.numbers[0]);
-                 },
-                 [](const PlacedRow&, const Numbers& x) { return x[0]; }},
-    PositionRule{"queries_from",
-                 [](const Editing&, const BugCase& c) {
-                   return "queries are counted from " + std::string(c.numbers[0] == 0 ? "position 0" : "1") +
-                          ", not from the end of the earlier keys";
-                 },
-                 [](const PlacedRow& r, const Numbers& x) { return r.own() - r.places[0] + x[0]; }},
-    PositionRule{"keys_from_first_query",
-                 [](const Editing&, const BugCase&) {
-                   return std::string("keys are counted from the position of the first query");
-                 },
-                 [](const PlacedRow& r, const Numbers&) {
-                   return r.own() - r.places[0] + rotation_of(r.before, ProjectionName::query)->places[0][0];
-                 }},
-    PositionRule{
-        "new_keys_alone",
-        [](const Editing&, const BugCase&) {
-          return std::string("the cached keys are not rotated, only the new ones are");
-        },
-        [](const PlacedRow& r, const Numbers&) { return r.key < n_later_keys(r.before) ? 0 : r.own(); }},
-    PositionRule{"new_keys_from_0",
-                 [](const Editing&, const BugCase&) {
-                   return std::string("the last keys are counted from 0 (cache and new keys apart)");
-                 },
-                 [](const PlacedRow& r, const Numbers&) {
-                   const long n_before = n_later_keys(r.before);
-                   return r.key >= n_before ? static_cast<double>(r.key - n_before) : r.own();
-                 }},
-    PositionRule{"backwards",
-                 [](const Editing&, const BugCase&) { return std::string("positions run backwards"); },
-                 [](const PlacedRow& r, const Numbers&) { return r.places[r.places.size() - 1 - r.row]; }},
-    PositionRule{
-        "in_documents",
-        [](const Editing&, const BugCase&) { return std::string("positions restart in each document"); },
-        [](const PlacedRow& r, const Numbers&) {
-          const auto& documents = r.before.model().mask.documents;
-          const auto first = std::ranges::find(documents, documents[r.row]);
-          return static_cast<double>(r.row) - static_cast<double>(first - documents.begin());
-        }},
-    PositionRule{"along_padding",
-                 [](const Editing&, const BugCase& c) {
-                   return "positions are counted along the padding mask" +
-                          std::string(c.numbers[0] != 0 ? ", padding at 1" : " (padding does not count)");
-                 },
-                 [](const PlacedRow& r, const Numbers& x) {
-                   const auto& hidden = r.before.model().mask.hidden_keys;
-                   const auto is_padded = [&](std::size_t key) {
-                     return !hidden.empty() && std::ranges::binary_search(hidden[r.sequence], key);
-                   };
-                   if (x[0] != 0 && is_padded(r.row)) return 1.0;
-                   double n_seen = 0;
-                   for (std::size_t key = 0; key <= r.row; ++key) n_seen += !is_padded(key);
-                   return std::max(n_seen - 1, 0.0);
-                 }},
-    PositionRule{"times",
-                 [](const Editing&, const BugCase& c) {
-                   return whose_positions(c) + " are multiplied by " + digits(c.numbers[0]);
-                 },
-                 [](const PlacedRow& r, const Numbers& x) { return r.own() * x[0]; }},
-    PositionRule{
-        "restart_every",
-        [](const Editing&, const BugCase& c) { return "positions restart every " + digits(c.numbers[0]); },
-        [](const PlacedRow& r, const Numbers& x) { return r.own() - x[0] * std::floor(r.own() / x[0]); }},
-    PositionRule{"grouped",
-                 [](const Editing&, const BugCase& c) {
-                   return "positions go up every " + digits(c.numbers[0]) + " tokens (grouped)";
-                 },
-                 [](const PlacedRow& r, const Numbers& x) { return std::floor(r.own() / x[0]); }},
-    PositionRule{"stop",
-                 [](const Editing&, const BugCase& c) { return "positions stop at " + digits(c.numbers[0]); },
-                 [](const PlacedRow& r, const Numbers& x) { return std::min(r.own(), x[0]); }},
-    PositionRule{"last_at",
-                 [](const Editing& e, const BugCase& c) {
-                   return last_keys(e, c.numbers[0]) +
-                          (c.sides == "k" ? "are at position " + digits(c.numbers[1])
-                                          : "and every query there are at position " + digits(c.numbers[1]) +
-                                                " (each generated token alone)");
-                 },
-                 [](const PlacedRow& r, const Numbers& x) {
-                   return static_cast<double>(r.key) >= x[0] ? x[1] : r.own();
-                 }},
-    PositionRule{
-        "restart_at",
-        [](const Editing&, const BugCase& c) { return "positions restart at key " + digits(c.numbers[0]); },
-        [](const PlacedRow& r, const Numbers& x) {
-          return static_cast<double>(r.key) >= x[0] ? static_cast<double>(r.key) - x[0] : r.own();
-        }},
-    PositionRule{"shift_from",
-                 [](const Editing&, const BugCase& c) {
-                   return "positions are " + shift_words(c.numbers[1]) + " from key " + digits(c.numbers[0]) +
-                          " on";
-                 },
-                 [](const PlacedRow& r, const Numbers& x) {
-                   return static_cast<double>(r.key) >= x[0] ? r.own() + x[1] : r.own();
-                 }},
-};
+/// Queries and keys before their rotation, and after it as observed.
+class ObservedRotation {
+ public:
+  /// Rotations of all pairs, and how far the numbers are from being rotated by them.
+  struct Reading {
+    double miss = graph::infinity;
+    PairRule rule = PairRule::halves;
+    std::size_t n_columns = 0;
+    std::array<std::vector<Complex>, 2> rotations = {};  ///< [(sequence · n_rows + row) · n_pairs + pair]
+  };
 
-const PositionRule& position_rule(const BugCase& c) {
-  return *std::ranges::find(position_rules, c.form, &PositionRule::form);
-}
-
-/// Sets each position by a function of its row.
-template <class Place>
-void set_positions(Editing& e, ProjectionName part, bool by_sequence, Place place) {
-  const Editing before = e;
-  const long first_key = part == ProjectionName::query ? n_later_keys(e) : 0;
-  e.change_rotation(part, [&](RotationVariant& r) {
-    auto own = r.places;
-    if (by_sequence && own.size() == 1) own.resize(e.model().sequences.size(), own[0]);
-    r.places = own;
-    for (std::size_t s = 0; s < own.size(); ++s)
-      for (std::size_t row = 0; row < own[s].size(); ++row)
-        r.places[s][row] = place(PlacedRow{before, own[s], s, row, static_cast<long>(row) + first_key});
-  });
-}
-
-void edit_positions(Editing& e, const BugCase& c, ProjectionName part) {
-  const PositionRule& rule = position_rule(c);
-  set_positions(e, part, c.form == "along_padding",
-                [&](const PlacedRow& row) { return rule.place(row, c.numbers); });
-}
-
-void try_shifts(const BugContext& c, BugCases& to, bool shows) {
-  std::vector<double> sizes;
-  for (int n = 1; n <= 40; ++n) sizes.push_back(n);
-  sizes.insert(sizes.end(), {64, 128, 256, 512});
-  for (const std::string sides : {"q", "k", "qk"})
-    for (const double size : sizes)
-      for (const double n : {-size, size})
-        if (shows || sides == "q" || (sides == "k" && size <= 8)) to.add({n}, "shift", sides);
-  const double n_keys = static_cast<double>(c.model().n_keys()),
-               n_tokens = static_cast<double>(c.model().n_tokens());
-  for (const double n :
-       std::set<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, n_keys - 1, n_keys, n_tokens - 1, n_tokens}) {
-    to.add({n}, "at", "q");
-    if (n < 2 || shows) to.add({n}, "at", "k");
-    if (n == 0 || shows) to.add({n}, "at", "qk");
-  }
-}
-
-/// Tries positions that change from a key on.
-void try_restarts(double n_keys, BugCases& to) {
-  for (double key = 1; key < std::min(n_keys, 33.0); ++key) {
-    for (const double place : {0.0, 1.0})
-      if (n_keys - key <= 16) {
-        to.add({key, place}, "last_at", "qk");
-        to.add({key, place}, "last_at", "k");
-      }
-    to.add({key}, "restart_at", "qk");
-    for (const double by : {1.0, -1.0}) to.add({key, by}, "shift_from", "qk");
-  }
-}
-
-void try_positions(const BugContext& c, BugCases& to) {
-  if (!rotates(c.now)) return;
-  const Model& m = c.model();
-  const double n_keys = static_cast<double>(m.n_keys());
-  const bool is_square = m.n_tokens() == m.n_keys();
-  // Elsewhere only distances matter.
-  const bool shows = c.target == Stage::rotated_queries || c.target == Stage::rotated_keys;
-  try_shifts(c, to, shows);
-  if (!is_square) {
-    for (const double first : {0, 1}) to.add({first}, "queries_from", "q");
-    for (const char* form : {"keys_from_first_query", "new_keys_alone", "new_keys_from_0"})
-      to.add({}, form, "k");
-  }
-  to.add({}, "backwards", is_square ? "qk" : "k");
-  if (!m.mask.documents.empty() && is_square) to.add({}, "in_documents", "qk");
-  const bool is_padded =
-      std::ranges::any_of(m.mask.hidden_keys, [](const auto& keys) { return !keys.empty(); });
-  if (is_square && is_padded)
-    for (const double at : {0, 1}) to.add({at}, "along_padding", "qk");
-  for (const double f : {0.5, 2.0, 0.25, 4.0, 0.125, 8.0})
-    for (const char* sides : query_key_sides) to.add({f}, "times", sides);
-  for (const double n : {2, 3, 4, 5, 6, 8})
-    if (n < n_keys) {
-      to.add({n}, "restart_every", "qk");
-      to.add({n}, "grouped", "qk");
+  explicit ObservedRotation(const BugContext& c) : c_(c) {
+    for (const ProjectionName part : query_and_key) {
+      const bool is_query = part == ProjectionName::query;
+      const Stage normed = is_query ? Stage::normed_queries : Stage::normed_keys;
+      Side& side = sides_[static_cast<std::size_t>(part)];
+      side.before = c.now.find(normed) ? normed : graph::projected_stages[static_cast<std::size_t>(part)];
+      side.after = c.observed(rotated_stage(part));
+      side.n = c.stages.n_matrices(side.before);
+      side.n_rows = c.stages.matrix(side.before, 0, 0).n_rows();
+      fits_ = fits_ && side.after && side.after->size() == side.n * c.model().sequences.size() &&
+              (*side.after)[0].n_rows() == side.n_rows && (*side.after)[0].n_cols() == c.model().d_head();
     }
-  for (double n = 2; n < std::min(n_keys, 17.0); ++n) to.add({n - 1}, "stop", "qk");
-  try_restarts(n_keys, to);
+  }
+  bool fits() const { return fits_; }
+  std::size_t n_rows(std::size_t side) const { return sides_[side].n_rows; }
+
+  Reading read(PairRule rule, std::size_t n_columns) const {
+    Reading reading{0, rule, n_columns};
+    for (std::size_t side = 0; side < 2; ++side)
+      for (std::size_t s = 0; s < c_.model().sequences.size(); ++s)
+        for (std::size_t row = 0; row < n_rows(side); ++row) read_row(reading, side, s, row);
+    return reading;
+  }
+
+ private:
+  struct Side {
+    Stage before = Stage::queries;
+    const std::vector<SharedMatrix>* after = nullptr;
+    std::size_t n = 0, n_rows = 0;
+  };
+
+  void read_row(Reading& reading, std::size_t nth_side, std::size_t s, std::size_t row) const {
+    const Side& side = sides_[nth_side];
+    const std::size_t n_pairs = reading.n_columns / 2;
+    const bool are_halves = reading.rule == PairRule::halves;
+    std::vector<const arma::mat*> before, after;
+    double size = 0;
+    for (std::size_t h = 0; h < side.n; ++h) {
+      before.push_back(&*c_.stages.matrix(side.before, s, h)),
+          after.push_back(&*(*side.after)[s * side.n + h]);
+      size = std::max(size, arma::abs(*before.back()).max());
+    }
+    const auto pair_of = [&](const arma::mat& of, std::size_t p) {
+      return Complex(of(row, are_halves ? p : 2 * p), of(row, are_halves ? p + n_pairs : 2 * p + 1));
+    };
+    for (std::size_t p = 0; p < n_pairs; ++p) {
+      Complex rotation = 0;
+      for (std::size_t h = 0; h < side.n; ++h)
+        rotation += pair_of(*after[h], p) * std::conj(pair_of(*before[h], p));
+      rotation /= std::max(std::abs(rotation), 1e-300);
+      reading.rotations[nth_side].push_back(rotation);
+      for (std::size_t h = 0; h < side.n; ++h)
+        reading.miss = std::max(reading.miss,
+                                std::abs(pair_of(*after[h], p) - pair_of(*before[h], p) * rotation) / size);
+    }
+    for (std::size_t h = 0; h < side.n; ++h)
+      for (std::size_t j = reading.n_columns; j < before[h]->n_cols; ++j)
+        reading.miss = std::max(reading.miss, std::abs((*before[h])(row, j) - (*after[h])(row, j)) / size);
+  }
+
+  const BugContext& c_;
+  std::array<Side, 2> sides_;
+  bool fits_ = true;
+};
+
+/// Returns the reading by the pairs that fit best: the model's own if they fit.
+ObservedRotation::Reading best_reading(const BugContext& c, const ObservedRotation& observed,
+                                       const RotationVariant& own) {
+  ObservedRotation::Reading best;
+  const auto consider = [&](PairRule rule, std::size_t n_columns) {
+    if (best.miss < 3 * c.estimate_tolerance) return;
+    auto reading = observed.read(rule, n_columns);
+    if (reading.miss < best.miss * 0.5 || best.n_columns == 0) best = std::move(reading);
+  };
+  consider(own.pair_rule == PairRule::halves ? PairRule::halves : PairRule::neighbors, own.n_columns);
+  for (const PairRule rule : {PairRule::halves, PairRule::neighbors}) {
+    consider(rule, own.n_columns);
+    for (std::size_t n = c.model().d_head() / 2 * 2; n >= 2; n -= 2) consider(rule, n);
+  }
+  return best;
 }
 
-void scale_positions(Editing& e, const BugCase& c, ProjectionName part) {
-  set_positions(e, part, false, [&](const PlacedRow& row) { return row.own() * c.numbers[0]; });
-}
-void shift_positions(Editing& e, const BugCase& c, ProjectionName part) {
-  set_positions(e, part, false, [&](const PlacedRow& row) { return row.own() + c.numbers[0]; });
-}
-
-void rotate_twice(Editing& e, const BugCase&, ProjectionName part) {
-  auto again = rotation_of(e, part);
-  if (!again) return;
-  again->inputs[0].source = rotated_stage(part);
-  e.graph.wrap(rotated_stage(part), *again);
-}
-void rotate_values(Editing& e, const BugCase&, ProjectionName) {
-  auto rotation = rotation_of(e, ProjectionName::key);
-  if (!rotation) return;
-  rotation->inputs[0].source = Stage::values;
-  e.graph.wrap(Stage::values, *rotation);
+/// Returns the angle of each pair from one row to the next.
+Numbers steps_of(const ObservedRotation& observed, const ObservedRotation::Reading& reading) {
+  const std::size_t n_pairs = reading.n_columns / 2;
+  std::vector<Complex> steps(n_pairs);
+  for (std::size_t side = 0; side < 2; ++side) {
+    const auto& all = reading.rotations[side];
+    for (std::size_t at = 0; at < all.size() / n_pairs; ++at)
+      for (std::size_t p = 0; p < n_pairs && at % observed.n_rows(side) > 0; ++p)
+        steps[p] += all[at * n_pairs + p] * std::conj(all[(at - 1) * n_pairs + p]);
+  }
+  Numbers angles;
+  for (const Complex& step : steps) angles.push_back(std::arg(step));
+  return angles;
 }
 
-/// Lists queries and keys, together and alone, where they are rotated.
-void try_rotated_sides(const BugContext& c, BugCases& to) {
-  if (!rotates(c.now)) return;
-  for (const char* sides : query_key_sides) to.add({}, "", sides);
+/// Returns the whole positions that come closest to the rotations of queries or keys: n_rows × n_sequences.
+arma::mat closest_positions(const Model& m, const std::vector<Complex>& rotations, std::size_t n_rows,
+                            const Numbers& frequencies) {
+  const long n_keys = static_cast<long>(m.n_keys()), first = -2 * n_keys - 8, end = 4 * n_keys + 72;
+  const std::size_t n_pairs = frequencies.size();
+  std::vector<Complex> at_place;
+  for (long place = first; place < end; ++place)
+    for (const double frequency : frequencies)
+      at_place.push_back(std::polar(1.0, static_cast<double>(place) * frequency));
+  arma::mat places(n_rows, rotations.size() / n_pairs / n_rows);
+  for (std::size_t at = 0; at < places.n_elem; ++at) {
+    double least = graph::infinity;
+    for (long place = first; place < end; ++place) {
+      const Complex* expected = &at_place[static_cast<std::size_t>(place - first) * n_pairs];
+      double apart = 0;
+      for (std::size_t p = 0; p < n_pairs; ++p) apart += std::abs(rotations[at * n_pairs + p] - expected[p]);
+      if (apart < least - 1e-12) least = apart, places[at] = static_cast<double>(place);
+    }
+  }
+  return places;
+}
+
+/// Numbers: the rotated columns, then the frequencies; observed: positions of queries and of keys.
+void read_off_rotation(const BugContext& c, BugCases& to) {
+  const Model& m = c.model();
+  const bool is_seen = c.target == Stage::rotated_queries || c.target == Stage::rotated_keys;
+  if (!is_seen || c.is_large || !rotates(c.now)) return;
+  const auto own = c.now.rotation(ProjectionName::query);
+  const ObservedRotation observed(c);
+  if (!own || !observed.fits()) return;
+  const auto reading = best_reading(c, observed, *own);
+  if (reading.miss > std::max(3 * c.estimate_tolerance, 1e-6)) return;
+  std::vector<Numbers> all_frequencies;
+  if (reading.n_columns == own->n_columns) all_frequencies.push_back(own->frequencies);
+  if (m.n_keys() > 1) all_frequencies.push_back(steps_of(observed, reading));
+  for (const Numbers& frequencies : all_frequencies) {
+    Numbers numbers = frequencies;
+    numbers.insert(numbers.begin(), static_cast<double>(reading.n_columns));
+    to.add(std::move(numbers), name_of_rule(reading.rule));
+    std::vector<SharedMatrix> places;
+    for (std::size_t side = 0; side < 2; ++side)
+      places.emplace_back(closest_positions(m, reading.rotations[side], observed.n_rows(side), frequencies));
+    to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(std::move(places));
+  }
+}
+void rotate_as_observed(Editing& e, const BugCase& c, ProjectionName) {
+  for (const ProjectionName part : query_and_key)
+    e.change_rotation(part, [&](RotationVariant& r) {
+      r.pair_rule = c.form == name_of_rule(PairRule::halves) ? PairRule::halves : PairRule::neighbors;
+      r.n_columns = static_cast<std::size_t>(c.numbers[0]);
+      r.frequencies.assign(c.numbers.begin() + 1, c.numbers.end());
+      const arma::mat& places = (*c.observed)[static_cast<std::size_t>(part)];
+      r.places.clear();
+      for (std::size_t s = 0; s < places.n_cols; ++s)
+        r.places.emplace_back(places.begin_col(s), places.end_col(s));
+    });
+}
+
+/// Describes positions of queries or keys that differ from the model's, as a rule if possible.
+std::string positions_words(const Editing& before, const arma::vec& now, const std::vector<double>& was,
+                            const std::string& who) {
+  const std::size_t n = now.n_elem;
+  std::vector<std::size_t> moved, jumps;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (now[i] != was[i]) moved.push_back(i);
+    if (i > 0 && now[i] - now[i - 1] != 1) jumps.push_back(i);
+  }
+  const auto are_equal = [](const arma::vec& x) { return arma::all(x == x[0]); };
+  const std::string positions = "the positions of the " + who;
+  if (are_equal(now - arma::vec(was)))
+    return moved.empty() ? "" : positions + " are " + shift_words(now[0] - was[0]);
+  if (n > 1 && are_equal(now)) return "all " + who + " are at position " + digits(now[0]);
+  if (moved.size() > 1 && std::ranges::all_of(moved, [&](std::size_t i) { return now[i] == now[moved[0]]; }))
+    return who + " " + to_string(moved.front()) + "–" + to_string(moved.back()) + " are at position " +
+           digits(now[moved[0]]);
+  if (jumps.size() == 1)
+    return positions + " restart at row " + to_string(jumps[0]) + " with " + digits(now[jumps[0]]);
+  return positions + " are " + before.words.list({now.begin(), now.end()});
+}
+
+bool are_close(const Numbers& a, const Numbers& b, double tolerance) {
+  return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x / y - 1) <= tolerance; });
+}
+/// Describes how frequencies differ from the model's.
+std::vector<std::string> frequencies_words(const Editing& before, const RotationVariant& own,
+                                           Numbers frequencies) {
+  const double tolerance = before.words.tolerance();
+  std::vector<std::string> phrases;
+  if (are_close(frequencies, own.frequencies, tolerance)) return phrases;
+  if (std::ranges::all_of(frequencies, [](double f) { return f < 0; })) {
+    phrases.emplace_back("angles are negated");
+    for (double& f : frequencies) f = -f;
+  }
+  const std::size_t n = frequencies.size();
+  const double factor = n == own.frequencies.size() ? frequencies[0] / own.frequencies[0] : 0;
+  Numbers unscaled = frequencies;
+  for (double& f : unscaled) f /= factor;
+  if (factor > 0 && std::abs(factor - 1) > tolerance &&
+      are_close(unscaled, own.frequencies, 10 * tolerance)) {
+    phrases.push_back("frequencies are multiplied by " + before.words.number(factor));
+  } else if (!are_close(frequencies, own.frequencies, 10 * tolerance)) {
+    bool has_base = n > 1 && std::ranges::all_of(frequencies, [](double f) { return f > 0; });
+    const double log_base = has_base ? -std::log(frequencies[n - 1] / frequencies[0]) /
+                                           static_cast<double>(n - 1) * static_cast<double>(n)
+                                     : 0;
+    for (std::size_t p = 0; has_base && p < n; ++p)
+      has_base =
+          std::abs(frequencies[0] * std::exp(-log_base * static_cast<double>(p) / static_cast<double>(n)) /
+                       frequencies[p] -
+                   1) < 10 * tolerance;
+    if (!has_base) phrases.push_back("inverse frequencies are " + before.words.list(frequencies));
+    if (has_base && std::abs(log_base - std::log(own.base)) > tolerance)
+      phrases.push_back(base_words(before, own, std::exp(log_base)));
+    if (has_base && std::abs(std::log(frequencies[0])) > tolerance)
+      phrases.push_back("frequencies are multiplied by " + before.words.number(frequencies[0]));
+  }
+  return phrases;
+}
+std::string observed_rotation_words(const Editing& before, const BugCase& c) {
+  const auto own = before.rotation(ProjectionName::query), own_of_keys = before.rotation(ProjectionName::key);
+  const std::string own_rule = name_of_rule(own->pair_rule);
+  const auto n_columns = static_cast<std::size_t>(c.numbers[0]);
+  std::vector<std::string> phrases;
+  if (c.form != own_rule) phrases.push_back("pairs are " + c.form + " instead of " + own_rule);
+  if (n_columns != own->n_columns)
+    phrases.push_back(to_string(n_columns) + " columns are rotated instead of " + to_string(own->n_columns));
+  for (std::string& words : frequencies_words(before, *own, {c.numbers.begin() + 1, c.numbers.end()}))
+    phrases.push_back(std::move(words));
+  for (const ProjectionName part : query_and_key) {
+    const bool is_query = part == ProjectionName::query;
+    const arma::mat& places = (*c.observed)[static_cast<std::size_t>(part)];
+    std::string words = positions_words(before, places.col(0), (is_query ? own : own_of_keys)->places[0],
+                                        is_query ? "queries" : "keys");
+    if (!words.empty()) phrases.push_back(std::move(words));
+  }
+  return "rotary positions: " + text::joined(phrases, "; ");
 }
 
 const std::array rotary_rows{
@@ -743,7 +740,11 @@ const std::array rotary_rows{
         .edit = [](Editing& e, const BugCase&, ProjectionName part) { e.leave_out(rotated_stage(part)); },
         .words = [](const Editing&,
                     const BugCase& c) { return "the " + stages_of_sides(c.sides) + " are not rotated"; },
-        .cases = try_rotated_sides},
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              for (const char* sides : query_key_sides)
+                if (rotates(c.now)) to.add({}, "", sides);
+            }},
     Bug{.name = "rotary",
         .edit = edit_rotation,
         .words = rotation_words,
@@ -760,54 +761,17 @@ const std::array rotary_rows{
         .words =
             [](const Editing& before, const BugCase& c) {
               return sides_words(c) +
-                     base_words(before, *rotation_of(before, ProjectionName::query), std::exp(c.numbers[0]));
+                     base_words(before, *before.rotation(ProjectionName::query), std::exp(c.numbers[0]));
             },
         .cases = fit_bases,
         .rank_of = [](const BugContext&,
                       const BugCase& of) { return of.numbers[0] > 2 && of.numbers[0] < 19 ? 2 : 4; }},
-    Bug{.name = "positions",
-        .edit = edit_positions,
-        .words = [](const Editing& before, const BugCase& c) { return position_rule(c).words(before, c); },
-        .cases = try_positions},
-    Bug{.name = "position_factor",
-        .edit = scale_positions,
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the positions of the " + stages_of_sides(c.sides) + " are multiplied by " +
-                     before.words.number(c.numbers[0]);
-            },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              for (const char* sides : query_key_sides)
-                for (int k = 0; rotates(c.now) && k < 40; ++k)
-                  to.fit({std::exp(-3 + 6 * k / 39.0)}, "", sides);
-            },
-        .rank = 2},
-    Bug{.name = "position_shift",
-        .edit = shift_positions,
-        .words =
-            [](const Editing&, const BugCase& c) {
-              return "the positions of the " + stages_of_sides(c.sides) + " are " +
-                     shift_words(std::round(c.numbers[0] * 1e6) / 1e6);
-            },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              for (const char* sides : {"q", "k"})
-                for (int k = 0; rotates(c.now) && k < 35; ++k) to.fit({-8.25 + 0.5 * k}, "", sides);
-            },
-        .rank = 2},
-    Bug{.name = "rotary_twice",
-        .edit = rotate_twice,
-        .words = [](const Editing&,
-                    const BugCase& c) { return "the " + stages_of_sides(c.sides) + " are rotated twice"; },
-        .cases = try_rotated_sides},
-    Bug{.name = "rotary_on_values",
-        .edit = rotate_values,
-        .words = [](const Editing&, const BugCase&) { return std::string("the values are rotated too"); },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (rotates(c.now) && c.model().d_value() == c.model().d_head()) to.add();
-            }},
+    Bug{.name = "rotation_recovered",
+        .edit = rotate_as_observed,
+        .words = observed_rotation_words,
+        .cases = read_off_rotation,
+        .rank = 3,
+        .is_last = true},
 };
 
 }  // namespace

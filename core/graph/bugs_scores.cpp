@@ -297,6 +297,43 @@ void try_mappings(const BugContext& c, BugCases& to) {
   }
 }
 
+constexpr std::array key_stages{Stage::keys, Stage::normed_keys, Stage::rotated_keys};
+constexpr std::array value_stages{Stage::values};
+std::span<const Stage> stages_with_kv_heads(ProjectionName part) {
+  if (part == ProjectionName::key) return key_stages;
+  return value_stages;
+}
+/// Reports keys or values for every head, not for every KV head.
+void report_for_every_head(Editing& e, ProjectionName part, HeadOrder heads) {
+  const auto shared = std::make_shared<const HeadOrder>(std::move(heads));
+  for (const Stage stage : stages_with_kv_heads(part)) {
+    Input input{stage};
+    input.heads = shared;
+    if (e.find(stage))
+      e.report(stage, graph::NodeHeads::per_head, {input}, [](const OperationInputs& in) { return in[0]; });
+  }
+}
+void repeat_kv_heads(Editing& e, const BugCase& c, ProjectionName part) {
+  const HeadOrder heads = mapped_heads(e.model(), mapping_of(c), c.numbers);
+  set_kv_heads(e, part, heads);
+  report_for_every_head(e, part, heads);
+  const ProjectionName other = part == ProjectionName::key ? ProjectionName::value : ProjectionName::key;
+  if (c.sides.size() == 1) report_for_every_head(e, other, e.graph.kv_head);
+}
+void try_repeated(const BugContext& c, BugCases& to) {
+  const Model& m = c.model();
+  const auto is_wide = [&](Stage stage) {
+    const auto* given = c.observed(stage);
+    return given && given->size() == m.sequences.size() * m.n_heads;
+  };
+  if (m.kv_heads() == m.n_heads ||
+      (std::ranges::none_of(key_stages, is_wide) && std::ranges::none_of(value_stages, is_wide)))
+    return;
+  each_mapping(m, [&](const char* form, const Numbers& x) {
+    for (const char* sides : {"kv", "k", "v"}) to.add(x, form, sides);
+  });
+}
+
 void average_kv_heads(Editing& e, const BugCase&, ProjectionName part) {
   e.wrap(graph::projected_stages[static_cast<std::size_t>(part)], [](const OperationInputs& in) {
     const std::size_t n = in.model.kv_heads();
@@ -547,6 +584,11 @@ const std::array score_rows{
         .words = mapping_words,
         .cases = try_mappings,
         .rank_of = [](const BugContext&, const BugCase& of) { return of.form == "listed" ? 2 : 0; }},
+    Bug{.name = "kv_heads_repeated",
+        .edit = repeat_kv_heads,
+        .words = mapping_words,
+        .cases = try_repeated,
+        .in_pairs = false},
     Bug{.name = "kv_heads_averaged",
         .edit = average_kv_heads,
         .words =

@@ -86,6 +86,13 @@ const Softmax* Editing::softmax() const {
   return own ? own : get<Softmax>(Stage::unmasked_weights);
 }
 
+std::optional<RotationVariant> Editing::rotation(ProjectionName part) const {
+  std::optional<RotationVariant> found;
+  Editing copy = *this;
+  copy.change_rotation(part, [&](RotationVariant& own) { found.emplace(own); });
+  return found;
+}
+
 void Editing::change_softmax(const std::function<void(SoftmaxVariant&)>& change_variant) {
   for (const Stage stage : {Stage::weights, Stage::unmasked_weights}) {
     const Softmax* own = get<Softmax>(stage);
@@ -99,23 +106,11 @@ void Editing::change_mask(const std::function<void(attention::Mask&)>& change_ru
   change<AttentionMask>(Stage::mask, [&](AttentionMask& own) { change_rules(own.mask); });
 }
 
-namespace {
-
-void change_mask_variant(Graph& graph, const std::function<void(MaskVariant&)>& change) {
-  const auto* own = std::as_const(graph).get<AttentionMask>(Stage::mask);
-  if (own && !dynamic_cast<const MaskVariant*>(own)) graph.replace(own, MaskVariant(*own));
-  if (auto* variant = graph.get<MaskVariant>(Stage::mask)) change(*variant);
-}
-
-}  // namespace
-
 void Editing::mask_also(
     std::function<bool(std::int64_t query, std::int64_t key, std::int64_t first)> condition) {
-  change_mask_variant(graph, [&](MaskVariant& own) { own.also = std::move(condition); });
-}
-
-void Editing::hide_padded_queries() {
-  change_mask_variant(graph, [](MaskVariant& own) { own.hides_padded_queries = true; });
+  if (const auto* own = get<AttentionMask>(Stage::mask); own && !dynamic_cast<const MaskVariant*>(own))
+    graph.replace(own, MaskVariant(*own));
+  change<MaskVariant>(Stage::mask, [&](MaskVariant& own) { own.also = std::move(condition); });
 }
 
 void Editing::compute(Stage stage, std::vector<Input> from, StageFunction::Function function) {

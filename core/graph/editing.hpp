@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,11 +64,12 @@ class Editing {
   // Change operations that have variants, first into these.
   void change_norm(ProjectionName part, const std::function<void(NormVariant&)>& change);
   void change_rotation(ProjectionName part, const std::function<void(RotationVariant&)>& change);
+  /// Returns a rotation as it is now, nothing where there is none.
+  std::optional<RotationVariant> rotation(ProjectionName part) const;
   void change_softmax(const std::function<void(SoftmaxVariant&)>& change);
   void change_mask(const std::function<void(attention::Mask&)>& change);
   /// Masks what a further condition masks, see MaskVariant.
   void mask_also(std::function<bool(std::int64_t query, std::int64_t key, std::int64_t first)> condition);
-  void hide_padded_queries();
 
   /// Computes a stage by a function of other stages.
   void compute(Stage stage, std::vector<Input> from, StageFunction::Function function);

@@ -248,9 +248,6 @@ mat MaskVariant::matrix(const OperationInputs& in) const {
         if (!also(static_cast<std::int64_t>(in.row(a)) + first, static_cast<std::int64_t>(j), first))
           visible(a, j) = 0;
   }
-  if (hides_padded_queries && in.sequence < mask.hidden_keys.size())
-    for (std::size_t a = 0; a < visible.n_rows; ++a)
-      if (std::ranges::binary_search(mask.hidden_keys[in.sequence], in.row(a))) visible.row(a).zeros();
   return visible;
 }
 

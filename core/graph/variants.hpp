@@ -114,7 +114,6 @@ struct SoftmaxVariant : Variant<Softmax> {
 struct MaskVariant : Variant<AttentionMask> {
   /// Positions of the query and of the key, and of the first query: whether the query attends to the key.
   std::function<bool(std::int64_t query, std::int64_t key, std::int64_t first)> also = {};
-  bool hides_padded_queries = false;
   explicit MaskVariant(const AttentionMask& right) : Variant(right) {}
   mat matrix(const OperationInputs& in) const override;
 };

@@ -119,6 +119,18 @@ TEST(BugSearch, KeepsTheHeadsOfObservedWeights) {
   EXPECT_EQ(result.found.front().sentences, std::vector{doubled});
 }
 
+TEST(BugSearch, FindsOneHeadMaskedAlone) {
+  const auto model = rotary_model(12, 4, 8);
+  Editing edited(model);
+  edited.wrap(Stage::mask, [](const graph::OperationInputs& in) {
+    return in.head == 2 ? in[0] : arma::mat(arma::size(in[0]), arma::fill::ones);
+  });
+  edited.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
+  const BugSearchResult result = find_bugs(model, observed(edited, {Stage::output}), {}, 1e8);
+  ASSERT_FALSE(result.found.empty());
+  EXPECT_EQ(result.found.front().sentences, std::vector<std::string>{"only head 2 is masked"});
+}
+
 TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {
   const auto model = rotary_model(12, 2, 4);
   Editing edited(model);
