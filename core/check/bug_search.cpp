@@ -343,20 +343,29 @@ bool BugSearch::confirm(BugSearchResult& of_first_tokens) {
   return !of_first_tokens.found.empty();
 }
 
+/// Returns how many of the first tokens are searched before all: few, and fewer before them if each
+/// projection takes long.
+std::vector<std::size_t> counts_of_first_tokens(const Model& model) {
+  constexpr std::size_t wide = 100000;
+  if (model.d_model() * model.d_out() > wide) return {8, 20};
+  return {20};
+}
+
 }  // namespace
 
 BugSearchResult find_bugs(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
                           const core::StopToken& token, double max_cells) {
-  constexpr std::size_t n_first = 20;
   graph::Work work;
   const SearchBudget budget{token, work};
   const Observation whole(model, stages);
   BugSearch search(whole, budget, max_cells);
   BugSearchResult result;
   bool is_found = false;
-  if (const auto first = first_tokens(*model, n_first)) {
-    const Observation few(first, first_rows(stages, n_first));
-    result = BugSearch(few, budget, 0.5 * max_cells).find();
+  for (const std::size_t n : counts_of_first_tokens(*model)) {
+    const auto first = is_found ? nullptr : first_tokens(*model, n);
+    if (!first) continue;
+    const Observation few(first, first_rows(stages, n));
+    result = BugSearch(few, budget, budget.part_of(0.5, max_cells)).find();
     is_found = search.confirm(result);
   }
   if (!is_found) result = search.find_or_describe();
