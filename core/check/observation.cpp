@@ -251,7 +251,7 @@ bool Observation::has_same_shape(LazyStages& stages, Stage seen, Stage stage) co
 }
 
 bool Observation::can_compute(const Editing& edited, Stage stage) const {
-  return can_compute_all_ || existing_nodes(edited.graph, edited.model())[graph::index(stage)];
+  return can_compute_all_ || existing_nodes(edited.graph, *model_)[graph::index(stage)];
 }
 
 AllowedDifference Observation::allowed(Stage stage, Stage seen, LazyStages& exact,
@@ -315,10 +315,14 @@ bool has_numbers_of(const Model& model, const Editing& edited) {
                        other_existing = existing_nodes(edited.graph, edited.model());
   for (const Stage stage : compared_stages()) {
     if (!existing[graph::index(stage)] || !other_existing[graph::index(stage)]) continue;
+    // Heads may read other keys: matrices are compared as they are, or head by head if one has more.
+    const std::size_t n = ours.n_matrices(stage);
+    const bool has_as_many = other.n_matrices(stage) == n;
     double size = 0, apart = 0;
-    if (ours.n_matrices(stage) != other.n_matrices(stage)) return false;
-    for (std::size_t k = 0; k < ours.n_matrices(stage); ++k) {
-      const arma::mat &a = ours.matrix(stage, 0, k), &b = other.matrix(stage, 0, k);
+    for (std::size_t k = 0; k < (has_as_many ? n : model.n_heads); ++k) {
+      const arma::mat &a = ours.matrix(stage, 0, has_as_many ? k : nth_matrix(g, *g.find(stage), k)),
+                      &b = other.matrix(stage, 0,
+                                        has_as_many ? k : nth_matrix(edited.graph, *edited.find(stage), k));
       for (std::size_t j = 0; j < std::min(a.n_cols, b.n_cols); ++j)
         for (std::size_t i = 0; i < std::min(a.n_rows, b.n_rows); ++i) {
           if (is_score_step_stage(stage) && (a.at(i, j) < max_masked_score || b.at(i, j) < max_masked_score))
