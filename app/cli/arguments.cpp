@@ -331,7 +331,7 @@ void add_mistake_option(Options options, ModelOptions& command) {
   options.texts(
       "--mistake", "NAME", "Inject this bug into the model first; may be given again",
       [&command](StringRef option, StringRef name) {
-        command.mistakes.push_back(core::mistakes::find_mistake(name));
+        command.mistakes.push_back(core::bugs::find_offered_bug(name));
         if (!command.mistakes.back())
           throw core::Error(option + ": there is no mistake \"" + name + "\"; attnscope mistakes lists them");
       });

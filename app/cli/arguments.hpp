@@ -14,7 +14,7 @@
 #include "app/session/view.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/bugs.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/full_model.hpp"
 #include "core/out/export.hpp"
@@ -28,8 +28,8 @@ using ModelSource = std::variant<std::filesystem::path, const core::editing::Pre
 /// Options of every command about a model.
 struct ModelOptions {
   ModelSource source;
-  core::importing::Choices choices = {};                      ///< for a file of tensors
-  std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< bugs to inject into the model first
+  core::importing::Choices choices = {};              ///< for a file of tensors
+  std::vector<const core::bugs::Bug*> mistakes = {};  ///< bugs to inject into the model first
   std::optional<std::string> text = {};  ///< for a whole model to read; its layer is then that of choices
 };
 

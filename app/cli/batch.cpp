@@ -328,10 +328,10 @@ core::importing::ImportResult load_edited_model(const ModelOptions& command, std
     if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
       print_error(err, "note: " + wrong);
   }
-  for (const core::mistakes::Mistake* mistake : command.mistakes) {
-    if (!core::mistakes::has_effect(*mistake, result.model))
-      throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
-    result.model = injected(*mistake, result.model);
+  for (const core::bugs::Bug* bug : command.mistakes) {
+    if (!core::bugs::has_effect(*bug, result.model))
+      throw core::Error("--mistake " + std::string(bug->name) + ": cannot be made in this model");
+    result.model = injected(*bug, result.model);
   }
   return result;
 }
@@ -512,8 +512,8 @@ struct Runner {
     return done;
   }
   int operator()(const ListMistakes&) const {
-    for (const core::mistakes::Mistake& mistake : core::mistakes::mistakes())
-      out << mistake.name << '\t' << mistake.about << '\n';
+    for (const core::bugs::Bug* bug : core::bugs::offered_bugs())
+      out << bug->name << '\t' << bug->texts.about << '\n';
     return done;
   }
   int operator()(const Export& command) const {

@@ -7,7 +7,7 @@
 
 #include "app/session/command.hpp"
 #include "core/graph/explain.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace app {
 
@@ -234,7 +234,7 @@ std::string decoding_problem(const core::attention::Model& model) {
   if (mask.method != core::attention::MaskMethod::negative_infinity)
     return "the softmax goes over later keys as well, before they are masked";
   if (sees_later) return "queries see later keys: rows would change with every new token";
-  if (core::mistakes::deviates(model)) return "the model has an injected bug";
+  if (core::bugs::has_bugs(model)) return "the model has an injected bug";
   if (model.merge != core::attention::CombineRule::concatenate)
     return "the heads are not concatenated row by row";
   if (!model.given.empty()) return "some of its numbers are given";

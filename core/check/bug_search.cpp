@@ -310,8 +310,11 @@ BugSearchResult BugSearch::find() {
   const double begin = budget_.spent();
   BugTrials trials(o_, std::make_shared<const Editing>(o_.right()), *difference.stage, budget_);
   for (const BugHits& e : explain(trials, begin, result)) {
-    FoundBugs one{{}, {}, e.back().edited, rank_of(e)};
+    FoundBugs one{{}, {}, {}, e.back().edited, rank_of(e)};
+    const Editing* before = &o_.right();
     for (const BugHit& hit : e) {
+      std::ranges::copy(names_of(hit.bug, *before), std::back_inserter(one.names));
+      before = hit.edited.get();
       one.bugs.push_back(hit.bug), one.sentences.push_back(hit.words);
       one.rank += hit.bug.sides.size() > 1;  // the table of mistakes counts several
     }

@@ -12,6 +12,7 @@ namespace core::check {
 /// Bugs that together explain every observed stage.
 struct FoundBugs {
   std::vector<bugs::BugCase> bugs;
+  std::vector<const bugs::Bug*> names;         ///< that they are known by, see names_of()
   std::vector<std::string> sentences;          ///< "the positions of the queries are 4 behind", one per bug
   std::shared_ptr<const Editing> edited = {};  ///< the model's graph with them
   int rank = 0;                                ///< 0: only rules with a name

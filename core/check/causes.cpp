@@ -12,7 +12,8 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
+#include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
@@ -21,28 +22,28 @@ namespace core::check {
 namespace {
 
 using attention::Precision;
-using mistakes::find_mistake;
-using mistakes::Mistake;
+using bugs::Bug;
+using bugs::find_offered_bug;
 using std::to_string;
 
-using MistakeRows = std::vector<const Mistake*>;
+using BugRows = std::vector<const Bug*>;
 
-MistakeRows rows(std::initializer_list<const char*> names) {
-  MistakeRows found;
-  for (const char* name : names) found.push_back(find_mistake(name));
+BugRows rows(std::initializer_list<const char*> names) {
+  BugRows found;
+  for (const char* name : names) found.push_back(find_offered_bug(name));
   return found;
 }
 
 /// Combines table rows; without an effect if one of them has none.
-Hypothesis combine_rows(const MistakeRows& rows) {
-  Stage first = std::ranges::min(rows, {}, &Mistake::first)->first;
+Hypothesis combine_rows(const BugRows& rows) {
+  Stage first = std::ranges::min(rows, {}, [](const Bug* bug) { return bug->texts.first; })->texts.first;
   // Swapping queries and keys reverses the order of their projections.
   if (first == Stage::keys || first == Stage::values) first = Stage::queries;
   const auto injected = [rows](const Model& model) {
     Model next = model;
-    for (const Mistake* row : rows) {
-      if (!mistakes::has_effect(*row, next)) return model;
-      next = mistakes::injected(*row, next);
+    for (const Bug* row : rows) {
+      if (!bugs::has_effect(*row, next)) return model;
+      next = bugs::injected(*row, next);
     }
     return next;
   };
@@ -51,22 +52,22 @@ Hypothesis combine_rows(const MistakeRows& rows) {
 
 /// Makes a hypothesis of a table row with a different change than the table's.
 template <class Change>
-Hypothesis other(const char* name, Change change, std::string detail = "") {
-  const Mistake* row = find_mistake(name);
-  return {{row}, change, row->first, std::move(detail)};
+Hypothesis other(std::string_view name, Change change, std::string detail = "") {
+  const Bug* row = find_offered_bug(name);
+  return {{row}, change, row->texts.first, std::move(detail)};
 }
 
 // Alternative ways to make mistakes of the table.
 
 Model scaled_by_width(const Model& model) {
-  return mistakes::with_scale(
+  return attention::with_scale(
       model, {attention::ScaleRule::factor, 1 / std::sqrt(static_cast<double>(model.d_out()))});
 }
 
 /// Applies the scale twice to the scores.
 Model scaled_again(const Model& model) {
   const double factor = attention::scale_factor(model);
-  return mistakes::with_scale(model, {attention::ScaleRule::factor, factor * factor});
+  return attention::with_scale(model, {attention::ScaleRule::factor, factor * factor});
 }
 
 /// Applies the scale to the query projection as well.
@@ -81,8 +82,8 @@ Model scaled_before(const Model& model) {
 }
 
 Model interleaved_throughout(const Model& model) {
-  const Model split = injected(*find_mistake("heads_interleaved"), model);
-  return split == model ? model : injected(*mistakes::find_any_mistake("heads_interleaved:combined"), split);
+  const Model split = injected(*find_offered_bug("heads_interleaved"), model);
+  return split == model ? model : injected(*bugs::find_bug("heads_interleaved:combined"), split);
 }
 
 Model dropped_after_mask(const Model& model) {
@@ -127,7 +128,7 @@ void add_fill(const Model& model, const std::vector<ObservedTensor>& observed, s
       const double fill = tensor.tensor.numbers[reading.at(0, 0, row, column)];
       if (!std::isfinite(fill) || fill > -100) continue;
       const auto injected = [fill](const Model& m) {
-        Model next = mistakes::injected(*find_mistake("mask_finite"), m);
+        Model next = bugs::injected(*find_offered_bug("mask_finite"), m);
         if (next.mask.method == attention::MaskMethod::large_negative) next.mask.large_negative = fill;
         return next;
       };
@@ -144,7 +145,7 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
       Model next = m;
       if (!next.additions.positions.rotary) return next;
       next.additions.positions.rotary->first += keys;
-      return mistakes::with_query_offset(next, mistakes::query_offset(next) + queries - keys);
+      return bugs::with_query_offset(next, bugs::query_offset(next) + queries - keys);
     };
     all.push_back(
         other(queries < keys ? "rotary_off_by_one:earlier" : "rotary_off_by_one", injected, detail));
@@ -180,11 +181,11 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
   for (std::size_t size = 1; size < model.n_keys(); ++size)
     if (size <= every_size || size % (size > 128 ? 64 : 16) == 0) sizes.push_back(size);
   const auto add = [&](const char* name, std::size_t size, std::string detail) {
-    const Mistake* form = mistakes::find_any_mistake(name);
+    const Bug* form = bugs::find_bug(name);
     const auto injected = [=](const Model& m) {
-      return mistakes::injected(*form, m, static_cast<std::int64_t>(size));
+      return bugs::injected({.bug = form, .numbers = {static_cast<double>(size)}}, m);
     };
-    all.push_back(other(form->cause, injected, std::move(detail)));
+    all.push_back(other(cause_of(*form), injected, std::move(detail)));
     all.back().skips_pairs = true;
   };
   for (const auto& [form, words] :
@@ -238,7 +239,7 @@ void add_missing_keys(const Model& model, const std::vector<ObservedTensor>& obs
   may[n - 1] = may_last;
   for (std::size_t key = 0; key < n; ++key) {
     if (!may[key]) continue;
-    const auto injected = [key](const Model& m) { return mistakes::with_key_masked(m, key); };
+    const auto injected = [key](const Model& m) { return attention::with_key_masked(m, key); };
     all.push_back(other("key_missing", injected, "key " + to_string(key)));
     all.back().skips_pairs = true;
   }
@@ -268,7 +269,7 @@ constexpr std::array coarse_types{Coarse{"float32_precision"},
                                   Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 /// Whether a mistake is tried in several sizes instead of the table's, or only rounds.
-bool has_other_hypotheses(const Mistake& mistake) {
+bool has_other_hypotheses(const Bug& mistake) {
   constexpr std::array<std::string_view, 7> sized{
       "n_heads_other", "blocks_not_rescaled",       "last_block_dropped", "key_missing",
       "rotary_base",   "rotary_off_by_one:earlier", "rotary_off_by_one"};
@@ -282,20 +283,20 @@ bool has_other_hypotheses(const Mistake& mistake) {
 std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<ObservedTensor>& observed) {
   std::vector<Hypothesis> all;
   for (const auto& [name, type] : {coarse_types[4], coarse_types[6]}) {  // rounded inputs, exact arithmetic
-    const auto injected = [type = type](const Model& m) { return mistakes::with_rounded_inputs(m, type); };
+    const auto injected = [type = type](const Model& m) { return attention::with_rounded_inputs(m, type); };
     all.push_back({rows({name}), injected, Stage::embeddings});
   }
   all.push_back(combine_rows(
       rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
   all.push_back(combine_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
                                    "weight_untransposed:value", "weight_untransposed:output"})));
-  for (const Mistake& mistake : mistakes::mistakes())
-    if (!has_other_hypotheses(mistake)) {
-      all.push_back(combine_rows({&mistake}));
-      if (mistake.name == std::string_view("rotary_other_pairs")) all.back().detail = pairs_words(model);
+  for (const Bug* mistake : bugs::offered_bugs())
+    if (!has_other_hypotheses(*mistake)) {
+      all.push_back(combine_rows({mistake}));
+      if (mistake->name == std::string_view("rotary_other_pairs")) all.back().detail = pairs_words(model);
     }
   all.push_back(combine_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
-  all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
+  all.push_back(other("query_key_swapped", attention::with_projections_swapped));
   all.push_back(other("heads_interleaved", interleaved_throughout));
   all.push_back(other("scale_sqrt_d_model", scaled_by_width));
   all.push_back({rows({"scale_twice"}), scaled_again, Stage::scaled_scores});
@@ -307,13 +308,14 @@ std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Obs
   add_rotations(model, all);
   add_blocks(model, all);
   add_missing_keys(model, observed, all);
-  const Model unpadded = mistakes::with_padding_unmasked(model);
+  const Model unpadded = attention::with_padding_unmasked(model);
   const bool has_other_width = model.d_output() != model.d_out();
   std::erase_if(all, [&](const Hypothesis& hypothesis) {
     const Model injected = hypothesis.injected(model);
-    if (has_other_width && hypothesis.mistakes.front() == find_mistake("output_projection_missing"))
+    if (has_other_width && hypothesis.mistakes.front() == find_offered_bug("output_projection_missing"))
       return true;  // this changes the shape of the output
-    const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && injected == unpadded;
+    const bool is_padding =
+        hypothesis.mistakes.front() == find_offered_bug("no_mask") && injected == unpadded;
     return injected == model || is_padding || attention::check(injected);
   });
   std::ranges::stable_sort(all, {}, &Hypothesis::first);
@@ -323,8 +325,8 @@ std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Obs
 std::vector<Hypothesis> shape_hypotheses(const Model& model) {
   std::vector<Hypothesis> all;
   for (std::size_t n = 1; n <= model.d_out(); ++n) {
-    if (n == model.n_heads || mistakes::with_heads(model, n).n_heads != n) continue;
-    const auto injected = [n](const Model& m) { return mistakes::with_heads(m, n); };
+    if (n == model.n_heads || attention::with_heads(model, n).n_heads != n) continue;
+    const auto injected = [n](const Model& m) { return attention::with_heads(m, n); };
     all.push_back(other("n_heads_other", injected,
                         text::counted(n, "head") + " in place of " + to_string(model.n_heads)));
     all.back().skips_pairs = true;
@@ -338,17 +340,17 @@ std::vector<Hypothesis> shape_hypotheses(const Model& model) {
 std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
   std::vector<Hypothesis> all;
   for (const auto& [name, inputs] : coarse_types) {
-    const Mistake* row = find_mistake(name);
+    const Bug* row = find_offered_bug(name);
     if (inputs != Precision::float64)
       all.push_back(other(name, [row, inputs = inputs](const Model& m) {
-        return mistakes::injected(*row, mistakes::with_rounded_inputs(m, inputs));
+        return bugs::injected(*row, attention::with_rounded_inputs(m, inputs));
       }));
-    const auto injected = [row](const Model& m) { return mistakes::injected(*row, m); };
+    const auto injected = [row](const Model& m) { return bugs::injected(*row, m); };
     all.push_back(other(name, injected));
     if (name == std::string_view("tf32_precision") && model.given.cells.empty())
       all.push_back({{row},
                      injected,
-                     row->first,
+                     row->texts.first,
                      "their last digits are cut off and not rounded, so that products come out too small",
                      false,
                      Arithmetic::truncate_to_tf32});
@@ -382,11 +384,11 @@ bool rounds_inputs(const Hypothesis& hypothesis) {
 /// matrices be viewed, in several places.
 bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
   if (rounds_inputs(a) && rounds_inputs(b)) return true;
-  for (const Mistake* one : a.mistakes)
-    for (const Mistake* other : b.mistakes) {
-      const std::string_view cause = one->cause;
+  for (const Bug* one : a.mistakes)
+    for (const Bug* other : b.mistakes) {
+      const std::string_view cause = cause_of(*one);
       const bool in_places = cause == "bias_missing" || cause == "view_without_transpose";
-      if (cause == other->cause && (one == other || !in_places)) return true;
+      if (cause == cause_of(*other) && (one == other || !in_places)) return true;
     }
   return false;
 }
@@ -602,9 +604,9 @@ class Search {
       if (std::ranges::find(all, one) == all.end()) all.push_back(one);
     };
     for (const Hypothesis* hypothesis : hypotheses) {
-      for (const Mistake* mistake : hypothesis->mistakes) {
+      for (const Bug* mistake : hypothesis->mistakes) {
         explanation.mistakes.push_back(mistake);
-        add_once(explanation.causes, mistake->cause);
+        add_once(explanation.causes, std::string(cause_of(*mistake)));
       }
       if (!hypothesis->detail.empty()) explanation.details.push_back(hypothesis->detail);
     }

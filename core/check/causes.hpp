@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/check/computed.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace core::check {
 
 /// One way to make a mistake; the table of mistakes has only the simplest way.
 struct Hypothesis {
-  std::vector<const mistakes::Mistake*> mistakes;  ///< one mistake, or a few similar ones
+  std::vector<const bugs::Bug*> mistakes;  ///< one mistake, or a few similar ones
   std::function<Model(const Model&)> injected;
   Stage first;               ///< no earlier stage can change
   std::string detail = {};   ///< "blocks of 4 keys": unspecified in the table of mistakes
@@ -38,8 +38,8 @@ struct Cause;
 
 /// Mistakes that together reproduce every tensor within the tolerance.
 struct Explanation {
-  std::vector<std::string> causes;                 ///< as named in the table of mistakes, each once
-  std::vector<const mistakes::Mistake*> mistakes;  ///< the specific mistakes
+  std::vector<std::string> causes;         ///< as named in the table of mistakes, each once
+  std::vector<const bugs::Bug*> mistakes;  ///< the specific mistakes
   Model model;                       ///< with the mistakes; if inferred, the right model: see injected()
   std::vector<std::string> details;  ///< "blocks of 4 keys": sizes that each explain the tensors
   /// "the positions of the queries are 4 behind": inferred from the numbers, one per cause.

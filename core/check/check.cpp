@@ -758,9 +758,9 @@ std::string assumption_words(const std::vector<std::string>& causes) {
 std::string described(const Explanation& explanation) {
   if (explanation.mistakes.empty()) return "  " + text::joined(explanation.sentences, "; and ") + "\n";
   std::string text;
-  for (const mistakes::Mistake* mistake : explanation.mistakes)
-    text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " +
-            mistakes::fix_in(*mistake, explanation.model) + "\n";
+  for (const bugs::Bug* mistake : explanation.mistakes)
+    text += "  " + std::string(cause_of(*mistake)) + ": " + mistake->texts.about + " " +
+            bugs::fix_in(*mistake, explanation.model) + "\n";
   if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
   if (!explanation.sentences.empty())
     text += "  In numbers: " + text::joined(explanation.sentences, "; and ") + ".\n";

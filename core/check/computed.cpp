@@ -149,11 +149,11 @@ attention::Dropout kept_by(attention::Dropout dropout) {
 
 graph::LazyStages Sampler::stages_of(const graph::Graph& g, const Model& model,
                                      std::optional<Stage> first) const {
-  graph::LazyStages stages = first && reference_model_.mistakes.empty()
+  graph::LazyStages stages = first && reference_model_.bugs.empty()
                                  ? graph::LazyStages(g, model, reference_)
                                  : graph::LazyStages(g, model, sample_.rows);
   const graph::NodeSet existing = existing_nodes(reference_graph_, reference_model_);
-  for (std::size_t k = 0; first && reference_model_.mistakes.empty() && k < graph::index(*first); ++k)
+  for (std::size_t k = 0; first && reference_model_.bugs.empty() && k < graph::index(*first); ++k)
     if (existing[k]) stages.take_from_base(Stage(k));
   if (cached_dropout_ && cached_dropout_->first == kept_by(model.dropout) && g.find(graph::kept_weights))
     stages.put(graph::kept_weights, sample_.sequence, 0, cached_dropout_->second);

@@ -156,7 +156,7 @@ inference::Inference searched(const Model& model, const inference::Recipe& recip
                                 result.precision};
   for (FoundBugs& found : result.found) {
     inference::Cause cause{{}, found.sentences, {}, found.rank, {}};
-    for (const bugs::BugCase& bug : found.bugs) cause.names.emplace_back(cause_of(*bug.bug));
+    for (const bugs::Bug* name : found.names) cause.names.emplace_back(cause_of(*name));
     cause.bugs = std::make_shared<const FoundBugs>(std::move(found));
     inferred.causes.push_back(std::move(cause));
   }

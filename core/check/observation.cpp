@@ -7,7 +7,7 @@
 
 #include "core/base/number.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/validation.hpp"
 
@@ -192,7 +192,7 @@ Observation::Observation(std::shared_ptr<const Model> model, std::vector<Observe
   right_stages_ = std::make_unique<LazyStages>(right_.graph, *model_, rows_);
   if (!is_exact())
     rounded_model_ = std::make_shared<const Model>(
-        mistakes::with_rounded_inputs(*model_, precisions_[graph::index(Stage::queries)]));
+        attention::with_rounded_inputs(*model_, precisions_[graph::index(Stage::queries)]));
   coarse_right_ = coarse(right_.graph);
   coarse_right_stages_ = std::make_unique<LazyStages>(coarse_right_, *rounded_model_, rows_);
 }
@@ -209,7 +209,7 @@ const arma::mat& Observation::matrix(Stage stage, std::size_t sequence, std::siz
 std::shared_ptr<const Model> Observation::rounded_model(const Editing& edited) const {
   if (&edited.model() == model_.get() || is_exact()) return rounded_model_;
   return std::make_shared<const Model>(
-      mistakes::with_rounded_inputs(edited.model(), precisions_[graph::index(Stage::queries)]));
+      attention::with_rounded_inputs(edited.model(), precisions_[graph::index(Stage::queries)]));
 }
 
 graph::Graph Observation::coarse(graph::Graph g) const {

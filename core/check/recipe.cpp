@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/matrices.hpp"
-#include "core/graph/mistakes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/visible.hpp"
 
@@ -377,7 +377,7 @@ void add_mask(Recipe& m, const attention::Model& model) {
 
 std::optional<Recipe> recipe_of(const attention::Model& model) {
   const bool is_plain_arithmetic = model.arithmetic == attention::Arithmetic();
-  if (!model.mistakes.empty() || !is_plain_arithmetic || !model.given.cells.empty() ||
+  if (!model.bugs.empty() || !is_plain_arithmetic || !model.given.cells.empty() ||
       model.mask.edge != attention::MaskEdge() || model.dropout.place != attention::DropoutPlace::weights)
     return std::nullopt;
   Recipe m;

@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "core/base/number.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
+#include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/validation.hpp"
 
@@ -346,7 +347,7 @@ constexpr double scale_roundings = 3, scale_errors = 6;
 bool match_other_scale(const std::vector<ObservedTensor>& observed, const LazyTrace& exact,
                        const LazyTrace& coarse) {
   const double factor = attention::scale_factor(exact.model()) * (1 + scale_step);
-  const LazyTrace moved(mistakes::with_scale(exact.model(), {attention::ScaleRule::factor, factor}));
+  const LazyTrace moved(attention::with_scale(exact.model(), {attention::ScaleRule::factor, factor}));
   if (moved.model() == exact.model()) return false;
   double along = 0, size = 0;
   for (const ObservedTensor& tensor : observed) {
@@ -379,7 +380,7 @@ constexpr double same = 1e-6;
 constexpr double evident = 0.85, plainly = 0.3;
 
 std::string_view cause_of(const RoundedModel& found) {
-  return found.rounding.mistakes.front()->cause;
+  return std::string(cause_of(*found.rounding.mistakes.front()));
 }
 
 bool is_special(const RoundedModel& found) {
@@ -468,7 +469,7 @@ std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
 std::vector<std::string> types_of_rounding(const Comparison& c,
                                            const std::vector<Explanation>& explanations) {
   std::vector<std::string> best(c.observed.size());
-  std::vector<const mistakes::Mistake*> possible;  // if causes are known
+  std::vector<const bugs::Bug*> possible;  // if causes are known
   if (!explanations.empty()) possible = explanations.front().mistakes;
   if (possible.size() == 1) return best;
   std::optional<Sampler> sampler;

@@ -13,7 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
@@ -669,10 +669,10 @@ void change(Model& model, const ToggleHead& edit) {
 }
 
 void change(Model& model, const SwitchMistake& edit) {
-  const mistakes::Mistake* mistake = mistakes::find_any_mistake(edit.name);
+  const bugs::Bug* mistake = bugs::find_bug(edit.name);
   if (!mistake) fail("mistake " + edit.name, "there is no such mistake");
-  if (!edit.on && !mistakes::is_fixable(*mistake)) fail("mistake " + edit.name, "it can only be undone");
-  model = edit.on ? injected(*mistake, model) : without_mistake(*mistake, model);
+  if (!edit.on && !bugs::is_fixable(*mistake)) fail("mistake " + edit.name, "it can only be undone");
+  model = edit.on ? injected(*mistake, model) : without_bug(*mistake, model);
 }
 void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
@@ -733,8 +733,8 @@ EditLabel label(const ToggleHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
 EditLabel label(const SwitchMistake& e) {
-  const mistakes::Mistake* mistake = mistakes::find_any_mistake(e.name);
-  return {"", (e.on ? "bug: " : "fixed bug: ") + (mistake ? mistake->title : e.name)};
+  const bugs::Bug* mistake = bugs::find_bug(e.name);
+  return {"", (e.on ? "bug: " : "fixed bug: ") + (mistake ? title_of(*mistake) : e.name)};
 }
 EditLabel label(const ReplaceModel& e) {
   return {"", e.label};

@@ -174,7 +174,7 @@ bool supports(const Model& model) {
   const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
   const Arithmetic &a = model.arithmetic, float32{.precision = Precision::float32};
   const auto& norm = model.additions.normalize;
-  return model.mistakes.empty() && (!norm || norm->over == NormScope::head) &&
+  return model.bugs.empty() && (!norm || norm->over == NormScope::head) &&
          (a == Arithmetic() || a == float32) && !moves_edge && model.dropout.place == DropoutPlace::weights &&
          model.given.empty() && model.heads_off.empty() && model.mask.method == MaskMethod::negative_infinity;
 }

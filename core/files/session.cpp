@@ -309,7 +309,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   m.additions = read_additions(top, std::move(m.additions));
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(combine_words);
   if (const auto d = top.member("departures")) read_deviations(*d, m);
-  if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
+  if (const auto list = top.member("mistakes")) read_bugs(*list, m);
   if (const auto c = top.given("context_length")) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // the default
@@ -444,7 +444,7 @@ std::string session_text(const Session& session) {
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
   for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
   if (const std::string departures = deviations_text(m); !departures.empty()) add("departures", departures);
-  if (!m.mistakes.empty()) add("mistakes", mistakes_text(m));
+  if (!m.bugs.empty()) add("mistakes", bugs_text(m));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, [](std::size_t h) { return std::to_string(h); }));

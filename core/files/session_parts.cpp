@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/stages.hpp"
 #include "core/system/file.hpp"
 
@@ -537,36 +537,50 @@ constexpr std::array block_words{Word{"whole", ""}, Word{"not_rescaled", "blocks
                                  Word{"contexts_not_rescaled", "blocks_not_rescaled:contexts"},
                                  Word{"last_dropped", "last_block_dropped"}};
 
-void add_mistake(Model& m, std::string_view name, std::int64_t size = 0) {
-  if (!name.empty()) m = with_mistake(std::move(m), *mistakes::find_any_mistake(name), size);
+void add_bug(Model& m, std::string_view name, bugs::Numbers numbers = {}) {
+  if (!name.empty())
+    m = bugs::with_bug(std::move(m), {.bug = bugs::find_bug(name), .numbers = std::move(numbers)});
 }
 
 void read_legacy_mistakes(const Json& place, Model& m) {
   for (const LegacyKey& old : legacy_keys)
-    if (const auto is_made = place.member(old.key); is_made && is_made->boolean())
-      add_mistake(m, old.mistake);
-  if (const auto over = place.member("softmax_over")) add_mistake(m, over->word(softmax_words));
-  if (const auto split = place.member("split_heads")) add_mistake(m, split->word(split_words));
-  if (const auto merge = place.member("merge_heads")) add_mistake(m, merge->word(combined_words));
+    if (const auto is_made = place.member(old.key); is_made && is_made->boolean()) add_bug(m, old.mistake);
+  if (const auto over = place.member("softmax_over")) add_bug(m, over->word(softmax_words));
+  if (const auto split = place.member("split_heads")) add_bug(m, split->word(split_words));
+  if (const auto merge = place.member("merge_heads")) add_bug(m, merge->word(combined_words));
   if (const auto blocks = place.member("blocks")) {
     blocks->expect_keys({"rule", "size"});
-    const auto size = static_cast<std::int64_t>(blocks->required("size").whole(1));
-    add_mistake(m, blocks->required("rule").word(block_words), size);
+    const auto size = static_cast<double>(blocks->required("size").whole(1));
+    add_bug(m, blocks->required("rule").word(block_words), {size});
   }
   if (const auto offset = place.member("query_offset"))
-    m = mistakes::with_query_offset(std::move(m), read_offset(*offset));
+    m = bugs::with_query_offset(std::move(m), read_offset(*offset));
 }
 
-void read_mistake(const Json& place, Model& m) {
-  const bool has_size = place.is_object();
-  if (has_size) place.expect_keys({"name", "size"});
-  const Json name = has_size ? place.required("name") : place;
-  const mistakes::Mistake* mistake = mistakes::find_any_mistake(name.text());
-  if (!mistake || mistake->apply_to_model) name.fail("a mistake of those in the code, as \"scale_twice\"");
-  const int size = has_size ? read_offset(place.required("size")) : 0;
-  const bool is_offset = std::string_view(mistake->cause) == "rotary_off_by_one";
-  if (size < 0 && !is_offset) place.required("size").fail("a whole number from 1 to 1000000");
-  m = with_mistake(std::move(m), *mistake, size);
+bugs::BugCase read_bug(const Json& place) {
+  const bool is_name = !place.is_object();
+  if (!is_name) place.expect_keys({"name", "size", "sides", "form", "numbers"});
+  const Json name = is_name ? place : place.required("name");
+  bugs::BugCase made{.bug = bugs::find_bug(name.text())};
+  if (!made.bug || !made.bug->texts.title || made.bug->is_option())
+    name.fail("a mistake of those in the code, as \"scale_twice\"");
+  if (is_name) return made;
+  if (const auto size = place.member("size")) {
+    const int n = read_offset(*size);
+    if (n < 0 && cause_of(*made.bug) != "rotary_off_by_one") size->fail("a whole number from 1 to 1000000");
+    if (n != 0 && made.bug->has_size) made.numbers = {static_cast<double>(n)};
+  }
+  if (const auto sides = place.member("sides")) {
+    made.sides = sides->text();
+    if (made.sides.find_first_not_of("qkvo") != made.sides.npos) sides->fail("letters of \"qkvo\"");
+  }
+  if (const auto form = place.member("form")) made.form = form->text();
+  if (const auto numbers = place.member("numbers"))
+    for (const Json& item : numbers->items_or_empty("a list of numbers")) {
+      made.numbers.push_back(item.number());
+      if (std::abs(made.numbers.back()) > 1e9) item.fail("a number from -1e9 to 1e9");
+    }
+  return made;
 }
 
 }  // namespace
@@ -626,14 +640,22 @@ std::string deviations_text(Model m) {
   return fields.written().empty() ? "" : fields.text();
 }
 
-void read_mistakes(const Json& place, Model& m) {
-  for (const Json& item : place.items_or_empty("a list of mistakes")) read_mistake(item, m);
+void read_bugs(const Json& place, Model& m) {
+  for (const Json& item : place.items_or_empty("a list of mistakes"))
+    m = bugs::with_bug(std::move(m), read_bug(item));
 }
 
-std::string mistakes_text(const Model& m) {
-  return list_text(m.mistakes, [](const auto& made) {
-    const std::string name = "\"" + std::string(made.mistake->name) + "\"";
-    return made.size == 0 ? name : fmt::format("{{\"name\": {}, \"size\": {}}}", name, made.size);
+std::string bugs_text(const Model& m) {
+  return list_text(m.bugs, [](const bugs::BugCase& made) {
+    const std::string name = json_quoted(made.bug->name);
+    std::string more;
+    if (!made.sides.empty()) more += ", \"sides\": " + json_quoted(made.sides);
+    if (!made.form.empty()) more += ", \"form\": " + json_quoted(made.form);
+    if (made.bug->has_size && made.numbers.size() == 1)
+      more += ", \"size\": " + json_number(made.numbers[0]);
+    else if (!made.numbers.empty())
+      more += ", \"numbers\": " + list_text(made.numbers, json_number);
+    return more.empty() ? name : fmt::format("{{\"name\": {}{}}}", name, more);
   });
 }
 

@@ -185,7 +185,7 @@ attention::Additions read_additions(const Json& top, attention::Additions defaul
 /// Returns the keys that are set, each with its JSON.
 std::vector<std::pair<const char*, std::string>> additions_text(attention::Additions additions);
 
-/// Reads the "departures" of a session: deviations that no correct implementation has, and the mistakes of
+/// Reads the "departures" of a session: options that no correct implementation has, and the bugs of
 /// older files, which have no list of them. Throws core::Error as Json does.
 void read_deviations(const Json& place, attention::Model& model);
 
@@ -193,9 +193,9 @@ void read_deviations(const Json& place, attention::Model& model);
 std::string deviations_text(attention::Model model);
 
 /// Reads the "mistakes" of a session: names, or {"name": …, "size": …}.
-void read_mistakes(const Json& place, attention::Model& model);
+void read_bugs(const Json& place, attention::Model& model);
 
 /// Returns the mistakes as JSON on one line.
-std::string mistakes_text(const attention::Model& model);
+std::string bugs_text(const attention::Model& model);
 
 }  // namespace core::formats

@@ -1,4 +1,4 @@
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
 
@@ -10,7 +10,7 @@ using attention::DropoutPlace;
 using attention::MaskMethod;
 using enum Stage;
 
-/// Returns scaled dot-product attention and what models have added since, without deviations.
+/// Returns scaled dot-product attention and what models have added since, without bugs.
 Graph intended(const Model& m) {
   const attention::Additions& added = m.additions;
   const auto rotary = rotary_of(m);
@@ -55,7 +55,7 @@ Graph intended(const Model& m) {
   const auto by_position = added.positions.has_bias() ? std::optional(position_bias) : std::nullopt;
   if (added.has_bias()) s = g.add(biased_scores, AddBiases(s, by_position, m));
 
-  const attention::Mask rules = mistakes::effective_mask(m);
+  const attention::Mask rules = bugs::effective_mask(m);
   g.add(mask, AttentionMask(m, rules));
   const MaskMethod method = m.mask.method;
   const bool masks_later = method == MaskMethod::zero_after_softmax || method == MaskMethod::renormalize;
@@ -91,10 +91,10 @@ Graph intended(const Model& m) {
   return g;
 }
 
-/// Applies dropout to the scores instead of the weights: before the mask, or between mask and softmax.
-void drop_scores(Graph& g, const Model& m) {
-  const bool drops = m.dropout.active();
-  if (m.dropout.place == DropoutPlace::scaled_scores)
+}  // namespace
+
+void drop_scores(Graph& g, DropoutPlace place, bool drops) {
+  if (place == DropoutPlace::scaled_scores)
     g.insert_before(
         g.find(masked_scores)->operation.get(),
         Multiply(scores, dropout_mask, drops ? "× drop, " : "", drops ? "scores × dropout mask, " : ""));
@@ -107,17 +107,14 @@ void drop_scores(Graph& g, const Model& m) {
                  dropout_mask));
 }
 
-}  // namespace
-
 Graph attention(const Model& m) {
   Graph g = intended(m);
   for (Product* product : g.all<Product>()) {
     product->factors = m.arithmetic.product_inputs;
     if (m.arithmetic.sums_rounded) product->sums = m.arithmetic.precision;
   }
-  if (m.dropout.place != DropoutPlace::weights) drop_scores(g, m);
-  for (const auto& [mistake, size] : m.mistakes)
-    if (mistake->apply_to_graph) mistake->apply_to_graph({g, m, size});
+  if (m.dropout.place != DropoutPlace::weights) drop_scores(g, m.dropout.place, m.dropout.active());
+  bugs::edit_graph(g, m);
   return g;
 }
 

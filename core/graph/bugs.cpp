@@ -16,12 +16,30 @@ ProjectionName part_of(char side) {
 }  // namespace
 
 void BugCase::edit(Editing& editing) const {
-  if (sides.empty()) return bug->edit(editing, *this, ProjectionName::query);
-  for (const char side : sides) bug->edit(editing, *this, part_of(side));
+  const std::string_view own = sides.empty() ? std::string_view(bug->default_sides) : sides;
+  if (!bug->edit) return;
+  if (own.empty()) return bug->edit(editing, *this, ProjectionName::query);
+  for (const char side : own) bug->edit(editing, *this, part_of(side));
 }
 
 std::string BugCase::words(const Editing& before) const {
-  return bug->words(before, *this);
+  return bug->words ? bug->words(before, *this) : bug->sentence;
+}
+
+bool FoundCase::is(const BugCase& found, const Editing& before) const {
+  return bug && std::string_view(bug) == found.bug->name && form == found.form && sides == found.sides &&
+         (!fits || fits(before, found.numbers));
+}
+
+std::span<const Bug* const> offered_bugs() {
+  static const std::vector<const Bug*> all = [] {
+    std::vector<const Bug*> rows;
+    for (const auto& family : {offered_projection_bugs(), offered_score_bugs()})
+      for (const Bug& bug : family)
+        if (!bug.is_form) rows.push_back(&bug);
+    return rows;
+  }();
+  return all;
 }
 
 bool BugContext::reaches(Stage stage) const {
@@ -34,15 +52,21 @@ bool BugContext::reaches(Stage stage) const {
 
 std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
-    std::vector<const Bug*> rows;
-    for (const auto& family :
-         {projection_bugs(), norm_bugs(), rotary_bugs(), position_bugs(), score_bugs(), bias_bugs(),
-          mask_bugs(), masking_bugs(), softmax_bugs(), output_bugs(), report_bugs()})
-      for (const Bug& bug : family) rows.push_back(&bug);
+    std::vector<const Bug*> rows(offered_bugs().begin(), offered_bugs().end());
+    for (const auto& family : {offered_projection_bugs(), offered_score_bugs(), projection_bugs(),
+                               norm_bugs(), rotary_bugs(), position_bugs(), score_bugs(), bias_bugs(),
+                               mask_bugs(), masking_bugs(), softmax_bugs(), output_bugs(), report_bugs()})
+      for (const Bug& bug : family)
+        if (!bug.is_offered()) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });
     return rows;
   }();
   return all;
+}
+
+const Bug* find_offered_bug(std::string_view name) {
+  const Bug* bug = find_bug(name);
+  return bug && bug->is_offered() ? bug : nullptr;
 }
 
 const Bug* find_bug(std::string_view name) {
@@ -51,9 +75,31 @@ const Bug* find_bug(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
+std::size_t order_of(const Bug& bug) {
+  return static_cast<std::size_t>(std::ranges::find(all_bugs(), &bug) - all_bugs().begin());
+}
+
 std::string_view cause_of(const Bug& bug) {
   const std::string_view name = bug.name;
-  return name.substr(0, name.find(':'));
+  return bug.cause ? bug.cause : name.substr(0, name.find(':'));
+}
+
+std::vector<const Bug*> names_of(const BugCase& found, const Editing& before) {
+  const auto name_of = [&](const BugCase& one) -> const Bug* {
+    for (const Bug* bug : all_bugs())
+      if (std::ranges::any_of(bug->is_also, [&](const FoundCase& c) { return c.is(one, before); }))
+        return bug;
+    return one.bug->texts.title ? one.bug : nullptr;
+  };
+  if (const Bug* name = name_of(found)) return {name};
+  std::vector<const Bug*> names;
+  for (const char side : found.sides) {
+    BugCase one = found;
+    one.sides = side;
+    names.push_back(name_of(one));
+  }
+  const bool is_named = !names.empty() && std::ranges::find(names, nullptr) == names.end();
+  return is_named ? names : std::vector{found.bug};
 }
 
 Stage stage_named(std::string_view name) {
@@ -77,7 +123,7 @@ std::vector<BugCase> bug_cases(const BugContext& context) {
     BugCases cases(*bug);
     if (bug->cases)
       bug->cases(context, cases);
-    else
+    else if (bug->words || bug->sentence)
       cases.add();
     std::ranges::move(cases.all, std::back_inserter(all));
   }

@@ -9,14 +9,22 @@
 #include <string_view>
 #include <vector>
 
+#include "core/graph/bug_case.hpp"
 #include "core/graph/editing.hpp"
 #include "core/graph/lazy_stages.hpp"
 
 /// Bugs in attention: one table for the window, the command line, sessions and the check.
 ///
-/// A bug edits the graph of a model. It may have several sides (projections), numbers and forms; a name,
-/// sides, a form and numbers are all that a session stores. The check tries the cases that a bug lists for
-/// what it observes, and fits numbers.
+/// A bug edits the graph of a model, or its mask: the model stays as intended and lists the bug, and removing
+/// it from the list undoes it. A bug in an option (a scale, a mask, a precision) sets this option of the
+/// model. A bug may have several sides (projections), numbers and forms. The check tries the cases that a bug
+/// lists for what it observes, and fits numbers.
+///
+/// A row with a title can be injected. Such bugs are injected in the order of the table, each into the result
+/// of those before it. So a view without the transpose wins over interleaved columns, the last block dropped
+/// over blocks that are not rescaled, the softmax over queries over one in blocks, and offsets of positions
+/// add up. An edit that finds nothing to change leaves the graph as it is: then the bug has no effect.
+/// Rows without a title are only found; a case of theirs may be a bug that has one.
 namespace core::bugs {
 
 using attention::Model;
@@ -25,23 +33,6 @@ using attention::ProjectionName;
 using attention::SharedMatrix;
 using attention::Stage;
 using graph::Editing;
-using Numbers = std::vector<double>;
-
-struct Bug;
-
-/// A bug with everything that an edit needs.
-struct BugCase {
-  const Bug* bug = nullptr;
-  std::string sides = {};  ///< "qk": projections, or queries and keys, that are edited one after the other
-  std::string form = {};
-  Numbers numbers = {};
-  /// Observed numbers that the edit writes, [sequence · n + k]; such a case is found but cannot be stored.
-  std::shared_ptr<const std::vector<SharedMatrix>> observed = {};
-  bool is_fitted = false;  ///< its numbers are where a fit begins
-
-  void edit(Editing& editing) const;
-  std::string words(const Editing& before) const;
-};
 
 /// What the check sees when it lists cases.
 struct BugContext {
@@ -79,14 +70,54 @@ class BugCases {
   const Bug& bug_;
 };
 
+/// What menus and the command line tell of a bug.
+struct BugTexts {
+  const char* title = nullptr;      ///< in a menu: "no scale"
+  const char* about = "";           ///< one sentence: what the code does
+  const char* fix = "";             ///< one sentence: what to do instead; see fix_in()
+  Stage first = Stage::embeddings;  ///< no earlier stage can change
+  /// Returns whether a model has the feature concerned; if not set, every model has.
+  bool (*has_feature)(const Model&) = nullptr;
+};
+
+/// How a bug in options of a model is made, seen and mended.
+struct BugOption {
+  void (*set)(Model&) = nullptr;  ///< does nothing if there is nothing to change
+  /// Returns whether the options have the bug; if not set, they never do.
+  bool (*is_set)(const Model&) = nullptr;
+  /// Corrects the options; if not set, the numbers needed for that are lost.
+  void (*mend)(Model&) = nullptr;
+};
+
+/// Case of a row that is only found.
+struct FoundCase {
+  const char* bug = nullptr;
+  const char *form = "", *sides = "";
+  bool (*fits)(const Editing& before, const Numbers&) = nullptr;  ///< if set, else all numbers fit
+
+  bool is(const BugCase& found, const Editing& before) const;
+};
+
 /// A row of the table.
 struct Bug {
-  const char* name;  ///< "kv_heads:tiled": unique; what precedes the colon is the cause that the check names
-  /// Edits one side of the graph; called once, with ProjectionName::query, if the case has no sides.
-  void (*edit)(Editing&, const BugCase&, ProjectionName);
-  /// Describes the bug in a graph without it, as a part of a sentence.
-  std::string (*words)(const Editing& before, const BugCase&);
-  /// Lists the cases to try; if not set, the only one has no sides, form and numbers.
+  const char* name;  ///< "kv_heads:tiled": unique
+  /// A form of another row that no menu offers; the check finds it, and sessions store it.
+  bool is_form = false;
+  BugTexts texts = {};    ///< if it can be injected
+  BugOption option = {};  ///< if it is an option of the model
+  /// Changes the mask that the graph is built with; in a search, edit does.
+  void (*change_mask)(attention::Mask&, const Model&, const Numbers&) = nullptr;
+  /// Edits one side of the graph; called once, with ProjectionName::query, if there are no sides.
+  void (*edit)(Editing&, const BugCase&, ProjectionName) = nullptr;
+  const char* default_sides = "";  ///< of a case that names none
+  const char* cause = nullptr;     ///< as the check names it, if not what precedes the colon of the name
+  bool has_size = false;           ///< its number is called its size in sessions
+  std::array<FoundCase, 3> is_also = {};  ///< the same bug, found as a case of other rows
+  const char* sentence = nullptr;         ///< describes the bug, as a part of a sentence
+  /// Describes the bug in a graph without it, instead of sentence.
+  std::string (*words)(const Editing& before, const BugCase&) = nullptr;
+  /// Lists the cases to try; if not set, the only one has no sides, form and numbers, or none if no words
+  /// describe it.
   void (*cases)(const BugContext&, BugCases&) = nullptr;
   /// 0 a rule with a name, 1 a rule with a number, 2 a bare number, 3 a list of numbers, 4 a table of
   /// observations, which is no cause.
@@ -97,6 +128,8 @@ struct Bug {
   /// Returns whether fitted numbers can be meant; if not set, all can.
   bool (*is_plausible)(const BugContext&, const BugCase&) = nullptr;
 
+  bool is_option() const { return option.set; }
+  bool is_offered() const { return texts.title && !is_form; }
   int rank_in(const BugContext& context, const BugCase& of) const {
     return rank_of ? rank_of(context, of) : rank;
   }
@@ -109,19 +142,37 @@ inline constexpr std::array query_key_sides{"qk", "q", "k"};
 std::span<const Bug* const> all_bugs();
 /// Returns the bug of that name, or nullptr.
 const Bug* find_bug(std::string_view name);
-/// Returns the cause that a bug is reported as: its name up to the colon.
+/// Returns the place in the order of injection.
+std::size_t order_of(const Bug& bug);
+/// Returns the cause that a bug is reported as: usually its name up to the colon.
 std::string_view cause_of(const Bug& bug);
+/// Returns the bugs that a case found in a graph is: those with a title that include it, or else its own;
+/// several if it is one of them on each side.
+std::vector<const Bug*> names_of(const BugCase& found, const Editing& before);
+
+/// Returns the bugs that menus and the command line offer, in the order of the stages that they change.
+std::span<const Bug* const> offered_bugs();
+/// Returns the offered bug of that name, or nullptr.
+const Bug* find_offered_bug(std::string_view name);
 
 /// Returns the stage of that name, which there must be.
 Stage stage_named(std::string_view name);
 /// Returns whether a model drops weights.
 bool has_dropout(const Model& model);
+
+/// Returns whether the first number of a case is n.
+template <int n>
+bool is_number(const Editing&, const Numbers& x) {
+  return x[0] == n;
+}
 /// Returns whether all fitted numbers of a list are equal; another row has that case with one number.
 bool are_all_equal(const Numbers& numbers);
 /// Returns the cases of all bugs, in the order of reporting.
 std::vector<BugCase> bug_cases(const BugContext& context);
 
 // Rows by what they edit, in the order of reporting.
+std::span<const Bug> offered_projection_bugs();
+std::span<const Bug> offered_score_bugs();
 std::span<const Bug> projection_bugs();
 std::span<const Bug> norm_bugs();
 std::span<const Bug> rotary_bugs();

@@ -185,12 +185,6 @@ void norm_twice(Editing& e, const BugCase&, ProjectionName) {
     }
 }
 
-void norm_after_rotation(Editing& e, const BugCase&, ProjectionName) {
-  e.graph.move_before(Stage::rotated_queries, Stage::normed_queries);
-  e.graph.move_before(Stage::rotated_keys, Stage::normed_keys);
-  for (graph::Normalize* norm : e.graph.all<graph::Normalize>()) norm->is_after_rotation = true;
-}
-
 NormVariant new_norm(const Editing& e, Stage stage, NormVariant::Divisor divisor, double epsilon) {
   const bool has_key_rows = e.find(stage)->heads == graph::NodeHeads::per_kv_head;
   return {stage, divisor, epsilon, has_key_rows ? e.model().kv_heads() : e.model().n_heads,
@@ -210,10 +204,6 @@ std::string added_words(const Editing&, const BugCase& c) {
           : c.form == "length" ? "to length 1"
                                : "LayerNorm") +
          "), which the model does not do";
-}
-
-bool has_norm_and_rotation(const Editing& e) {
-  return e.find(Stage::normed_queries) && e.find(Stage::rotated_queries);
 }
 
 const std::array norm_rows{
@@ -287,16 +277,6 @@ const std::array norm_rows{
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.find(Stage::normed_queries)) to.add();
-            }},
-    Bug{.name = "norm_after_rotation",
-        .edit = norm_after_rotation,
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the norm comes after the rotation instead of before it");
-            },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (has_norm_and_rotation(c.now)) to.add();
             }},
 };
 

@@ -255,12 +255,6 @@ void rotate_twice(Editing& e, const BugCase&, ProjectionName part) {
   again->inputs[0].source = stage;
   e.graph.wrap(stage, *again);
 }
-void rotate_values(Editing& e, const BugCase&, ProjectionName) {
-  auto rotation = e.rotation(ProjectionName::key);
-  if (!rotation) return;
-  rotation->inputs[0].source = Stage::values;
-  e.graph.wrap(Stage::values, *rotation);
-}
 
 /// Lists queries and keys, together and alone, where they are rotated.
 void try_rotated_sides(const BugContext& c, BugCases& to) {
@@ -305,13 +299,6 @@ const std::array position_rows{
         .words = [](const Editing&,
                     const BugCase& c) { return "the " + stages_of_sides(c.sides) + " are rotated twice"; },
         .cases = try_rotated_sides},
-    Bug{.name = "rotary_on_values",
-        .edit = rotate_values,
-        .words = [](const Editing&, const BugCase&) { return std::string("the values are rotated too"); },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (are_rotated(c.now) && c.model().d_value() == c.model().d_head()) to.add();
-            }},
 };
 
 }  // namespace

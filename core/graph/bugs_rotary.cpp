@@ -736,21 +736,12 @@ const std::array rotary_rows{
                 for (const char* form : {"halves", "neighbors"})
                   for (const double base : {1e4, 1e5, 5e5, 1e6}) to.add({base}, form, sides);
             }},
-    Bug{.name = "rotary_missing",
-        .edit = [](Editing& e, const BugCase&, ProjectionName part) { e.leave_out(rotated_stage(part)); },
-        .words = [](const Editing&,
-                    const BugCase& c) { return "the " + stages_of_sides(c.sides) + " are not rotated"; },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              for (const char* sides : query_key_sides)
-                if (rotates(c.now)) to.add({}, "", sides);
-            }},
     Bug{.name = "rotary",
         .edit = edit_rotation,
         .words = rotation_words,
         .cases = try_rotations,
         .rank_of = [](const BugContext&, const BugCase& of) { return of.numbers.size() > 1 ? 1 : 0; }},
-    Bug{.name = "rotary_base",
+    Bug{.name = "rotary_base:fitted",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName part) {
               const positions::Scaling scaling = scaling_of(e);

@@ -680,16 +680,6 @@ const std::array score_rows{
             },
         .cases = try_if_scaled,
         .rank = 1},
-    Bug{.name = "cap_missing",
-        .edit = [](Editing& e, const BugCase&, ProjectionName) { e.leave_out(Stage::capped_scores); },
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the softcap is missing (no logit soft-capping: the cap is missing)");
-            },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (cap_of(c.now) != 0) to.add();
-            }},
     Bug{.name = "cap_form",
         .edit = cap_otherwise,
         .words = [](const Editing&, const BugCase& c) { return std::string(cap_form_of(c).words); },

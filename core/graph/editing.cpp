@@ -21,6 +21,12 @@ Stage rotated_stage(ProjectionName part) {
 Editing::Editing(std::shared_ptr<const Model> model, Precision precision_of_numbers)
     : graph(attention(*model)), words(*model, precision_of_numbers), model_(std::move(model)) {}
 
+Editing::Editing(Graph shown, const Model& model)
+    : graph(std::move(shown)),
+      words(model, Precision::float64),
+      model_(std::shared_ptr<const Model>(), &model),
+      is_shown_(true) {}
+
 void Editing::rebuild(Model model) {
   model_ = std::make_shared<const Model>(std::move(model));
   graph = attention(*model_);
@@ -139,6 +145,7 @@ void Editing::scale(Stage stage, double factor) {
 }
 
 void Editing::leave_out(Stage stage) {
+  if (is_shown_) return graph.bypass(stage);
   const Node* node = find(stage);
   if (node)
     compute(stage, {{node->operation->inputs[0].source}}, [](const OperationInputs& in) { return in[0]; });

@@ -29,6 +29,8 @@ inline constexpr std::array projected_stages{Stage::queries, Stage::keys, Stage:
 class Editing {
  public:
   explicit Editing(std::shared_ptr<const Model> model, Precision precision_of_numbers = Precision::float64);
+  /// Edits a graph of a model, which must outlive this, that is shown: what is left out vanishes from it.
+  Editing(Graph shown, const Model& model);
 
   Graph graph;
   NumberWords words;  ///< of numbers in this model
@@ -48,6 +50,15 @@ class Editing {
     auto* operation = graph.get<OperationType>(stage);
     if (operation) change(*operation);
     return operation;
+  }
+
+  /// Changes every operation of a type for which has(operation) holds.
+  template <class OperationType, class Has, class Change>
+  void change_all(Has has, Change change) {
+    for (Node& node : graph.nodes) {
+      const auto* own = dynamic_cast<const OperationType*>(node.operation.get());
+      if (own && has(*own)) change(dynamic_cast<OperationType&>(node.operation.edit()));
+    }
   }
 
   // The learned matrices of a projection as they are now, empty if there is none.
@@ -92,7 +103,7 @@ class Editing {
     graph.nodes.push_back(std::move(added));
     graph.sort();
   }
-  /// Leaves a step out; its stage becomes a copy of its input.
+  /// Leaves a step out; its stage becomes a copy of its input, which may have been observed under its name.
   void leave_out(Stage stage);
   /// Lets each head of a stage be another: [head]: matrix.
   void reorder_heads(Stage stage, std::vector<std::size_t> order);
@@ -113,6 +124,7 @@ class Editing {
   mat matrix_of(const Input& input) const;
 
   std::shared_ptr<const Model> model_;
+  bool is_shown_ = false;
   std::vector<std::pair<Stage, Stage>> reported_;
   bool has_reordered_scores_ = false;
 };

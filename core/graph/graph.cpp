@@ -52,6 +52,13 @@ Stage Graph::next_internal() const {
   return Stage(next);
 }
 
+bool Graph::is_copy_of(const Graph& other) const {
+  return kv_head == other.kv_head && std::ranges::equal(nodes, other.nodes, [](const Node& a, const Node& b) {
+           return a.stage == b.stage && a.operation.get() == b.operation.get() && a.heads == b.heads &&
+                  a.precision == b.precision;
+         });
+}
+
 void Graph::make_internal(Stage stage, SharedOperation wrapper) {
   Node& node = *find(stage);
   Node inner{next_internal(), node.heads, node.has_key_rows, std::move(node.operation)};

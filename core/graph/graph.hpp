@@ -302,6 +302,8 @@ struct Graph {
   void sort();
   /// Returns a hidden stage that does not exist yet.
   Stage next_internal() const;
+  /// Returns whether no edit has changed this or the other one since one was copied from the other.
+  bool is_copy_of(const Graph& other) const;
 
  private:
   /// Returns the node with an operation of that type: the stage, or a hidden one that it wraps.
@@ -319,8 +321,11 @@ struct Graph {
 };
 
 /// Returns the graph of a model: scaled dot-product attention, section 3.2 of Vaswani et al. 2017, what
-/// models have added since, and the model's deviations.
+/// models have added since, and the model's bugs.
 Graph attention(const Model& model);
+
+/// Applies dropout to the scores instead of the weights: before the mask, or between mask and softmax.
+void drop_scores(Graph& graph, attention::DropoutPlace place, bool drops);
 
 /// Returns how many matrices a node has for one sequence, and which of them a head reads.
 std::size_t n_matrices(const Node& node, const Model& model);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/graph/bugs.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {
@@ -39,7 +39,7 @@ std::size_t Model::n_keys() const {
 
 std::size_t Model::kv_head_of(std::size_t head) const {
   const std::size_t groups = kv_heads();
-  if (has_mistake("groups_tiled")) return head % groups;
+  if (has_bug("groups_tiled")) return head % groups;
   return groups == n_heads ? head : head / (n_heads / groups);
 }
 
@@ -51,7 +51,7 @@ std::size_t Model::d_out() const {
 }
 
 std::size_t Model::d_output() const {
-  const bool is_projected = projections && projections->output && !has_mistake("output_projection_missing");
+  const bool is_projected = projections && projections->output && !has_bug("output_projection_missing");
   return is_projected ? projections->output->weight.n_cols() : n_heads * d_value();
 }
 
@@ -89,9 +89,8 @@ bool Mask::masks_keys_by_rule() const {
   return causal || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
 }
 
-bool Model::has_mistake(std::string_view mistake) const {
-  return std::ranges::any_of(
-      mistakes, [&](const InjectedMistake& injected) { return injected.mistake->name == mistake; });
+bool Model::has_bug(std::string_view bug) const {
+  return std::ranges::any_of(bugs, [&](const bugs::BugCase& made) { return made.bug->name == bug; });
 }
 
 bool Model::is_ablated(std::size_t head) const {
@@ -171,7 +170,7 @@ double dropout_scale(const Dropout& dropout) {
 
 std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
   const graph::HeadSizes sizes = graph::split_sizes(model, stage);
-  const bool is_contiguous = !model.has_mistake("heads_interleaved");
+  const bool is_contiguous = !model.has_bug("heads_interleaved");
   return (is_contiguous ? graph::contiguous : graph::interleaved).combine({head, 0, k}, sizes).column;
 }
 

@@ -11,12 +11,9 @@
 
 #include "core/base/shared_matrix.hpp"
 #include "core/graph/additions.hpp"
+#include "core/graph/bug_case.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/rounding.hpp"
-
-namespace core::mistakes {
-struct Mistake;
-}
 
 namespace core::attention {
 
@@ -173,13 +170,6 @@ struct Blocks {
   std::size_t size = 1;  ///< in keys, at least 1
 };
 
-/// Deviation in the code that computes a model: a row of the table, and its size if it can have several.
-struct InjectedMistake {
-  const mistakes::Mistake* mistake = nullptr;
-  std::int64_t size = 0;  ///< keys per block, or offset of positions; 0: the default
-  friend bool operator==(const InjectedMistake&, const InjectedMistake&) = default;
-};
-
 /// Everything that the user can edit and that attend() needs.
 struct Model {
   std::vector<Sequence> sequences;         ///< batch of at least one, all of one shape
@@ -195,8 +185,7 @@ struct Model {
   std::optional<std::size_t> context_length;
   Additions additions;
   Arithmetic arithmetic;
-  std::vector<InjectedMistake>
-      mistakes;  ///< each once, in the order of the table: see core/graph/mistakes.hpp
+  std::vector<bugs::BugCase> bugs;  ///< each bug once, in the order of the table: see core/graph/bugs.hpp
   Given given;
   /// Ablated heads, sorted: their context vectors count as zero when heads are combined. Source: Michel, Levy
   /// and Neubig 2019.
@@ -228,8 +217,8 @@ struct Model {
   /// Returns the columns of one head's values and context vectors; 0 if unknown.
   std::size_t d_value() const;
   bool is_ablated(std::size_t head) const;
-  /// Returns whether the model has the deviation of that name.
-  bool has_mistake(std::string_view mistake) const;
+  /// Returns whether the model lists the bug of that name.
+  bool has_bug(std::string_view bug) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
 

@@ -79,7 +79,7 @@ struct Project : Product {
   std::string x_symbol;
   Project(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
   bool has_bias() const { return inputs.size() > 2; }
-  bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a deviation: x·Wᵀ
+  bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a bug: x·Wᵀ
   mat matrix(const OperationInputs& in) const override;
   /// Returns some columns of the matrix.
   mat columns(const OperationInputs& in, const arma::uvec& which) const;
@@ -91,8 +91,8 @@ struct Project : Product {
 
 /// a·bᵀ.
 struct DotProducts : Product {
-  std::optional<double> pre_scale;  ///< a deviation: scale of the first factor
-  bool is_swapped = false;          ///< a deviation: K·Qᵀ
+  std::optional<double> pre_scale;  ///< a bug: scale of the first factor
+  bool is_swapped = false;          ///< a bug: K·Qᵀ
   DotProducts(Stage a, Stage b) : Product({{a, "i:"}, {b, "j:"}}) {}
   mat matrix(const OperationInputs& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
@@ -162,7 +162,7 @@ struct Normalize : Operation {
   double epsilon;
   attention::NormScope over;
   std::size_t n_heads, d_head;
-  bool is_after_rotation = false;  ///< a deviation
+  bool is_after_rotation = false;  ///< a bug
   Normalize(Stage x, MatrixName factors, const attention::QueryKeyNorm& norm, std::size_t n, std::size_t d)
       : Operation({{x, "i:"}, {factors, norm.over == attention::NormScope::head ? "0j" : "0c"}}),
         is_centered(norm.rule == attention::NormRule::layer),
@@ -183,8 +183,8 @@ struct Rotate : Operation {
   positions::Rotary rotary;
   std::int64_t first;         ///< position of row 0
   std::int64_t more_keys;     ///< n_keys − n_tokens where queries are rotated, else 0
-  int offset = 0;             ///< a deviation: added to first
-  bool is_backwards = false;  ///< a deviation
+  int offset = 0;             ///< a bug: added to first
+  bool is_backwards = false;  ///< a bug
   Rotate(Stage x, const positions::Rotary& by, std::int64_t first_position)
       : Operation({{x}, {x, "ip"}, {MatrixName::frequencies, ""}}),
         rotary(by),
@@ -328,7 +328,7 @@ struct Softmax : Operation {
   virtual attention::Blocks key_blocks() const { return {}; }
 };
 
-/// A deviation: the softmax of each column.
+/// A bug: the softmax of each column.
 struct SoftmaxOverQueries : Softmax {
   explicit SoftmaxOverQueries(const Softmax& right) : Softmax(right) {
     inputs = {{right.inputs[0].source, ":j"}};
@@ -351,7 +351,7 @@ struct BlockMaxima {
 };
 BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& blocks);
 
-/// A deviation: a softmax that processes the keys block by block.
+/// A bug: a softmax that processes the keys block by block.
 struct SoftmaxInBlocks : Softmax {
   attention::Blocks blocks;
   SoftmaxInBlocks(const Softmax& right, attention::Blocks in) : Softmax(right), blocks(in) {}

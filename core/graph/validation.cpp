@@ -489,7 +489,7 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_encoder_states(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;
-  if (auto p = check_mask(model)) return p;  // deviations read the mask if stages are given
+  if (auto p = check_mask(model)) return p;  // bugs read the mask if stages are given
   if (auto p = check_given(model)) return p;
   if (auto p = check_additions(model)) return p;
   if (auto p = check_scale(model)) return p;

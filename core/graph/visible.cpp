@@ -1,6 +1,6 @@
 #include "core/graph/visible.hpp"
 
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace core::attention {
 namespace {
@@ -14,7 +14,7 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 
 SequenceMask::SequenceMask(const Model& model, std::size_t sequence)
     : mask_(model.mask),
-      changed_mask_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::effective_mask(model))) {
+      changed_mask_(model.bugs.empty() ? std::nullopt : std::optional(bugs::effective_mask(model))) {
   prepare(model, sequence);
 }
 
@@ -80,7 +80,7 @@ arma::mat visibility_matrix(const Model& model, std::size_t sequence) {
   for (std::size_t key = 0; key < visible.n_cols; ++key)
     for (std::size_t query = 0; query < visible.n_rows; ++query)
       *next++ = sequence_mask.by_rules(query, key).visible;
-  for (const MaskCell& cell : mistakes::effective_mask(model).cells)
+  for (const MaskCell& cell : bugs::effective_mask(model).cells)
     visible(cell.row, cell.column) = cell.visible;
   return visible;
 }

@@ -41,7 +41,7 @@ class SequenceMask {
   const Mask& mask() const { return changed_mask_ ? *changed_mask_ : mask_; }
 
   const Mask& mask_;
-  std::optional<Mask> changed_mask_;  // if deviations change the model's
+  std::optional<Mask> changed_mask_;  // if bugs change the model's
   std::int64_t first_ = 0;            // position of the first query among the keys
   std::vector<bool> padding_;         // [key], or empty
 };

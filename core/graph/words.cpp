@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
 
@@ -209,7 +209,7 @@ std::string shifted_mask_text(const Model& model, std::size_t query, std::size_t
 std::string visibility_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, reason] = attention::visibility(model, sequence, query, key);
   if (reason == VisibilityReason::by_hand) return visible ? "unmasked by hand" : "masked by hand";
-  if (std::string words = rule_formula(mistakes::effective_mask(model), reason, query, key,
+  if (std::string words = rule_formula(bugs::effective_mask(model), reason, query, key,
                                        attention::aligned_query_position(model, query));
       !words.empty())
     return words;
@@ -229,7 +229,7 @@ std::string describe_visibility(const Model& model, std::size_t sequence, std::s
                                 std::size_t key) {
   const auto [visible, reason] = attention::visibility(model, sequence, query, key);
   if (reason == VisibilityReason::by_hand) return visible ? "unmasked by hand" : "masked by hand";
-  if (std::string words = reason_words(mistakes::effective_mask(model), reason, query, key); !words.empty())
+  if (std::string words = reason_words(bugs::effective_mask(model), reason, query, key); !words.empty())
     return (visible ? "unmasked: " : "masked: ") + words;
   if (visible) return "unmasked";
   if (!is_causal(model)) return "masked: " + shifted_mask_text(model, query, key);

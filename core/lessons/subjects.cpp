@@ -179,7 +179,7 @@ std::optional<LessonValue> resolve_name(const StepState& m, const NameReference&
   }
   if (query.name == "token") return token(model, number(0));
   if (query.name == "has_bug" && name(0) == "groups_tiled")
-    return Answer(model.has_mistake("groups_tiled")).value;
+    return Answer(model.has_bug("groups_tiled")).value;
   if (query.name == "only_last_token_changed") return Answer(only_last_token_changed(m)).value;
   if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
   if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());

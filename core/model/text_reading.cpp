@@ -10,7 +10,7 @@
 #include "core/base/random.hpp"
 #include "core/engine/engine.hpp"
 #include "core/graph/attend.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/validation.hpp"
 
 namespace core::experiment {
@@ -42,7 +42,7 @@ std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
 arma::fmat added_in(const attention::Model& model, const attention::Trace& trace, std::size_t row) {
   const auto* output = model.projections && model.projections->output ? &*model.projections->output : nullptr;
   const bool is_sum = model.merge == attention::CombineRule::concatenate && output && model.given.empty() &&
-                      !mistakes::deviates(model);
+                      !bugs::has_bugs(model);
   if (!is_sum || model.d_out() != model.n_heads * model.d_value()) return {};
   const arma::mat& weight = output->weight;
   const std::size_t d = model.d_value();

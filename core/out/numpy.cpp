@@ -13,8 +13,8 @@
 #include "core/base/utf8.hpp"
 #include "core/files/little_endian.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/matrices.hpp"
-#include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"
 
 namespace core::formats {
@@ -228,7 +228,7 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
                        if (progress) progress->add(bytes.size());
                        return bytes;
                      }});
-  const Model used = mistakes::effective_model(model);
+  const Model used = bugs::effective_model(model);
   if (stages.empty() && used.projections) {
     const auto& [query, key, value, output] = *used.projections;
     add_linear(files, "projections.query", query);

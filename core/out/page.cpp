@@ -21,7 +21,7 @@
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "embedded_page.hpp"
 
 namespace core::formats {
@@ -233,7 +233,7 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   ++page.n_layers;
   page.visible.push_back(trace.at(Stage::mask));
   page.scales.push_back(attention::scale_factor(model));
-  const attention::Additions used = mistakes::effective_model(model).additions;
+  const attention::Additions used = bugs::effective_model(model).additions;
   page.caps.push_back(used.softcap.value_or(0));
   page.sinks.emplace_back();
   if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;

@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/python.hpp"
 #include "core/graph/validation.hpp"
@@ -285,7 +285,7 @@ std::string init_text(const Model& m) {
 std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds) {
   attention::require(model);
-  if (mistakes::deviates(model) || !model.dropout.rescale)
+  if (bugs::has_bugs(model) || !model.dropout.rescale)
     throw Error("bugs: a program is written of attention without injected bugs; fix them first");
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error(

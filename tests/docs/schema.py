@@ -143,7 +143,9 @@ def with_everything():
                  "window": [1, -1], "prefix": 1, "documents": [0, 0, 1], "hidden_keys": [2]},
         "dropout": {"rate": 0.5, "training": True, "seed": 7, "stream": "mkl", "rescale": True,
                     "mask": [[[1, 0, 1], [1, 1, 1], [0, 0, 1]]] * 2},
-        "merge_heads": "concatenate", "context_length": 8, "mistakes": ["scale_twice", {"name": "rotary_off_by_one", "size": -1}],
+        "merge_heads": "concatenate", "context_length": 8, "mistakes": [
+            "scale_twice", {"name": "rotary_off_by_one", "size": -1}, {"name": "rotary_missing", "sides": "k"},
+            {"name": "rotary_base", "numbers": [500]}, {"name": "heads_interleaved", "form": "throughout"}],
         "given": {"cells": [{"stage": "weights", "head": 0, "row": 1, "column": 0, "value": "nan"}]},
         "departures": {"mask_diagonal": 1, "mask_transposed": False, "large_negative": -5, "dropout_place": "weights",
                        "precision": "float32", "product_inputs": "tf32", "sums_rounded": True, "softmax_precision": "bfloat16"},

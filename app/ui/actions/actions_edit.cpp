@@ -5,7 +5,7 @@
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/compare.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace app::rows {
 
@@ -148,18 +148,17 @@ std::vector<Action> model_actions(const ActionContext& s) {
 namespace {
 
 namespace editing = core::editing;
-using core::mistakes::Mistake;
+using core::bugs::Bug;
 
 bool is_masked(const ActionContext& s) {
   const auto edit = mask_switch(s.displayed.selection.pinned, s.displayed.trace);
   return edit && edit->visible;
 }
 
-std::string injection_disabled_reason(const Mistake& mistake, const ActionContext& s) {
-  if (!is_injected(mistake, s.pending.model))
-    return core::mistakes::has_effect(mistake, s.pending.model) ? ""
-                                                                : "it would change nothing in this model";
-  return is_fixable(mistake) ? "" : "the numbers that it replaced are gone";
+std::string injection_disabled_reason(const Bug& bug, const ActionContext& s) {
+  if (!is_injected(bug, s.pending.model))
+    return core::bugs::has_effect(bug, s.pending.model) ? "" : "it would change nothing in this model";
+  return is_fixable(bug) ? "" : "the numbers that it replaced are gone";
 }
 
 }  // namespace
@@ -238,22 +237,20 @@ void add_model_toggles(ActionRows& rows, const ActionContext& s) {
 }
 
 void add_mistakes(ActionRows& rows, const ActionContext& s) {
-  for (const Mistake& mistake : core::mistakes::mistakes()) {
-    if (!core::mistakes::is_relevant(mistake, s.pending.model)) continue;
+  for (const Bug* bug : core::bugs::offered_bugs()) {
+    if (!core::bugs::is_relevant(*bug, s.pending.model)) continue;
     rows.push_back(
-        {.id = std::string("mistake/") + mistake.name,
-         .title = mistake.title,
+        {.id = std::string("mistake/") + bug->name,
+         .title = bug->texts.title,
          .menu = "Model/Inject a bug",
          .group = 4,
-         .about = mistake.about,
-         .disabled_reason =
-             [&mistake](const ActionContext& now) { return injection_disabled_reason(mistake, now); },
+         .about = bug->texts.about,
+         .disabled_reason = [bug](const ActionContext& now) { return injection_disabled_reason(*bug, now); },
          .command =
-             [&mistake](const ActionContext& now) {
-               return edit(editing::SwitchMistake{mistake.name, !is_injected(mistake, now.pending.model)});
+             [bug](const ActionContext& now) {
+               return edit(editing::SwitchMistake{bug->name, !is_injected(*bug, now.pending.model)});
              },
-         .checked =
-             [&mistake](const ActionContext& now) { return is_injected(mistake, now.pending.model); }});
+         .checked = [bug](const ActionContext& now) { return is_injected(*bug, now.pending.model); }});
   }
 }
 

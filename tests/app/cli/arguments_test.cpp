@@ -189,7 +189,7 @@ TEST(Arguments, OfExportAndSessionNameMistakes) {
   const auto exported = parsed<Export>(
       {"export", "--mistake", "no_scale", "--mistake", "mask_shows_next", "s.json", "--out", "D"});
   ASSERT_EQ(exported.mistakes.size(), 2u);
-  EXPECT_EQ(exported.mistakes[1], core::mistakes::find_mistake("mask_shows_next"));
+  EXPECT_EQ(exported.mistakes[1], core::bugs::find_offered_bug("mask_shows_next"));
   const auto session =
       parsed<WriteSession>({"session", "--preset", "multi-head", "--out", "F", "--mistake", "no_mask"});
   EXPECT_EQ(session.mistakes.size(), 1u);

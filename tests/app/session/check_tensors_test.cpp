@@ -5,7 +5,8 @@
 #include <fstream>
 
 #include "app/session/comparing.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
+#include "core/graph/model_changes.hpp"
 #include "core/out/export.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -23,7 +24,7 @@ struct CheckTensors : testing::Test {
   /// Writes stages of the model with a deviation (or none for "") to a folder of CSV and returns its path.
   std::filesystem::path tensors(const char* mistake, std::vector<std::string> stages) {
     const Model& model = program.store.model();
-    const auto* row = core::mistakes::find_mistake(mistake);
+    const auto* row = core::bugs::find_offered_bug(mistake);
     core::formats::export_stages(row ? injected(*row, model) : model, dir / "theirs",
                                  {.stages = std::move(stages)});
     return dir / "theirs";
@@ -97,7 +98,7 @@ TEST_F(CheckTensors, ThatNoCauseExplainsAreDescribed) {
 
 TEST_F(CheckTensors, OfWhichNoneFitsAreStillSearchedWhereOtherHeadsMayExplainThem) {
   const Model right = program.store.model();
-  const Model other = core::mistakes::with_heads(right, right.d_out());
+  const Model other = core::attention::with_heads(right, right.d_out());
   ASSERT_NE(other, right);
   core::formats::export_to(other, dir / "theirs.npz", {.stages = {"weights"}, .archive = true});
   check(dir / "theirs.npz");
@@ -185,7 +186,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
     click(std::string("menu/mistake/") + name);
   };
   choose("softmax_over_queries");
-  EXPECT_TRUE(program.store.model().has_mistake("softmax_over_queries"));
+  EXPECT_TRUE(program.store.model().has_bug("softmax_over_queries"));
   EXPECT_TRUE(program.has("model/mend"));
   choose("softmax_over_queries");
   EXPECT_EQ(program.store.model(), right);

@@ -5,7 +5,7 @@
 #include "app/session/comparing.hpp"
 #include "core/base/error.hpp"
 #include "core/files/session.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/out/export.hpp"
 #include "core/system/process.hpp"
 #include "tests/support/look.hpp"
@@ -103,7 +103,7 @@ TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
 struct LargeCheck : LargeComparison {
   void check(const char* mistake) {
     Model theirs = store.model();
-    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = injected(*row, theirs);
+    if (const auto* row = core::bugs::find_offered_bug(mistake)) theirs = injected(*row, theirs);
     if (std::string_view(mistake).empty()) {
       arma::mat numbers = theirs.sequences[0].embeddings;
       numbers(5, 5) += 1;

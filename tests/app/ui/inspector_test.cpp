@@ -15,7 +15,7 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/explain.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
@@ -329,12 +329,12 @@ TEST_F(CellWords, AreSoWhereNumbersAreNoneBoundlessOrTypedWhereTheyAreHidden) {
 }
 
 TEST_F(CellWords, AreSoOfEveryMistakeUnderDropout) {
-  for (const auto& mistake : core::mistakes::mistakes()) {
+  for (const auto* bug : core::bugs::offered_bugs()) {
     Model model = core::editing::find_preset("multi-head")->make();
     model.dropout.rate = 0.5, model.dropout.training = true;
-    if (!core::mistakes::has_effect(mistake, model)) continue;
-    SCOPED_TRACE(mistake.name);
-    hold(injected(mistake, model));
+    if (!core::bugs::has_effect(*bug, model)) continue;
+    SCOPED_TRACE(bug->name);
+    hold(injected(*bug, model));
   }
   EXPECT_GT(seen.dropped, 10u);
 }

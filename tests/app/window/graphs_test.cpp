@@ -6,7 +6,7 @@
 
 #include "app/session/command.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "tests/support/program.hpp"
 
 namespace {
@@ -87,7 +87,7 @@ TEST_F(FrameGraphs, AreFewInEveryViewOfEveryKindOfModel) {
 }
 
 TEST_F(FrameGraphs, AreFewWithAnInjectedBug) {
-  ui.show(injected(*core::mistakes::find_mistake("heads_interleaved"), ui.model()));
+  ui.show(injected(*core::bugs::find_offered_bug("heads_interleaved"), ui.model()));
   expect_few_in_all_views("a model with a bug");
 }
 

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "core/check/observation.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace core::check {
 namespace {
@@ -102,6 +104,44 @@ void expect_found(std::size_t n_tokens, std::size_t n_heads, std::size_t d_head,
   }
 }
 
+/// Returns models that have every feature between them.
+std::vector<Model> models() {
+  const Model plain = *rotary_model(6, 2, 4);
+  std::mt19937_64 random(8);
+  std::normal_distribution<double> normal;
+  const auto matrix = [&](std::size_t rows, std::size_t columns) {
+    arma::mat numbers(rows, columns);
+    numbers.imbue([&] { return normal(random); });
+    return numbers;
+  };
+  std::vector<Model> all(8, plain);
+  all[0].dropout.rate = 0.5;
+  all[1].mask.causal = false;
+  all[2].mask.window.left = 2;
+  all[3].mask.documents = {0, 0, 0, 1, 1, 1};
+  all[4].mask.hidden_keys = {{1}};
+  Model& modern = all[5];
+  modern.n_heads = 4, modern.n_kv_heads = 2;
+  modern.projections->query = {matrix(8, 16), matrix(1, 16)};
+  modern.projections->key = {matrix(8, 8), matrix(1, 8)};
+  modern.projections->value = {matrix(8, 8), matrix(1, 8)};
+  modern.projections->output = {matrix(16, 8), matrix(1, 8)};
+  attention::Additions& added = modern.additions;
+  added.normalize = {attention::NormRule::rms, matrix(1, 4), matrix(1, 4)};
+  added.positions.rotary->base = 500;
+  added.positions.rotary->scaling = {positions::ScalingRule::linear, 4};
+  added.positions.alibi.emplace();
+  added.score_bias = {matrix(6, 6)};
+  added.softcap = 1;
+  added.sink = matrix(1, 4);
+  for (const std::size_t k : {6, 7}) {  // more keys than queries
+    all[k].sequences[0].key_embeddings = matrix(9, 8);
+    all[k].sequences[0].key_tokens = attention::numbered_tokens(9);
+  }
+  all[7].mask.align = attention::MaskAlignment::first;
+  return all;
+}
+
 TEST(BugSearch, FindsABugFromTheOutputAlone) {
   expect_found(16, 8, 16, 3e8);
 }
@@ -130,6 +170,42 @@ TEST(BugSearch, FindsOneHeadMaskedAlone) {
   const BugSearchResult result = find_bugs(model, observed(edited, {Stage::output}), {}, 1e8);
   ASSERT_FALSE(result.found.empty());
   EXPECT_EQ(result.found.front().sentences, std::vector<std::string>{"only head 2 is masked"});
+}
+
+/// Returns all stages of a model that are compared.
+std::vector<ObservedStage> all_stages(const Model& model) {
+  const Editing edited(std::make_shared<const Model>(model));
+  const graph::NodeSet existing = existing_nodes(edited.graph, model);
+  std::vector<Stage> stages;
+  for (const Stage stage : compared_stages())
+    if (existing[graph::index(stage)]) stages.push_back(stage);
+  return observed(edited, stages);
+}
+
+TEST(BugSearch, NamesEveryBugThatCanBeInjected) {
+  // Precisions are told by errors of the numbers, and a large negative
+  // number is as good as −∞.
+  const std::set<std::string> not_searched{"float32_precision",
+                                           "tf32_precision",
+                                           "half_precision",
+                                           "half_precision_sums",
+                                           "bfloat16_precision",
+                                           "softmax_half_precision",
+                                           "softmax_bfloat16_precision",
+                                           "mask_finite",
+                                           "mask_finite:1e4"};
+  const std::vector<Model> all = models();
+  for (const bugs::Bug* bug : bugs::offered_bugs()) {
+    if (not_searched.contains(bug->name)) continue;
+    SCOPED_TRACE(bug->name);
+    const auto right = std::ranges::find_if(all, [&](const Model& m) { return has_effect(*bug, m); });
+    ASSERT_NE(right, all.end());
+    const BugSearchResult result =
+        find_bugs(std::make_shared<const Model>(*right), all_stages(injected(*bug, *right)), {}, 3e8);
+    EXPECT_TRUE(std::ranges::any_of(result.found, [&](const FoundBugs& found) {
+      return found.names == std::vector{bug};
+    })) << testing::PrintToString(result.found.empty() ? result.described : result.found.front().sentences);
+  }
 }
 
 TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {

@@ -42,7 +42,7 @@ Causes causes_of(const std::string& made) {
   Causes causes;
   std::istringstream names(made);
   for (std::string name; std::getline(names, name, '+');)
-    if (const auto* row = mistakes::find_mistake(name)) causes.insert(row->cause);
+    if (const auto* row = bugs::find_offered_bug(name)) causes.insert(std::string(cause_of(*row)));
   return causes;
 }
 

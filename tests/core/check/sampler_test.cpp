@@ -65,7 +65,7 @@ TEST(Sampler, KeepsNothingThatAnotherModelHasOtherwise) {
   other.projections->key.weight = support::matrix(random, 4, 4);
   other.projections->value.bias = arma::mat(1, 4, arma::fill::ones);
   other.sequences.front().embeddings = support::matrix(random, 5, 4);
-  other = injected(*mistakes::find_mistake("heads_interleaved"), other);
+  other = injected(*bugs::find_offered_bug("heads_interleaved"), other);
   other.dropout.rate = 0.5;
   expect_rows(sampler, other);
   other.dropout.seed = 7;

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/editing/edit.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -149,8 +149,8 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
         return ToggleHead{below(g, w.n_heads + 1), coin(g)};
       },
       [&]() -> Edit {
-        const auto all = mistakes::mistakes();
-        return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};
+        const auto all = bugs::offered_bugs();
+        return SwitchMistake{all[below(g, all.size())]->name, below(g, 3) > 0};
       },
       [&]() -> Edit { return ReplaceModel{random_replacement(g)}; },
   };

@@ -215,12 +215,13 @@ TEST(Session, OfAnOlderProgramKeepsItsMistakes) {
                      "mask_diagonal": 1, "dropout_place": "masked_scores", "precision": "float16"}})",
                                 "s.json")
                       .model;
-  std::vector<std::pair<std::string, std::int64_t>> found;
-  for (const auto& [mistake, size] : m.mistakes) found.emplace_back(mistake->name, size);
-  const std::vector<std::pair<std::string, std::int64_t>> expected{
-      {"heads_interleaved", 0},          {"view_without_transpose:key", 0}, {"rotary_off_by_one:earlier", -2},
-      {"rotary_backwards", 0},           {"query_key_swapped", 0},          {"softmax_over_queries", 0},
-      {"heads_interleaved:combined", 0}, {"blocks_not_rescaled:sum", 3}};
+  std::vector<std::pair<std::string, bugs::Numbers>> found;
+  for (const bugs::BugCase& made : m.bugs) found.emplace_back(made.bug->name, made.numbers);
+  const std::vector<std::pair<std::string, bugs::Numbers>> expected{
+      {"heads_interleaved", {}},           {"view_without_transpose:key", {}},
+      {"rotary_off_by_one:earlier", {-2}}, {"rotary_backwards", {}},
+      {"query_key_swapped", {}},           {"softmax_over_queries", {}},
+      {"heads_interleaved:combined", {}},  {"blocks_not_rescaled:sum", {3}}};
   EXPECT_EQ(found, expected);
   EXPECT_EQ(m.mask.edge.diagonal, 1);
   EXPECT_EQ(m.dropout.place, attention::DropoutPlace::masked_scores);

@@ -5,7 +5,7 @@
 
 #include "core/graph/address.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::explain {
@@ -89,12 +89,16 @@ inline attention::Model any_model(support::Random& random) {
   m.mask.edge = {coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2, seldom()};
   if (seldom()) m.mask.large_negative = -1e4;
   if (coin(random)) m.dropout.place = static_cast<DropoutPlace>(below(random, 3));
-  for (const auto& mistake : mistakes::mistakes())
-    if (mistake.apply_to_graph && below(random, 6) == 0)
-      m = mistakes::with_mistake(m, mistake, coin(random) ? 0 : 1 + static_cast<int>(below(random, 4)));
+  for (const bugs::Bug* bug : bugs::offered_bugs()) {
+    if (bug->is_option() || bug->change_mask || below(random, 6) != 0) continue;
+    const bool has_size = !coin(random);
+    const double size = has_size ? 1 + static_cast<double>(below(random, 4)) : 0;
+    m = bugs::with_bug(
+        m, {.bug = bug, .numbers = bug->has_size && has_size ? bugs::Numbers{size} : bugs::Numbers()});
+  }
   for (const char* form :
        {"heads_interleaved:combined", "blocks_not_rescaled:sum", "blocks_not_rescaled:contexts"})
-    if (seldom()) m = with_mistake(m, *mistakes::find_any_mistake(form), 2);
+    if (seldom()) m = bugs::with_bug(m, {.bug = bugs::find_bug(form), .numbers = {2}});
   if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? CombineRule::concatenate : CombineRule::reshape_without_transpose;
   return m;

@@ -154,7 +154,7 @@ TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {
   Model model = support::model(random, 3, 3, 4, 2);
   const Model right = model;
   for (const char* mistake : {"", "heads_interleaved:combined", "merge_without_transpose"}) {
-    if (*mistake) model = injected(*mistakes::find_any_mistake(mistake), right);
+    if (*mistake) model = injected(*bugs::find_bug(mistake), right);
     const Trace trace = attention::attend(model);
     Graph g = attention(model);
     const HeadLayout& layout = *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;

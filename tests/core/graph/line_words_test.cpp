@@ -10,7 +10,7 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/visible.hpp"
 
@@ -140,11 +140,11 @@ TEST(LineWords, HoldForEveryMaskMethodWithAndWithoutACausalMask) {
 TEST(LineWords, HoldForEveryMistake) {
   std::size_t injected = 0;
   for (const char* name : presets)
-    for (const auto& mistake : mistakes::mistakes()) {
+    for (const bugs::Bug* bug : bugs::offered_bugs()) {
       const auto* preset = editing::find_preset(name);
-      if (!preset || !mistakes::has_effect(mistake, preset->make())) continue;
-      SCOPED_TRACE(std::string(name) + " " + mistake.name);
-      hold(mistakes::injected(mistake, preset->make()));
+      if (!preset || !bugs::has_effect(*bug, preset->make())) continue;
+      SCOPED_TRACE(std::string(name) + " " + bug->name);
+      hold(bugs::injected(*bug, preset->make()));
       ++injected;
     }
   EXPECT_GT(injected, 40u);
@@ -180,8 +180,8 @@ TEST(LineWords, HoldUnderDropoutOfEveryKind) {
         model.dropout.given.clear();
         model.dropout.rate = rate, model.dropout.training = training;
         hold(model);
-        for (const auto& mistake : mistakes::mistakes())
-          if (mistakes::has_effect(mistake, model)) hold(mistakes::injected(mistake, model)), ++injected;
+        for (const bugs::Bug* bug : bugs::offered_bugs())
+          if (bugs::has_effect(*bug, model)) hold(bugs::injected(*bug, model)), ++injected;
       }
   EXPECT_GT(injected, 100u);
 }
@@ -213,7 +213,7 @@ TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
 TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {
   Model model = editing::find_preset("004-causal")->make();
   model.mask.causal = false;
-  model = injected(*mistakes::find_mistake("softmax_over_queries"), model);
+  model = injected(*bugs::find_offered_bug("softmax_over_queries"), model);
   EXPECT_EQ(describe_line({graph::attention(model), model, attention::attend(model, 0)}, 0, 3),
             "Scores become weights; a column sums to 1, not a row");
 }

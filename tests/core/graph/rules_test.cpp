@@ -4,7 +4,7 @@
 #include "core/engine/engine.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/graph.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/stages.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -19,8 +19,8 @@ struct RulesOfAModel : testing::Test {
   std::string formula(Stage stage) const {
     return formula_of(graph::attention(model), model, info(stage), false);
   }
-  void make(const char* name, std::int64_t size = 0) {
-    model = injected(*mistakes::find_any_mistake(name), model, size);
+  void make(const char* name, bugs::Numbers size = {}) {
+    model = bugs::injected({.bug = bugs::find_bug(name), .numbers = std::move(size)}, model);
   }
 };
 
@@ -61,12 +61,12 @@ TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
   const std::string keys = formula(Stage::keys);
   make("view_without_transpose:key");
   EXPECT_EQ(formula(Stage::keys), keys + ", viewed without the transpose");
-  model.mistakes.clear();
+  model.bugs.clear();
   model.arithmetic.product_inputs = Precision::tf32;
   EXPECT_EQ(formula(Stage::scores), "QKᵀ, factors in tf32");
   make("scale_twice");
   EXPECT_EQ(formula(Stage::scores), "QKᵀ, factors in tf32, already scaled");
-  make("last_block_dropped", 2);
+  make("last_block_dropped", {2});
   make("softmax_half_precision");
   EXPECT_EQ(formula(Stage::weights), "softmax of each row in blocks of 2, the last one skipped in float16");
   model.arithmetic.sums_rounded = true;
@@ -84,10 +84,10 @@ TEST_F(RulesOfAModel, LeaveTheEngineAModelWhoseOptionHasNoEffect) {
 
 TEST_F(RulesOfAModel, KeepEveryMistakeButFloat32FromTheEngine) {
   model.dropout.rate = 0.5;
-  for (const auto& mistake : mistakes::mistakes()) {
-    const Model wrong = injected(mistake, model);
-    if (mistakes::deviates(wrong)) {
-      EXPECT_EQ(fast::supports(wrong), std::string_view(mistake.name) == "float32_precision") << mistake.name;
+  for (const bugs::Bug* bug : bugs::offered_bugs()) {
+    const Model wrong = injected(*bug, model);
+    if (bugs::has_bugs(wrong)) {
+      EXPECT_EQ(fast::supports(wrong), std::string_view(bug->name) == "float32_precision") << bug->name;
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include "core/editing/draw.hpp"
 #include "core/editing/presets.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace tests {
@@ -28,7 +28,7 @@ SetPositions turned(const Change& change) {
 
 Edit tiled() {
   const Model model = core::editing::find_preset("modern-grouped")->make();
-  return ReplaceModel{injected(*core::mistakes::find_mistake("groups_tiled"), model)};
+  return ReplaceModel{injected(*core::bugs::find_offered_bug("groups_tiled"), model)};
 }
 
 Edit typed_sentence() {

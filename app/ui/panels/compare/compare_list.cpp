@@ -262,11 +262,12 @@ void headline(Pen& pen, const char* words, const std::string& name, Rgb color) {
 void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const Frame& frame = pen.frame;
   const std::string causes = core::text::joined(explanation.causes, " and "),
-                    titles =
-                        core::text::joined(explanation.mistakes, " and ", &core::mistakes::Mistake::title);
-  for (const auto* mistake : explanation.mistakes) {
-    pen.prose(mistake->about, frame.palette.text);
-    pen.prose(core::mistakes::fix_in(*mistake, explanation.model), frame.palette.dim);
+                    titles = core::text::joined(explanation.mistakes, " and ", [](const core::bugs::Bug*bug) {
+                      return std::string(title_of(*bug));
+                    });
+  for (const auto* bug : explanation.mistakes) {
+    pen.prose(bug->texts.about, frame.palette.text);
+    pen.prose(core::bugs::fix_in(*bug, explanation.model), frame.palette.dim);
   }
   if (!explanation.details.empty())
     pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);

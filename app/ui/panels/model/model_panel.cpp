@@ -17,7 +17,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/presets.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/graph/stages.hpp"
 
 namespace app::panels {
@@ -26,7 +26,7 @@ namespace {
 
 using namespace core::attention;
 using namespace core::editing;
-using core::mistakes::Mistake;
+using core::bugs::Bug;
 
 /// Explanation of a label, in a sentence.
 struct LabelMeaning {
@@ -682,31 +682,32 @@ auto unlisted_options(const Model& m) {
 }
 
 /// Returns the bugs in the code of a model, and those in options that no other row shows.
-std::vector<const Mistake*> unlisted_mistakes(const Model& model) {
-  std::vector<const Mistake*> found;
-  for (const auto& made : model.mistakes) found.push_back(made.mistake);
-  for (const Mistake& mistake : core::mistakes::mistakes())
-    if (mistake.apply_to_model && is_injected(mistake, model) &&
-        unlisted_options(without_mistake(mistake, model)) != unlisted_options(model))
-      found.push_back(&mistake);
+std::vector<const Bug*> unlisted_bugs(const Model& model) {
+  std::vector<const Bug*> found;
+  for (const auto& made : model.bugs) found.push_back(made.bug);
+  for (const Bug* bug : core::bugs::offered_bugs())
+    if (bug->is_option() && is_injected(*bug, model) &&
+        unlisted_options(without_bug(*bug, model)) != unlisted_options(model))
+      found.push_back(bug);
   return found;
 }
 
-bool has_unlisted_mistakes(const Frame& frame) {
+bool has_unlisted_bugs(const Frame& frame) {
   const Model& model = frame.pending.model;
-  return core::mistakes::deviates(model) || !model.dropout.rescale;
+  return core::bugs::has_bugs(model) || !model.dropout.rescale;
 }
 
-void mistake_row(const ModelForm& form) {
+void bug_row(const ModelForm& form) {
   const Frame& frame = form.frame;
-  const auto found = unlisted_mistakes(frame.pending.model);
-  const std::string names = core::text::joined(found, ", ", &Mistake::title);
+  const auto found = unlisted_bugs(frame.pending.model);
+  const std::string names =
+      core::text::joined(found, ", ", [](const Bug* bug) { return std::string(title_of(*bug)); });
   const char* fix_label = "fix";
   const float width = button_width(frame, fix_label);
   form.line("model/mistakes", names, frame.palette.status.warning, form.width - width - frame.metrics.px(6));
   form.place(form.width - width);
   if (!button(frame, "model/mend", fix_label, "Fixes the bug")) return;
-  for (const Mistake* mistake : found) frame.commands.edit(SwitchMistake{mistake->name, false});
+  for (const Bug* bug : found) frame.commands.edit(SwitchMistake{bug->name, false});
 }
 
 /// One row of MODEL, an entry of model_rows.
@@ -750,7 +751,7 @@ constexpr ModelRow model_rows[]{
     {[](const Frame& f) { return f.pending.model.projections.has_value(); }, output_row},
     {[](const Frame& f) { return !has_full_model(f); }, context_row},
     {[](const Frame& f) { return !has_full_model(f); }, sequence_row},
-    {has_unlisted_mistakes, mistake_row, 4}};
+    {has_unlisted_bugs, bug_row, 4}};
 
 constexpr float heading_height = 24;  // at scale 1
 

@@ -16,7 +16,7 @@
 #include "core/base/positions.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/address.hpp"
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 namespace app::panels {
 
@@ -397,7 +397,7 @@ void draw_query_key_choice(const Frame& frame, const QueryKeyChoice& c, ImVec2 a
   if (button(frame, "positions/reset", "as placed", "Query and key at the positions of their tokens"))
     reset_positions(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
-  const bool is_wrong = core::mistakes::deviates(frame.displayed.model);
+  const bool is_wrong = core::bugs::has_bugs(frame.displayed.model);
   const std::string shared = head_words(frame.displayed.model, Stage::keys, c.head);
   const std::string words = is_wrong ? "the model has a bug; this view rotates pairs as they should be"
                                      : "drag a tip to override its numbers · keys of " + shared;

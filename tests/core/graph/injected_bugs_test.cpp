@@ -1,4 +1,4 @@
-#include "core/graph/mistakes.hpp"
+#include "core/graph/injected_bugs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 #include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"
 
-namespace core::mistakes {
+namespace core::bugs {
 namespace {
 
 /// Returns a model with square weights, biases, two heads and dropout, where most mistakes can be made.
@@ -50,8 +50,8 @@ Model modern_model() {
   return m;
 }
 
-/// Returns the first of some models to which the mistake applies; most apply to the first.
-Model right_for(const Mistake& mistake) {
+/// Returns the first of some models to which the bug applies; most apply to the first.
+Model right_for(const Bug& bug) {
   std::vector<Model> models(8, model());
   models[1].mask.causal = false;
   for (std::size_t i = 0; i < 5; ++i) models[2].mask.cells.push_back({i, 1, false});
@@ -67,82 +67,82 @@ Model right_for(const Mistake& mistake) {
   models[5].mask.window.left = 2;
   models[6].mask.documents = {0, 0, 1, 1, 1};
   models[7] = modern_model();
-  const auto found = std::ranges::find_if(models, [&](const Model& m) { return has_effect(mistake, m); });
+  const auto found = std::ranges::find_if(models, [&](const Model& m) { return has_effect(bug, m); });
   return found == models.end() ? Model() : *found;
 }
 
-TEST(Mistakes, AreFoundByNamesOfTheirOwn) {
+TEST(InjectedBugs, AreFoundByNamesOfTheirOwn) {
   std::set<std::string> names;
-  for (const Mistake& mistake : mistakes()) {
-    EXPECT_TRUE(names.insert(mistake.name).second) << mistake.name;
-    EXPECT_EQ(find_mistake(mistake.name), &mistake);
+  for (const Bug* bug : offered_bugs()) {
+    EXPECT_TRUE(names.insert(bug->name).second) << bug->name;
+    EXPECT_EQ(find_offered_bug(bug->name), bug);
   }
-  EXPECT_EQ(find_mistake("nonsense"), nullptr);
-  EXPECT_EQ(find_mistake("blocks_not_rescaled:sum"), nullptr);
-  EXPECT_STREQ(find_any_mistake("blocks_not_rescaled:sum")->cause, "blocks_not_rescaled");
+  EXPECT_EQ(find_offered_bug("nonsense"), nullptr);
+  EXPECT_EQ(find_offered_bug("blocks_not_rescaled:sum"), nullptr);
+  EXPECT_EQ(cause_of(*find_bug("blocks_not_rescaled:sum")), "blocks_not_rescaled");
 }
 
-TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
-  for (const Mistake& mistake : mistakes()) {
-    const Model right = right_for(mistake);
-    ASSERT_FALSE(right.sequences.empty()) << mistake.name;
+TEST(InjectedBugs, ChangeNoStageBeforeTheFirstThatTheyName) {
+  for (const Bug* bug : offered_bugs()) {
+    const Model right = right_for(*bug);
+    ASSERT_FALSE(right.sequences.empty()) << bug->name;
     const auto trace = attention::attend(right);
-    const Model wrong = injected(mistake, right);
-    ASSERT_FALSE(attention::check(wrong)) << mistake.name;
+    const Model wrong = injected(*bug, right);
+    ASSERT_FALSE(attention::check(wrong)) << bug->name;
     if (wrong.n_heads != right.n_heads) continue;  // other shapes cannot be compared
     const auto stages = compare::compare(right, trace, wrong, attention::attend(wrong));
     const auto* first = support::first_difference(stages);
-    ASSERT_NE(first, nullptr) << mistake.name;
-    EXPECT_GE(first->stage, mistake.first) << mistake.name;
+    ASSERT_NE(first, nullptr) << bug->name;
+    EXPECT_GE(first->stage, bug->texts.first) << bug->name;
   }
 }
 
-TEST(Mistakes, AreSeenAndMendedToTheLastBit) {
+TEST(InjectedBugs, AreSeenAndMendedToTheLastBit) {
   const std::set<std::string> as_good{"n_heads_other", "causal_unwanted", "mask_aligned_last"};
-  for (const Mistake& mistake : mistakes()) {
-    const Model right = right_for(mistake), wrong = injected(mistake, right);
-    EXPECT_TRUE(has_effect(mistake, right)) << mistake.name;
-    EXPECT_FALSE(is_injected(mistake, right)) << mistake.name;
+  for (const Bug* bug : offered_bugs()) {
+    const Model right = right_for(*bug), wrong = injected(*bug, right);
+    EXPECT_TRUE(has_effect(*bug, right)) << bug->name;
+    EXPECT_FALSE(is_injected(*bug, right)) << bug->name;
     // These mistakes turn one valid model into another.
-    EXPECT_NE(is_injected(mistake, wrong), as_good.contains(mistake.name)) << mistake.name;
-    EXPECT_EQ(is_fixable(mistake), std::string_view(mistake.name) != "n_heads_other");
-    if (is_fixable(mistake)) {
-      EXPECT_EQ(without_mistake(mistake, wrong), right) << mistake.name;
+    EXPECT_NE(is_injected(*bug, wrong), as_good.contains(bug->name)) << bug->name;
+    EXPECT_EQ(is_fixable(*bug), std::string_view(bug->name) != "n_heads_other");
+    if (is_fixable(*bug)) {
+      EXPECT_EQ(without_bug(*bug, wrong), right) << bug->name;
     }
   }
 }
 
-TEST(Mistakes, InTheCodeLeaveAllElseOfTheModelAsItIs) {
-  for (const Mistake& mistake : mistakes()) {
-    if (mistake.apply_to_model) continue;
-    Model wrong = injected(mistake, right_for(mistake));
-    ASSERT_EQ(wrong.mistakes.size(), 1u) << mistake.name;
-    EXPECT_TRUE(wrong.has_mistake(mistake.name));
-    wrong.mistakes.clear();
-    EXPECT_EQ(wrong, right_for(mistake)) << mistake.name;
+TEST(InjectedBugs, InTheCodeLeaveAllElseOfTheModelAsItIs) {
+  for (const Bug* bug : offered_bugs()) {
+    if (bug->is_option()) continue;
+    Model wrong = injected(*bug, right_for(*bug));
+    ASSERT_EQ(wrong.bugs.size(), 1u) << bug->name;
+    EXPECT_TRUE(wrong.has_bug(bug->name));
+    wrong.bugs.clear();
+    EXPECT_EQ(wrong, right_for(*bug)) << bug->name;
   }
 }
 
-TEST(Mistakes, StandInTheOrderOfTheTableHoweverTheyWereMade) {
+TEST(InjectedBugs, StandInTheOrderOfTheTableHoweverTheyWereMade) {
   const auto both = [](const char* first, const char* second) {
-    return injected(*find_mistake(second), injected(*find_mistake(first), model()));
+    return injected(*find_offered_bug(second), injected(*find_offered_bug(first), model()));
   };
   EXPECT_EQ(both("scale_twice", "heads_interleaved"), both("heads_interleaved", "scale_twice"));
-  const Model all = injected(*find_mistake("bias_missing"), model());
+  const Model all = injected(*find_offered_bug("bias_missing"), model());
   EXPECT_EQ(both("bias_missing:key", "bias_missing"), all) << "what no longer does anything is left out";
   EXPECT_EQ(both("bias_missing", "bias_missing:key"), all);
   EXPECT_EQ(both("softmax_over_queries", "last_block_dropped"),
-            injected(*find_mistake("softmax_over_queries"), model()));
+            injected(*find_offered_bug("softmax_over_queries"), model()));
 }
 
-TEST(Mistakes, OfOffsetsAddUp) {
+TEST(InjectedBugs, OfOffsetsAddUp) {
   const Model late = with_query_offset(modern_model(), 3);
   EXPECT_EQ(query_offset(late), 3);
   EXPECT_EQ(with_query_offset(late, 0), modern_model());
-  EXPECT_EQ(query_offset(injected(*find_mistake("rotary_off_by_one:earlier"), late)), 2);
+  EXPECT_EQ(query_offset(injected(*find_offered_bug("rotary_off_by_one:earlier"), late)), 2);
 }
 
-TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
+TEST(InjectedBugs, ApplyOnlyWhereSomethingCanGoWrong) {
   Model m;
   m.sequences = {{attention::numbered_tokens(3), arma::mat("1 2 3; 4 5 6; 7 8 0")}};
   m.mask.causal = false;
@@ -182,16 +182,16 @@ TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
                            "bias_before_scale",
                            "alibi_slopes_reversed",
                            "sink_missing"})
-    EXPECT_FALSE(has_effect(*find_mistake(name), m)) << name;
-  EXPECT_TRUE(has_effect(*find_mistake("no_scale"), m));
-  EXPECT_TRUE(has_effect(*find_mistake("softmax_over_queries"), m));
+    EXPECT_FALSE(has_effect(*find_offered_bug(name), m)) << name;
+  EXPECT_TRUE(has_effect(*find_offered_bug("no_scale"), m));
+  EXPECT_TRUE(has_effect(*find_offered_bug("softmax_over_queries"), m));
 }
 
-TEST(Mistakes, OfTodaysModelsApplyWhereTheyMakeADifference) {
+TEST(InjectedBugs, OfTodaysModelsApplyWhereTheyMakeADifference) {
   const auto can = [](const char* name, auto change) {
     Model m = modern_model();
     change(m);
-    return has_effect(*find_mistake(name), m);
+    return has_effect(*find_offered_bug(name), m);
   };
   const auto nothing = [](Model&) {};
   EXPECT_TRUE(can("groups_tiled", nothing));
@@ -210,17 +210,18 @@ TEST(Mistakes, OfTodaysModelsApplyWhereTheyMakeADifference) {
   }));
 }
 
-TEST(Mistakes, AdviseByTheDiagonalsOfTheShapeAtHand) {
-  const Model cross = right_for(*find_mistake("mask_aligned_first"));
-  EXPECT_EQ(fix_in(*find_mistake("mask_shows_next"), cross),
+TEST(InjectedBugs, AdviseByTheDiagonalsOfTheShapeAtHand) {
+  const Model cross = right_for(*find_offered_bug("mask_aligned_first"));
+  EXPECT_EQ(fix_in(*find_offered_bug("mask_shows_next"), cross),
             "Keep tril(diagonal=3) of queries × keys, not tril(diagonal=4).");
-  EXPECT_EQ(fix_in(*find_mistake("mask_hides_diagonal"), cross),
+  EXPECT_EQ(fix_in(*find_offered_bug("mask_hides_diagonal"), cross),
             "Keep tril(diagonal=3) of queries × keys, not tril(diagonal=2).");
-  EXPECT_EQ(fix_in(*find_mistake("mask_aligned_first"), cross),
+  EXPECT_EQ(fix_in(*find_offered_bug("mask_aligned_first"), cross),
             "Shift the diagonal by n_keys − n_queries: keep tril(diagonal=3).");
-  for (const Mistake& mistake : mistakes())
-    EXPECT_EQ(fix_in(mistake, cross).find("triu"), std::string::npos) << mistake.name;
-  EXPECT_EQ(fix_in(*find_mistake("mask_shows_next"), model()), find_mistake("mask_shows_next")->fix);
+  for (const Bug* bug : offered_bugs())
+    EXPECT_EQ(fix_in(*bug, cross).find("triu"), std::string::npos) << bug->name;
+  EXPECT_EQ(fix_in(*find_offered_bug("mask_shows_next"), model()),
+            find_offered_bug("mask_shows_next")->texts.fix);
 }
 
 TEST(SwitchMistake, IsAnEditThatCanBeTakenBack) {
@@ -238,7 +239,7 @@ TEST(SwitchMistake, IsAnEditThatCanBeTakenBack) {
 }
 
 }  // namespace
-}  // namespace core::mistakes
+}  // namespace core::bugs
 
 namespace core::attention {
 namespace {
@@ -250,9 +251,7 @@ struct MistakenModel : testing::Test {
   support::Random random{21};
   Model model = support::model(random, 3, 3, 4, 2);
 
-  void make(const char* name, std::int64_t size = 0) {
-    model = injected(*mistakes::find_any_mistake(name), model, size);
-  }
+  void make(const char* name) { model = injected(*bugs::find_bug(name), model); }
 
   /// Sets the dropout rate to 0.5 with this mask in head 0; head 1 drops nothing.
   void drop_by(const arma::mat& mask) {
