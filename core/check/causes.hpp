@@ -32,9 +32,7 @@ std::vector<Hypothesis> shape_hypotheses(const Model& model);
 /// Returns hypotheses of coarse arithmetic, the finest first; find_roundings() judges these.
 std::vector<Hypothesis> rounding_hypotheses(const Model& model);
 
-namespace inference {
-struct Cause;
-}
+struct FoundBugs;
 
 /// Mistakes that together reproduce every tensor within the tolerance.
 struct Explanation {
@@ -44,7 +42,7 @@ struct Explanation {
   std::vector<std::string> details;  ///< "blocks of 4 keys": sizes that each explain the tensors
   /// "the positions of the queries are 4 behind": inferred from the numbers, one per cause.
   std::vector<std::string> sentences = {};
-  std::shared_ptr<const inference::Cause> inferred = nullptr;
+  std::shared_ptr<const FoundBugs> inferred = nullptr;
 };
 
 /// Returns all single causes that explain every tensor or, if there are none, all pairs that do, which may

@@ -11,7 +11,7 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/infer.hpp"
+#include "core/check/bug_search.hpp"
 #include "core/files/json.hpp"
 #include "core/files/stage_names.hpp"
 
@@ -576,7 +576,7 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
     const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > max_scores_for_pairs;
     if (!is_exact) report.explanations = find_causes_with_readings(c, is_large);
     std::vector<Explanation> inferred = infer_causes(c, matched, report);
-    const bool is_simple = !inferred.empty() && inferred.front().inferred->names.size() == 1 &&
+    const bool is_simple = !inferred.empty() && inferred.front().inferred->bugs.size() == 1 &&
                            inferred.front().inferred->rank == 0;
     if (is_exact) report.explanations = find_causes_with_readings(c, is_large || is_simple);
     add_inferred(std::move(inferred), report);

@@ -6,7 +6,7 @@
 
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
-#include "core/check/score_steps.hpp"
+#include "core/graph/editing.hpp"
 #include "core/graph/matrices.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
@@ -301,8 +301,7 @@ std::optional<Stage> effective_stage(const Model& model, Stage stage) {
   using enum Stage;
   const attention::StageSet shown = attention::existing_stages(model);
   if (contains(shown, stage)) return stage;
-  std::vector<Stage> steps;
-  for (const ScoreStepInfo& step : score_steps) steps.push_back(step.stage);
+  const std::vector<Stage> steps(graph::score_step_stages.begin(), graph::score_step_stages.end());
   for (const auto& row : {std::vector{queries, normed_queries, rotated_queries},
                           std::vector{keys, normed_keys, rotated_keys}, steps})
     for (auto at = std::ranges::find(row, stage); at != row.end() && at != row.begin();)

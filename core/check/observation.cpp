@@ -10,6 +10,7 @@
 #include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/validation.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::check {
 namespace {
@@ -367,22 +368,27 @@ Model with_stages_of(const Editing& edited, Model model) {
 }
 
 std::shared_ptr<const Model> first_tokens(const Model& m, std::size_t n) {
-  const attention::Mask& mask = m.mask;
-  const bool sees_later = !mask.causal || mask.edge != attention::MaskEdge() || mask.prefix > n ||
-                          mask.align != attention::MaskAlignment::last || !mask.cells.empty();
-  if (2 * m.n_tokens() < 3 * n || m.n_tokens() != m.n_keys() || m.has_key_embeddings() || sees_later ||
-      !m.given.empty() || m.dropout.active())
+  if (2 * m.n_tokens() < 3 * n || m.n_tokens() != m.n_keys() || m.has_key_embeddings() || !m.given.empty() ||
+      m.dropout.active())
     return nullptr;
+  for (std::size_t s = 0; s < m.sequences.size(); ++s) {
+    const arma::mat visible = attention::visibility_matrix(m, s);
+    if (arma::any(arma::vectorise(visible.submat(0, n, n - 1, m.n_keys() - 1)) != 0)) return nullptr;
+  }
   Model first = m;
   for (attention::Sequence& sequence : first.sequences) {
     sequence.tokens.resize(n);
     sequence.embeddings = arma::mat(sequence.embeddings->head_rows(n));
   }
   for (SharedMatrix& bias : first.additions.score_bias) bias = arma::mat(bias->submat(0, 0, n - 1, n - 1));
-  if (!first.mask.documents.empty()) first.mask.documents.resize(n);
-  for (auto& hidden : first.mask.hidden_keys)
-    std::erase_if(hidden, [&](std::size_t key) { return key >= n; });
-  return std::make_shared<const Model>(std::move(first));
+  attention::Mask& mask = first.mask;
+  std::erase_if(mask.cells,
+                [&](const attention::MaskCell& cell) { return cell.row >= n || cell.column >= n; });
+  if (!mask.documents.empty()) mask.documents.resize(n);
+  for (auto& hidden : mask.hidden_keys) std::erase_if(hidden, [&](std::size_t key) { return key >= n; });
+  if (std::ranges::all_of(mask.hidden_keys, [](const auto& hidden) { return hidden.empty(); }))
+    mask.hidden_keys.clear();
+  return attention::check(first) ? nullptr : std::make_shared<const Model>(std::move(first));
 }
 
 std::vector<ObservedStage> first_rows(std::vector<ObservedStage> stages, std::size_t n) {
