@@ -453,16 +453,28 @@ void fit_bases(const BugContext& c, BugCases& to) {
     }
 }
 
-void add_rotation(Editing& e, const BugCase& c, ProjectionName part) {
+int fitted_base_rank(const BugContext&, const BugCase& of) {
+  return of.numbers[0] > 2 && of.numbers[0] < 19 ? 2 : 4;
+}
+
+void add_rotation(Editing& e, const BugCase& c, double base, ProjectionName part) {
   const Model& m = e.model();
   const bool is_query = part == ProjectionName::query;
   const Stage normed = is_query ? Stage::normed_queries : Stage::normed_keys;
   const Stage stage = e.find(normed) ? normed : graph::projected_stages[static_cast<std::size_t>(part)];
   positions::Rotary rotary;
-  rotary.base = c.numbers[0], rotary.dimensions = m.d_head();
+  rotary.base = base, rotary.dimensions = m.d_head();
   rotary.pairs = c.form == "halves" ? positions::Pairs::halves : positions::Pairs::neighbors;
   const graph::Rotate rotate(stage, rotary, is_query ? position_of_query(m, 0) : position_of_key(m, 0));
   e.insert_after(stage, RotationVariant(rotate, m.d_head(), is_query ? m.n_tokens() : m.n_keys()));
+}
+
+std::string added_rotation_words(const BugCase& c, const std::string& base) {
+  return "the " + stages_of_sides(c.sides) + " are rotated (base " + base + ", pairs of " + c.form +
+         "), which the model does not do";
+}
+bool can_be_rotated(const BugContext& c) {
+  return !rotates(c.now) && c.model().d_head() % 2 == 0;
 }
 
 // Rotations that are read off.
@@ -723,19 +735,32 @@ std::string observed_rotation_words(const Editing& before, const BugCase& c) {
 
 const std::array rotary_rows{
     Bug{.name = "rotary_added",
-        .edit = add_rotation,
-        .words =
-            [](const Editing&, const BugCase& c) {
-              return "the " + stages_of_sides(c.sides) + " are rotated (base " + digits(c.numbers[0]) +
-                     ", pairs of " + c.form + "), which the model does not do";
-            },
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName part) { add_rotation(e, c, c.numbers[0], part); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return added_rotation_words(c, digits(c.numbers[0])); },
         .cases =
             [](const BugContext& c, BugCases& to) {
-              if (rotates(c.now) || c.model().d_head() % 2 != 0) return;
+              if (!can_be_rotated(c)) return;
               for (const char* sides : query_key_sides)
                 for (const char* form : {"halves", "neighbors"})
                   for (const double base : {1e4, 1e5, 5e5, 1e6}) to.add({base}, form, sides);
             }},
+    Bug{.name = "rotary_added:fitted",
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName part) { add_rotation(e, c, std::exp(c.numbers[0]), part); },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return added_rotation_words(c, before.words.number(std::exp(c.numbers[0])));
+            },
+        .cases =
+            [](const BugContext& c, BugCases& to) {
+              if (!can_be_rotated(c) || c.model().d_head() < 4) return;
+              for (const char* sides : query_key_sides)
+                for (const char* form : {"halves", "neighbors"})
+                  for (double start = 4; start < 18; ++start) to.fit({start}, form, sides);
+            },
+        .rank_of = fitted_base_rank},
     Bug{.name = "rotary",
         .edit = edit_rotation,
         .words = rotation_words,
@@ -755,8 +780,7 @@ const std::array rotary_rows{
                      base_words(before, *before.rotation(ProjectionName::query), std::exp(c.numbers[0]));
             },
         .cases = fit_bases,
-        .rank_of = [](const BugContext&,
-                      const BugCase& of) { return of.numbers[0] > 2 && of.numbers[0] < 19 ? 2 : 4; }},
+        .rank_of = fitted_base_rank},
     Bug{.name = "rotation_recovered",
         .edit = rotate_as_observed,
         .words = observed_rotation_words,
