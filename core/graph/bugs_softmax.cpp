@@ -678,14 +678,14 @@ void drop_observed(Editing& e, const BugCase& c, arma::mat (*function)(arma::mat
 
 /// Solves for the factor of each weight of a row; none if they are not certain. `added` is what each weight
 /// adds: [column of the row][weight].
-arma::vec factors_of_weights(const arma::mat& added, const arma::vec& row, double tolerance) {
+arma::vec factors_of_weights(const BugContext& c, const arma::mat& added, const arma::vec& row) {
   constexpr arma::uword max_solved = 32;
-  constexpr double max_condition = 1e6;
+  const double max_condition = 0.1 / c.estimate_tolerance;
   arma::vec factors;
   const bool is_small = added.n_cols > 0 && added.n_cols <= std::min<arma::uword>(added.n_rows, max_solved);
   const bool is_solved = is_small && arma::cond(added) < max_condition &&
                          arma::solve(factors, added, row, arma::solve_opts::no_approx) &&
-                         arma::abs(added * factors - row).max() <= 10 * tolerance;
+                         arma::abs(added * factors - row).max() <= 10 * c.tolerance;
   return is_solved ? factors : arma::vec();
 }
 /// Returns the factors of all weights that are certain in the observed context vectors or output.
@@ -714,7 +714,7 @@ Numbers certain_factors(const BugContext& c, const std::vector<SharedMatrix>& gi
       }
       arma::vec row = given[k]->row(i).t();
       if (is_output && !output_bias.is_empty()) row -= output_bias.t();
-      const arma::vec factors = factors_of_weights(added.t(), row, c.tolerance);
+      const arma::vec factors = factors_of_weights(c, added.t(), row);
       all.insert(all.end(), factors.begin(), factors.end());
     }
   }
