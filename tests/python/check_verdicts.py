@@ -212,6 +212,16 @@ def meaning(answer, synonyms):
                 inferred=texts(answer.get("inferred", [])), failed=answer.get("failed", ""))
 
 
+NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?(?:e[+−-]?\d+)?")
+
+
+def differ_in_digits(a, b):
+    """Returns whether two texts differ in nothing but the last digits of numbers that were fitted."""
+    def numbers(text):
+        return [float(x.replace("−", "-")) for x in NUMBER.findall(text)]
+    return NUMBER.sub("#", a) == NUMBER.sub("#", b) and np.allclose(numbers(a), numbers(b), rtol=0.01, atol=1.1e-3)
+
+
 def words_of(m):
     causes = " | ".join(sorted("; and ".join(sentences) or "+".join(names) for names, sentences in m["causes"]))
     parts = ["agrees" * m["agrees"], "harmless" * m["harmless"], causes and "causes: " + causes, m["failed"] and "failed: " + m["failed"],
@@ -258,6 +268,8 @@ def compared(key, answer, record, reviewed):
         return "same", ""
     if "usual" in before and now == meaning(before["usual"], reviewed.synonyms):
         return "same as at the usual limit", ""
+    if differ_in_digits(words_of(was), words_of(now)):
+        return "same but for digits", ""
     reason = reviewed.reason(key, words_of(was), words_of(now))
     return ("reviewed", reason) if reason else ("DIFFERS", f"\n    before: {words_of(was)}\n    now:    {words_of(now)}")
 
