@@ -372,7 +372,8 @@ const std::array offered_score_rows{
                                               : c.numbers[0]) +
                      " is masked for every query";
             },
-        .cases = try_missing_keys},
+        .cases = try_missing_keys,
+        .in_pairs = false},
     Bug{.name = "mask_aligned_first",
         .texts =
             {"mask from the first key on",
