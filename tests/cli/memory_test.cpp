@@ -63,7 +63,7 @@ struct LargeFileCase {
 const LargeFileCase hungry[] = {
     {"rows of a number", "a.csv", [] { return filled("1\n"); }, 28},
     {"rows with a name", "a.csv", [] { return ",a\n" + filled(",1\n", (3 << 21) + 3); }, 28},
-    {"a line of fields", "a.csv", [] { return std::string((1 << 20) - 2, ',') + "\n1\n"; }, 28, 80},
+    {"a line of fields", "a.csv", [] { return std::string((1 << 20) - 2, ',').append("\n1\n"); }, 28, 80},
     {"a printed tensor", "a.txt", [] { return "tensor(" + list_of("[1]") + ")"; }, 28},
     {"JSON of numbers", "a.json", [] { return R"({"attnscope":1,"embeddings":)" + list_of("1") + "}"; }, 32},
     {"JSON of rows", "a.json", [] { return R"({"attnscope":1,"embeddings":)" + list_of("[1]") + "}"; }, 32},
