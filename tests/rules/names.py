@@ -31,11 +31,11 @@ PARTS = [
     ("app/ui/widgets/heatmap/heatmap_drawn.hpp", "app/ui/widgets/heatmap/color_bar.cpp app/ui/widgets/heatmap/heatmap_labels.cpp",
      "what surrounds a heatmap"),
     ("app/screen/painter.hpp", "", "an interface; pooling() is defined with the pictures"),
-    ("core/check/deviations.hpp", "core/check/deviations_outputs.cpp core/check/deviations_rotary.cpp core/check/deviations_scores.cpp",
-     "the table, by stage"),
     ("core/check/causes.hpp", "core/check/inferred.cpp core/check/rounding.cpp", "causes, by kind"),
-    ("core/graph/bugs.hpp", "core/graph/bugs_biases.cpp core/graph/bugs_masks.cpp core/graph/bugs_norms.cpp core/graph/bugs_offered.cpp "
-     "core/graph/bugs_offered_scores.cpp core/graph/bugs_outputs.cpp core/graph/bugs_projections.cpp core/graph/bugs_rotary.cpp core/graph/bugs_scores.cpp", "the table, by what a bug edits"),
+    ("core/graph/bugs.hpp", "core/graph/bugs_biases.cpp core/graph/bugs_masking.cpp core/graph/bugs_masks.cpp core/graph/bugs_norms.cpp "
+     "core/graph/bugs_offered.cpp core/graph/bugs_offered_scores.cpp core/graph/bugs_outputs.cpp core/graph/bugs_positions.cpp "
+     "core/graph/bugs_projections.cpp core/graph/bugs_reports.cpp core/graph/bugs_rotary.cpp core/graph/bugs_scores.cpp "
+     "core/graph/bugs_softmax.cpp", "the table, by what a bug edits"),
     ("core/engine/implementation.hpp", "core/engine/trace.cpp core/engine/update.cpp", "a class template in three parts, with engine.cpp"),
     ("core/files/readers.hpp", "core/files/npy.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
      "readers of one interface"),
