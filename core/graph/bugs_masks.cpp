@@ -759,6 +759,7 @@ void try_cells(const BugContext& c, MaskCases& cases) {
 }
 
 void try_masks(const BugContext& c, BugCases& to) {
+  if (!c.now.get<graph::AttentionMask>(Stage::mask)) return;  // an earlier bug computes it
   if (!c.reaches(Stage::mask)) return;
   const Mask& own = mask_of(c.now);
   const bool is_square = c.model().n_tokens() == c.model().n_keys(),
