@@ -235,6 +235,7 @@ std::vector<BugHits> BugSearch::explain_coarser_inputs(Stage target, double dead
 
 /// Describes a difference that nothing explains, accepts it as observed and examines later stages.
 void BugSearch::describe(double deadline, BugSearchResult& result) {
+  const auto place = [&](Stage stage) { return std::ranges::find(o_.order(), stage); };
   AcceptedStages accepted;
   auto current = std::make_shared<const Editing>(o_.right());
   const auto first = first_difference(*current).stage;
@@ -252,7 +253,8 @@ void BugSearch::describe(double deadline, BugSearchResult& result) {
         budget_.should_continue(deadline) ? trials.hits(trials.cases(deadline), deadline, 1) : BugHits();
     const auto best = std::ranges::find_if(hits, [](const BugHit& hit) { return hit.rank <= 2; });
     if (best != hits.end())
-      if (const auto next = first_difference(*best->edited, accepted).stage; next && next != target) {
+      if (const auto next = first_difference(*best->edited, accepted).stage;
+          next && place(*next) > place(*target)) {
         result.partly.push_back(best->words);
         current = best->edited;
         continue;

@@ -166,8 +166,9 @@ void add_inferred(std::vector<Explanation> inferred, Report& report) {
   }
   for (Explanation& one : inferred) {
     const FoundBugs& its = *one.inferred;
-    const auto same =
-        std::ranges::find_if(old, [&](const Explanation& e) { return has_numbers_of(e.model, *its.edited); });
+    const auto same = std::ranges::find_if(old, [&](const Explanation& e) {
+      return e.causes == one.causes || has_numbers_of(e.model, *its.edited);
+    });
     const bool is_simpler = same != old.end() && its.rank == 0 && same->causes.size() > its.bugs.size();
     if (same != old.end() && !is_simpler)
       same->sentences = one.sentences, all.push_back(*same);

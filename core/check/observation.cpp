@@ -337,6 +337,30 @@ bool has_numbers_of(const Model& model, const Editing& edited) {
   return true;
 }
 
+namespace {
+
+/// Sets how a model combines and projects the heads, of which no stage can be given, as in an edited graph.
+void project_as(const Editing& edited, Model& model) {
+  if (!model.projections || !model.projections->output) return;
+  arma::mat weight = edited.weight(attention::ProjectionName::output);
+  attention::Linear& own = *model.projections->output;
+  const auto* combined = edited.get<graph::CombineHeads>(Stage::concatenated);
+  if (!combined || arma::size(weight) != arma::size(*own.weight)) return;
+  const graph::HeadLayout* layout = combined->inputs[0].layout;
+  if (layout == &graph::untransposed) model.merge = attention::CombineRule::reshape_without_transpose;
+  if (layout == &graph::interleaved) {
+    const std::size_t n = model.n_heads, d = model.d_value();
+    arma::uvec rows(weight.n_rows);
+    for (std::size_t i = 0; i < rows.n_elem; ++i) rows[i] = i % d * n + i / d;
+    weight = arma::mat(weight.rows(rows));
+  }
+  own.weight = std::move(weight);
+  if (arma::mat bias = edited.bias(attention::ProjectionName::output); own.bias && !bias.is_empty())
+    own.bias = std::move(bias);
+}
+
+}  // namespace
+
 Model with_stages_of(const Editing& edited, Model model) {
   const graph::Graph g = graph::attention(model);
   const graph::NodeSet existing = existing_nodes(g, model);
@@ -364,6 +388,7 @@ Model with_stages_of(const Editing& edited, Model model) {
     ours.give(stage, given.back().matrices);
   }
   for (attention::GivenStage& stage : given) set_given_stage(model, std::move(stage));
+  project_as(edited, model);
   return model;
 }
 

@@ -380,7 +380,7 @@ constexpr double same = 1e-6;
 constexpr double evident = 0.85, plainly = 0.3;
 
 std::string_view cause_of(const RoundedModel& found) {
-  return std::string(cause_of(*found.rounding.mistakes.front()));
+  return bugs::cause_of(*found.rounding.mistakes.front());
 }
 
 bool is_special(const RoundedModel& found) {

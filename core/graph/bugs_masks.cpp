@@ -37,7 +37,7 @@ std::string keys_text(double n, const char* one, const char* many) {
 
 // Cells of the mask, of all rows at once.
 
-struct CellChange {
+struct CellRule {
   const char* form;
   std::string (*words)(double x);
   arma::mat (*visible)(const OperationInputs& in, double x);  ///< from the whole mask, input 0
@@ -57,72 +57,69 @@ arma::mat row_for_every_query(const arma::mat& mask, std::size_t row) {
 }
 
 constexpr std::array cell_changes{
-    CellChange{"causal_transposed",
-               [](double) {
-                 return std::string(
-                     "the causal mask is transposed (a query sees itself and what comes after)");
-               },
-               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
-    CellChange{"causal_transposed_added",
-               [](double) {
-                 return std::string(
-                     "the mask hides what comes before (transposed causal), which the model does not do");
-               },
-               [](const OperationInputs& in, double) { return arma::mat(arma::trimatu(in[0])); }},
-    CellChange{"padding_over_heads",
-               [](double) {
-                 return std::string(
-                     "padding masks are laid over heads instead of sequences ([batch · heads] read as "
-                     "[heads · batch])");
-               },
-               [](const OperationInputs& in, double) {
-                 const std::size_t nth = in.sequence * in.model.n_heads + in.head;
-                 return in.of_sequence(0, nth % in.model.sequences.size(), 0);
-               },
-               true},
-    CellChange{"inverted",
-               [](double) { return std::string("the mask is inverted (masked positions are attended to)"); },
-               [](const OperationInputs& in, double) { return arma::mat(1 - in[0]); }},
-    CellChange{"missing", [](double) { return std::string("the mask is missing altogether"); },
-               [](const OperationInputs& in, double) { return nothing_masked(in[0]); }},
-    CellChange{"transposed", [](double) { return std::string("the mask is transposed"); },
-               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
-    CellChange{"keys_reversed", [](double) { return std::string("the mask runs backwards along the keys"); },
-               [](const OperationInputs& in, double) { return arma::mat(arma::fliplr(in[0])); }},
-    CellChange{"diagonal_masked", [](double) { return std::string("the mask hides the diagonal too"); },
-               [](const OperationInputs& in, double) {
-                 arma::mat visible = in[0];
-                 visible.diag().zeros();
-                 return visible;
-               }},
-    CellChange{"head_not_masked", [](double head) { return "head " + digits(head) + " is not masked"; },
-               [](const OperationInputs& in, double head) {
-                 return static_cast<double>(in.head) == head ? nothing_masked(in[0]) : in[0];
-               },
-               true},
-    CellChange{"head_masked_alone", [](double head) { return "only head " + digits(head) + " is masked"; },
-               [](const OperationInputs& in, double head) {
-                 return static_cast<double>(in.head) == head ? in[0] : nothing_masked(in[0]);
-               },
-               true},
-    CellChange{"keys_rolled",
-               [](double by) { return "the mask is rolled by " + digits(by) + " along the keys"; },
-               [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 1); }},
-    CellChange{"queries_rolled",
-               [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
-               [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
-    CellChange{
-        "last_query", [](double) { return std::string("the mask of the last query is used for all"); },
-        [](const OperationInputs& in, double) { return row_for_every_query(in[0], in[0].n_rows - 1); }},
-    CellChange{"first_query",
-               [](double) { return std::string("the mask of the first query is used for all"); },
-               [](const OperationInputs& in, double) { return row_for_every_query(in[0], 0); }},
+    CellRule{"causal_transposed",
+             [](double) {
+               return std::string("the causal mask is transposed (a query sees itself and what comes after)");
+             },
+             [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
+    CellRule{"causal_transposed_added",
+             [](double) {
+               return std::string(
+                   "the mask hides what comes before (transposed causal), which the model does not do");
+             },
+             [](const OperationInputs& in, double) { return arma::mat(arma::trimatu(in[0])); }},
+    CellRule{"padding_over_heads",
+             [](double) {
+               return std::string(
+                   "padding masks are laid over heads instead of sequences ([batch · heads] read as "
+                   "[heads · batch])");
+             },
+             [](const OperationInputs& in, double) {
+               const std::size_t nth = in.sequence * in.model.n_heads + in.head;
+               return in.of_sequence(0, nth % in.model.sequences.size(), 0);
+             },
+             true},
+    CellRule{"inverted",
+             [](double) { return std::string("the mask is inverted (masked positions are attended to)"); },
+             [](const OperationInputs& in, double) { return arma::mat(1 - in[0]); }},
+    CellRule{"missing", [](double) { return std::string("the mask is missing altogether"); },
+             [](const OperationInputs& in, double) { return nothing_masked(in[0]); }},
+    CellRule{"transposed", [](double) { return std::string("the mask is transposed"); },
+             [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
+    CellRule{"keys_reversed", [](double) { return std::string("the mask runs backwards along the keys"); },
+             [](const OperationInputs& in, double) { return arma::mat(arma::fliplr(in[0])); }},
+    CellRule{"diagonal_masked", [](double) { return std::string("the mask hides the diagonal too"); },
+             [](const OperationInputs& in, double) {
+               arma::mat visible = in[0];
+               visible.diag().zeros();
+               return visible;
+             }},
+    CellRule{"head_not_masked", [](double head) { return "head " + digits(head) + " is not masked"; },
+             [](const OperationInputs& in, double head) {
+               return static_cast<double>(in.head) == head ? nothing_masked(in[0]) : in[0];
+             },
+             true},
+    CellRule{"head_masked_alone", [](double head) { return "only head " + digits(head) + " is masked"; },
+             [](const OperationInputs& in, double head) {
+               return static_cast<double>(in.head) == head ? in[0] : nothing_masked(in[0]);
+             },
+             true},
+    CellRule{"keys_rolled",
+             [](double by) { return "the mask is rolled by " + digits(by) + " along the keys"; },
+             [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 1); }},
+    CellRule{"queries_rolled",
+             [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
+             [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
+    CellRule{"last_query", [](double) { return std::string("the mask of the last query is used for all"); },
+             [](const OperationInputs& in, double) { return row_for_every_query(in[0], in[0].n_rows - 1); }},
+    CellRule{"first_query", [](double) { return std::string("the mask of the first query is used for all"); },
+             [](const OperationInputs& in, double) { return row_for_every_query(in[0], 0); }},
 };
 
 void mask_by_head(Editing& e) {
   e.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
 }
-void change_cells(Editing& e, const CellChange& change, double x) {
+void change_cells(Editing& e, const CellRule& change, double x) {
   e.wrap(
       Stage::mask,
       [visible = change.visible, x](const OperationInputs& in) { return in.selected(visible(in, x)); }, {},
@@ -557,7 +554,7 @@ double first_number(const BugCase& c) {
   return c.numbers.empty() ? 0 : c.numbers[0];
 }
 void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
-  if (const CellChange* change = find_form(cell_changes, c.form))
+  if (const CellRule* change = find_form(cell_changes, c.form))
     change_cells(e, *change, first_number(c));
   else if (const PaddingMove* move = find_form(padding_moves, c.form))
     move_padding(e, *move, first_number(c));
@@ -565,7 +562,7 @@ void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
     find_form(mask_rules, c.form)->edit(e, c.numbers);
 }
 std::string mask_words(const Editing& before, const BugCase& c) {
-  if (const CellChange* change = find_form(cell_changes, c.form)) return change->words(first_number(c));
+  if (const CellRule* change = find_form(cell_changes, c.form)) return change->words(first_number(c));
   if (const PaddingMove* move = find_form(padding_moves, c.form))
     return moved_padding_words(before, *move, first_number(c));
   return find_form(mask_rules, c.form)->words(before, c.numbers);

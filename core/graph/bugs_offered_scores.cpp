@@ -231,13 +231,17 @@ std::vector<std::size_t> block_sizes(const Model& m) {
 void try_blocks(const BugContext& c, BugCases& to) {
   for (const std::size_t size : block_sizes(c.model())) to.add({static_cast<double>(size)});
 }
-/// Tries sizes that drop different keys; of those that drop the same, the least power of two.
+/// Tries sizes that drop different keys; of those that drop the same, one that leaves an incomplete block,
+/// and the least power of two.
 void try_last_blocks(const BugContext& c, BugCases& to) {
   const std::size_t n_keys = c.model().n_keys();
   std::map<std::size_t, std::size_t> by_first_dropped;
+  const auto likelihood = [&](std::size_t size) {
+    return std::pair(n_keys % size != 0, std::has_single_bit(size));
+  };
   for (const std::size_t size : block_sizes(c.model())) {
-    const auto [at, is_new] = by_first_dropped.emplace((n_keys - 1) / size * size, size);
-    if (!is_new && !std::has_single_bit(at->second) && std::has_single_bit(size)) at->second = size;
+    std::size_t& chosen = by_first_dropped.emplace((n_keys - 1) / size * size, size).first->second;
+    if (likelihood(size) > likelihood(chosen)) chosen = size;
   }
   for (const auto& [first, size] : by_first_dropped)
     if (first > 0) to.add({static_cast<double>(size)});

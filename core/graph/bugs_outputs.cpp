@@ -345,28 +345,28 @@ void try_head_orders(const BugContext& c, BugCases& to) {
 }
 
 /// Order of the rows of a stage. Form "output:reversed".
-struct RowOrder {
+struct RowRule {
   const char* form;
   const char* words;
   arma::mat (*moved)(const arma::mat&);
 };
 constexpr std::array row_orders{
-    RowOrder{"exchanged", " are read in the other order (rows and columns exchanged by a reshape)",
-             [](const arma::mat& x) {
-               return arma::mat(arma::reshape(arma::vectorise(x), x.n_cols, x.n_rows).t());
-             }},
-    RowOrder{"reversed", " are in reverse order of rows",
-             [](const arma::mat& x) { return arma::mat(arma::flipud(x)); }},
-    RowOrder{"rolled_on", " are rolled by 1 rows", [](const arma::mat& x) { return rolled_rows(x, 1); }},
-    RowOrder{"rolled_back", " are rolled by −1 rows", [](const arma::mat& x) { return rolled_rows(x, -1); }},
+    RowRule{"exchanged", " are read in the other order (rows and columns exchanged by a reshape)",
+            [](const arma::mat& x) {
+              return arma::mat(arma::reshape(arma::vectorise(x), x.n_cols, x.n_rows).t());
+            }},
+    RowRule{"reversed", " are in reverse order of rows",
+            [](const arma::mat& x) { return arma::mat(arma::flipud(x)); }},
+    RowRule{"rolled_on", " are rolled by 1 rows", [](const arma::mat& x) { return rolled_rows(x, 1); }},
+    RowRule{"rolled_back", " are rolled by −1 rows", [](const arma::mat& x) { return rolled_rows(x, -1); }},
 };
 /// Returns what stands before the colon of a form, as a stage, and what stands behind it.
 std::pair<Stage, std::string> stage_and_form(const BugCase& c) {
   const std::size_t colon = c.form.find(':');
   return {stage_named(c.form.substr(0, colon)), c.form.substr(colon + 1)};
 }
-const RowOrder& row_order(const std::string& form) {
-  return *std::ranges::find(row_orders, form, &RowOrder::form);
+const RowRule& row_order(const std::string& form) {
+  return *std::ranges::find(row_orders, form, &RowRule::form);
 }
 void move_rows(Editing& e, const BugCase& c, ProjectionName) {
   const auto [stage, form] = stage_and_form(c);
@@ -376,7 +376,7 @@ void move_rows(Editing& e, const BugCase& c, ProjectionName) {
 }
 void try_row_orders(const BugContext& c, BugCases& to) {
   for (const Stage stage : {Stage::output, Stage::contexts, Stage::queries})
-    for (const RowOrder& order : row_orders) {
+    for (const RowRule& order : row_orders) {
       const bool is_rolled = std::string_view(order.form).starts_with("rolled");
       if ((stage != Stage::output || c.now.has_projection(ProjectionName::output)) &&
           (stage != Stage::queries || !is_rolled))

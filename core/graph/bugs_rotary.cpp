@@ -480,20 +480,19 @@ bool can_be_rotated(const BugContext& c) {
 // Rotations that are read off.
 
 using Complex = std::complex<double>;
-using PairRule = RotationVariant::PairRule;
 constexpr std::array query_and_key{ProjectionName::query, ProjectionName::key};
 
-const char* name_of_rule(PairRule rule) {
-  return rule == PairRule::halves ? "halves" : "neighbors";
+const char* name_of_rule(RotationVariant::PairRule rule) {
+  return rule == RotationVariant::PairRule::halves ? "halves" : "neighbors";
 }
 
 /// Queries and keys before their rotation, and after it as observed.
 class ObservedRotation {
  public:
   /// Rotations of all pairs, and how far the numbers are from being rotated by them.
-  struct Reading {
+  struct PairAngles {
     double miss = graph::infinity;
-    PairRule rule = PairRule::halves;
+    RotationVariant::PairRule rule = RotationVariant::PairRule::halves;
     std::size_t n_columns = 0;
     std::array<std::vector<Complex>, 2> rotations = {};  ///< [(sequence · n_rows + row) · n_pairs + pair]
   };
@@ -514,8 +513,8 @@ class ObservedRotation {
   bool fits() const { return fits_; }
   std::size_t n_rows(std::size_t side) const { return sides_[side].n_rows; }
 
-  Reading read(PairRule rule, std::size_t n_columns) const {
-    Reading reading{0, rule, n_columns};
+  PairAngles read(RotationVariant::PairRule rule, std::size_t n_columns) const {
+    PairAngles reading{0, rule, n_columns};
     for (std::size_t side = 0; side < 2; ++side)
       for (std::size_t s = 0; s < c_.model().sequences.size(); ++s)
         for (std::size_t row = 0; row < n_rows(side); ++row) read_row(reading, side, s, row);
@@ -529,10 +528,10 @@ class ObservedRotation {
     std::size_t n = 0, n_rows = 0;
   };
 
-  void read_row(Reading& reading, std::size_t nth_side, std::size_t s, std::size_t row) const {
+  void read_row(PairAngles& reading, std::size_t nth_side, std::size_t s, std::size_t row) const {
     const Side& side = sides_[nth_side];
     const std::size_t n_pairs = reading.n_columns / 2;
-    const bool are_halves = reading.rule == PairRule::halves;
+    const bool are_halves = reading.rule == RotationVariant::PairRule::halves;
     std::vector<const arma::mat*> before, after;
     double size = 0;
     for (std::size_t h = 0; h < side.n; ++h) {
@@ -564,16 +563,19 @@ class ObservedRotation {
 };
 
 /// Returns the reading by the pairs that fit best: the model's own if they fit.
-ObservedRotation::Reading best_reading(const BugContext& c, const ObservedRotation& observed,
-                                       const RotationVariant& own) {
-  ObservedRotation::Reading best;
-  const auto consider = [&](PairRule rule, std::size_t n_columns) {
+ObservedRotation::PairAngles best_reading(const BugContext& c, const ObservedRotation& observed,
+                                          const RotationVariant& own) {
+  ObservedRotation::PairAngles best;
+  const auto consider = [&](RotationVariant::PairRule rule, std::size_t n_columns) {
     if (best.miss < 3 * c.estimate_tolerance) return;
     auto reading = observed.read(rule, n_columns);
     if (reading.miss < best.miss * 0.5 || best.n_columns == 0) best = std::move(reading);
   };
-  consider(own.pair_rule == PairRule::halves ? PairRule::halves : PairRule::neighbors, own.n_columns);
-  for (const PairRule rule : {PairRule::halves, PairRule::neighbors}) {
+  consider(own.pair_rule == RotationVariant::PairRule::halves ? RotationVariant::PairRule::halves
+                                                              : RotationVariant::PairRule::neighbors,
+           own.n_columns);
+  for (const RotationVariant::PairRule rule :
+       {RotationVariant::PairRule::halves, RotationVariant::PairRule::neighbors}) {
     consider(rule, own.n_columns);
     for (std::size_t n = c.model().d_head() / 2 * 2; n >= 2; n -= 2) consider(rule, n);
   }
@@ -581,7 +583,7 @@ ObservedRotation::Reading best_reading(const BugContext& c, const ObservedRotati
 }
 
 /// Returns the angle of each pair from one row to the next.
-Numbers steps_of(const ObservedRotation& observed, const ObservedRotation::Reading& reading) {
+Numbers steps_of(const ObservedRotation& observed, const ObservedRotation::PairAngles& reading) {
   const std::size_t n_pairs = reading.n_columns / 2;
   std::vector<Complex> steps(n_pairs);
   for (std::size_t side = 0; side < 2; ++side) {
@@ -643,7 +645,9 @@ void read_off_rotation(const BugContext& c, BugCases& to) {
 void rotate_as_observed(Editing& e, const BugCase& c, ProjectionName) {
   for (const ProjectionName part : query_and_key)
     e.change_rotation(part, [&](RotationVariant& r) {
-      r.pair_rule = c.form == name_of_rule(PairRule::halves) ? PairRule::halves : PairRule::neighbors;
+      r.pair_rule = c.form == name_of_rule(RotationVariant::PairRule::halves)
+                        ? RotationVariant::PairRule::halves
+                        : RotationVariant::PairRule::neighbors;
       r.n_columns = static_cast<std::size_t>(c.numbers[0]);
       r.frequencies.assign(c.numbers.begin() + 1, c.numbers.end());
       const arma::mat& places = (*c.observed)[static_cast<std::size_t>(part)];

@@ -508,7 +508,7 @@ def bug_list():
     add("kv_heads", lambda g, s: if_(1 < s["n_kv_heads"] < s["n_heads"] or s["n_kv_heads"] > 1, lambda: (str(g.choice(["kv", "k", "v"])), "tiled" if g.random() < 0.4 and s["n_kv_heads"] < s["n_heads"] else int(g.integers(0, s["n_kv_heads"])))), "KV head|tiled|all heads are")
     add("lambda", lambda g, s: if_(s["n_heads"] % 2 == 0, lambda: float(np.round(g.uniform(0.2, 0.9), 2))), "differential|mixtures", lambda v, s: [v])
     add("head_factor", lambda g, s: (int(g.integers(0, s["n_heads"])), float(np.round(g.uniform(0.3, 2), 2))), "of heads?|mixtures", lambda v, s: [v[1]])
-    add("dropout", lambda g, s: float(g.choice([0.1, 0.2, 0.5, 0.35])), "dropout is active", lambda v, s: [v])
+    add("dropout", lambda g, s: float(g.choice([0.1, 0.2, 0.5, 0.35])), "dropout is active")
     add("values_rolled", lambda g, s: if_(S(s) > 3, lambda: int(g.choice([1, -1, 2]))), "rolled|out of step|row is")
     add("head_off", lambda g, s: int(g.integers(0, s["n_heads"])), "head \\d+ adds nothing|heads? \\d+ are multiplied by 0", lambda v, s: [v])
     add("merge_reshape", lambda g, s: if_(T(s) > 1, lambda: True), "reshape without")

@@ -9,7 +9,7 @@ import sys
 
 # Types that have one name in several files.
 KNOWN_DUPLICATES = set("""
-Arithmetic Cell Coarse Explanation Fit Found Given Hit Hits Key Make Matrices Numbers Pass RowSelection Search Table Work
+Arithmetic Cell Coarse Explanation Key Matrices Pass Work
 """.split())
 
 # Headers of several sources, which have no header of their name: the header, its sources, the reason.

@@ -185,15 +185,10 @@ std::vector<ObservedStage> all_stages(const Model& model) {
 TEST(BugSearch, NamesEveryBugThatCanBeInjected) {
   // Precisions are told by errors of the numbers, and a large negative
   // number is as good as −∞.
-  const std::set<std::string> not_searched{"float32_precision",
-                                           "tf32_precision",
-                                           "half_precision",
-                                           "half_precision_sums",
-                                           "bfloat16_precision",
-                                           "softmax_half_precision",
-                                           "softmax_bfloat16_precision",
-                                           "mask_finite",
-                                           "mask_finite:1e4"};
+  const std::set<std::string> not_searched{
+      "float32_precision",          "tf32_precision",     "half_precision",
+      "half_precision_sums",        "bfloat16_precision", "softmax_half_precision",
+      "softmax_bfloat16_precision", "mask_finite",        "mask_finite:1e4"};
   const std::vector<Model> all = models();
   for (const bugs::Bug* bug : bugs::offered_bugs()) {
     if (not_searched.contains(bug->name)) continue;

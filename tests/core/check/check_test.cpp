@@ -157,7 +157,7 @@ TEST_F(OneCheck, NamesAllCausesThatTheTensorsCannotTellApart) {
   output.numbers.assign(rows.begin(), rows.end());
   const Report report = checked(square, {output});
   EXPECT_THAT(report.causes(), UnorderedElementsAre("scale_twice", "scale_sqrt_d_model", "scale_d_head"));
-  EXPECT_EQ(report.explanations.size(), 3u);
+  EXPECT_EQ(report.explanations.size(), 3u) << report_text(report);
   EXPECT_THAT(report_text(report), HasSubstr("the tensors cannot tell them apart"));
 }
 

@@ -43,7 +43,7 @@ constexpr Bug bugs[] = {
     {34, "the mask is inverted"},
     {36, "the padding mask is shifted by 1 to the right"},
     {38, "a causal mask is applied from the first key on"},
-    {40, "dropout is active with p = 0.1"},
+    {40, "dropout is active: compare in eval mode"},
     {42, "all heads use KV head 0"},
     {44, "stored head by head (a group's queries, its key, its value) but cut as bands"},
     {46, "the heads are combined as [d_head, heads]"},
