@@ -26,6 +26,8 @@ struct BugCase {
   std::shared_ptr<const std::vector<attention::SharedMatrix>> observed = {};
   bool is_fitted = false;  ///< its numbers are where a fit begins
 
+  /// Returns the first number, 0 if there is none.
+  double number() const { return numbers.empty() ? 0 : numbers[0]; }
   void edit(graph::Editing& editing) const;
   std::string words(const graph::Editing& before) const;
   friend bool operator==(const BugCase&, const BugCase&) = default;

@@ -23,7 +23,7 @@ void BugCase::edit(Editing& editing) const {
 }
 
 std::string BugCase::words(const Editing& before) const {
-  return bug->words ? bug->words(before, *this) : bug->sentence;
+  return bug->words(before, *this);
 }
 
 bool FoundCase::is(const BugCase& found, const Editing& before) const {
@@ -123,7 +123,7 @@ std::vector<BugCase> bug_cases(const BugContext& context) {
     BugCases cases(*bug);
     if (bug->cases)
       bug->cases(context, cases);
-    else if (bug->words || bug->sentence)
+    else if (bug->words)
       cases.add();
     std::ranges::move(cases.all, std::back_inserter(all));
   }

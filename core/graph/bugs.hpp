@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -70,6 +72,23 @@ class BugCases {
   const Bug& bug_;
 };
 
+/// A part of a sentence: a text, or a function that writes it.
+template <class... Args>
+class Words {
+ public:
+  constexpr Words() = default;
+  constexpr Words(const char* text) : text_(text) {}  // NOLINT(google-explicit-constructor)
+  template <std::convertible_to<std::string (*)(Args...)> Function>
+  constexpr Words(Function write) : write_(write) {}  // NOLINT(google-explicit-constructor)
+
+  constexpr explicit operator bool() const { return text_ || write_; }
+  std::string operator()(Args... args) const { return write_ ? write_(args...) : text_; }
+
+ private:
+  const char* text_ = nullptr;
+  std::string (*write_)(Args...) = nullptr;
+};
+
 /// What menus and the command line tell of a bug.
 struct BugTexts {
   const char* title = nullptr;      ///< in a menu: "no scale"
@@ -112,10 +131,8 @@ struct Bug {
   const char* default_sides = "";  ///< of a case that names none
   const char* cause = nullptr;     ///< as the check names it, if not what precedes the colon of the name
   bool has_size = false;           ///< its number is called its size in sessions
-  std::array<FoundCase, 3> is_also = {};  ///< the same bug, found as a case of other rows
-  const char* sentence = nullptr;         ///< describes the bug, as a part of a sentence
-  /// Describes the bug in a graph without it, instead of sentence.
-  std::string (*words)(const Editing& before, const BugCase&) = nullptr;
+  std::array<FoundCase, 3> is_also = {};             ///< the same bug, found as a case of other rows
+  Words<const Editing&, const BugCase&> words = {};  ///< describes the bug in a graph without it
   /// Lists the cases to try; if not set, the only one has no sides, form and numbers, or none if no words
   /// describe it.
   void (*cases)(const BugContext&, BugCases&) = nullptr;
@@ -155,6 +172,18 @@ std::span<const Bug* const> offered_bugs();
 /// Returns the offered bug of that name, or nullptr.
 const Bug* find_offered_bug(std::string_view name);
 
+/// Returns the row of a form, or nullptr.
+template <class Rows>
+const auto* find_form(const Rows& rows, std::string_view form) {
+  const auto found =
+      std::ranges::find(rows, form, [](const auto& row) { return std::string_view(row.form); });
+  return found == std::end(rows) ? nullptr : &*found;
+}
+/// Returns the row of a form, which there must be.
+template <class Rows>
+const auto& of_form(const Rows& rows, std::string_view form) {
+  return *find_form(rows, form);
+}
 /// Returns the stage of that name, which there must be.
 Stage stage_named(std::string_view name);
 /// Returns whether a model drops weights.

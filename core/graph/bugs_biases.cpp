@@ -69,7 +69,7 @@ std::string factor_words(const Editing& before, const BugCase& c) {
 /// Other bias in place of the right one. Form "given:rolled_keys".
 struct MovedBias {
   const char* form;
-  std::string (*words)(double x);
+  Words<double> words;
   arma::mat (*moved)(const OperationInputs&, double x);
 };
 
@@ -82,7 +82,7 @@ arma::mat row_for_all(const arma::mat& x, std::size_t row) {
 }
 
 constexpr std::array moved_biases{
-    MovedBias{"transposed", [](double) { return std::string(" is transposed"); },
+    MovedBias{"transposed", " is transposed",
               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
     MovedBias{
         "next_heads",
@@ -91,9 +91,9 @@ constexpr std::array moved_biases{
           return in.of_head(0, (in.head + static_cast<std::size_t>(by)) % in.model.n_heads);
         }},
     MovedBias{
-        "heads_reversed", [](double) { return std::string(" is in reverse order of heads"); },
+        "heads_reversed", " is in reverse order of heads",
         [](const OperationInputs& in, double) { return in.of_head(0, in.model.n_heads - 1 - in.head); }},
-    MovedBias{"averaged", [](double) { return std::string(" is averaged over the heads"); },
+    MovedBias{"averaged", " is averaged over the heads",
               [](const OperationInputs& in, double) {
                 arma::mat sum = in.of_head(0, 0);
                 for (std::size_t h = 1; h < in.model.n_heads; ++h) sum += in.of_head(0, h);
@@ -106,27 +106,24 @@ constexpr std::array moved_biases{
               [](const OperationInputs& in, double by) { return rolled(in[0], by, 0); }},
     MovedBias{"rolled_keys", [](double by) { return " is rolled by " + digits(by) + " along the keys"; },
               [](const OperationInputs& in, double by) { return rolled(in[0], by, 1); }},
-    MovedBias{"last_query", [](double) { return std::string(" of the last query is used for all"); },
+    MovedBias{"last_query", " of the last query is used for all",
               [](const OperationInputs& in, double) { return row_for_all(in[0], in[0].n_rows - 1); }},
-    MovedBias{"first_query", [](double) { return std::string(" of the first query is used for all"); },
+    MovedBias{"first_query", " of the first query is used for all",
               [](const OperationInputs& in, double) { return row_for_all(in[0], 0); }},
-    MovedBias{"exponential", [](double) { return std::string(" is added as its exponential"); },
+    MovedBias{"exponential", " is added as its exponential",
               [](const OperationInputs& in, double) { return arma::mat(arma::exp(in[0])); }},
-    MovedBias{"keys_reversed", [](double) { return std::string(" runs backwards along the keys"); },
+    MovedBias{"keys_reversed", " runs backwards along the keys",
               [](const OperationInputs& in, double) { return arma::mat(arma::fliplr(in[0])); }},
 };
 
 std::pair<std::string, const MovedBias*> moved_of(const BugCase& c) {
   const std::size_t colon = c.form.find(':');
-  return {c.form.substr(0, colon),
-          &*std::ranges::find(moved_biases, c.form.substr(colon + 1), &MovedBias::form)};
+  return {c.form.substr(0, colon), &of_form(moved_biases, c.form.substr(colon + 1))};
 }
 void move_bias(Editing& e, const BugCase& c, ProjectionName) {
   const auto [which, row] = moved_of(c);
   change_bias(e, which,
-              [moved = row->moved, x = c.numbers.empty() ? 0 : c.numbers[0]](const OperationInputs& in) {
-                return moved(in, x);
-              });
+              [moved = row->moved, x = c.number()](const OperationInputs& in) { return moved(in, x); });
 }
 void try_moved(const BugContext& c, BugCases& to) {
   const Model& m = c.model();
@@ -219,9 +216,8 @@ const graph::AlibiBias* alibi_of(const Editing& e) {
 /// Slopes in place of the right ones: of a head, from those.
 struct SlopeRule {
   const char* form;
-  const char* words;
+  Words<const Model&, double> words;
   double (*slope)(std::size_t head, const Numbers& own, double x);
-  std::string (*words_of)(const Model&, double x) = nullptr;  ///< instead of words, if set
 };
 /// Returns the largest power of two that is not above the number of heads, and the next one if it is less.
 std::size_t power_below(std::size_t n_heads) {
@@ -245,34 +241,34 @@ Numbers sorted(Numbers own) {
 }
 
 constexpr std::array slope_rules{
-    SlopeRule{"uniform", "",
-              [](std::size_t h, const Numbers& own, double) {
-                return series(static_cast<double>(h) + 1, size_of(own));
-              },
+    SlopeRule{"uniform",
               [](const Model& m, double) {
                 return std::string(
                     power_below(m.n_heads) != m.n_heads
                         ? "form a uniform geometric series 2^(−8(h+1)/n) for a number of heads "
                           "that is no power of two"
                         : "form the series 2^(−8(h+1)/n)");
+              },
+              [](std::size_t h, const Numbers& own, double) {
+                return series(static_cast<double>(h) + 1, size_of(own));
               }},
     SlopeRule{
         "bloom", "are Bloom's for this number of heads",
         [](std::size_t h, const Numbers& own, double) { return positions::default_slopes(own.size())[h]; }},
-    SlopeRule{"of_more_heads", "",
-              [](std::size_t h, const Numbers& own, double) {
-                return series(static_cast<double>(h) + 1, static_cast<double>(power_above(own.size())));
-              },
+    SlopeRule{"of_more_heads",
               [](const Model& m, double) {
                 return "are the first " + to_string(m.n_heads) + " of those for " +
                        to_string(power_above(m.n_heads)) + " heads";
-              }},
-    SlopeRule{"carried_on", "",
-              [](std::size_t h, const Numbers& own, double) {
-                return series(static_cast<double>(h) + 1, static_cast<double>(power_below(own.size())));
               },
+              [](std::size_t h, const Numbers& own, double) {
+                return series(static_cast<double>(h) + 1, static_cast<double>(power_above(own.size())));
+              }},
+    SlopeRule{"carried_on",
               [](const Model& m, double) {
                 return "are those for " + to_string(power_below(m.n_heads)) + " heads carried on";
+              },
+              [](std::size_t h, const Numbers& own, double) {
+                return series(static_cast<double>(h) + 1, static_cast<double>(power_below(own.size())));
               }},
     SlopeRule{"from_1", "begin with 1: 2^(−8h/n)",
               [](std::size_t h, const Numbers& own, double) {
@@ -299,11 +295,11 @@ constexpr std::array slope_rules{
     SlopeRule{"reversed", "are reversed",
               [](std::size_t h, const Numbers& own, double) { return own[own.size() - 1 - h]; }},
     SlopeRule{
-        "next_heads", "",
+        "next_heads",
+        [](const Model&, double by) { return "are those of the head " + digits(by) + " further (cyclic)"; },
         [](std::size_t h, const Numbers& own, double by) {
           return own[(h + static_cast<std::size_t>(by)) % own.size()];
-        },
-        [](const Model&, double by) { return "are those of the head " + digits(by) + " further (cyclic)"; }},
+        }},
     SlopeRule{"of_head_0", "are all those of head 0",
               [](std::size_t, const Numbers& own, double) { return own[0]; }},
     SlopeRule{"mean", "are all their mean",
@@ -324,16 +320,11 @@ constexpr std::array slope_rules{
               [](std::size_t h, const Numbers& own, double) { return sorted(own)[h]; }},
 };
 
-const SlopeRule& slope_rule(std::string_view form) {
-  return *std::ranges::find(slope_rules, form, &SlopeRule::form);
-}
-
 /// Form of a rule, and as numbers the slopes and the rule's own number.
 std::string slope_words(const Editing& before, const BugCase& c) {
-  const SlopeRule& rule = slope_rule(c.form);
+  const SlopeRule& rule = of_form(slope_rules, c.form);
   const Numbers slopes(c.numbers.begin(), c.numbers.end() - 1);
-  return "the ALiBi slopes " +
-         (rule.words_of ? rule.words_of(before.model(), c.numbers.back()) : std::string(rule.words)) + ": " +
+  return "the ALiBi slopes " + rule.words(before.model(), c.numbers.back()) + ": " +
          before.words.list(slopes);
 }
 void set_slopes(Editing& e, const BugCase& c, ProjectionName) {
@@ -389,13 +380,10 @@ constexpr std::array alibi_distances{
     AlibiDistance{"shift", "",
                   [](const Model&, double i, double j, double by) { return -std::abs(i + by - j); }},
 };
-const AlibiDistance& distance_of(const BugCase& c) {
-  return *std::ranges::find(alibi_distances, c.form, &AlibiDistance::form);
-}
 void change_distance(Editing& e, const BugCase& c, ProjectionName) {
   const graph::AlibiBias* alibi = alibi_of(e);
   if (!alibi) return;
-  const auto distance = distance_of(c).distance;
+  const auto distance = of_form(alibi_distances, c.form).distance;
   e.compute(Stage::position_bias, {},
             [distance, slopes = alibi->slopes, by = c.numbers[0]](const OperationInputs& in) {
               const Model& m = in.model;
@@ -409,8 +397,9 @@ void change_distance(Editing& e, const BugCase& c, ProjectionName) {
             });
 }
 std::string distance_words(const Editing&, const BugCase& c) {
-  return c.form == "shift" ? "the positions of the queries in ALiBi are " + shift_words(c.numbers[0])
-                           : std::string("the distance of ALiBi is ") + distance_of(c).words;
+  return c.form == "shift"
+             ? "the positions of the queries in ALiBi are " + shift_words(c.numbers[0])
+             : std::string("the distance of ALiBi is ") + of_form(alibi_distances, c.form).words;
 }
 void try_distances(const BugContext& c, BugCases& to) {
   if (!alibi_of(c.now)) return;
@@ -447,7 +436,7 @@ struct Buckets {
 /// Change of the buckets, with its number.
 struct BucketChange {
   const char* form;
-  std::string (*words)(const Buckets& own, double x);
+  Words<const Buckets&, double> words;
   void (*apply)(Buckets&, double x);
 };
 std::string other_direction(const Buckets& own) {
@@ -457,10 +446,7 @@ constexpr std::array bucket_changes{
     BucketChange{"direction",
                  [](const Buckets& own, double) { return "buckets are taken as " + other_direction(own); },
                  [](Buckets& b, double) { b.relative.bidirectional = !b.relative.bidirectional; }},
-    BucketChange{"sign",
-                 [](const Buckets&, double) {
-                   return std::string("buckets count query − key instead of key − query");
-                 },
+    BucketChange{"sign", "buckets count query − key instead of key − query",
                  [](Buckets& b, double) { b.sign = -1; }},
     BucketChange{
         "sign_and_direction",
@@ -482,20 +468,16 @@ constexpr std::array bucket_changes{
                  [](Buckets& b, double x) { b.n = static_cast<std::size_t>(x); }},
     BucketChange{"shift", [](const Buckets&, double x) { return "relative positions are " + shift_words(x); },
                  [](Buckets& b, double x) { b.shift = x; }},
-    BucketChange{"transposed",
-                 [](const Buckets&, double) { return std::string("the table of buckets is transposed"); },
+    BucketChange{"transposed", "the table of buckets is transposed",
                  [](Buckets& b, double) { b.is_transposed = true; }},
 };
-const BucketChange& bucket_change(const BugCase& c) {
-  return *std::ranges::find(bucket_changes, c.form, &BucketChange::form);
-}
 Buckets own_buckets(const Model& m) {
   return {*m.additions.positions.relative};
 }
 void change_buckets(Editing& e, const BugCase& c, ProjectionName) {
   if (!e.get<graph::RelativeBias>(Stage::position_bias)) return;
   Buckets buckets = own_buckets(e.model());
-  bucket_change(c).apply(buckets, c.numbers[0]);
+  of_form(bucket_changes, c.form).apply(buckets, c.numbers[0]);
   e.compute(Stage::position_bias, {}, [buckets](const OperationInputs& in) {
     const double first = static_cast<double>(in.model.n_keys()) - static_cast<double>(in.model.n_tokens());
     arma::mat y(in.n_rows(), in.model.n_keys());
@@ -507,8 +489,8 @@ void change_buckets(Editing& e, const BugCase& c, ProjectionName) {
 }
 /// Other largest distances that come to the same here are numbers 1 and 2, the least and the greatest.
 std::string bucket_words(const Editing& before, const BugCase& c) {
-  const std::string words =
-      "of the relative bias: " + bucket_change(c).words(own_buckets(before.model()), c.numbers[0]);
+  const std::string words = "of the relative bias: " +
+                            of_form(bucket_changes, c.form).words(own_buckets(before.model()), c.numbers[0]);
   return c.numbers.size() < 3 ? words
                               : words + " (or any other of " + digits(c.numbers[1]) + "–" +
                                     digits(c.numbers[2]) + ", which come to the same here)";
@@ -596,14 +578,13 @@ const std::array bias_rows{
         .words =
             [](const Editing& before, const BugCase& c) {
               const auto [which, row] = moved_of(c);
-              return bias_named(before, which) + row->words(c.numbers.empty() ? 0 : c.numbers[0]);
+              return bias_named(before, which) + row->words(c.number());
             },
         .cases = try_moved,
         .is_last = true},
     Bug{.name = "bias_after_softmax",
         .edit = add_after_softmax,
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("the bias is added after the softmax"); },
+        .words = "the bias is added after the softmax",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.get<AddBiases>(Stage::biased_scores)) to.add();

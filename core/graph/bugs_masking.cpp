@@ -85,10 +85,6 @@ constexpr std::array masking_methods{
                   [](Editing& e) { fill_masked_scores(e, -graph::infinity); }, negative_infinity},
 };
 
-const MaskingMethod& masking_method_of(const BugCase& c) {
-  return *std::ranges::find(masking_methods, c.form, &MaskingMethod::form);
-}
-
 /// Whether anything is masked.
 bool masks_keys(const BugContext& c) {
   for (std::size_t s = 0; s < c.model().sequences.size(); ++s)
@@ -133,8 +129,10 @@ void fit_masked_values(const BugContext& c, BugCases& to) {
 
 const std::array masking_rows{
     Bug{.name = "mask_method",
-        .edit = [](Editing& e, const BugCase& c, ProjectionName) { masking_method_of(c).edit(e); },
-        .words = [](const Editing&, const BugCase& c) { return std::string(masking_method_of(c).words); },
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { of_form(masking_methods, c.form).edit(e); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(masking_methods, c.form).words); },
         .cases = try_methods},
     Bug{.name = "mask_value",
         .edit = set_masked_value,

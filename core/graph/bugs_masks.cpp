@@ -39,7 +39,7 @@ std::string keys_text(double n, const char* one, const char* many) {
 
 struct CellRule {
   const char* form;
-  std::string (*words)(double x);
+  Words<double> words;
   arma::mat (*visible)(const OperationInputs& in, double x);  ///< from the whole mask, input 0
   bool by_head = false;
 };
@@ -57,38 +57,28 @@ arma::mat row_for_every_query(const arma::mat& mask, std::size_t row) {
 }
 
 constexpr std::array cell_changes{
-    CellRule{"causal_transposed",
-             [](double) {
-               return std::string("the causal mask is transposed (a query sees itself and what comes after)");
-             },
+    CellRule{"causal_transposed", "the causal mask is transposed (a query sees itself and what comes after)",
              [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
     CellRule{"causal_transposed_added",
-             [](double) {
-               return std::string(
-                   "the mask hides what comes before (transposed causal), which the model does not do");
-             },
+             "the mask hides what comes before (transposed causal), which the model does not do",
              [](const OperationInputs& in, double) { return arma::mat(arma::trimatu(in[0])); }},
     CellRule{"padding_over_heads",
-             [](double) {
-               return std::string(
-                   "padding masks are laid over heads instead of sequences ([batch · heads] read as "
-                   "[heads · batch])");
-             },
+             "padding masks are laid over heads instead of sequences ([batch · heads] read as "
+             "[heads · batch])",
              [](const OperationInputs& in, double) {
                const std::size_t nth = in.sequence * in.model.n_heads + in.head;
                return in.of_sequence(0, nth % in.model.sequences.size(), 0);
              },
              true},
-    CellRule{"inverted",
-             [](double) { return std::string("the mask is inverted (masked positions are attended to)"); },
+    CellRule{"inverted", "the mask is inverted (masked positions are attended to)",
              [](const OperationInputs& in, double) { return arma::mat(1 - in[0]); }},
-    CellRule{"missing", [](double) { return std::string("the mask is missing altogether"); },
+    CellRule{"missing", "the mask is missing altogether",
              [](const OperationInputs& in, double) { return nothing_masked(in[0]); }},
-    CellRule{"transposed", [](double) { return std::string("the mask is transposed"); },
+    CellRule{"transposed", "the mask is transposed",
              [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
-    CellRule{"keys_reversed", [](double) { return std::string("the mask runs backwards along the keys"); },
+    CellRule{"keys_reversed", "the mask runs backwards along the keys",
              [](const OperationInputs& in, double) { return arma::mat(arma::fliplr(in[0])); }},
-    CellRule{"diagonal_masked", [](double) { return std::string("the mask hides the diagonal too"); },
+    CellRule{"diagonal_masked", "the mask hides the diagonal too",
              [](const OperationInputs& in, double) {
                arma::mat visible = in[0];
                visible.diag().zeros();
@@ -110,9 +100,9 @@ constexpr std::array cell_changes{
     CellRule{"queries_rolled",
              [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
              [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
-    CellRule{"last_query", [](double) { return std::string("the mask of the last query is used for all"); },
+    CellRule{"last_query", "the mask of the last query is used for all",
              [](const OperationInputs& in, double) { return row_for_every_query(in[0], in[0].n_rows - 1); }},
-    CellRule{"first_query", [](double) { return std::string("the mask of the first query is used for all"); },
+    CellRule{"first_query", "the mask of the first query is used for all",
              [](const OperationInputs& in, double) { return row_for_every_query(in[0], 0); }},
 };
 
@@ -181,7 +171,7 @@ void mask_padded_queries(Editing& e) {
 /// Other place of the padding.
 struct PaddingMove {
   const char* form;
-  std::string (*words)(double n);
+  Words<double> words;
   bool (*is)(const Padding& own, std::size_t sequence, long key, long n);
   bool says_keys = true;
 };
@@ -201,13 +191,12 @@ constexpr std::array padding_moves{
                   const long n_keys = own.n_keys();
                   return own.has(s, ((key - n) % n_keys + n_keys) % n_keys);
                 }},
-    PaddingMove{"padding_inverted",
-                [](double) { return std::string("is inverted (the real keys are masked)"); },
+    PaddingMove{"padding_inverted", "is inverted (the real keys are masked)",
                 [](const Padding& own, std::size_t s, long key, long) { return !own.has(s, key); }, false},
     PaddingMove{
-        "padding_reversed", [](double) { return std::string("is at the other end"); },
+        "padding_reversed", "is at the other end",
         [](const Padding& own, std::size_t s, long key, long) { return own.has(s, own.n_keys() - 1 - key); }},
-    PaddingMove{"padding_of_any", [](double) { return std::string("of any sequence is that of all"); },
+    PaddingMove{"padding_of_any", "of any sequence is that of all",
                 [](const Padding& own, std::size_t, long key, long) { return own.has_in_any_sequence(key); },
                 false},
 };
@@ -241,7 +230,7 @@ std::string moved_padding_words(const Editing& before, const PaddingMove& move, 
 /// Rule of a mask, with its numbers.
 struct MaskRule {
   const char* form;
-  std::string (*words)(const Editing& before, const Numbers&);
+  Words<const Editing&, const Numbers&> words;
   void (*edit)(Editing&, const Numbers&);
 };
 
@@ -297,8 +286,7 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers& x) {
                set_padding(e, [&](std::size_t, long key) { return static_cast<double>(key) < x[0]; });
              }},
-    MaskRule{"causal_missing",
-             [](const Editing&, const Numbers&) { return std::string("the causal mask is missing"); },
+    MaskRule{"causal_missing", "the causal mask is missing",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
     MaskRule{"edge_moved",
              [](const Editing&, const Numbers& x) {
@@ -312,10 +300,7 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers& x) {
                e.change_mask([&](Mask& mask) { mask.edge.diagonal = static_cast<int>(x[0]); });
              }},
-    MaskRule{"causal_added",
-             [](const Editing&, const Numbers&) {
-               return std::string("a causal mask is applied, which the model does not have");
-             },
+    MaskRule{"causal_added", "a causal mask is applied, which the model does not have",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = true; }); }},
     MaskRule{"causal_added_otherwise",
              [](const Editing& before, const Numbers&) {
@@ -325,10 +310,7 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) { mask.causal = true, align_otherwise(mask); });
              }},
-    MaskRule{"strictly_causal_added",
-             [](const Editing&, const Numbers&) {
-               return std::string("a strict causal mask is applied, which the model does not have");
-             },
+    MaskRule{"strictly_causal_added", "a strict causal mask is applied, which the model does not have",
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) { mask.causal = true, mask.edge.diagonal = -1; });
              }},
@@ -348,10 +330,7 @@ constexpr std::array mask_rules{
                e.mask_also([w = static_cast<std::int64_t>(x[0])](std::int64_t i, std::int64_t j,
                                                                  std::int64_t) { return i / w == j / w; });
              }},
-    MaskRule{"window_missing",
-             [](const Editing&, const Numbers&) {
-               return std::string("the sliding window is missing (or hides nothing here)");
-             },
+    MaskRule{"window_missing", "the sliding window is missing (or hides nothing here)",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.window = {}; }); }},
     MaskRule{"other_window", other_window_words,
              [](Editing& e, const Numbers& x) {
@@ -381,11 +360,8 @@ constexpr std::array mask_rules{
                                                                  std::int64_t) { return i / w == j / w; });
              }},
     MaskRule{"window_by_row",
-             [](const Editing&, const Numbers&) {
-               return std::string(
-                   "the sliding window is counted from the query's row, not from its position "
-                   "behind the earlier keys");
-             },
+             "the sliding window is counted from the query's row, not from its position "
+             "behind the earlier keys",
              [](Editing& e, const Numbers&) {
                const Mask own = mask_of(e);
                const auto l = static_cast<std::int64_t>(width_or_none(own.window.left)),
@@ -396,19 +372,13 @@ constexpr std::array mask_rules{
                      return (l < 0 || j >= i - first - l) && (r < 0 || is_causal || j <= i - first + r);
                    });
              }},
-    MaskRule{"window_of_first_keys",
-             [](const Editing&, const Numbers&) {
-               return std::string("the sliding window keeps the first keys instead of the last");
-             },
+    MaskRule{"window_of_first_keys", "the sliding window keeps the first keys instead of the last",
              [](Editing& e, const Numbers&) {
                const auto l = static_cast<std::int64_t>(width_or_none(mask_of(e).window.left));
                e.change_mask([](Mask& mask) { mask.window = {}; });
                e.mask_also([l](std::int64_t, std::int64_t j, std::int64_t) { return j <= l; });
              }},
-    MaskRule{"window_replaces_causal",
-             [](const Editing&, const Numbers&) {
-               return std::string("the sliding window replaces the causal mask");
-             },
+    MaskRule{"window_replaces_causal", "the sliding window replaces the causal mask",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
     MaskRule{"window_to_both_sides",
              [](const Editing& before, const Numbers&) {
@@ -418,21 +388,14 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) { mask.causal = false, mask.window.right = mask.window.left; });
              }},
-    MaskRule{"padding_missing",
-             [](const Editing&, const Numbers&) { return std::string("the padding mask is missing"); },
+    MaskRule{"padding_missing", "the padding mask is missing",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.hidden_keys.clear(); }); }},
-    MaskRule{"padding_of_queries",
-             [](const Editing&, const Numbers&) {
-               return std::string("the padding mask hides the padded rows (queries) instead of the keys");
-             },
+    MaskRule{"padding_of_queries", "the padding mask hides the padded rows (queries) instead of the keys",
              [](Editing& e, const Numbers&) {
                mask_padded_queries(e);
                e.change_mask([](Mask& mask) { mask.hidden_keys.clear(); });
              }},
-    MaskRule{"padding_of_queries_too",
-             [](const Editing&, const Numbers&) {
-               return std::string("the padding mask hides the padded rows (queries) too");
-             },
+    MaskRule{"padding_of_queries_too", "the padding mask hides the padded rows (queries) too",
              [](Editing& e, const Numbers&) { mask_padded_queries(e); }},
     MaskRule{"padding_of_other_sequence",
              [](const Editing&, const Numbers& x) {
@@ -444,18 +407,11 @@ constexpr std::array mask_rules{
                                    n = e.model().sequences.size()](std::size_t s) { return (s + by) % n; });
              }},
     MaskRule{
-        "padding_of_first_sequence",
-        [](const Editing&, const Numbers&) {
-          return std::string("all sequences have the padding mask of sequence 0");
-        },
+        "padding_of_first_sequence", "all sequences have the padding mask of sequence 0",
         [](Editing& e, const Numbers&) { take_padding_of(e, [](std::size_t) { return std::size_t{0}; }); }},
-    MaskRule{"padding_replaces_causal",
-             [](const Editing&, const Numbers&) {
-               return std::string("the padding mask replaces the causal mask");
-             },
+    MaskRule{"padding_replaces_causal", "the padding mask replaces the causal mask",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
-    MaskRule{"documents_missing",
-             [](const Editing&, const Numbers&) { return std::string("documents are ignored"); },
+    MaskRule{"documents_missing", "documents are ignored",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.documents.clear(); }); }},
     MaskRule{"documents_moved",
              [](const Editing&, const Numbers& x) {
@@ -470,23 +426,14 @@ constexpr std::array mask_rules{
                        own[static_cast<std::size_t>(std::clamp(i - by, 0L, last))];
                });
              }},
-    MaskRule{"documents_replace_causal",
-             [](const Editing&, const Numbers&) {
-               return std::string("documents replace the causal mask (all of the document is seen)");
-             },
+    MaskRule{"documents_replace_causal", "documents replace the causal mask (all of the document is seen)",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.causal = false; }); }},
-    MaskRule{"documents_and_window_missing",
-             [](const Editing&, const Numbers&) {
-               return std::string("documents and sliding window are both ignored");
-             },
+    MaskRule{"documents_and_window_missing", "documents and sliding window are both ignored",
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) { mask.documents.clear(), mask.window = {}; });
              }},
     MaskRule{"documents_inverted",
-             [](const Editing&, const Numbers&) {
-               return std::string(
-                   "documents are told apart the other way round (a query sees the other documents)");
-             },
+             "documents are told apart the other way round (a query sees the other documents)",
              [](Editing& e, const Numbers&) {
                const std::vector<std::size_t> own = mask_of(e).documents;
                e.change_mask([](Mask& mask) { mask.documents.clear(); });
@@ -498,10 +445,7 @@ constexpr std::array mask_rules{
                  return of(i) != of(j);
                });
              }},
-    MaskRule{"prefix_missing",
-             [](const Editing&, const Numbers&) {
-               return std::string("the prefix is not visible to everyone (it is ignored)");
-             },
+    MaskRule{"prefix_missing", "the prefix is not visible to everyone (it is ignored)",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.prefix = 0; }); }},
     MaskRule{"other_prefix",
              [](const Editing& before, const Numbers& x) {
@@ -516,15 +460,9 @@ constexpr std::array mask_rules{
                       "not do";
              },
              set_prefix},
-    MaskRule{"cells_missing",
-             [](const Editing&, const Numbers&) {
-               return std::string("the single cells of the mask are ignored");
-             },
+    MaskRule{"cells_missing", "the single cells of the mask are ignored",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.cells.clear(); }); }},
-    MaskRule{"cells_transposed",
-             [](const Editing&, const Numbers&) {
-               return std::string("the single cells of the mask are transposed");
-             },
+    MaskRule{"cells_transposed", "the single cells of the mask are transposed",
              [](Editing& e, const Numbers&) {
                e.change_mask([n_rows = e.model().n_tokens(), n_keys = e.model().n_keys()](Mask& mask) {
                  std::erase_if(mask.cells, [&](const attention::MaskCell& cell) {
@@ -534,10 +472,7 @@ constexpr std::array mask_rules{
                  std::ranges::sort(mask.cells);
                });
              }},
-    MaskRule{"cells_inverted",
-             [](const Editing&, const Numbers&) {
-               return std::string("the single cells of the mask are inverted");
-             },
+    MaskRule{"cells_inverted", "the single cells of the mask are inverted",
              [](Editing& e, const Numbers&) {
                e.change_mask([](Mask& mask) {
                  for (attention::MaskCell& cell : mask.cells) cell.visible = !cell.visible;
@@ -545,26 +480,18 @@ constexpr std::array mask_rules{
              }},
 };
 
-template <class Rows>
-const auto* find_form(const Rows& rows, std::string_view form) {
-  const auto found = std::ranges::find(rows, form, &Rows::value_type::form);
-  return found == rows.end() ? nullptr : &*found;
-}
-double first_number(const BugCase& c) {
-  return c.numbers.empty() ? 0 : c.numbers[0];
-}
 void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
   if (const CellRule* change = find_form(cell_changes, c.form))
-    change_cells(e, *change, first_number(c));
+    change_cells(e, *change, c.number());
   else if (const PaddingMove* move = find_form(padding_moves, c.form))
-    move_padding(e, *move, first_number(c));
+    move_padding(e, *move, c.number());
   else
     find_form(mask_rules, c.form)->edit(e, c.numbers);
 }
 std::string mask_words(const Editing& before, const BugCase& c) {
-  if (const CellRule* change = find_form(cell_changes, c.form)) return change->words(first_number(c));
+  if (const CellRule* change = find_form(cell_changes, c.form)) return change->words(c.number());
   if (const PaddingMove* move = find_form(padding_moves, c.form))
-    return moved_padding_words(before, *move, first_number(c));
+    return moved_padding_words(before, *move, c.number());
   return find_form(mask_rules, c.form)->words(before, c.numbers);
 }
 

@@ -98,11 +98,6 @@ constexpr std::array norm_changes{
              put_epsilon<NormVariant::EpsilonPlace::at_least>, never},
 };
 
-const NormEdit* find_change(std::string_view form) {
-  const auto found = std::ranges::find(norm_changes, form, &NormEdit::form);
-  return found == norm_changes.end() ? nullptr : &*found;
-}
-
 /// Form "layer", "layer+one_plus_w", "missing", "weights_of_other", or "epsilon" with its number.
 void edit_norm(Editing& e, const BugCase& c, ProjectionName part) {
   if (c.form == "missing") return e.leave_out(normed_stage(part));
@@ -114,8 +109,8 @@ void edit_norm(Editing& e, const BugCase& c, ProjectionName part) {
   if (c.form == "epsilon") return e.change_norm(part, [&](NormVariant& n) { n.epsilon = c.numbers[0]; });
   const std::size_t plus = c.form.find('+');
   e.change_norm(part, [&](NormVariant& n) {
-    find_change(c.form.substr(0, plus))->apply(n);
-    if (plus != c.form.npos) find_change(c.form.substr(plus + 1))->apply(n);
+    find_form(norm_changes, c.form.substr(0, plus))->apply(n);
+    if (plus != c.form.npos) find_form(norm_changes, c.form.substr(plus + 1))->apply(n);
   });
 }
 
@@ -131,9 +126,11 @@ std::string norm_words(const Editing& before, const BugCase& c) {
   if (c.form == "epsilon")
     return the_norm + epsilon_words(c.numbers[0], norm_of(before, ProjectionName::query)->epsilon);
   const std::size_t plus = c.form.find('+');
-  const std::string words = find_change(c.form.substr(0, plus))->words;
+  const std::string words = find_form(norm_changes, c.form.substr(0, plus))->words;
   return the_norm + words +
-         (plus == c.form.npos ? "" : std::string(" and ") + find_change(c.form.substr(plus + 1))->words);
+         (plus == c.form.npos
+              ? ""
+              : std::string(" and ") + find_form(norm_changes, c.form.substr(plus + 1))->words);
 }
 
 void try_norms(const BugContext& c, BugCases& to) {
@@ -213,7 +210,7 @@ const std::array norm_rows{
               e.graph.wrap(Stage::values,
                            new_norm(e, Stage::values, NormVariant::Divisor::root_mean_square, c.numbers[0]));
             },
-        .words = [](const Editing&, const BugCase&) { return std::string("the values are normalized too"); },
+        .words = "the values are normalized too",
         .cases =
             [](const BugContext& c, BugCases& to) {
               const auto own = norm_of(c.now, ProjectionName::query);
@@ -262,18 +259,14 @@ const std::array norm_rows{
         .rank = 3},
     Bug{.name = "norm_weights_swapped",
         .edit = swap_weights,
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the norms of queries and keys have each other's weights");
-            },
+        .words = "the norms of queries and keys have each other's weights",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.find(Stage::normed_queries)) to.add();
             }},
     Bug{.name = "norm_twice",
         .edit = norm_twice,
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("queries and keys are normalized twice"); },
+        .words = "queries and keys are normalized twice",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.find(Stage::normed_queries)) to.add();

@@ -282,8 +282,7 @@ const std::array offered_projection_rows{
              "Reshape the columns to (n_heads, d_head), in that order.", Stage::queries},
         .edit = interleave,
         .is_also = {{{"head_split", "interleaved", "qkv"}}},
-        .sentence =
-            "the heads are cut and combined interleaved, as [d_head, heads] instead of [heads, d_head]",
+        .words = "the heads are cut and combined interleaved, as [d_head, heads] instead of [heads, d_head]",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.model().n_heads > 1 && c.model().d_head() > 1) to.add({}, "throughout");
@@ -337,7 +336,7 @@ const std::array offered_projection_rows{
         .texts = {"values rotated", "RoPE is applied to the values, too.",
                   "Apply RoPE to queries and keys only.", Stage::values, has_rotary},
         .edit = rotate_values,
-        .sentence = "the values are rotated too",
+        .words = "the values are rotated too",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (rotates(c.now) && c.model().d_value() == c.model().d_head()) to.add();
@@ -352,7 +351,7 @@ const std::array offered_projection_rows{
         .texts = {"QK norm after RoPE", "Queries and keys are normalized after RoPE.",
                   "Normalize queries and keys first, then apply RoPE.", Stage::normed_queries, has_norm},
         .edit = norm_after_rotation,
-        .sentence = "the norm comes after the rotation instead of before it",
+        .words = "the norm comes after the rotation instead of before it",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.find(Stage::normed_queries) && c.now.find(Stage::rotated_queries)) to.add();

@@ -298,7 +298,7 @@ const std::array offered_score_rows{
                   "Scale once: scaled_dot_product_attention() does it itself.", Stage::scores},
         .edit = scale_twice,
         .is_also = {{{"scale", "", "", has_scale_twice}, {"scale_early:again"}}},
-        .sentence = "the scale is applied to the products of queries and keys and to the scores again",
+        .words = "the scale is applied to the products of queries and keys and to the scores again",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (scale_of(c.now) != 1) to.add();
@@ -320,7 +320,7 @@ const std::array offered_score_rows{
                   "Apply soft-capping to the scaled scores, before the mask: c·tanh(s/c).",
                   Stage::capped_scores, has_cap},
         .edit = [](Editing& e, const BugCase&, ProjectionName) { e.leave_out(Stage::capped_scores); },
-        .sentence = "the softcap is missing (no logit soft-capping: the cap is missing)",
+        .words = "the softcap is missing (no logit soft-capping: the cap is missing)",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (c.now.get<graph::Softcap>(Stage::capped_scores)) to.add();

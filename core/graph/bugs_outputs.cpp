@@ -112,12 +112,11 @@ std::string zero_queries_words(const char* which, double n) {
 
 struct ContextForm {
   const char* form;
-  const char* words;
+  Words<double> words;
   void (*edit)(Editing&, double x);
   bool (*fits)(const Editing&) = nullptr;
   // Where it has a number:
   std::vector<double> (*numbers)(const Model&) = nullptr;
-  std::string (*words_of)(double x) = nullptr;
 };
 std::vector<double> numbers_below(std::size_t first, std::size_t last) {
   std::vector<double> all;
@@ -202,7 +201,11 @@ constexpr std::array context_forms{
                   });
                 },
                 [](const Editing& e) { return e.model().additions.sink || has_dropout(e.model()); }},
-    ContextForm{"rolled", "",
+    ContextForm{"rolled",
+                [](double by) {
+                  return "weights and values are " + digits(std::abs(by)) +
+                         " out of step (values rolled by " + digits(by) + ")";
+                },
                 [](Editing& e, double by) {
                   sum_from(e, as_they_are, [by](const OperationInputs& in) {
                     return arma::mat(in[0] * rolled_rows(in[1], by));
@@ -211,10 +214,6 @@ constexpr std::array context_forms{
                 nullptr,
                 [](const Model&) {
                   return std::vector<double>{1, -1, 2, -2};
-                },
-                [](double by) {
-                  return "weights and values are " + digits(std::abs(by)) +
-                         " out of step (values rolled by " + digits(by) + ")";
                 }},
     ContextForm{
         "padded", "context vectors of padded queries are zero (masked by the padding mask of the keys)",
@@ -225,37 +224,31 @@ constexpr std::array context_forms{
           });
         },
         [](const Editing& e) { return are_square(e) && !e.model().mask.hidden_keys.empty(); }},
-    ContextForm{"last_queries", "",
+    ContextForm{"last_queries", [](double n) { return zero_queries_words("last", n); },
                 [](Editing& e, double n) {
                   zero_contexts(e, [n](const OperationInputs& in, std::size_t query) {
                     return static_cast<double>(query) + n >= static_cast<double>(in.model.n_tokens());
                   });
                 },
-                nullptr, numbers_of_rows, [](double n) { return zero_queries_words("last", n); }},
-    ContextForm{"first_queries", "",
+                nullptr, numbers_of_rows},
+    ContextForm{"first_queries", [](double n) { return zero_queries_words("first", n); },
                 [](Editing& e, double n) {
                   zero_contexts(e, [n](const OperationInputs&, std::size_t query) {
                     return static_cast<double>(query) < n;
                   });
                 },
-                nullptr, numbers_of_rows, [](double n) { return zero_queries_words("first", n); }},
+                nullptr, numbers_of_rows},
     ContextForm{
-        "head", "",
+        "head",
+        [](double head) { return "head " + digits(head) + " adds nothing (its context vectors are zero)"; },
         [](Editing& e, double head) {
           e.wrap(Stage::contexts, [head](const OperationInputs& in) {
             return static_cast<double>(in.head) == head ? arma::mat(arma::size(in[0]), arma::fill::zeros)
                                                         : in[0];
           });
         },
-        has_heads, [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); },
-        [](double head) { return "head " + digits(head) + " adds nothing (its context vectors are zero)"; }},
+        has_heads, [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
 };
-const ContextForm& context_form(const BugCase& c) {
-  return *std::ranges::find(context_forms, c.form, &ContextForm::form);
-}
-double number_of(const BugCase& c) {
-  return c.numbers.empty() ? 0 : c.numbers[0];
-}
 void try_contexts(const BugContext& c, BugCases& to) {
   for (const ContextForm& form : context_forms) {
     if (form.fits && !form.fits(c.now)) continue;
@@ -279,9 +272,6 @@ const std::array merge_forms{
               &graph::interleaved},
     MergeForm{"concatenate", "the heads are combined by concatenation", &graph::contiguous},
 };
-const MergeForm& merge_form(const BugCase& c) {
-  return *std::ranges::find(merge_forms, c.form, &MergeForm::form);
-}
 void try_merges(const BugContext& c, BugCases& to) {
   const auto* own = c.now.get<graph::CombineHeads>(Stage::concatenated);
   for (const MergeForm& merge : merge_forms)
@@ -365,13 +355,13 @@ std::pair<Stage, std::string> stage_and_form(const BugCase& c) {
   const std::size_t colon = c.form.find(':');
   return {stage_named(c.form.substr(0, colon)), c.form.substr(colon + 1)};
 }
-const RowRule& row_order(const std::string& form) {
-  return *std::ranges::find(row_orders, form, &RowRule::form);
-}
 void move_rows(Editing& e, const BugCase& c, ProjectionName) {
   const auto [stage, form] = stage_and_form(c);
   e.wrap(
-      stage, [moved = row_order(form).moved](const OperationInputs& in) { return in.selected(moved(in[0])); },
+      stage,
+      [moved = of_form(row_orders, form).moved](const OperationInputs& in) {
+        return in.selected(moved(in[0]));
+      },
       {}, "::");
 }
 void try_row_orders(const BugContext& c, BugCases& to) {
@@ -509,9 +499,6 @@ constexpr std::array output_forms{
                [](Editing& e, double epsilon) { add_residual(e, 1), norm_output(e, true, epsilon); },
                has_output_of_input_width, true},
 };
-const OutputForm& output_form(const BugCase& c) {
-  return *std::ranges::find(output_forms, c.form, &OutputForm::form);
-}
 void try_output_forms(const BugContext& c, BugCases& to) {
   for (const OutputForm& form : output_forms)
     if (!form.is_norm && form.fits(c.now)) to.add({}, form.form);
@@ -703,21 +690,20 @@ void read_off_order(const BugContext& c, BugCases& to, bool of_rows) {
 
 const std::array output_rows{
     Bug{.name = "contexts_from",
-        .edit = [](Editing& e, const BugCase& c, ProjectionName) { context_form(c).edit(e, number_of(c)); },
-        .words =
-            [](const Editing&, const BugCase& c) {
-              const ContextForm& form = context_form(c);
-              return form.words_of ? form.words_of(number_of(c)) : std::string(form.words);
-            },
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { of_form(context_forms, c.form).edit(e, c.number()); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return of_form(context_forms, c.form).words(c.number()); },
         .cases = try_contexts},
     Bug{.name = "merge",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {
               e.change<graph::CombineHeads>(Stage::concatenated, [&](graph::CombineHeads& own) {
-                own.inputs[0].layout = merge_form(c).layout;
+                own.inputs[0].layout = of_form(merge_forms, c.form).layout;
               });
             },
-        .words = [](const Editing&, const BugCase& c) { return std::string(merge_form(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(merge_forms, c.form).words); },
         .cases = try_merges},
     Bug{.name = "heads_not_summed", .edit = project_one_part, .words = one_part_words, .cases = try_parts},
     Bug{.name = "column_order",
@@ -732,12 +718,8 @@ const std::array output_rows{
         .rank = 1},
     Bug{.name = "self_instead_of_cross",
         .edit = attend_to_itself,
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string(
-                  "keys and values are projected from the embeddings instead of the key embeddings (self- "
-                  "instead of cross-attention)");
-            },
+        .words = "keys and values are projected from the embeddings instead of the key embeddings (self- "
+                 "instead of cross-attention)",
         .cases =
             [](const BugContext& c, BugCases& to) {
               using enum Stage;
@@ -758,15 +740,12 @@ const std::array output_rows{
         .words =
             [](const Editing&, const BugCase& c) {
               const auto [stage, form] = stage_and_form(c);
-              return "the " + words_of(stage) + row_order(form).words;
+              return "the " + words_of(stage) + of_form(row_orders, form).words;
             },
         .cases = try_row_orders},
     Bug{.name = "residual",
         .edit = [](Editing& e, const BugCase&, ProjectionName) { add_residual(e, 1); },
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the residual (the input of the layer) is already added");
-            },
+        .words = "the residual (the input of the layer) is already added",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (has_output_of_input_width(c.now)) to.add();
@@ -783,8 +762,10 @@ const std::array output_rows{
             },
         .rank = 2},
     Bug{.name = "output_form",
-        .edit = [](Editing& e, const BugCase& c, ProjectionName) { output_form(c).edit(e, number_of(c)); },
-        .words = [](const Editing&, const BugCase& c) { return std::string(output_form(c).words); },
+        .edit = [](Editing& e, const BugCase& c,
+                   ProjectionName) { of_form(output_forms, c.form).edit(e, c.number()); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(output_forms, c.form).words); },
         .cases = try_output_forms},
     Bug{.name = "vector_added",
         .edit = add_vector,

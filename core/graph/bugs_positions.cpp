@@ -30,7 +30,7 @@ struct PlacedRow {
 /// Change of positions, with its numbers; words is {} if the row of the table is only for other words.
 struct PositionRule {
   const char* form;
-  std::string (*words)(const Editing&, const BugCase&);
+  Words<const Editing&, const BugCase&> words;
   double (*place)(const PlacedRow&, const Numbers&);
 };
 
@@ -65,38 +65,26 @@ constexpr std::array position_rules{
                           ", not from the end of the earlier keys";
                  },
                  [](const PlacedRow& r, const Numbers& x) { return r.own() - r.places[0] + x[0]; }},
-    PositionRule{"keys_from_first_query",
-                 [](const Editing&, const BugCase&) {
-                   return std::string("keys are counted from the position of the first query");
-                 },
+    PositionRule{"keys_from_first_query", "keys are counted from the position of the first query",
                  [](const PlacedRow& r, const Numbers&) {
                    return r.own() - r.places[0] + r.before.rotation(ProjectionName::query)->places[0][0];
                  }},
     PositionRule{
-        "new_keys_alone",
-        [](const Editing&, const BugCase&) {
-          return std::string("the cached keys are not rotated, only the new ones are");
-        },
+        "new_keys_alone", "the cached keys are not rotated, only the new ones are",
         [](const PlacedRow& r, const Numbers&) { return r.key < n_later_keys(r.before) ? 0 : r.own(); }},
-    PositionRule{"new_keys_from_0",
-                 [](const Editing&, const BugCase&) {
-                   return std::string("the last keys are counted from 0 (cache and new keys apart)");
-                 },
+    PositionRule{"new_keys_from_0", "the last keys are counted from 0 (cache and new keys apart)",
                  [](const PlacedRow& r, const Numbers&) {
                    const long n_before = n_later_keys(r.before);
                    return r.key >= n_before ? static_cast<double>(r.key - n_before) : r.own();
                  }},
-    PositionRule{"backwards",
-                 [](const Editing&, const BugCase&) { return std::string("positions run backwards"); },
+    PositionRule{"backwards", "positions run backwards",
                  [](const PlacedRow& r, const Numbers&) { return r.places[r.places.size() - 1 - r.row]; }},
-    PositionRule{
-        "in_documents",
-        [](const Editing&, const BugCase&) { return std::string("positions restart in each document"); },
-        [](const PlacedRow& r, const Numbers&) {
-          const auto& documents = r.before.model().mask.documents;
-          const auto first = std::ranges::find(documents, documents[r.row]);
-          return static_cast<double>(r.row) - static_cast<double>(first - documents.begin());
-        }},
+    PositionRule{"in_documents", "positions restart in each document",
+                 [](const PlacedRow& r, const Numbers&) {
+                   const auto& documents = r.before.model().mask.documents;
+                   const auto first = std::ranges::find(documents, documents[r.row]);
+                   return static_cast<double>(r.row) - static_cast<double>(first - documents.begin());
+                 }},
     PositionRule{"along_padding",
                  [](const Editing&, const BugCase& c) {
                    return "positions are counted along the padding mask" +
@@ -155,10 +143,6 @@ constexpr std::array position_rules{
                  }},
 };
 
-const PositionRule& position_rule(const BugCase& c) {
-  return *std::ranges::find(position_rules, c.form, &PositionRule::form);
-}
-
 /// Sets each position by a function of its row.
 template <class Place>
 void set_positions(Editing& e, ProjectionName part, bool by_sequence, Place place) {
@@ -175,7 +159,7 @@ void set_positions(Editing& e, ProjectionName part, bool by_sequence, Place plac
 }
 
 void edit_positions(Editing& e, const BugCase& c, ProjectionName part) {
-  const PositionRule& rule = position_rule(c);
+  const PositionRule& rule = of_form(position_rules, c.form);
   set_positions(e, part, c.form == "along_padding",
                 [&](const PlacedRow& row) { return rule.place(row, c.numbers); });
 }
@@ -265,7 +249,8 @@ void try_rotated_sides(const BugContext& c, BugCases& to) {
 const std::array position_rows{
     Bug{.name = "positions",
         .edit = edit_positions,
-        .words = [](const Editing& before, const BugCase& c) { return position_rule(c).words(before, c); },
+        .words = [](const Editing& before,
+                    const BugCase& c) { return of_form(position_rules, c.form).words(before, c); },
         .cases = try_positions},
     Bug{.name = "position_factor",
         .edit = scale_positions,

@@ -280,7 +280,7 @@ void try_fused(const BugContext& c, BugCases& to, const std::string& sides) {
 /// Change of all rows of an input, by its form.
 struct InputChange {
   const char* form;
-  std::string (*words)(double x);
+  Words<double> words;
   arma::mat (*changed)(const OperationInputs&, double x);
 };
 
@@ -312,7 +312,7 @@ constexpr std::array input_changes{
                   return rows_from(
                       in[0], [](long i, long n, long s) { return ((i - s) % n + n) % n; }, by);
                 }},
-    InputChange{"reversed", [](double) { return std::string("is in reverse order"); },
+    InputChange{"reversed", "is in reverse order",
                 [](const OperationInputs& in, double) { return arma::mat(arma::flipud(in[0])); }},
     InputChange{"zero",
                 [](double n) {
@@ -328,23 +328,16 @@ constexpr std::array input_changes{
                     x.head_rows(n_zero).zeros();
                   return x;
                 }},
-    InputChange{"other_sequence",
-                [](double) { return std::string("is that of another sequence of the batch"); },
+    InputChange{"other_sequence", "is that of another sequence of the batch",
                 [](const OperationInputs& in, double) {
                   const std::size_t n = in.model.sequences.size();
                   return in.of_sequence(0, (in.sequence + n - 1) % n, in.head);
                 }},
-    InputChange{"layer",
-                [](double) { return std::string("went through a LayerNorm (without weights) once more"); },
+    InputChange{"layer", "went through a LayerNorm (without weights) once more",
                 [](const OperationInputs& in, double epsilon) { return normed_rows(in[0], true, epsilon); }},
-    InputChange{"rms",
-                [](double) { return std::string("went through an RMSNorm (without weights) once more"); },
+    InputChange{"rms", "went through an RMSNorm (without weights) once more",
                 [](const OperationInputs& in, double epsilon) { return normed_rows(in[0], false, epsilon); }},
-    InputChange{"other_side",
-                [](double) {
-                  return std::string(
-                      "is the other side's (the key embeddings and the embeddings are confused)");
-                },
+    InputChange{"other_side", "is the other side's (the key embeddings and the embeddings are confused)",
                 [](const OperationInputs& in, double) { return in[1]; }},
 };
 
@@ -362,19 +355,16 @@ void change_input(Editing& e, ProjectionName part, std::vector<Input> from,
 }
 
 void edit_input(Editing& e, const BugCase& c, ProjectionName part) {
-  const auto row = std::ranges::find(input_changes, c.form, &InputChange::form);
+  const InputChange* row = &of_form(input_changes, c.form);
   const Stage other = part == ProjectionName::query ? Stage::key_embeddings : Stage::embeddings;
   std::vector<Input> from{{Stage::embeddings, "::"}};
   if (c.form == "other_side") from.push_back({other, "::"});
   change_input(e, part, std::move(from),
-               [row, x = c.numbers.empty() ? 0 : c.numbers[0]](const OperationInputs& in) {
-                 return row->changed(in, x);
-               });
+               [row, x = c.number()](const OperationInputs& in) { return row->changed(in, x); });
 }
 std::string input_words(const Editing&, const BugCase& c) {
-  const auto row = std::ranges::find(input_changes, c.form, &InputChange::form);
   return "the input of the " + stages_of_sides(c.sides) + " " +
-         row->words(c.numbers.empty() ? 0 : c.numbers[0]);
+         of_form(input_changes, c.form).words(c.number());
 }
 void try_inputs(const BugContext& c, BugCases& to) {
   using Sets = std::vector<std::string>;

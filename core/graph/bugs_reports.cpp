@@ -80,16 +80,11 @@ constexpr std::array reported_forms{
                    return arma::mat(in[0].tail_cols(in[0].n_cols - static_cast<std::size_t>(n)));
                  }},
 };
-const ReportedForm& reported_form(const std::string& form) {
-  return *std::ranges::find(reported_forms, form, &ReportedForm::form);
-}
 void report_otherwise(Editing& e, const BugCase& c, ProjectionName) {
   const auto [stage, form] = given_stage_and_form(c);
-  const ReportedForm& row = reported_form(form);
+  const ReportedForm& row = of_form(reported_forms, form);
   e.report(stage, row.heads, {{stage, "i:"}},
-           [reported = row.reported, x = c.numbers.empty() ? 0 : c.numbers[0]](const OperationInputs& in) {
-             return reported(in, x);
-           });
+           [reported = row.reported, x = c.number()](const OperationInputs& in) { return reported(in, x); });
 }
 void try_reported(const BugContext& c, BugCases& to) {
   constexpr std::array with_forms{Stage::weights,       Stage::dropped_weights, Stage::scores,
@@ -162,8 +157,9 @@ const std::array report_rows{
         .words =
             [](const Editing&, const BugCase& c) {
               const auto [stage, form] = given_stage_and_form(c);
-              const double x = c.numbers.empty() ? 0 : c.numbers[0];
-              return fmt::format(fmt::runtime(reported_form(form).words), words_of(stage), digits(x));
+              const double x = c.number();
+              return fmt::format(fmt::runtime(of_form(reported_forms, form).words), words_of(stage),
+                                 digits(x));
             },
         .cases = try_reported,
         .in_pairs = false},
@@ -179,8 +175,7 @@ const std::array report_rows{
               e.report(Stage::weights, per_head, {{Stage::dropped_weights}},
                        [](const OperationInputs& in) { return in[0]; });
             },
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("the weights are given after dropout"); },
+        .words = "the weights are given after dropout",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (has_dropout(c.model()) && c.target == Stage::weights) to.add();

@@ -59,7 +59,7 @@ RotationEdit changes_of(const Editing& before, const RotationVariant& own, const
 
 struct RotationChange {
   const char* form;
-  std::string (*words)(const RotationEdit&, double x);
+  Words<const RotationEdit&, double> words;
   void (*apply)(RotationVariant&, const RotationEdit&, double x);
 };
 
@@ -224,33 +224,17 @@ constexpr std::array rotation_changes{
                    [](RotationVariant& r, const RotationEdit& c, double) {
                      change_scaling(r, c, [](positions::Scaling& s) { s.low = s.high = 1; });
                    }},
-    RotationChange{
-        "backwards",
-        [](const RotationEdit&, double) { return std::string("angles are negated (rotated backwards)"); },
-        [](RotationVariant& r, const RotationEdit&, double) { r.sign = -1; }},
-    RotationChange{"over_heads",
-                   [](const RotationEdit&, double) {
-                     return std::string("the rotation runs over the axis of heads instead of tokens");
-                   },
+    RotationChange{"backwards", "angles are negated (rotated backwards)",
+                   [](RotationVariant& r, const RotationEdit&, double) { r.sign = -1; }},
+    RotationChange{"over_heads", "the rotation runs over the axis of heads instead of tokens",
                    set_form<RotationVariant::Form::over_heads>},
-    RotationChange{"no_minus",
-                   [](const RotationEdit&, double) {
-                     return std::string("the half that is rotated has lost its minus");
-                   },
+    RotationChange{"no_minus", "the half that is rotated has lost its minus",
                    set_form<RotationVariant::Form::no_minus>},
-    RotationChange{"in_place",
-                   [](const RotationEdit&, double) {
-                     return std::string("the rotated first half is used for the second (written in place)");
-                   },
+    RotationChange{"in_place", "the rotated first half is used for the second (written in place)",
                    set_form<RotationVariant::Form::in_place>},
-    RotationChange{"other_table",
-                   [](const RotationEdit&, double) {
-                     return std::string("the table of cosines is laid out for the other pairs");
-                   },
+    RotationChange{"other_table", "the table of cosines is laid out for the other pairs",
                    set_form<RotationVariant::Form::other_table>},
-    RotationChange{"exchanged",
-                   [](const RotationEdit&, double) { return std::string("cosine and sine are exchanged"); },
-                   set_form<RotationVariant::Form::exchanged>},
+    RotationChange{"exchanged", "cosine and sine are exchanged", set_form<RotationVariant::Form::exchanged>},
     RotationChange{"rounded_angles", [](const RotationEdit&, double x) { return rounded_words("angles", x); },
                    round_part<RotationVariant::Coarse::angles>},
     RotationChange{"rounded_positions",
@@ -271,60 +255,45 @@ constexpr std::array rotation_changes{
                      r.first_column = c.before.model().d_head() - r.n_columns;
                    }},
     RotationChange{
-        "frequencies_reversed",
-        [](const RotationEdit&, double) { return std::string("frequencies run in reverse"); },
+        "frequencies_reversed", "frequencies run in reverse",
         [](RotationVariant& r, const RotationEdit&, double) { std::ranges::reverse(r.frequencies); }},
-    RotationChange{"frequencies_from_second",
-                   [](const RotationEdit&, double) {
-                     return std::string("frequencies begin with the second (exponents 2(p + 1)/d)");
-                   },
+    RotationChange{"frequencies_from_second", "frequencies begin with the second (exponents 2(p + 1)/d)",
                    [](RotationVariant& r, const RotationEdit&, double) {
                      set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
                        return std::pow(of.base, -2 * (p + 1) / width_of(of));
                      });
                    }},
-    RotationChange{"frequencies_to_base",
-                   [](const RotationEdit&, double) { return std::string("exponents run to 1 (linspace)"); },
+    RotationChange{"frequencies_to_base", "exponents run to 1 (linspace)",
                    [](RotationVariant& r, const RotationEdit&, double) {
                      set_each_frequency(r, [](const auto& own, double p, const RotationVariant& of) {
                        return std::pow(of.base,
                                        own.size() > 1 ? -p / static_cast<double>(own.size() - 1) : 0);
                      });
                    }},
-    RotationChange{
-        "frequencies_of_columns",
-        [](const RotationEdit&, double) { return std::string("exponents are p/d instead of 2p/d"); },
-        [](RotationVariant& r, const RotationEdit&, double) {
-          set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
-            return std::pow(of.base, -p / width_of(of));
-          });
-        }},
-    RotationChange{
-        "frequencies_times_2pi",
-        [](const RotationEdit&, double) { return std::string("frequencies are multiplied by 2π"); },
-        [](RotationVariant& r, const RotationEdit&, double) {
-          for (double& f : r.frequencies) f *= 2 * arma::datum::pi;
-        }},
-    RotationChange{
-        "frequencies_unscaled",
-        [](const RotationEdit&, double) { return std::string("the scaling of the frequencies is missing"); },
-        [](RotationVariant& r, const RotationEdit&, double) {
-          set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
-            return std::pow(of.base, -2 * p / width_of(of));
-          });
-        }},
-    RotationChange{"frequencies_linear",
-                   [](const RotationEdit&, double) {
-                     return std::string("all frequencies are divided by the scaling factor");
-                   },
+    RotationChange{"frequencies_of_columns", "exponents are p/d instead of 2p/d",
+                   [](RotationVariant& r, const RotationEdit&, double) {
+                     set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
+                       return std::pow(of.base, -p / width_of(of));
+                     });
+                   }},
+    RotationChange{"frequencies_times_2pi", "frequencies are multiplied by 2π",
+                   [](RotationVariant& r, const RotationEdit&, double) {
+                     for (double& f : r.frequencies) f *= 2 * arma::datum::pi;
+                   }},
+    RotationChange{"frequencies_unscaled", "the scaling of the frequencies is missing",
+                   [](RotationVariant& r, const RotationEdit&, double) {
+                     set_each_frequency(r, [](const auto&, double p, const RotationVariant& of) {
+                       return std::pow(of.base, -2 * p / width_of(of));
+                     });
+                   }},
+    RotationChange{"frequencies_linear", "all frequencies are divided by the scaling factor",
                    [](RotationVariant& r, const RotationEdit& c, double) {
                      set_each_frequency(
                          r, [factor = scaling_of(c.before).factor](const auto&, double p, const auto& of) {
                            return std::pow(of.base, -2 * p / width_of(of)) / factor;
                          });
                    }},
-    RotationChange{"frequencies_equal",
-                   [](const RotationEdit&, double) { return std::string("all pairs have one frequency"); },
+    RotationChange{"frequencies_equal", "all pairs have one frequency",
                    [](RotationVariant& r, const RotationEdit&, double) {
                      std::ranges::fill(r.frequencies, std::vector(r.frequencies)[0]);
                    }},

@@ -115,12 +115,8 @@ constexpr std::array other_products{
                   }},
 };
 
-const OtherProducts& products_of(const BugCase& c) {
-  return *std::ranges::find(other_products, c.form, &OtherProducts::form);
-}
-
 void compute_scores_from(Editing& e, const BugCase& c, ProjectionName) {
-  const OtherProducts& other = products_of(c);
+  const OtherProducts& other = of_form(other_products, c.form);
   if (const auto own = score_inputs(e))
     e.compute(Stage::scores, other.from((*own)[0], (*own)[1]), other.product);
 }
@@ -153,7 +149,7 @@ void try_columns(const BugContext& c, BugCases& to) {
 /// values".
 struct KvMapping {
   const char* form;
-  std::string (*words)(const Model&, const Numbers&);
+  Words<const Model&, const Numbers&> words;
   std::size_t (*kv_head)(const Model&, std::size_t head, const Numbers&);
 };
 std::size_t group_size(const Model& m) {
@@ -164,10 +160,7 @@ std::size_t whole(double x) {
 }
 
 constexpr std::array head_mappings{
-    KvMapping{"tiled",
-              [](const Model&, const Numbers&) {
-                return std::string("are tiled over the heads (h mod KV heads) instead of repeated");
-              },
+    KvMapping{"tiled", "are tiled over the heads (h mod KV heads) instead of repeated",
               [](const Model& m, std::size_t h, const Numbers&) { return h % m.kv_heads(); }},
     KvMapping{"one", [](const Model&, const Numbers& x) { return "all heads use KV head " + digits(x[0]); },
               [](const Model&, std::size_t, const Numbers& x) { return whole(x[0]); }},
@@ -179,11 +172,9 @@ constexpr std::array head_mappings{
                 return (h / group_size(m) + whole(x[0])) % m.kv_heads();
               }},
     KvMapping{
-        "reversed",
-        [](const Model&, const Numbers&) { return std::string("heads use the KV heads in reverse order"); },
+        "reversed", "heads use the KV heads in reverse order",
         [](const Model& m, std::size_t h, const Numbers&) { return m.kv_heads() - 1 - h / group_size(m); }},
-    KvMapping{"clamped",
-              [](const Model&, const Numbers&) { return std::string("head h uses KV head min(h, last)"); },
+    KvMapping{"clamped", "head h uses KV head min(h, last)",
               [](const Model& m, std::size_t h, const Numbers&) { return std::min(h, m.kv_heads() - 1); }},
     KvMapping{"other_groups",
               [](const Model& m, const Numbers& x) {
@@ -193,8 +184,7 @@ constexpr std::array head_mappings{
               [](const Model& m, std::size_t h, const Numbers& x) {
                 return std::min(h / whole(x[0]), m.kv_heads() - 1);
               }},
-    KvMapping{"by_kv_heads",
-              [](const Model&, const Numbers&) { return std::string("head h uses KV head h // KV heads"); },
+    KvMapping{"by_kv_heads", "head h uses KV head h // KV heads",
               [](const Model& m, std::size_t h, const Numbers&) {
                 return std::min(h / m.kv_heads(), m.kv_heads() - 1);
               }},
@@ -212,9 +202,6 @@ constexpr std::array head_mappings{
               [](const Model&, std::size_t h, const Numbers& x) { return whole(x[h]); }},
 };
 
-const KvMapping& mapping_of(const BugCase& c) {
-  return *std::ranges::find(head_mappings, c.form, &KvMapping::form);
-}
 HeadOrder mapped_heads(const Model& m, const KvMapping& mapping, const Numbers& x) {
   HeadOrder heads(m.n_heads);
   for (std::size_t h = 0; h < heads.size(); ++h) heads[h] = mapping.kv_head(m, h, x);
@@ -246,10 +233,10 @@ void set_kv_heads(Editing& e, ProjectionName part, HeadOrder heads) {
                                  [&](graph::WeightedSum& sum) { sum.inputs[1].heads = shared; });
 }
 void map_kv_heads(Editing& e, const BugCase& c, ProjectionName part) {
-  set_kv_heads(e, part, mapped_heads(e.model(), mapping_of(c), c.numbers));
+  set_kv_heads(e, part, mapped_heads(e.model(), of_form(head_mappings, c.form), c.numbers));
 }
 std::string mapping_words(const Editing& before, const BugCase& c) {
-  const std::string words = mapping_of(c).words(before.model(), c.numbers);
+  const std::string words = of_form(head_mappings, c.form).words(before.model(), c.numbers);
   if (words.starts_with("are ")) return stages_of_sides(c.sides) + " " + words;
   return words + (c.sides == "k" ? " (keys only)" : c.sides == "v" ? " (values only)" : "");
 }
@@ -285,7 +272,7 @@ void try_mappings(const BugContext& c, BugCases& to) {
   if (m.n_heads == 1) return;
   std::set<HeadOrder> seen{c.now.graph.kv_head};
   each_mapping(m, [&](const char* form, const Numbers& x) {
-    const KvMapping& mapping = *std::ranges::find(head_mappings, std::string_view(form), &KvMapping::form);
+    const KvMapping& mapping = of_form(head_mappings, form);
     if (seen.insert(mapped_heads(m, mapping, x)).second)
       for (const char* sides : {"kv", "k", "v"}) to.add(x, form, sides);
   });
@@ -314,7 +301,7 @@ void report_for_every_head(Editing& e, ProjectionName part, HeadOrder heads) {
   }
 }
 void repeat_kv_heads(Editing& e, const BugCase& c, ProjectionName part) {
-  const HeadOrder heads = mapped_heads(e.model(), mapping_of(c), c.numbers);
+  const HeadOrder heads = mapped_heads(e.model(), of_form(head_mappings, c.form), c.numbers);
   set_kv_heads(e, part, heads);
   report_for_every_head(e, part, heads);
   const ProjectionName other = part == ProjectionName::key ? ProjectionName::value : ProjectionName::key;
@@ -485,14 +472,11 @@ constexpr std::array cap_forms{
     CapForm{"inverse", "the softcap is tanh(s·c)/c: with multiplication and division exchanged",
             [](double s, double c) { return std::tanh(s * c) / c; }},
 };
-const CapForm& cap_form_of(const BugCase& c) {
-  return *std::ranges::find(cap_forms, c.form, &CapForm::form);
-}
 void cap_otherwise(Editing& e, const BugCase& c, ProjectionName) {
   const auto* own = e.get<graph::Softcap>(Stage::capped_scores);
   if (!own) return;
   e.compute(Stage::capped_scores, {own->inputs[0]},
-            [capped = cap_form_of(c).capped, cap = own->cap](const OperationInputs& in) {
+            [capped = of_form(cap_forms, c.form).capped, cap = own->cap](const OperationInputs& in) {
               arma::mat y = in[0];
               y.transform([&](double s) { return capped(s, cap); });
               return y;
@@ -523,9 +507,6 @@ constexpr std::array step_orders{
               {bias, cap, scale, mask},
               "the bias is added first, then the softcap, then the scale"},
 };
-const StepOrder& order_of(const BugCase& c) {
-  return *std::ranges::find(step_orders, c.form, &StepOrder::form);
-}
 /// Returns the steps of an order that a graph has. A mask of −∞ before the scale is the same as after it.
 std::vector<Stage> used_steps(const Editing& e, std::span<const Stage> steps) {
   std::vector<Stage> used;
@@ -535,7 +516,7 @@ std::vector<Stage> used_steps(const Editing& e, std::span<const Stage> steps) {
   return used;
 }
 std::string order_words(const Editing& before, const BugCase& c) {
-  const StepOrder& order = order_of(c);
+  const StepOrder& order = of_form(step_orders, c.form);
   const std::vector<Stage> used = used_steps(before, order.steps);
   const auto word_of = [](Stage step) {
     return std::string(step == scale ? "scale" : step == cap ? "softcap" : step == bias ? "bias" : "mask");
@@ -559,17 +540,18 @@ const std::array score_rows{
               e.wrap(
                   Stage::scores, [](const OperationInputs& in) { return in.selected(in[0].t()); }, {}, "::");
             },
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("the scores are transposed (keys · queries)"); },
+        .words = "the scores are transposed (keys · queries)",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (is_square(c.now)) to.add();
             }},
     Bug{.name = "scores_from",
         .edit = compute_scores_from,
-        .words = [](const Editing&, const BugCase& c) { return std::string(products_of(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(other_products, c.form).words); },
         .cases = try_products,
-        .rank_of = [](const BugContext&, const BugCase& of) { return products_of(of).rank; }},
+        .rank_of = [](const BugContext&,
+                      const BugCase& of) { return of_form(other_products, of.form).rank; }},
     Bug{.name = "scores_from:columns",
         .edit = leave_columns_out,
         .words =
@@ -640,19 +622,12 @@ const std::array score_rows{
         .rank = 2},
     Bug{.name = "scale_early",
         .edit = scale_queries<false>,
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the scale is applied to the queries instead of the scores");
-            },
+        .words = "the scale is applied to the queries instead of the scores",
         .cases = try_if_scaled,
         .rank = 1},
     Bug{.name = "scale_early:again",
         .edit = scale_queries<true>,
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string(
-                  "queries are multiplied by the scale and the scores again (before the scores)");
-            },
+        .words = "queries are multiplied by the scale and the scores again (before the scores)",
         .cases = try_if_scaled,
         .rank = 1},
     Bug{.name = "scale_on_keys",
@@ -661,10 +636,7 @@ const std::array score_rows{
               e.scale(Stage::keys, scale_of(e));
               set_scale(e, {.bug = c.bug, .numbers = {1}}, part);
             },
-        .words =
-            [](const Editing&, const BugCase&) {
-              return std::string("the scale is applied to the keys instead of the scores");
-            },
+        .words = "the scale is applied to the keys instead of the scores",
         .cases = try_if_scaled,
         .rank = 1},
     Bug{.name = "scale_halved",
@@ -674,15 +646,13 @@ const std::array score_rows{
               set_scale(e, {.bug = c.bug, .numbers = {1}}, part);
             },
         .words =
-            [](const Editing&, const BugCase&) {
-              return std::string(
-                  "the root of the scale is applied to queries and to keys, instead of the scale to the scores");
-            },
+            "the root of the scale is applied to queries and to keys, instead of the scale to the scores",
         .cases = try_if_scaled,
         .rank = 1},
     Bug{.name = "cap_form",
         .edit = cap_otherwise,
-        .words = [](const Editing&, const BugCase& c) { return std::string(cap_form_of(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(cap_forms, c.form).words); },
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const CapForm& form : cap_forms)
@@ -711,7 +681,7 @@ const std::array score_rows{
         .rank_of = [](const BugContext& c, const BugCase&) { return cap_of(c.now) != 0 ? 1 : 2; }},
     Bug{.name = "order",
         .edit = [](Editing& e, const BugCase& c,
-                   ProjectionName) { e.order_scores(used_steps(e, order_of(c).steps)); },
+                   ProjectionName) { e.order_scores(used_steps(e, of_form(step_orders, c.form).steps)); },
         .words = order_words,
         .cases = try_orders},
 };

@@ -96,37 +96,28 @@ constexpr std::array sink_terms{
 };
 constexpr std::string_view unpaired_sink_term = "base_2_not_rescaled";
 
-const SinkTerm& sink_term(const BugCase& c) {
-  return *std::ranges::find(sink_terms, c.form, &SinkTerm::form);
-}
 void compute_sinks_otherwise(Editing& e, const BugCase& c, ProjectionName) {
   const Numbers sinks = sinks_of(e);
   if (sinks.empty()) return;
   const auto* own = e.get<graph::ScaleScores>(Stage::scaled_scores);
   set_sinks(e, {});
-  add_to_sums(e, [sinks, term = sink_term(c).term, factor = own ? own->factor : 1](
+  add_to_sums(e, [sinks, term = of_form(sink_terms, c.form).term, factor = own ? own->factor : 1](
                      std::size_t head, double largest) { return term(sinks[head], largest, factor); });
 }
 
 /// Sinks in place of the right ones: of a head, from those.
 struct SinkRule {
   const char* form;
-  std::string (*words)(const Model&, double x);
+  Words<const Model&, double> words;
   double (*sink)(const Model&, const Numbers& own, std::size_t head, double x);
 };
 std::size_t heads_per_group(const Model& m) {
   return m.n_heads / m.kv_heads();
 }
 constexpr std::array sink_rules{
-    SinkRule{"times_ln_2",
-             [](const Model&, double) {
-               return std::string("the sinks join the sum as 2^sink (a sink in base 2: sink × ln 2)");
-             },
+    SinkRule{"times_ln_2", "the sinks join the sum as 2^sink (a sink in base 2: sink × ln 2)",
              [](const Model&, const Numbers& own, std::size_t h, double) { return own[h] * std::log(2.0); }},
-    SinkRule{"over_ln_2",
-             [](const Model&, double) {
-               return std::string("the sinks are multiplied by log₂ e (and taken in base e)");
-             },
+    SinkRule{"over_ln_2", "the sinks are multiplied by log₂ e (and taken in base e)",
              [](const Model&, const Numbers& own, std::size_t h, double) { return own[h] / std::log(2.0); }},
     SinkRule{
         "counted",
@@ -144,8 +135,7 @@ constexpr std::array sink_rules{
              [](const Model&, const Numbers& own, std::size_t h, double by) {
                return own[(h + static_cast<std::size_t>(by)) % own.size()];
              }},
-    SinkRule{"reversed",
-             [](const Model&, double) { return std::string("the sinks are in reverse order of heads"); },
+    SinkRule{"reversed", "the sinks are in reverse order of heads",
              [](const Model&, const Numbers& own, std::size_t h, double) { return own[own.size() - 1 - h]; }},
     SinkRule{"by_kv_head",
              [](const Model& m, double) {
@@ -155,73 +145,55 @@ constexpr std::array sink_rules{
                       " (a neighbor's)";
              },
              [](const Model& m, const Numbers& own, std::size_t h, double) { return own[m.kv_head_of(h)]; }},
-    SinkRule{"modulo_kv_heads",
-             [](const Model&, double) { return std::string("head h uses sink h mod KV heads"); },
+    SinkRule{"modulo_kv_heads", "head h uses sink h mod KV heads",
              [](const Model& m, const Numbers& own, std::size_t h, double) { return own[h % m.kv_heads()]; }},
-    SinkRule{"first_of_group",
-             [](const Model&, double) {
-               return std::string("all heads of a group use the sink of its first head");
-             },
+    SinkRule{"first_of_group", "all heads of a group use the sink of its first head",
              [](const Model& m, const Numbers& own, std::size_t h, double) {
                return own[m.kv_head_of(h) * heads_per_group(m)];
              }},
-    SinkRule{"interleaved",
-             [](const Model&, double) { return std::string("the sinks are interleaved between groups"); },
+    SinkRule{"interleaved", "the sinks are interleaved between groups",
              [](const Model& m, const Numbers& own, std::size_t h, double) {
                return own[h % m.kv_heads() * heads_per_group(m) + h / m.kv_heads()];
              }},
-    SinkRule{"interleaved_inversely",
-             [](const Model&, double) {
-               return std::string("the sinks are interleaved between groups (the other way)");
-             },
+    SinkRule{"interleaved_inversely", "the sinks are interleaved between groups (the other way)",
              [](const Model& m, const Numbers& own, std::size_t h, double) {
                return own[h % heads_per_group(m) * m.kv_heads() + h / heads_per_group(m)];
              }},
     SinkRule{"reversed_in_groups",
-             [](const Model&, double) {
-               return std::string(
-                   "every head uses the sink of its neighbor in the group (reversed within groups)");
-             },
+             "every head uses the sink of its neighbor in the group (reversed within groups)",
              [](const Model& m, const Numbers& own, std::size_t h, double) {
                const std::size_t n = heads_per_group(m);
                return own[h / n * n + n - 1 - h % n];
              }},
-    SinkRule{"next_in_group",
-             [](const Model&, double) {
-               return std::string("every head uses the sink of the next head of its group (cyclic)");
-             },
+    SinkRule{"next_in_group", "every head uses the sink of the next head of its group (cyclic)",
              [](const Model& m, const Numbers& own, std::size_t h, double) {
                const std::size_t n = heads_per_group(m);
                return own[h / n * n + (h + 1) % n];
              }},
-    SinkRule{"neighbors_exchanged",
-             [](const Model&, double) { return std::string("neighboring heads use each other's sink"); },
+    SinkRule{"neighbors_exchanged", "neighboring heads use each other's sink",
              [](const Model&, const Numbers& own, std::size_t h, double) { return own[h ^ 1]; }},
     SinkRule{"one_head", [](const Model&, double h) { return "all heads use the sink of head " + digits(h); },
              [](const Model&, const Numbers& own, std::size_t, double h) {
                return own[static_cast<std::size_t>(h)];
              }},
-    SinkRule{"mean", [](const Model&, double) { return std::string("all heads use the mean sink"); },
+    SinkRule{"mean", "all heads use the mean sink",
              [](const Model&, const Numbers& own, std::size_t, double) {
                double mean = 0;
                for (const double sink : own) mean += sink / static_cast<double>(own.size());
                return mean;
              }},
-    SinkRule{"zero", [](const Model&, double) { return std::string("all sinks are 0"); },
+    SinkRule{"zero", "all sinks are 0",
              [](const Model&, const Numbers&, std::size_t, double) { return 0.0; }},
     SinkRule{"added", [](const Model&, double by) { return digits(by) + " is added to the sinks"; },
              [](const Model&, const Numbers& own, std::size_t h, double by) { return own[h] + by; }},
 };
 
-const SinkRule& sink_rule(const BugCase& c) {
-  return *std::ranges::find(sink_rules, c.form, &SinkRule::form);
-}
 void use_other_sinks(Editing& e, const BugCase& c, ProjectionName) {
   const Numbers own = sinks_of(e);
   if (own.empty()) return;
   Numbers sinks;
   for (std::size_t h = 0; h < own.size(); ++h)
-    sinks.push_back(sink_rule(c).sink(e.model(), own, h, c.numbers[0]));
+    sinks.push_back(of_form(sink_rules, c.form).sink(e.model(), own, h, c.numbers[0]));
   set_sinks(e, sinks);
 }
 void try_other_sinks(const BugContext& c, BugCases& to) {
@@ -277,9 +249,6 @@ constexpr std::array other_heads{
     OtherHead{"before", "the head before (cyclic)",
               [](std::size_t h, std::size_t n) { return (h + n - 1) % n; }},
 };
-const OtherHead& other_head(const BugCase& c) {
-  return *std::ranges::find(other_heads, c.form, &OtherHead::form);
-}
 void fit_differential(const BugContext& c, BugCases& to) {
   const std::size_t n = c.model().n_heads;
   if (n % 2 != 0) return;
@@ -441,9 +410,6 @@ constexpr std::array softmax_forms{
                 },
                 has_as_many_keys},
 };
-const SoftmaxForm& softmax_form(const BugCase& c) {
-  return *std::ranges::find(softmax_forms, c.form, &SoftmaxForm::form);
-}
 void try_softmax_forms(const BugContext& c, BugCases& to) {
   for (const SoftmaxForm& form : softmax_forms)
     if (!form.fits || form.fits(c.now)) to.add({}, form.form);
@@ -490,10 +456,6 @@ constexpr std::array block_forms{
     BlockForm{"base_e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^",
               [](double log_sum, double largest) { return std::exp((log_sum - largest) / std::log(2.0)); }},
 };
-const BlockForm& block_form(const BugCase& c) {
-  return *std::ranges::find(block_forms, c.form, &BlockForm::form);
-}
-
 arma::rowvec without_last_block(const arma::rowvec& s, std::size_t size) {
   const std::size_t n = s.n_elem / size * size;
   arma::rowvec w(s.n_elem, arma::fill::zeros);
@@ -530,18 +492,18 @@ arma::rowvec by_block(const arma::rowvec& s, std::size_t size, double (*share)(d
   return w;
 }
 void compute_in_blocks(Editing& e, const BugCase& c, ProjectionName) {
-  compute_weights(
-      e, [row = &block_form(c), size = static_cast<std::size_t>(c.numbers[0])](const OperationInputs& in) {
-        const std::string_view form = row->form;
-        arma::mat w(arma::size(in[0]));
-        for (std::size_t a = 0; a < w.n_rows; ++a) {
-          const arma::rowvec s = in[0].row(a);
-          w.row(a) = form == "last_dropped"   ? without_last_block(s, size)
-                     : form == "not_rescaled" ? without_rescaling(s, size)
-                                              : by_block(s, size, row->share);
-        }
-        return w;
-      });
+  compute_weights(e, [row = &of_form(block_forms, c.form),
+                      size = static_cast<std::size_t>(c.numbers[0])](const OperationInputs& in) {
+    const std::string_view form = row->form;
+    arma::mat w(arma::size(in[0]));
+    for (std::size_t a = 0; a < w.n_rows; ++a) {
+      const arma::rowvec s = in[0].row(a);
+      w.row(a) = form == "last_dropped"   ? without_last_block(s, size)
+                 : form == "not_rescaled" ? without_rescaling(s, size)
+                                          : by_block(s, size, row->share);
+    }
+    return w;
+  });
 }
 void try_blocks(const BugContext& c, BugCases& to) {
   if (!sinks_of(c.now).empty()) return;
@@ -593,10 +555,6 @@ constexpr std::array dropout_forms{
     DropoutForm{"twice", "the kept weights are rescaled twice",
                 [](double p) { return 1 / (1 - p) / (1 - p); }},
 };
-const DropoutForm& dropout_form(const BugCase& c) {
-  return *std::ranges::find(dropout_forms, c.form, &DropoutForm::form);
-}
-
 std::string percent(double share) {
   return digits(std::round(100 * share)) + " %";
 }
@@ -753,7 +711,8 @@ const std::array softmax_rows{
         .rank = 3},
     Bug{.name = "sinks:term",
         .edit = compute_sinks_otherwise,
-        .words = [](const Editing&, const BugCase& c) { return std::string(sink_term(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(sink_terms, c.form).words); },
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const SinkTerm& term : sink_terms)
@@ -761,7 +720,8 @@ const std::array softmax_rows{
             }},
     Bug{.name = "sinks:unpaired_term",
         .edit = compute_sinks_otherwise,
-        .words = [](const Editing&, const BugCase& c) { return std::string(sink_term(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(sink_terms, c.form).words); },
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (!sinks_of(c.now).empty()) to.add({}, std::string(unpaired_sink_term));
@@ -769,8 +729,10 @@ const std::array softmax_rows{
         .in_pairs = false},
     Bug{.name = "sinks",
         .edit = use_other_sinks,
-        .words = [](const Editing& before,
-                    const BugCase& c) { return sink_rule(c).words(before.model(), c.numbers[0]); },
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return of_form(sink_rules, c.form).words(before.model(), c.numbers[0]);
+            },
         .cases = try_other_sinks},
     Bug{.name = "sink_count",
         .edit = [](Editing& e, const BugCase& c,
@@ -820,15 +782,15 @@ const std::array softmax_rows{
     Bug{.name = "differential",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {
-              e.wrap(Stage::weights,
-                     [other = other_head(c).head, f = c.numbers[0]](const OperationInputs& in) {
-                       return arma::mat(in[0] - f * in.of_head(0, other(in.head, in.model.n_heads)));
-                     });
+              e.wrap(Stage::weights, [other = of_form(other_heads, c.form).head,
+                                      f = c.numbers[0]](const OperationInputs& in) {
+                return arma::mat(in[0] - f * in.of_head(0, other(in.head, in.model.n_heads)));
+              });
             },
         .words =
             [](const Editing& before, const BugCase& c) {
               return "weights of every head are less " + before.words.number(c.numbers[0]) + " × those of " +
-                     other_head(c).words +
+                     of_form(other_heads, c.form).words +
                      " (as differential attention with λ = " + digits(c.numbers[0], before.words.n_digits()) +
                      ")";
             },
@@ -836,8 +798,9 @@ const std::array softmax_rows{
         .rank_of = [](const BugContext&,
                       const BugCase& c) { return c.numbers[0] > 0 && c.numbers[0] < 2 ? 2 : 4; }},
     Bug{.name = "softmax_form",
-        .edit = [](Editing& e, const BugCase& c, ProjectionName) { softmax_form(c).edit(e); },
-        .words = [](const Editing&, const BugCase& c) { return std::string(softmax_form(c).words); },
+        .edit = [](Editing& e, const BugCase& c, ProjectionName) { of_form(softmax_forms, c.form).edit(e); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(softmax_forms, c.form).words); },
         .cases = try_softmax_forms},
     Bug{.name = "stage_rounded",
         .edit =
@@ -857,16 +820,18 @@ const std::array softmax_rows{
         .edit = compute_in_blocks,
         .words =
             [](const Editing&, const BugCase& c) {
-              return std::string(block_form(c).words) + " (blocks of " + digits(c.numbers[0]) + ")";
+              return std::string(of_form(block_forms, c.form).words) + " (blocks of " + digits(c.numbers[0]) +
+                     ")";
             },
         .cases = try_blocks},
     Bug{.name = "dropout_form",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {
-              const DropoutForm& form = dropout_form(c);
+              const DropoutForm& form = of_form(dropout_forms, c.form);
               compute_dropout(e, form.kept, form.factor(dropout_rate(e.model())));
             },
-        .words = [](const Editing&, const BugCase& c) { return std::string(dropout_form(c).words); },
+        .words = [](const Editing&,
+                    const BugCase& c) { return std::string(of_form(dropout_forms, c.form).words); },
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const DropoutForm& form : dropout_forms)
@@ -880,7 +845,7 @@ const std::array softmax_rows{
               };
               compute_dropout(e, dropped, dropout_scale(e.model().dropout));
             },
-        .words = [](const Editing&, const BugCase&) { return std::string("the dropout mask is inverted"); },
+        .words = "the dropout mask is inverted",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (has_dropout(c.model())) to.add();
@@ -918,8 +883,7 @@ const std::array softmax_rows{
                 return theirs.n_rows == in.model.n_tokens() ? in.selected(theirs) : in[0];
               });
             },
-        .words = [](const Editing&,
-                    const BugCase&) { return std::string("dropout is active: compare in eval mode"); },
+        .words = "dropout is active: compare in eval mode",
         .cases = infer_dropout,
         .rank = 1,
         .in_pairs = false},
