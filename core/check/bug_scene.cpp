@@ -22,20 +22,18 @@ BugScene::BugScene(const Observation& observation, std::shared_ptr<const Editing
   rows = of.rows().empty() ? most_differing_rows() : of.rows();
   stages = std::make_unique<LazyStages>(now->graph, now->model(), rows);
   stages->count_in(work);
-  const graph::Graph coarse_graph = of.is_exact() ? graph::Graph() : of.coarse(now->graph);
-  const std::shared_ptr<const Model> rounded_model = of.rounded_model(*now);
-  LazyStages coarse(of.is_exact() ? now->graph : coarse_graph, *rounded_model);
+  const auto both = of.stages_of(*now, false);
   for (const Stage stage : of.order()) {
     if (stage == target) break;
     const bool has_other_model = &now->model() != &of.model();
     if (!of.has_same_shape(has_other_model ? *stages : of.right_stages(), stage, stage)) continue;
     of.give(*stages, stage, false);
-    of.give(coarse, stage, true);
+    of.give(both->rounded(), stage, true);
   }
   const Stage seen = now->reported(target);
   const bool is_computed = stages->find(seen) && of.can_compute(*now, seen);
   fits = is_computed && of.has_same_shape(*stages, seen, target);
-  allowed = is_computed || of.is_exact() ? of.allowed(target, seen, *stages, coarse)
+  allowed = is_computed || of.is_exact() ? of.allowed(target, seen, *stages, both->rounded())
                                          : AllowedDifference{1e-6, infinity};
   by_rows = fits && !rows.empty() && !has_key_rows(target);
   is_sampled = by_rows && !of.rows().empty();

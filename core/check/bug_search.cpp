@@ -318,7 +318,7 @@ BugSearchResult BugSearch::find() {
       std::ranges::copy(names_of(hit.bug, *before), std::back_inserter(one.names));
       before = hit.edited.get();
       one.bugs.push_back(hit.bug), one.sentences.push_back(hit.words);
-      one.rank += hit.bug.sides.size() > 1;  // the table of mistakes counts several
+      one.rank += hit.bug.sides.size() > 1;  // a title names one side
     }
     result.found.push_back(std::move(one));
   }
@@ -327,10 +327,10 @@ BugSearchResult BugSearch::find() {
 }
 
 BugSearchResult BugSearch::find_or_describe() {
-  const double begin = budget_.spent(), all = max_cells_ - begin;
+  const double begin = budget_.spent();
   BugSearchResult result = find();
   if (!result.agrees && result.found.empty() && result.partly.empty() && result.described.empty())
-    describe(std::max(begin + all, budget_.spent() + 0.1 * all), result);
+    describe(std::max(max_cells_, budget_.spent() + 0.1 * (max_cells_ - begin)), result);
   return result;
 }
 

@@ -11,12 +11,12 @@
 
 namespace core::check {
 
-/// One way to make a mistake; the table of mistakes has only the simplest way.
+/// One way to make a bug; the table of bugs has only the simplest way.
 struct Hypothesis {
   std::vector<const bugs::Bug*> mistakes;  ///< one mistake, or a few similar ones
   std::function<Model(const Model&)> injected;
   Stage first;               ///< no earlier stage can change
-  std::string detail = {};   ///< "blocks of 4 keys": unspecified in the table of mistakes
+  std::string detail = {};   ///< "blocks of 4 keys": unspecified in the table of bugs
   bool skips_pairs = false;  ///< one of many similar hypotheses, not tried in pairs
   Arithmetic arithmetic = Arithmetic::of_model;
 };
@@ -36,8 +36,8 @@ struct FoundBugs;
 
 /// Mistakes that together reproduce every tensor within the tolerance.
 struct Explanation {
-  std::vector<std::string> causes;         ///< as named in the table of mistakes, each once
-  std::vector<const bugs::Bug*> mistakes;  ///< the specific mistakes
+  std::vector<std::string> causes;         ///< as named in the table of bugs, each once
+  std::vector<const bugs::Bug*> mistakes;  ///< the specific bugs
   Model model;                       ///< with the mistakes; if inferred, the right model: see injected()
   std::vector<std::string> details;  ///< "blocks of 4 keys": sizes that each explain the tensors
   /// "the positions of the queries are 4 behind": inferred from the numbers, one per cause.

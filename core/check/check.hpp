@@ -100,11 +100,11 @@ std::string json_list(const std::vector<std::string>& items);
 Report check(const Model& model, const MatchResult& matched, const Tolerance& tolerance,
              const core::StopToken& token = {});
 
-/// Infers from the numbers which deviations explain the tensors, and adds partial explanations to the report,
+/// Infers from the numbers which bugs explain the tensors, and adds partial explanations to the report,
 /// whose readings must be set.
 std::vector<Explanation> infer_causes(const Comparison& comparison, const MatchResult& matched,
                                       Report& report);
-/// Returns the model with the mistakes of an explanation; deviations without an option override stages.
+/// Returns the model with the bugs of an explanation; those that were inferred override stages.
 Model injected(const Explanation& explanation);
 /// Adds inferred explanations to a report, merging those that are equivalent to existing ones.
 void add_inferred(std::vector<Explanation> inferred, Report& report);

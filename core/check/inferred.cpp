@@ -127,8 +127,7 @@ std::vector<Explanation> infer_causes(const Comparison& c, const MatchResult& ma
     return coarsest_type(observed.tensor.numbers) != formats::Dtype::f32 &&
            !is_exact(coarsest_type(observed.tensor.numbers));
   };
-  bool are_on_grid =
-      found.agrees && (found.precision == Precision::float16 || found.precision == Precision::bfloat16);
+  bool are_on_grid = found.agrees && is_half(found.precision);
   for (std::size_t k = 0; k < matched.observed.size(); ++k)
     are_on_grid = are_on_grid && (c.agreeing_reading[k] || is_on_grid(matched.observed[k]));
   if (are_on_grid) report.rounding = attention::name_of(found.precision);

@@ -21,6 +21,10 @@ using graph::LazyStages;
 /// Scores below this count as masked, for any large negative number used as −∞.
 inline constexpr double max_masked_score = -5000;
 
+constexpr bool is_half(Precision precision) {
+  return precision == Precision::float16 || precision == Precision::bfloat16;
+}
+
 /// A stage as it was observed; its shape differs from the model's if it is reported differently.
 struct ObservedStage {
   Stage stage = Stage::weights;
@@ -72,7 +76,7 @@ class Observation {
   Precision precision() const { return precision_; }
   Precision precision(Stage stage) const { return precisions_[graph::index(stage)]; }
   bool is_exact() const { return precision_ == Precision::float64; }
-  bool is_coarse() const { return precision_ == Precision::float16 || precision_ == Precision::bfloat16; }
+  bool is_coarse() const { return is_half(precision_); }
   /// Whether reading all numbers takes long: some rows are then judged first.
   bool is_large() const { return is_large_; }
   /// Returns the rows that are judged first; none if all are.
@@ -89,10 +93,6 @@ class Observation {
     LazyStages& rounded() { return coarse ? *coarse : exact; }
   };
   std::unique_ptr<BothStages> stages_of(const Editing& edited, bool from_right = true) const;
-  /// Returns a graph whose stages are rounded to the precisions of what was observed.
-  graph::Graph coarse(graph::Graph graph) const;
-  /// Returns the model of an edited graph with learned matrices in the precision of what was observed.
-  std::shared_ptr<const Model> rounded_model(const Editing& edited) const;
   /// Lets stages read an observed one, exactly or as it may have been before it was rounded.
   void give(LazyStages& stages, Stage stage, bool is_perturbed) const;
 
@@ -110,6 +110,11 @@ class Observation {
   std::vector<Stage> candidates_for(const Editing& edited, Stage stage) const;
 
  private:
+  /// Returns a graph whose stages are rounded to the precisions of what was observed.
+  graph::Graph coarse(graph::Graph graph) const;
+  /// Returns the model of an edited graph with learned matrices in the precision of what was observed.
+  std::shared_ptr<const Model> rounded_model(const Editing& edited) const;
+
   std::shared_ptr<const Model> model_;
   std::vector<ObservedStage> given_;
   std::vector<Stage> order_;

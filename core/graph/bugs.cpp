@@ -4,17 +4,6 @@
 #include <cmath>
 
 namespace core::bugs {
-namespace {
-
-ProjectionName part_of(char side) {
-  return side == 'q'   ? ProjectionName::query
-         : side == 'k' ? ProjectionName::key
-         : side == 'v' ? ProjectionName::value
-                       : ProjectionName::output;
-}
-
-}  // namespace
-
 void BugCase::edit(Editing& editing) const {
   const std::string_view own = sides.empty() ? std::string_view(bug->default_sides) : sides;
   if (!bug->edit) return;
@@ -102,10 +91,33 @@ std::vector<const Bug*> names_of(const BugCase& found, const Editing& before) {
   return is_named ? names : std::vector{found.bug};
 }
 
+ProjectionName part_of(char side) {
+  return static_cast<ProjectionName>(std::string_view("qkvo").find(side));
+}
+
 Stage stage_named(std::string_view name) {
   return std::ranges::find(attention::stage_table, name,
                            [](const attention::StageInfo& row) { return std::string_view(row.name); })
       ->stage;
+}
+
+bool rotates(const Editing& e) {
+  return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
+}
+bool has_several_heads(const Editing& e) {
+  return e.model().n_heads > 1;
+}
+bool are_scores_square(const Editing& e) {
+  return e.model().n_tokens() == e.model().n_keys();
+}
+bool have_one_width(const Editing& e) {
+  return e.model().d_value() == e.model().d_head();
+}
+const attention::Mask& mask_of(const Editing& e) {
+  return e.get<graph::AttentionMask>(Stage::mask)->mask;
+}
+double width_or_none(const std::optional<std::size_t>& side) {
+  return side ? static_cast<double>(*side) : -1;
 }
 
 bool has_dropout(const Model& m) {

@@ -186,6 +186,19 @@ const auto& of_form(const Rows& rows, std::string_view form) {
 }
 /// Returns the stage of that name, which there must be.
 Stage stage_named(std::string_view name);
+/// Returns the projection of a side, which must be q, k, v or o.
+ProjectionName part_of(char side);
+
+// What several rows ask of a graph: whether queries and keys are rotated, it has several heads, as many keys
+// as queries, values as wide as queries and keys.
+bool rotates(const Editing& edited);
+bool has_several_heads(const Editing& edited);
+bool are_scores_square(const Editing& edited);
+bool have_one_width(const Editing& edited);
+/// Returns the rules of its mask, which must have some.
+const attention::Mask& mask_of(const Editing& edited);
+/// Returns the width of a side of a window, −1 if it has no end.
+double width_or_none(const std::optional<std::size_t>& side);
 /// Returns whether a model drops weights.
 bool has_dropout(const Model& model);
 

@@ -15,9 +15,6 @@ using graph::digits;
 using graph::OperationInputs;
 using std::to_string;
 
-const Mask& mask_of(const Editing& e) {
-  return e.get<graph::AttentionMask>(Stage::mask)->mask;
-}
 std::string other_end(const Editing& e) {
   return mask_of(e).align == attention::MaskAlignment::last ? "first" : "last";
 }
@@ -27,9 +24,6 @@ void align_otherwise(Mask& mask) {
 }
 std::optional<std::size_t> limit(double width) {
   return width < 0 ? std::optional<std::size_t>() : static_cast<std::size_t>(width);
-}
-double width_or_none(const std::optional<std::size_t>& side) {
-  return side ? static_cast<double>(*side) : -1;
 }
 std::string keys_text(double n, const char* one, const char* many) {
   return digits(n) + (n > 1 ? many : one);

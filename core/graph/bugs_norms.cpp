@@ -10,12 +10,10 @@ namespace core::bugs {
 namespace {
 
 using graph::digits;
+using graph::normed_stage;
 using graph::NormVariant;
 using graph::stages_of_sides;
 
-Stage normed_stage(ProjectionName part) {
-  return part == ProjectionName::query ? Stage::normed_queries : Stage::normed_keys;
-}
 ProjectionName other_side(ProjectionName part) {
   return part == ProjectionName::query ? ProjectionName::key : ProjectionName::query;
 }

@@ -48,19 +48,12 @@ bool has_norm(const Model& m) {
 }
 // Edits of the graph.
 
-Stage projecting(ProjectionName part) {
-  constexpr std::array stages{graph::all_queries, graph::all_keys, graph::all_values, Stage::output};
-  return stages[static_cast<std::size_t>(part)];
-}
-Stage rotated_stage(ProjectionName part) {
-  return part == ProjectionName::query ? Stage::rotated_queries : Stage::rotated_keys;
-}
-
 template <ProjectionName part>
 void transpose_weight(Editing& e, const BugCase&, ProjectionName) {
   const arma::mat weight = e.weight(part);
   if (!weight.is_square() || weight.is_symmetric()) return;
-  e.change<graph::Project>(projecting(part), [](graph::Project& own) { own.inputs[1].cells = "j:"; });
+  e.change<graph::Project>(graph::linear_stage(part),
+                           [](graph::Project& own) { own.inputs[1].cells = "j:"; });
 }
 void leave_bias_out(Editing& e, const BugCase&, ProjectionName part) {
   if (!e.bias(part).is_empty()) e.set_bias(part, {});
@@ -157,7 +150,7 @@ void leave_scaling_out(Editing& e, const BugCase&, ProjectionName) {
 }
 template <int by>
 void shift_positions(Editing& e, const BugCase& c, ProjectionName part) {
-  e.change<Rotate>(rotated_stage(part), [&](Rotate& rotation) {
+  e.change<Rotate>(graph::rotated_stage(part), [&](Rotate& rotation) {
     rotation.offset += c.numbers.empty() ? by : static_cast<int>(c.numbers[0]);
   });
 }
@@ -175,9 +168,6 @@ void rotate_queries_only(Editing& e, const BugCase&, ProjectionName) {
   const auto* rotation = e.get<Rotate>(Stage::rotated_keys);
   if (rotation)
     e.graph.replace(rotation, graph::Copy(rotation->inputs[0].source, "not rotated", "not rotated"));
-}
-bool rotates(const Editing& e) {
-  return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
 }
 
 template <ProjectionName part>
@@ -359,7 +349,8 @@ const std::array offered_projection_rows{
     Bug{.name = "rotary_missing",
         .texts = {"RoPE missing", "RoPE is applied to neither queries nor keys.",
                   "Apply RoPE to queries and keys before the scores.", Stage::rotated_queries, has_rotary},
-        .edit = [](Editing& e, const BugCase&, ProjectionName part) { e.leave_out(rotated_stage(part)); },
+        .edit = [](Editing& e, const BugCase&,
+                   ProjectionName part) { e.leave_out(graph::rotated_stage(part)); },
         .default_sides = "qk",
         .words =
             [](const Editing&, const BugCase& c) {

@@ -118,17 +118,11 @@ void mask_one_key(Mask& mask, const Model& m, const Numbers& x) {
 void change_mask(Editing& e, const BugCase& c, ProjectionName) {
   e.change_mask([&](Mask& mask) { c.bug->change_mask(mask, e.model(), c.numbers); });
 }
-const Mask& mask_of(const Editing& e) {
-  return e.get<graph::AttentionMask>(Stage::mask)->mask;
-}
-double side_or_none(const std::optional<std::size_t>& side) {
-  return side ? static_cast<double>(*side) : -1;
-}
 /// Whether a window differs from the graph's by some keys on the left.
 template <int more>
 bool is_wider(const Editing& before, const Numbers& x) {
   const MaskWindow& own = mask_of(before).window;
-  return own.left && x[0] == side_or_none(own.left) + more && x[1] == side_or_none(own.right);
+  return own.left && x[0] == width_or_none(own.left) + more && x[1] == width_or_none(own.right);
 }
 
 // Features that bugs concern.

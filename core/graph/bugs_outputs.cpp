@@ -26,16 +26,6 @@ Numbers numbers_of(const Order& order) {
 const char* name_of_stage(Stage stage) {
   return attention::info(stage).name;
 }
-bool has_heads(const Editing& e) {
-  return e.model().n_heads > 1;
-}
-bool are_square(const Editing& e) {
-  return e.model().n_tokens() == e.model().n_keys();
-}
-bool have_one_width(const Editing& e) {
-  return e.model().d_value() == e.model().d_head();
-}
-
 arma::mat rolled_rows(const arma::mat& x, double by) {
   const long n = static_cast<long>(x.n_rows);
   return arma::shift(x, (static_cast<long>(by) % n + n) % n, 0);
@@ -146,7 +136,7 @@ constexpr std::array context_forms{
                       e, [](Input& weights, Input&) { weights.cells = "::"; },
                       [](const OperationInputs& in) { return in.selected(in[0].t() * in[1]); });
                 },
-                are_square},
+                are_scores_square},
     ContextForm{"before_dropout", "context vectors are computed with the weights before dropout",
                 [](Editing& e, double) {
                   sum_from(e, [](Input& weights, Input&) { weights.source = Stage::weights; });
@@ -168,30 +158,32 @@ constexpr std::array context_forms{
                           return arma::mat(scores * in[1]);
                         });
                 }},
-    ContextForm{"over_heads",
-                "attention runs over the heads of each token instead of the tokens "
-                "([tokens, heads, d_head] not transposed)",
-                attend_over_heads<false>,
-                [](const Editing& e) { return are_square(e) && has_heads(e) && have_one_width(e); }},
+    ContextForm{
+        "over_heads",
+        "attention runs over the heads of each token instead of the tokens "
+        "([tokens, heads, d_head] not transposed)",
+        attend_over_heads<false>,
+        [](const Editing& e) { return are_scores_square(e) && has_several_heads(e) && have_one_width(e); }},
     ContextForm{"over_heads_causally",
                 "attention runs over the heads of each token instead of the tokens "
                 "([tokens, heads, d_head] not transposed), causal over the heads",
                 attend_over_heads<true>,
                 [](const Editing& e) {
                   const auto* own = e.get<graph::AttentionMask>(Stage::mask);
-                  return are_square(e) && has_heads(e) && have_one_width(e) && own && own->mask.causal;
+                  return are_scores_square(e) && has_several_heads(e) && have_one_width(e) && own &&
+                         own->mask.causal;
                 }},
     ContextForm{"averaged", "context vectors are averaged over the heads",
                 [](Editing& e, double) {
                   e.wrap(Stage::contexts, [](const OperationInputs& in) { return mean_of_heads(in); });
                 },
-                has_heads},
+                has_several_heads},
     ContextForm{"averaged_weights", "context vectors are computed with weights averaged over the heads",
                 [](Editing& e, double) {
                   sum_from(e, as_they_are,
                            [](const OperationInputs& in) { return arma::mat(mean_of_heads(in) * in[1]); });
                 },
-                has_heads},
+                has_several_heads},
     ContextForm{"normalized_weights", "context vectors are computed with weights normalized to sum 1",
                 [](Editing& e, double) {
                   sum_from(e, as_they_are, [](const OperationInputs& in) {
@@ -223,7 +215,7 @@ constexpr std::array context_forms{
             return in.sequence < hidden.size() && std::ranges::binary_search(hidden[in.sequence], query);
           });
         },
-        [](const Editing& e) { return are_square(e) && !e.model().mask.hidden_keys.empty(); }},
+        [](const Editing& e) { return are_scores_square(e) && !e.model().mask.hidden_keys.empty(); }},
     ContextForm{"last_queries", [](double n) { return zero_queries_words("last", n); },
                 [](Editing& e, double n) {
                   zero_contexts(e, [n](const OperationInputs& in, std::size_t query) {
@@ -247,7 +239,8 @@ constexpr std::array context_forms{
                                                         : in[0];
           });
         },
-        has_heads, [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
+        has_several_heads,
+        [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
 };
 void try_contexts(const BugContext& c, BugCases& to) {
   for (const ContextForm& form : context_forms) {
@@ -275,7 +268,7 @@ const std::array merge_forms{
 void try_merges(const BugContext& c, BugCases& to) {
   const auto* own = c.now.get<graph::CombineHeads>(Stage::concatenated);
   for (const MergeForm& merge : merge_forms)
-    if (own && has_heads(c.now) && own->inputs[0].layout != merge.layout) to.add({}, merge.form);
+    if (own && has_several_heads(c.now) && own->inputs[0].layout != merge.layout) to.add({}, merge.form);
 }
 
 /// Numbers: one of how many equal parts of the heads.

@@ -14,10 +14,6 @@ using graph::RotationVariant;
 using graph::shift_words;
 using graph::stages_of_sides;
 
-bool are_rotated(const Editing& e) {
-  return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
-}
-
 /// Row of queries or keys whose position is changed.
 struct PlacedRow {
   const Editing& before;
@@ -196,7 +192,7 @@ void try_restarts(double n_keys, BugCases& to) {
 }
 
 void try_positions(const BugContext& c, BugCases& to) {
-  if (!are_rotated(c.now)) return;
+  if (!rotates(c.now)) return;
   const Model& m = c.model();
   const double n_keys = static_cast<double>(m.n_keys());
   const bool is_square = m.n_tokens() == m.n_keys();
@@ -242,7 +238,7 @@ void rotate_twice(Editing& e, const BugCase&, ProjectionName part) {
 
 /// Lists queries and keys, together and alone, where they are rotated.
 void try_rotated_sides(const BugContext& c, BugCases& to) {
-  if (!are_rotated(c.now)) return;
+  if (!rotates(c.now)) return;
   for (const char* sides : query_key_sides) to.add({}, "", sides);
 }
 
@@ -262,7 +258,7 @@ const std::array position_rows{
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const char* sides : query_key_sides)
-                for (int k = 0; are_rotated(c.now) && k < 40; ++k)
+                for (int k = 0; rotates(c.now) && k < 40; ++k)
                   to.fit({std::exp(-3 + 6 * k / 39.0)}, "", sides);
             },
         .rank = 2},
@@ -276,7 +272,7 @@ const std::array position_rows{
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const char* sides : {"q", "k"})
-                for (int k = 0; are_rotated(c.now) && k < 35; ++k) to.fit({-8.25 + 0.5 * k}, "", sides);
+                for (int k = 0; rotates(c.now) && k < 35; ++k) to.fit({-8.25 + 0.5 * k}, "", sides);
             },
         .rank = 2},
     Bug{.name = "rotary_twice",

@@ -20,9 +20,6 @@ using std::to_string;
 constexpr std::string_view side_letters = "qkvo";
 constexpr std::array usual_sides{"qkv", "q", "k", "v", "qk", "kv", "qv"};
 
-ProjectionName part_of(char side) {
-  return static_cast<ProjectionName>(side_letters.find(side));
-}
 Stage stage_of(ProjectionName part) {
   return graph::projected_stages[static_cast<std::size_t>(part)];
 }

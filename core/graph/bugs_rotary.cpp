@@ -13,17 +13,12 @@ namespace core::bugs {
 namespace {
 
 using graph::digits;
+using graph::rotated_stage;
 using graph::RotationVariant;
 using graph::shift_words;
 using graph::stages_of_sides;
 using std::to_string;
 
-Stage rotated_stage(ProjectionName part) {
-  return part == ProjectionName::query ? Stage::rotated_queries : Stage::rotated_keys;
-}
-bool rotates(const Editing& e) {
-  return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
-}
 positions::Scaling scaling_of(const Editing& e) {
   const auto rotary = rotary_of(e.model());
   return rotary ? rotary->scaling : positions::Scaling();

@@ -53,12 +53,6 @@ struct OtherProducts {
 arma::mat dot_products(const OperationInputs& in) {
   return in[0] * in[1].t();
 }
-bool is_square(const Editing& e) {
-  return e.model().n_tokens() == e.model().n_keys();
-}
-bool has_values_of_head_width(const Editing& e) {
-  return e.model().d_value() == e.model().d_head();
-}
 bool always(const Editing&) {
   return true;
 }
@@ -89,13 +83,13 @@ constexpr std::array other_products{
                   from_stages<as_is, Stage::keys>, dot_products, 1},
     OtherProducts{"raw_both", "the scores use queries and keys before norm and rotation", prepares_twice,
                   from_stages<Stage::queries, Stage::keys>, dot_products, 1},
-    OtherProducts{"queries_alone", "the scores are queries · queries", is_square,
+    OtherProducts{"queries_alone", "the scores are queries · queries", are_scores_square,
                   [](const Input& q, const Input&) { return std::vector{all_rows(q)}; },
                   [](const OperationInputs& in) { return in.selected(in[0] * in[0].t()); }},
-    OtherProducts{"keys_alone", "the scores are keys · keys", is_square,
+    OtherProducts{"keys_alone", "the scores are keys · keys", are_scores_square,
                   [](const Input&, const Input& k) { return std::vector{all_rows(k)}; },
                   [](const OperationInputs& in) { return in.selected(in[0] * in[0].t()); }},
-    OtherProducts{"values", "the scores are queries · values", has_values_of_head_width,
+    OtherProducts{"values", "the scores are queries · values", have_one_width,
                   from_stages<as_is, Stage::values>, dot_products},
     OtherProducts{
         "cosine", "queries and keys are divided by their lengths (cosine similarity)", always, right_inputs,
@@ -543,7 +537,7 @@ const std::array score_rows{
         .words = "the scores are transposed (keys · queries)",
         .cases =
             [](const BugContext& c, BugCases& to) {
-              if (is_square(c.now)) to.add();
+              if (are_scores_square(c.now)) to.add();
             }},
     Bug{.name = "scores_from",
         .edit = compute_scores_from,

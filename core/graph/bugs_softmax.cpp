@@ -324,12 +324,6 @@ struct SoftmaxForm {
   void (*edit)(Editing&);
   bool (*fits)(const Editing&) = nullptr;  ///< if not set, all models can have it
 };
-bool has_more_heads(const Editing& e) {
-  return e.model().n_heads > 1;
-}
-bool has_as_many_keys(const Editing& e) {
-  return e.model().n_tokens() == e.model().n_keys();
-}
 bool has_zero_rows(const Editing& e) {
   return e.get<graph::ZeroEmptyRows>(Stage::weights);
 }
@@ -345,7 +339,7 @@ constexpr std::array softmax_forms{
                   e.change_softmax(
                       [](SoftmaxVariant& softmax) { softmax.run_over(SoftmaxVariant::Axis::heads); });
                 },
-                has_more_heads},
+                has_several_heads},
     SoftmaxForm{"twice", "the softmax is applied twice",
                 [](Editing& e) {
                   e.wrap(Stage::weights, softmax_again, {{Stage::mask, "i:"}}, "i:");
@@ -401,14 +395,14 @@ constexpr std::array softmax_forms{
     SoftmaxForm{"over_all", "the softmax runs over queries and keys together",
                 [](Editing& e) { compute_weights(e, softmax_of_all, "::"); }},
     SoftmaxForm{"over_all_heads", "the softmax runs over the keys of all heads together",
-                [](Editing& e) { compute_weights(e, softmax_of_all_heads); }, has_more_heads},
+                [](Editing& e) { compute_weights(e, softmax_of_all_heads); }, has_several_heads},
     SoftmaxForm{"transposed", "the weights are transposed",
                 [](Editing& e) {
                   e.wrap(
                       Stage::weights, [](const OperationInputs& in) { return in.selected(in[0].t()); }, {},
                       "::");
                 },
-                has_as_many_keys},
+                are_scores_square},
 };
 void try_softmax_forms(const BugContext& c, BugCases& to) {
   for (const SoftmaxForm& form : softmax_forms)

@@ -4,19 +4,16 @@
 #include <array>
 
 namespace core::graph {
-namespace {
-
-/// Hidden stages where heads of queries, keys and values are projected together, and the output.
-constexpr std::array linear_stages{all_queries, all_keys, all_values, Stage::output};
-
+Stage linear_stage(ProjectionName part) {
+  constexpr std::array stages{all_queries, all_keys, all_values, Stage::output};
+  return stages[static_cast<std::size_t>(part)];
+}
 Stage normed_stage(ProjectionName part) {
   return part == ProjectionName::query ? Stage::normed_queries : Stage::normed_keys;
 }
 Stage rotated_stage(ProjectionName part) {
   return part == ProjectionName::query ? Stage::rotated_queries : Stage::rotated_keys;
 }
-
-}  // namespace
 
 Editing::Editing(std::shared_ptr<const Model> model, Precision precision_of_numbers)
     : graph(attention(*model)), words(*model, precision_of_numbers), model_(std::move(model)) {}
@@ -33,10 +30,10 @@ void Editing::rebuild(Model model) {
 }
 
 const Project* Editing::linear(ProjectionName part) const {
-  return graph.get<Project>(linear_stages[static_cast<std::size_t>(part)]);
+  return graph.get<Project>(linear_stage(part));
 }
 Project* Editing::linear(ProjectionName part) {
-  return graph.get<Project>(linear_stages[static_cast<std::size_t>(part)]);
+  return graph.get<Project>(linear_stage(part));
 }
 
 mat Editing::matrix_of(const Input& input) const {

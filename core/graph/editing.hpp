@@ -22,6 +22,12 @@ inline constexpr std::array score_step_stages{Stage::scaled_scores, Stage::cappe
                                               Stage::biased_scores, Stage::masked_scores};
 inline constexpr std::array projected_stages{Stage::queries, Stage::keys, Stage::values, Stage::output};
 
+/// Returns the hidden stage in which the heads of a part are projected together, or the output.
+Stage linear_stage(ProjectionName part);
+/// Return the stages of queries, or else of keys, after the norm and after the rotation.
+Stage normed_stage(ProjectionName part);
+Stage rotated_stage(ProjectionName part);
+
 /// A graph that is being edited. Copies are cheap: they share all that neither of them has edited.
 ///
 /// Sizes are read from the graph's model, so that an edit fits models of any length. An edit does nothing if
