@@ -46,6 +46,10 @@ Numbers signature(const Observation& of, const Editing& now) {
   return all;
 }
 
+bool are_same(const Numbers& first, const Numbers& second) {
+  return std::ranges::equal(first, second, [](double a, double b) { return std::abs(a - b) <= 3e-7; });
+}
+
 /// Returns explanations without equivalent ones, the simplest first.
 std::vector<BugHits> distinct(const Observation& of, std::vector<BugHits> all) {
   std::ranges::stable_sort(all, [](const BugHits& a, const BugHits& b) {
@@ -54,14 +58,24 @@ std::vector<BugHits> distinct(const Observation& of, std::vector<BugHits> all) {
   std::vector<std::pair<Numbers, BugHits>> kept;
   for (BugHits& e : all) {
     Numbers own = signature(of, *e.back().edited);
-    const bool is_known = std::ranges::any_of(kept, [&](const auto& other) {
+    const auto known = std::ranges::find_if(kept, [&](const auto& other) {
       if (std::ranges::equal(other.second, e, {}, &BugHit::words, &BugHit::words)) return true;
-      if (own.size() != other.first.size()) return false;
-      for (std::size_t k = 0; k < own.size(); ++k)
-        if (std::abs(own[k] - other.first[k]) > 3e-7) return false;
-      return true;
+      return are_same(own, other.first);
     });
-    if (!is_known) kept.emplace_back(std::move(own), std::move(e));
+    if (known == kept.end()) {
+      kept.emplace_back(std::move(own), std::move(e));
+    } else if (known->second.size() == e.size()) {
+      const auto others = [](const BugHits& of_one, const BugHits& but) {
+        std::vector<const BugHit*> left;
+        for (const BugHit& hit : of_one)
+          if (std::ranges::find(but, hit.words, &BugHit::words) == but.end()) left.push_back(&hit);
+        return left;
+      };
+      const auto own_hits = others(e, known->second), its = others(known->second, e);
+      if (own_hits.size() == 1 && its.size() == 1)
+        known->second[static_cast<std::size_t>(its[0] - known->second.data())].equivalent.push_back(
+            own_hits[0]->bug);
+    }
   }
   std::vector<BugHits> result;
   for (auto& [own, e] : kept) result.push_back(std::move(e));
@@ -89,6 +103,10 @@ std::vector<std::string> blind_sides(const Observation& of, const BugHit& hit) {
 }
 
 }  // namespace
+
+bool have_same_numbers(const Observation& of, const Editing& first, const Editing& second) {
+  return are_same(signature(of, first), signature(of, second));
+}
 
 std::vector<BugHits> choose_likeliest(const Observation& of, std::vector<BugHits> found) {
   constexpr std::size_t max_listed = 5;

@@ -23,6 +23,7 @@ class PairSearch {
   void compute_effects(double deadline);
   bool has_effects() const { return !live_.empty(); }
   std::vector<BugHits> try_sums(double deadline);
+  std::vector<BugHits> try_titles(double deadline);
   std::vector<BugHits> fit_after_likeliest(double deadline);
   std::vector<BugHits> fit_both(double deadline);
 
@@ -103,6 +104,7 @@ std::optional<BugHits> PairSearch::both(const BugCase& first, const BugCase& sec
   if (trials_.judge(with_second, 1) > 1) return std::nullopt;
   BugHit one = trials_.hit_of(first, trials_.edited(first), 0),
          two = trials_.hit_of(second, std::move(with_second), 0);
+  two.words = second.words(*one.edited);
   if (!confirm_(two)) return std::nullopt;
   one.worst = two.worst;
   return BugHits{std::move(one), std::move(two)};
@@ -146,6 +148,21 @@ std::vector<BugHits> PairSearch::fit_after_likeliest(double deadline) {
     for (BugHit& hit : next.hits(fits, deadline, 1))
       if (confirm_(hit)) found.push_back({first, hit}), found.back()[0].worst = hit.worst;
   }
+  return found;
+}
+
+/// Tries all pairs of bugs with titles, whose effects need not add up.
+std::vector<BugHits> PairSearch::try_titles(double deadline) {
+  std::vector<const BugCase*> titled;
+  for (const BugCase* bug : live_)
+    if (!titles_of(*bug, *scene_.now).empty()) titled.push_back(bug);
+  std::vector<BugHits> found;
+  for (const BugCase* first : titled)
+    for (const BugCase* second : titled) {
+      if (!budget_.should_continue(deadline)) return found;
+      if (first == second) continue;
+      if (auto pair = both(*first, *second)) found.push_back(std::move(*pair));
+    }
   return found;
 }
 
@@ -200,6 +217,7 @@ std::vector<BugHits> find_bug_pairs(BugTrials& trials, const Observation& of, Se
   pairs.compute_effects(budget.part_of(0.6, deadline));
   if (!pairs.has_effects()) return {};
   auto found = pairs.try_sums(budget.part_of(0.5, deadline));
+  if (found.empty()) found = pairs.try_titles(budget.part_of(0.3, deadline));
   if (found.empty()) found = pairs.fit_after_likeliest(budget.part_of(0.6, deadline));
   if (found.empty()) found = pairs.fit_both(deadline);
   return found;

@@ -175,8 +175,13 @@ std::vector<BugHits> BugSearch::find_later_bugs(Stage target, const BugHits& ope
   std::vector<BugHits> done;
   for (const auto& [ahead, rank, hit] : furthest_first) {
     if (!budget_.should_continue(deadline)) break;
-    for (BugHits& explained : search(hit->edited, with(applied, *hit), accepted, depth - 1, deadline))
+    for (BugHits& explained : search(hit->edited, with(applied, *hit), accepted, depth - 1, deadline)) {
+      for (const auto& other : furthest_first)
+        if (const BugHit& same = *std::get<2>(other);
+            &same != hit && have_same_numbers(o_, *same.edited, *hit->edited))
+          explained[applied.size()].equivalent.push_back(same.bug);
       done.push_back(std::move(explained));
+    }
     const bool are_rules = std::ranges::any_of(done, [&](const BugHits& e) {
       return e.size() == applied.size() + 2 &&
              std::ranges::all_of(e, [](const BugHit& h) { return h.rank == 0; });
@@ -200,7 +205,7 @@ std::vector<BugHits> BugSearch::explain_coarser_inputs(Stage target, double dead
     }
     if (!is_coarser) continue;
     const Observation rounded(std::make_shared<const Model>(o_.model()), o_.stages(),
-                              CoarserInputs{target, coarse});
+                              AssumedPrecision{coarse, target});
     const auto has_same_rounding = [&](const Editing& now) {
       const auto both = rounded.stages_of(now);
       if (!rounded.has_same_shape(both->exact, target, target)) return false;
@@ -299,6 +304,16 @@ void BugSearch::list_agreeing(const FirstDifference& difference, BugSearchResult
   result.is_harmless = !difference.agreeing.empty() && difference.agreeing.back() == o_.order().back();
 }
 
+/// Returns the other titles of a hit, and those of cases that cannot be told from it.
+std::vector<const bugs::Bug*> synonyms_of(const BugHit& hit, const Editing& before) {
+  std::vector<const bugs::Bug*> all = titles_of(hit.bug, before);
+  for (const BugCase& other : hit.equivalent)
+    for (const bugs::Bug* title : titles_of(other, before))
+      if (std::ranges::find(all, title) == all.end()) all.push_back(title);
+  if (!all.empty() && all.front() == names_of(hit.bug, before).front()) all.erase(all.begin());
+  return all;
+}
+
 /// Searches for bugs, and for what agrees in spite of them.
 BugSearchResult BugSearch::find() {
   BugSearchResult result;
@@ -312,12 +327,11 @@ BugSearchResult BugSearch::find() {
   const double begin = budget_.spent();
   BugTrials trials(o_, std::make_shared<const Editing>(o_.right()), *difference.stage, budget_);
   for (const BugHits& e : explain(trials, begin, result)) {
-    FoundBugs one{{}, {}, {}, e.back().edited, rank_of(e)};
+    FoundBugs one{{}, e.back().edited, rank_of(e)};
     const Editing* before = &o_.right();
     for (const BugHit& hit : e) {
-      std::ranges::copy(names_of(hit.bug, *before), std::back_inserter(one.names));
+      one.bugs.push_back({hit.bug, names_of(hit.bug, *before), synonyms_of(hit, *before), hit.words});
       before = hit.edited.get();
-      one.bugs.push_back(hit.bug), one.sentences.push_back(hit.words);
       one.rank += hit.bug.sides.size() > 1;  // a title names one side
     }
     result.found.push_back(std::move(one));
@@ -336,11 +350,11 @@ BugSearchResult BugSearch::find_or_describe() {
 
 /// Leaves those of the bugs found in the first tokens that explain all of them; false if there are none.
 bool BugSearch::confirm(BugSearchResult& of_first_tokens) {
-  const auto has_observed_numbers = [](const BugCase& bug) { return bug.observed != nullptr; };
+  const auto has_observed_numbers = [](const FoundBug& bug) { return bug.made.observed != nullptr; };
   std::erase_if(of_first_tokens.found, [&](FoundBugs& one) {
     if (std::ranges::any_of(one.bugs, has_observed_numbers)) return true;  // there are none for later tokens
     Editing now = o_.right();
-    for (const BugCase& bug : one.bugs) bug.edit(now);
+    for (const FoundBug& bug : one.bugs) bug.made.edit(now);
     one.edited = std::make_shared<const Editing>(std::move(now));
     return !worst_if_all_agree(*one.edited);
   });
@@ -359,21 +373,22 @@ std::vector<std::size_t> counts_of_first_tokens(const Model& model) {
 }  // namespace
 
 BugSearchResult find_bugs(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
-                          const core::StopToken& token, double max_cells) {
+                          const core::StopToken& token, double max_cells, std::optional<Precision> assumed) {
   graph::Work work;
   const SearchBudget budget{token, work};
-  const Observation whole(model, stages);
+  const auto coarse = assumed ? std::optional(AssumedPrecision{*assumed}) : std::nullopt;
+  const Observation whole(model, stages, coarse);
   BugSearch search(whole, budget, max_cells);
   BugSearchResult result;
   bool is_found = false;
   for (const std::size_t n : counts_of_first_tokens(*model)) {
     const auto first = is_found ? nullptr : first_tokens(*model, n);
     if (!first) continue;
-    const Observation few(first, first_rows(stages, n));
+    const Observation few(first, first_rows(stages, n), coarse);
     result = BugSearch(few, budget, budget.part_of(0.5, max_cells)).find();
     is_found = search.confirm(result);
   }
-  if (!is_found) result = search.find_or_describe();
+  if (!is_found) result = assumed ? search.find() : search.find_or_describe();
   result.work = work;
   return result;
 }

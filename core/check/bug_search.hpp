@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,11 +11,21 @@
 
 namespace core::check {
 
+struct FoundBug {
+  bugs::BugCase made;
+  std::vector<const bugs::Bug*> names;     ///< that it is known by, see names_of()
+  std::vector<const bugs::Bug*> synonyms;  ///< other bugs that have the same effect here
+  std::string sentence;                    ///< "the positions of the queries are 4 behind"
+
+  /// Whether it can be injected.
+  bool has_titles() const {
+    return std::ranges::all_of(names, [](const bugs::Bug* name) { return name->texts.title; });
+  }
+};
+
 /// Bugs that together explain every observed stage.
 struct FoundBugs {
-  std::vector<bugs::BugCase> bugs;
-  std::vector<const bugs::Bug*> names;         ///< that they are known by, see names_of()
-  std::vector<std::string> sentences;          ///< "the positions of the queries are 4 behind", one per bug
+  std::vector<FoundBug> bugs;
   std::shared_ptr<const Editing> edited = {};  ///< the model's graph with them
   int rank = 0;                                ///< 0: only rules with a name
 };
@@ -33,8 +45,10 @@ struct BugSearchResult {
 
 /// Searches for bugs that explain the stages. The result depends on them and on the budget alone: about
 /// max_cells numbers are computed, see graph::Work, when nothing explains them. When the token stops, returns
-/// what was found so far.
+/// what was found so far. If a coarse precision is assumed, allows for its errors everywhere, and describes
+/// nothing that remains.
 BugSearchResult find_bugs(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
-                          const core::StopToken& token, double max_cells);
+                          const core::StopToken& token, double max_cells,
+                          std::optional<Precision> assumed = {});
 
 }  // namespace core::check

@@ -55,8 +55,9 @@ double BugTrials::judge(const Editing& now, double slack) const {
     if (is_same || !o_.has_as_many(changed, seen, scene.target) || !o_.can_compute(now, seen)) continue;
     if (scene.fits) {
       NumberDistance probed;
-      probed.add(scene.target, scene.probed(changed, seen, scene.probe_sequence, scene.probe_matrix),
-                 scene.probe, o_.is_exact(), slack * scene.allowed.maximum);
+      probed.add(o_.stage(scene.target),
+                 scene.probed(changed, seen, scene.probe_sequence, scene.probe_matrix), scene.probe,
+                 o_.is_exact(), slack * scene.allowed.maximum);
       if (probed.is_infinite()) continue;
     }
     least = std::min(least, o_.distance(changed, seen, scene.target, scene.allowed, slack, scene.is_sampled));

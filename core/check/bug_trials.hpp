@@ -19,6 +19,7 @@ struct BugHit {
   std::shared_ptr<const Editing> edited;  ///< with it and those before
   double score = 0;                       ///< distance of the target
   double worst = 0;  ///< largest distance of an observed stage, if the numbers are not exact
+  std::vector<bugs::BugCase> equivalent = {};  ///< other cases with the same numbers
 };
 using BugHits = std::vector<BugHit>;
 

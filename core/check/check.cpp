@@ -11,7 +11,7 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/bug_search.hpp"
+#include "core/check/rounding.hpp"
 #include "core/files/json.hpp"
 #include "core/files/stage_names.hpp"
 
@@ -345,7 +345,7 @@ std::string describe_tensor_pattern(const ObservedTensor& observed, const Readin
   std::vector<HeadDifference> heads;
   for (const Part& part : parts_of(reading, reference)) {
     if (part.sequence != worst) continue;
-    const arma::mat numbers = extract_matrix(observed, reading, part, reference);
+    const arma::mat numbers = extract_matrix(observed, reading, part);
     const auto forms = reference.forms(reading, part.sequence, part.head);
     const arma::mat& nearest =
         std::ranges::min(forms, {}, [&](const arma::mat& form) { return max_abs_difference(numbers, form); });
@@ -491,22 +491,6 @@ void add_notes(const Comparison& c, const MatchResult& matched, Report& report) 
   }
 }
 
-/// Scores of a sequence (all heads) above which pairs of mistakes take too long.
-constexpr std::size_t max_scores_for_pairs = std::size_t{1} << 21;
-
-/// Searches for causes that explain all tensors, or else all tensors that have a reading.
-std::vector<Explanation> find_causes_with_readings(const Comparison& c, bool only_singles) {
-  auto found = find_causes(c, only_singles);
-  std::vector<ObservedTensor> fit;
-  Comparison of_fit{c.reference, fit, {}, c.tolerance, c.token};
-  for (std::size_t k = 0; k < c.observed.size(); ++k)
-    if (!c.observed[k].readings.empty())
-      fit.push_back(c.observed[k]), of_fit.agreeing_reading.push_back(c.agreeing_reading[k]);
-  if (!found.empty() || fit.size() == c.observed.size()) return found;
-  const bool differ = std::ranges::find(of_fit.agreeing_reading, nullptr) != of_fit.agreeing_reading.end();
-  return differ ? find_causes(of_fit, only_singles) : std::vector<Explanation>();
-}
-
 /// Returns the type (float16 or bfloat16) of all differing tensors, if its arithmetic alone explains them;
 /// else f64. Such tensors differ only as their type implies, like those in float32.
 formats::Dtype common_half_type(const Comparison& c, const std::vector<Explanation>& explanations) {
@@ -570,16 +554,7 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
     for (std::size_t k = 0; k < n; ++k)
       if (!report.readings[k] && !matched.observed[k].readings.empty())
         report.readings[k] = &matched.observed[k].readings.front();
-    // Rounding is recognized by its errors and searched for first; exact tensors are inferred from first.
-    const bool is_exact = std::ranges::all_of(
-        matched.observed, [](const ObservedTensor& o) { return check::is_exact(o.rounding); });
-    const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > max_scores_for_pairs;
-    if (!is_exact) report.explanations = find_causes_with_readings(c, is_large);
-    std::vector<Explanation> inferred = infer_causes(c, matched, report);
-    const bool is_simple = !inferred.empty() && inferred.front().inferred->bugs.size() == 1 &&
-                           inferred.front().inferred->rank == 0;
-    if (is_exact) report.explanations = find_causes_with_readings(c, is_large || is_simple);
-    add_inferred(std::move(inferred), report);
+    find_causes(c, matched, report);
     report.was_stopped = !token.should_continue();
   }
   report.readings = c.agreeing_reading;
@@ -598,7 +573,8 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
   const formats::Dtype stored_type = common_half_type(c, report.explanations);
   const bool has_stored_type_errors = stored_type != formats::Dtype::f64;
   if (!report.agrees && searches && !has_stored_type_errors)
-    rounded = types_of_rounding(c, report.explanations);
+    rounded = types_of_rounding(
+        c, report.explanations.empty() ? std::vector<const bugs::Bug*>() : report.explanations.front().bugs);
   // If every differing tensor looks rounded, but no one rounding explains all, none is called rounded.
   bool all_rounded = true;
   for (std::size_t k = 0; k < n; ++k)
@@ -756,11 +732,11 @@ std::string assumption_words(const std::vector<std::string>& causes) {
 }
 
 std::string described(const Explanation& explanation) {
-  if (explanation.mistakes.empty()) return "  " + text::joined(explanation.sentences, "; and ") + "\n";
+  if (explanation.bugs.empty()) return "  " + text::joined(explanation.sentences, "; and ") + "\n";
   std::string text;
-  for (const bugs::Bug* mistake : explanation.mistakes)
-    text += "  " + std::string(cause_of(*mistake)) + ": " + mistake->texts.about + " " +
-            bugs::fix_in(*mistake, explanation.model) + "\n";
+  for (const bugs::Bug* bug : explanation.bugs)
+    text += "  " + std::string(cause_of(*bug)) + ": " + bug->texts.about + " " +
+            bugs::fix_in(*bug, explanation.model) + "\n";
   if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
   if (!explanation.sentences.empty())
     text += "  In numbers: " + text::joined(explanation.sentences, "; and ") + ".\n";
@@ -882,7 +858,7 @@ std::string verdict_words(const Report& report) {
             text::joined(
                 report.agreeing_after, ", ", [](Stage stage) { return info(stage).name; }, " and ") +
             (report.agreeing_after.size() > 1 ? " agree.\n" : " agrees.\n");
-  if (found.size() == 1 && found.front().mistakes.empty())
+  if (found.size() == 1 && found.front().bugs.empty())
     return text + "Likely cause: " + text::joined(found.front().sentences, "; and ") + ". This explains " +
            every + ".\n";
   if (found.size() == 1)

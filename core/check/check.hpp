@@ -100,15 +100,6 @@ std::string json_list(const std::vector<std::string>& items);
 Report check(const Model& model, const MatchResult& matched, const Tolerance& tolerance,
              const core::StopToken& token = {});
 
-/// Infers from the numbers which bugs explain the tensors, and adds partial explanations to the report,
-/// whose readings must be set.
-std::vector<Explanation> infer_causes(const Comparison& comparison, const MatchResult& matched,
-                                      Report& report);
-/// Returns the model with the bugs of an explanation; those that were inferred override stages.
-Model injected(const Explanation& explanation);
-/// Adds inferred explanations to a report, merging those that are equivalent to existing ones.
-void add_inferred(std::vector<Explanation> inferred, Report& report);
-
 /// Trace of observed tensors, which has only some stages.
 struct ObservedTrace {
   attention::Trace trace;     ///< every other stage is empty

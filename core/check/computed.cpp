@@ -115,68 +115,6 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
 
 // Computing a model.
 
-Sampler::Sampler(Sample sample, const Model& reference)
-    : sample_(std::move(sample)),
-      reference_model_(reference),
-      reference_graph_(graph::attention(reference_model_)),
-      reference_(reference_graph_, reference_model_, sample_.rows) {}
-
-std::optional<Sampler::Projection> Sampler::projection_of(const graph::Graph& g, const Model& model,
-                                                          Stage stage) const {
-  const graph::Node* node = g.find(stage);
-  const auto* linear = node ? dynamic_cast<const graph::Project*>(node->operation.get()) : nullptr;
-  if (!linear) return std::nullopt;
-  const auto part =
-      stage == graph::all_keys ? attention::ProjectionName::key : attention::ProjectionName::value;
-  return Projection{g.precision,
-                    linear->factors,
-                    linear->sums,
-                    linear->has_bias(),
-                    linear->is_transposed(),
-                    *find_linear(model, part),
-                    model.sequences[sample_.sequence].embeddings};
-}
-
-namespace {
-
-/// Returns what decides which weights are kept.
-attention::Dropout kept_by(attention::Dropout dropout) {
-  dropout.rescale = true, dropout.place = {};
-  return dropout;
-}
-
-}  // namespace
-
-graph::LazyStages Sampler::stages_of(const graph::Graph& g, const Model& model,
-                                     std::optional<Stage> first) const {
-  graph::LazyStages stages = first && reference_model_.bugs.empty()
-                                 ? graph::LazyStages(g, model, reference_)
-                                 : graph::LazyStages(g, model, sample_.rows);
-  const graph::NodeSet existing = existing_nodes(reference_graph_, reference_model_);
-  for (std::size_t k = 0; first && reference_model_.bugs.empty() && k < graph::index(*first); ++k)
-    if (existing[k]) stages.take_from_base(Stage(k));
-  if (cached_dropout_ && cached_dropout_->first == kept_by(model.dropout) && g.find(graph::kept_weights))
-    stages.put(graph::kept_weights, sample_.sequence, 0, cached_dropout_->second);
-  for (const Stage stage : {graph::all_keys, graph::all_values})
-    if (const auto projection = projection_of(g, model, stage))
-      if (const auto found = find_by(projected_, *projection, &decltype(projected_)::value_type::first))
-        stages.put(stage, sample_.sequence, 0, found->second);
-  return stages;
-}
-
-void Sampler::keep(const graph::Graph& g, const Model& model, const graph::LazyStages& stages) const {
-  constexpr std::size_t max_kept = std::size_t{1} << 27;  // cached numbers of projected embeddings
-  if (const auto* kept = stages.computed(graph::kept_weights, sample_.sequence, 0); kept && !cached_dropout_)
-    cached_dropout_.emplace(kept_by(model.dropout), *kept);
-  for (const Stage stage : {graph::all_keys, graph::all_values}) {
-    const auto* all = stages.computed(stage, sample_.sequence, 0);
-    if (!all || (projected_.size() + 1) * all->n_rows() * all->n_cols() > max_kept) continue;
-    auto projection = projection_of(g, model, stage);
-    if (projection && !find_by(projected_, *projection, &decltype(projected_)::value_type::first))
-      projected_.emplace_back(std::move(*projection), *all);
-  }
-}
-
 Precision Precisions::coarsest() const {
   return softmax != Precision::float64 ? softmax : factors != Precision::float64 ? factors : stages;
 }
@@ -187,10 +125,7 @@ Precisions precisions_of(const Model& model) {
 }
 
 LazyTrace::Pass::Pass(graph::Graph g, const LazyTrace& of)
-    : graph(std::move(g)),
-      existing(existing_nodes(graph, of.model_)),
-      stages(of.sampler_ ? of.sampler_->stages_of(graph, of.model_, of.first_)
-                         : graph::LazyStages(graph, of.model_)) {}
+    : graph(std::move(g)), existing(existing_nodes(graph, of.model_)), stages(graph, of.model_) {}
 
 LazyTrace::Pass& LazyTrace::pass() const {
   if (pass_) return *pass_;
@@ -212,13 +147,11 @@ const arma::mat& LazyTrace::matrix(Stage stage, std::size_t sequence, std::size_
   Pass& made = pass();
   if (!made.existing[graph::index(stage)]) return none;
   const std::size_t nth = nth_matrix(made.graph, *made.graph.find(stage), head);
-  const arma::mat& numbers = made.stages.matrix(stage, sequence, nth, sampler_ != nullptr);
-  if (sampler_) sampler_->keep(made.graph, model_, made.stages);
-  return numbers;
+  return made.stages.matrix(stage, sequence, nth);
 }
 
 const LazyTrace& LazyTrace::in_float32() const {
-  if (!float32_) float32_ = std::make_shared<LazyTrace>(model_, sampler_, Arithmetic::float32);
+  if (!float32_) float32_ = std::make_shared<LazyTrace>(model_, Arithmetic::float32);
   return *float32_;
 }
 
@@ -233,8 +166,8 @@ arma::mat LazyTrace::joined(const Reading& reading, std::size_t sequence) const 
   Pass& made = pass();
   const auto* split = std::as_const(made.graph).get<graph::SplitHeads>(reading.stage);
   if (split && split->inputs[0].layout == &graph::untransposed && model_.given.empty())
-    return attention::rounded(made.graph.precision, made.stages.matrix(*split->inputs[0].stage(), sequence, 0,
-                                                                       sampler_ != nullptr));
+    return attention::rounded(made.graph.precision,
+                              made.stages.matrix(*split->inputs[0].stage(), sequence, 0));
   arma::mat all;
   for (std::size_t head = 0; head < model_.n_heads; ++head) {
     const arma::mat& one = matrix(reading.stage, sequence, head);
@@ -313,7 +246,6 @@ std::vector<Part> parts_of(const Reading& r, const LazyTrace& computed) {
   std::vector<Part> parts;
   for (std::size_t s = 0; s < r.n_sequences; ++s) {
     const std::size_t sequence = r.first_sequence + s;
-    if (computed.sample() && sequence != computed.sample()->sequence) continue;
     for (std::size_t h = 0; h < r.n_heads; ++h)
       parts.push_back(
           {s, h, sequence, r.has_kv_heads ? head_of_matrix(computed.model(), r.stage, h) : r.first_head + h});
@@ -321,13 +253,11 @@ std::vector<Part> parts_of(const Reading& r, const LazyTrace& computed) {
   return parts;
 }
 
-arma::mat extract_matrix(const ObservedTensor& observed, const Reading& r, const Part& part,
-                         const LazyTrace& computed) {
-  const Sample* sample = computed.sample();
-  arma::mat numbers(sample ? sample->rows.size() : r.n_rows, r.n_columns, arma::fill::none);
+arma::mat extract_matrix(const ObservedTensor& observed, const Reading& r, const Part& part) {
+  arma::mat numbers(r.n_rows, r.n_columns, arma::fill::none);
   for (std::size_t a = 0; a < numbers.n_rows; ++a)
     for (std::size_t j = 0; j < r.n_columns; ++j)
-      numbers(a, j) = observed.tensor.numbers[r.at(part.s, part.h, sample ? sample->rows[a] : a, j)];
+      numbers(a, j) = observed.tensor.numbers[r.at(part.s, part.h, a, j)];
   return numbers;
 }
 
@@ -337,12 +267,9 @@ namespace {
 constexpr double max_float32_error = 1e-2;
 /// An additive mask masks with this number and below.
 constexpr double max_additive_fill = -1e4;
-/// The float32 error of a sample may be this many times smaller than that of all rows.
-constexpr double float32_sample_slack = 8;
 
 /// Compares a matrix with one of its forms.
-Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, const Sample* sample,
-                   Limits limits) {
+Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, Limits limits) {
   Agreement here;
   here.magnitude = max_abs_finite(ours);
   if (limits.tolerance.relative_to_max > 0) limits.extra += limits.tolerance.relative_to_max * here.magnitude;
@@ -350,7 +277,7 @@ Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mas
     for (std::size_t j = 0; j < observed.n_cols; ++j) {
       const double our = ours.at(a, j);
       const bool masks_keys = is_mask && our == -infinity && observed(a, j) <= max_additive_fill;
-      here.add(masks_keys ? our : observed(a, j), our, limits, sample ? sample->rows[a] : a, j);
+      here.add(masks_keys ? our : observed(a, j), our, limits, a, j);
     }
   return here;
 }
@@ -360,10 +287,10 @@ Agreement compared(const ObservedTensor& observed, const Reading& r, const LazyT
   Agreement worst;
   const bool is_mask = r.stage == Stage::mask;
   for (const Part& part : parts_of(r, ours)) {
-    const arma::mat numbers = extract_matrix(observed, r, part, ours);
+    const arma::mat numbers = extract_matrix(observed, r, part);
     std::optional<Agreement> best;
     for (const arma::mat& form : ours.forms(r, part.sequence, part.head)) {
-      const Agreement here = compared(numbers, form, is_mask, ours.sample(), limits);
+      const Agreement here = compared(numbers, form, is_mask, limits);
       // The mask convention with the fewest wrong positions is taken to be the observed one.
       if (!best || here.within || (is_mask && here.n_far < best->n_far)) best = here;
       if (here.within) break;
@@ -385,11 +312,10 @@ Agreement agreement(const ObservedTensor& observed, const Reading& reading, cons
   Agreement result = compared(observed, reading, ours, limits);
   // The effect of float32 on a coarse model is meaningless: it may flip coarse roundings.
   if (result.within || is_exact(observed.rounding) || precisions_of(ours.model()).are_coarse()) return result;
-  const double slack = ours.sample() ? float32_sample_slack : 1;
   const double stored = round_trip_error(observed.rounding, result.magnitude);
-  if (result.largest > slack * max_float32_error * (1 + result.magnitude) + stored)
+  if (result.largest > max_float32_error * (1 + result.magnitude) + stored)
     return result;  // beyond any float32 error
-  limits.extra = slack * max_float32_roundings * ours.float32_error(reading);
+  limits.extra = max_float32_roundings * ours.float32_error(reading);
   return compared(observed, reading, ours, limits);
 }
 

@@ -71,50 +71,6 @@ struct Agreement {
   void add(double observed, double ours, const Limits& limits, std::size_t in_row, std::size_t in_column);
 };
 
-/// Rows of one sequence; a few are enough to rule out a model.
-struct Sample {
-  std::size_t sequence = 0;
-  std::vector<std::size_t> rows;  ///< without duplicates
-};
-
-/// Computes a few rows of models of one size, much faster than all rows.
-///
-/// Models tried one after another share most projections; projected embeddings are cached.
-class Sampler {
- public:
-  /// Expects other models to differ from the right one only in some stages.
-  Sampler(Sample sample, const Model& reference);
-
-  const Sample& sample() const { return sample_; }
-
-  /// Returns the stages of a model, for the sampled sequence; their rows are those of the sample. The model
-  /// must have no overrides and no cross-attention source.
-  ///
-  /// Stages before `first` are those of the right model, unless it has mistakes, which may depend on the
-  /// change.
-  graph::LazyStages stages_of(const graph::Graph& graph, const Model& model,
-                              std::optional<Stage> first = {}) const;
-  /// Keeps what other models may share.
-  void keep(const graph::Graph& graph, const Model& model, const graph::LazyStages& stages) const;
-
- private:
-  /// Cache key of the keys or values of all heads: arithmetic, projection and embeddings.
-  using Projection =
-      std::tuple<attention::Precision, attention::Precision, std::optional<attention::Precision>, bool, bool,
-                 attention::Linear, attention::SharedMatrix>;
-
-  /// Returns the cache key of a stage that projects all heads; nothing if there is none.
-  std::optional<Projection> projection_of(const graph::Graph& graph, const Model& model, Stage stage) const;
-
-  Sample sample_;
-  Model reference_model_;
-  graph::Graph reference_graph_;
-  mutable graph::LazyStages reference_;
-  mutable std::vector<std::pair<Projection, attention::SharedMatrix>> projected_;  // shared between models
-  mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>>
-      cached_dropout_;  // shared as well
-};
-
 /// Precisions of a model's arithmetic: its stages, the factors of its products, its softmax.
 struct Precisions {
   attention::Precision stages, factors, softmax;
@@ -128,24 +84,18 @@ Precisions precisions_of(const Model& model);
 /// as graphics cards do unless told to round first.
 enum class Arithmetic { of_model, float32, truncate_to_tf32 };
 
-/// Stages of a model, in full or for a sample of rows, computed on demand.
+/// Stages of a model, computed on demand.
 class LazyTrace {
  public:
-  /// Throws the errors of attend(), but only when stages are computed. The sampler must outlive it.
-  explicit LazyTrace(Model model, const Sampler* sampler = nullptr,
-                     Arithmetic arithmetic = Arithmetic::of_model)
-      : model_(std::move(model)), sampler_(sampler), arithmetic_(arithmetic) {}
-  /// Expects a model that differs from the sampler's right one in no stage before `first`.
-  LazyTrace(Model model, const Sampler* sampler, Stage first)
-      : model_(std::move(model)), sampler_(sampler), first_(first) {}
+  /// Throws the errors of attend(), but only when stages are computed.
+  explicit LazyTrace(Model model, Arithmetic arithmetic = Arithmetic::of_model)
+      : model_(std::move(model)), arithmetic_(arithmetic) {}
   LazyTrace(const LazyTrace&) = delete;
   LazyTrace& operator=(const LazyTrace&) = delete;
 
   const Model& model() const { return model_; }
-  /// Returns the sample, or nullptr when all rows are computed.
-  const Sample* sample() const { return sampler_ ? &sampler_->sample() : nullptr; }
   bool is_truncated() const { return arithmetic_ == Arithmetic::truncate_to_tf32; }
-  /// Returns a stage of a head, empty if the model lacks it; row a is row a of the sample, if any.
+  /// Returns a stage of a head, empty if the model lacks it.
   const arma::mat& matrix(Stage stage, std::size_t sequence, std::size_t head) const;
 
   /// Returns the same model with float32 in every stage, to measure the effect of its rounding.
@@ -175,9 +125,7 @@ class LazyTrace {
   arma::mat joined(const Reading& reading, std::size_t sequence) const;
 
   Model model_;
-  const Sampler* sampler_;
   Arithmetic arithmetic_ = Arithmetic::of_model;
-  std::optional<Stage> first_ = {};
   mutable std::unique_ptr<Pass> pass_;  // made when a stage is first read
   mutable std::shared_ptr<LazyTrace> float32_;
 };
@@ -192,9 +140,8 @@ struct Part {
 };
 /// Returns the parts of a reading that are computed.
 std::vector<Part> parts_of(const Reading& reading, const LazyTrace& computed);
-/// Returns the numbers of a part, for the computed rows.
-arma::mat extract_matrix(const ObservedTensor& observed, const Reading& reading, const Part& part,
-                         const LazyTrace& computed);
+/// Returns the numbers of a part.
+arma::mat extract_matrix(const ObservedTensor& observed, const Reading& reading, const Part& part);
 
 /// Compares a tensor, read in one way, with a computed model.
 Agreement agreement(const ObservedTensor& observed, const Reading& reading, const LazyTrace& ours,

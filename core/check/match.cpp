@@ -514,8 +514,8 @@ ObservedTensor read_observed(const Model& model, const TensorFile& file, const C
     observed.readings = readings_as(model, c, TensorShape(shape.begin() + 1, shape.end()), options);
     leading = {layer};
   }
-  const auto is_read_in = [&](const Hypothesis& other) {
-    return !readings_by_name(other.injected(model), observed.name, observed.stage, shape).empty();
+  const auto is_read_in = [&](const Explanation& other) {
+    return !readings_by_name(other.model, observed.name, observed.stage, shape).empty();
   };
   // Small tensors with only some heads, their sum, or fewer keys are read, as that can be inferred.
   constexpr std::uint64_t max_inferred_numbers = std::uint64_t{1} << 22;
@@ -525,8 +525,7 @@ ObservedTensor read_observed(const Model& model, const TensorFile& file, const C
                                formats::count_of(shape).value_or(max_inferred_numbers) < max_inferred_numbers;
   const bool fits = !observed.readings.empty();
   if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.parsed.parts, options.layout);
-  if (fits || may_be_inferred ||
-      (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
+  if (fits || may_be_inferred || (n_layers == 0 && std::ranges::any_of(other_shapes(model), is_read_in))) {
     observed.tensor = file.read(observed.name, fits ? leading : TensorShape(), progress);
     observed.rounding = rounding_of(observed.tensor);
   } else {

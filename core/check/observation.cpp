@@ -106,24 +106,26 @@ arma::mat with_masked_infinite(Stage stage, arma::mat numbers) {
 
 // Distances.
 
-void NumberDistance::add(Stage stage, const arma::mat& ours, const arma::mat& observed, bool is_exact,
-                         double stop) {
+void NumberDistance::add(const ObservedStage& of, const arma::mat& ours, const arma::mat& observed,
+                         bool is_exact, double stop) {
   if (arma::size(ours) != arma::size(observed)) {
     is_infinite_ = true;
     return;
   }
-  const bool is_score = is_score_step_stage(stage),
-             are_weights = stage == Stage::weights || stage == Stage::dropped_weights;
-  const arma::mat own = is_score ? with_masked_infinite(stage, ours) : arma::mat();
+  const bool is_score = is_score_step_stage(of.stage),
+             are_weights = of.stage == Stage::weights || of.stage == Stage::dropped_weights,
+             has_zeros = are_weights && !is_exact && of.stored_relative == 0;
+  const arma::mat own = is_score ? with_masked_infinite(of.stage, ours) : arma::mat();
   const double *x = is_score ? own.memptr() : ours.memptr(), *y = observed.memptr();
   for (std::size_t k = 0; k < observed.n_elem && !is_infinite_; ++k) {
     const double a = x[k], b = y[k];
     double apart = std::abs(a - b);
-    if (are_weights && !is_exact && ((a == 0 && b > 1e-6) || (b == 0 && a > 1e-4)))
+    if (has_zeros && ((a == 0 && b > 1e-6) || (b == 0 && a > 1e-4)))
       apart = infinity;  // masked weights are exactly 0
     else if (!std::isfinite(apart) && (a == b || (std::isnan(a) && std::isnan(b))))
       continue;
     if (is_score && std::abs(b) > -max_masked_score) apart *= 1e-6;
+    if (apart <= std::max(of.stored_relative * std::abs(a), of.stored_absolute)) apart = 0;
     is_infinite_ = !(apart <= stop);
     maximum_ = std::max(maximum_, apart), squares_ += apart * apart, ++n_;
   }
@@ -140,7 +142,7 @@ double NumberDistance::in_units_of(const AllowedDifference& allowed) const {
 // Observations.
 
 Observation::Observation(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
-                         std::optional<CoarserInputs> coarser)
+                         std::optional<AssumedPrecision> assumed)
     : model_(std::move(model)), given_(std::move(stages)), rounded_model_(model_), right_(model_) {
   std::array<std::optional<Precision>, attention::n_stages> own;
   for (const Stage stage : compared_stages())
@@ -173,16 +175,18 @@ Observation::Observation(std::shared_ptr<const Model> model, std::vector<Observe
     for (const Precision p : {Precision::bfloat16, Precision::float16, Precision::float32})
       if (own[graph::index(stage)] == p && relative_rounding(p) > relative_rounding(precision_))
         precision_ = p;
-  if (coarser) {
+  const Precision words_precision = assumed && assumed->before ? assumed->precision : precision_;
+  if (assumed) {
     for (const Stage stage : compared_stages()) {
-      if (stage == coarser->before) break;
+      if (stage == assumed->before) break;
       Precision& precision = precisions_[graph::index(stage)];
-      if (!at_[graph::index(stage)] && relative_rounding(coarser->precision) > relative_rounding(precision))
-        precision = coarser->precision;
+      const bool is_kept = assumed->before && at_[graph::index(stage)];
+      if (!is_kept && relative_rounding(assumed->precision) > relative_rounding(precision))
+        precision = assumed->precision;
     }
-    precision_ = coarser->precision;
+    precision_ = assumed->precision;
   }
-  right_.words = graph::NumberWords(*model_, precision_);
+  right_.words = graph::NumberWords(*model_, words_precision);
   const double n_numbers =
       static_cast<double>(model_->sequences.size() * model_->n_heads * model_->n_tokens() *
                           std::max(model_->n_keys(), model_->d_model()));
@@ -236,6 +240,7 @@ std::unique_ptr<Observation::BothStages> Observation::stages_of(const Editing& e
 }
 
 void Observation::give(LazyStages& stages, Stage stage, bool is_perturbed) const {
+  if (at_[graph::index(stage)]->stored_relative > 0) return;
   const auto& moved = perturbed_[graph::index(stage)];
   stages.give(stage, is_perturbed && !moved.empty() ? moved : matrices(stage));
 }
@@ -294,7 +299,7 @@ double Observation::distance(LazyStages& stages, Stage seen, Stage stage, const 
     for (std::size_t h = 0; h < stages.n_matrices(seen) && !all.is_infinite(); ++h) {
       const arma::mat& observed = matrix(stage, s, h);
       const arma::mat& ours = stages.matrix(seen, s, h, by_rows);
-      all.add(stage, ours, by_rows ? rows_of(observed, rows_) : observed, is_exact(),
+      all.add(this->stage(stage), ours, by_rows ? rows_of(observed, rows_) : observed, is_exact(),
               slack * allowed.maximum);
     }
   return all.in_units_of(allowed);

@@ -30,6 +30,8 @@ struct ObservedStage {
   Stage stage = Stage::weights;
   std::size_t n_sequences = 1;
   std::vector<SharedMatrix> matrices;  ///< [sequence · n + k]
+  /// Largest relative, and smallest, error of storing a number in eight bits, coarser than every precision.
+  double stored_relative = 0, stored_absolute = 0;
 };
 
 /// Largest allowed difference of a stage's numbers, and its largest root mean square.
@@ -40,8 +42,10 @@ struct AllowedDifference {
 /// Differences of numbers, added up over matrices.
 class NumberDistance {
  public:
-  /// Adds a matrix. A number further off than `stop`, or a −∞ or NaN in one alone, makes the distance ∞.
-  void add(Stage stage, const arma::mat& ours, const arma::mat& observed, bool is_exact, double stop);
+  /// Adds a matrix of a stage. A number further off than `stop`, or a −∞ or NaN in one alone, makes the
+  /// distance ∞; so does, unless numbers are exact, a masked weight, which is 0, in one alone.
+  void add(const ObservedStage& of, const arma::mat& ours, const arma::mat& observed, bool is_exact,
+           double stop);
   bool is_infinite() const { return is_infinite_; }
   /// Returns the distance in units of what is allowed.
   double in_units_of(const AllowedDifference& allowed) const;
@@ -51,17 +55,18 @@ class NumberDistance {
   bool is_infinite_ = false;
 };
 
-/// Stages up to one, computed in this precision though later ones are given in a finer one.
-struct CoarserInputs {
-  Stage before;
+/// Stages were computed in this precision though they are given in a finer one: all, or up to one those that
+/// are not given.
+struct AssumedPrecision {
   Precision precision;
+  std::optional<Stage> before = {};
 };
 
 /// The right model and the observed stages.
 class Observation {
  public:
   Observation(std::shared_ptr<const Model> model, std::vector<ObservedStage> stages,
-              std::optional<CoarserInputs> coarser = {});
+              std::optional<AssumedPrecision> assumed = {});
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
@@ -69,6 +74,7 @@ class Observation {
   const std::vector<ObservedStage>& stages() const { return given_; }
   /// Returns the stages that were observed, in the order of computation.
   const std::vector<Stage>& order() const { return order_; }
+  const ObservedStage& stage(Stage stage) const { return *at_[graph::index(stage)]; }
   const std::vector<SharedMatrix>& matrices(Stage stage) const;
   const arma::mat& matrix(Stage stage, std::size_t sequence, std::size_t nth) const;
   bool is_observed(Stage stage) const { return at_[graph::index(stage)]; }
@@ -93,7 +99,8 @@ class Observation {
     LazyStages& rounded() { return coarse ? *coarse : exact; }
   };
   std::unique_ptr<BothStages> stages_of(const Editing& edited, bool from_right = true) const;
-  /// Lets stages read an observed one, exactly or as it may have been before it was rounded.
+  /// Lets stages read an observed one, exactly or as it may have been before it was rounded; not if it was
+  /// stored in eight bits.
   void give(LazyStages& stages, Stage stage, bool is_perturbed) const;
 
   /// Whether a stage of a graph has as many matrices as were observed.

@@ -1,6 +1,7 @@
-#include "core/check/causes.hpp"
+#include "core/check/rounding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,19 @@ namespace core::check {
 namespace {
 
 using attention::Precision;
+
+/// Bugs of coarse arithmetic, the finest first, and the type of inputs in libraries that also round these.
+struct Coarse {
+  const char* name;
+  Precision inputs = Precision::float64;
+};
+constexpr std::array coarse_types{Coarse{"float32_precision"},
+                                  Coarse{"tf32_precision"},
+                                  Coarse{"softmax_half_precision"},
+                                  Coarse{"softmax_bfloat16_precision"},
+                                  Coarse{"half_precision", Precision::float16},
+                                  Coarse{"half_precision_sums", Precision::float16},
+                                  Coarse{"bfloat16_precision", Precision::bfloat16}};
 
 /// A number of a tensor, and its value in an exact, a coarse and possibly a third model.
 struct Cell {
@@ -31,20 +45,20 @@ void for_each_cell(const ObservedTensor& observed, const Reading& r, const LazyT
     const auto form_in = [&](const LazyTrace* model) {
       return model ? model->form(r, parts[k].sequence, parts[k].head) : arma::mat();
     };
-    const arma::mat numbers = extract_matrix(observed, r, parts[k], exact), e = form_in(&exact),
-                    c = form_in(coarse), t = form_in(third);
+    const arma::mat numbers = extract_matrix(observed, r, parts[k]), e = form_in(&exact), c = form_in(coarse),
+                    t = form_in(third);
     for (std::size_t a = 0; a < numbers.n_rows; ++a)
       for (std::size_t j = 0; j < numbers.n_cols; ++j)
         visit(Cell{k, a, j, numbers(a, j), e(a, j), coarse ? c(a, j) : 0, third ? t(a, j) : 0});
   }
 }
 
-ErrorSum error_sum(const ObservedTensor& observed, const Reading& reading, const LazyTrace& exact) {
-  ErrorSum sum;
+/// Returns the sum of a tensor's squared errors in one reading.
+double squared_error(const ObservedTensor& observed, const Reading& reading, const LazyTrace& exact) {
+  double sum = 0;
   for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
     const double error = abs_difference(c.observed, c.exact);
-    sum.squares += error * error;
-    ++sum.n;
+    sum += error * error;
   });
   return sum;
 }
@@ -54,7 +68,7 @@ const Reading* nearest_reading(const ObservedTensor& observed, const LazyTrace& 
   double least = 0;
   for (const Reading& reading : observed.readings) {
     if (!effective_stage(exact.model(), reading.stage)) continue;
-    const double squares = observed.readings.size() == 1 ? 0 : error_sum(observed, reading, exact).squares;
+    const double squares = observed.readings.size() == 1 ? 0 : squared_error(observed, reading, exact);
     if (!nearest || squares < least) nearest = &reading, least = squares;
   }
   return nearest;
@@ -87,8 +101,6 @@ constexpr double few = 4;
 constexpr double common_roundings = 3, standard_errors = 5;
 /// Smallest correlation of errors of the same origin, without other evidence.
 constexpr double min_off_grid_correlation = 0.5, min_error_correlation = 0.3;
-/// Widens limits for a sample, whose errors may be smaller or different.
-constexpr double sample_slack = 4;
 /// Numbers on a coarse grid that are evidence: by chance, one in 8 float16 numbers is a bfloat16 number, and
 /// one in 8192 float32 numbers is a float16 number.
 constexpr std::size_t min_float16_numbers = 8, min_finer_numbers = 2;
@@ -207,7 +219,7 @@ bool may_be_evidence(const ObservedTensor& observed, const LazyTrace& exact, con
 ///
 /// Libraries round in different places, so bits are not compared. Errors must be about as large as those of
 /// our own coarse stage, in total and in each head, row and column; the largest must not stand out, and they
-/// must not be proportional to the numbers. For samples only the total is checked, with wider limits.
+/// must not be proportional to the numbers.
 std::optional<Similarity> judge_similarity(const ObservedTensor& observed, const Reading& reading,
                                            const LazyTrace& exact, const LazyTrace& coarse,
                                            const Tolerance& tolerance) {
@@ -258,12 +270,6 @@ std::optional<Similarity> judge_similarity(const ObservedTensor& observed, const
   Similarity result{n_differing > 0, n_on_grid == n_differing, is_grid_evidence, 0, all.error};
   if (all.error > 0 && all.coarse > 0) result.value = products / std::sqrt(all.error * all.coarse);
   const double more = 1 + few / std::sqrt(static_cast<double>(n));
-  if (exact.sample()) {
-    const double maximum = sample_slack * more * max_error_ratio;
-    const bool far = farthest > 2 * sample_slack * max_peak_error_ratio * largest ||
-                     all.error > maximum * maximum * all.coarse + all.slack;
-    return far ? std::nullopt : std::optional(result);
-  }
   if (farthest > more * max_peak_error_ratio * largest) return std::nullopt;
   const double maximum = more * max_error_ratio;  // compared with our actual errors, not the expected ones
   if (all.error > maximum * maximum * all.coarse + all.slack ||
@@ -306,14 +312,13 @@ std::optional<Similarity> similarity_of(const ObservedTensor& observed, const La
 }
 
 /// Returns the mean similarity and the summed errors of all tensors; nullopt if one of them is not a coarse
-/// version of the exact model, or none is evidence of this arithmetic. For samples the similarity is 0 if
-/// possible.
+/// version of the exact model, or none is evidence of this arithmetic.
 std::optional<Similarity> similarity_of(const std::vector<ObservedTensor>& observed, const LazyTrace& exact,
                                         const LazyTrace& coarse, const Tolerance& tolerance) {
   const auto may_tell = [&](const ObservedTensor& tensor) {
     return may_be_evidence(tensor, exact, coarse.model(), tolerance);
   };
-  if (!exact.sample() && std::ranges::none_of(observed, may_tell)) return std::nullopt;
+  if (std::ranges::none_of(observed, may_tell)) return std::nullopt;
   double sum = 0, n = 0, error = 0;
   bool on_grid = false, is_grid_evidence = false, off_grid_alike = true;
   for (const ObservedTensor& tensor : observed) {
@@ -326,7 +331,6 @@ std::optional<Similarity> similarity_of(const std::vector<ObservedTensor>& obser
     is_grid_evidence = is_grid_evidence || similarity->is_grid_evidence;
     off_grid_alike = off_grid_alike && (similarity->on_grid || similarity->value >= min_off_grid_correlation);
   }
-  if (exact.sample()) return Similarity{};  // evidence requires all rows
   if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
   const double mean = sum / n;
   if (needs_similar_errors(precisions_of(coarse.model())) && !is_grid_evidence &&
@@ -335,8 +339,6 @@ std::optional<Similarity> similarity_of(const std::vector<ObservedTensor>& obser
   return Similarity{true, true, is_grid_evidence, mean, error};
 }
 
-/// Errors are smaller if below this share, and by more than so many mean squares, beyond chance.
-constexpr double plainly_smaller = 0.75, no_larger = 1.02, by_squares = 25;
 /// Relative change of the scale, small enough for a linear response.
 constexpr double scale_step = 0x1p-12;
 /// Differences of scale that are ignored: so many roundings, and so many standard errors.
@@ -380,7 +382,7 @@ constexpr double same = 1e-6;
 constexpr double evident = 0.85, plainly = 0.3;
 
 std::string_view cause_of(const RoundedModel& found) {
-  return bugs::cause_of(*found.rounding.mistakes.front());
+  return bugs::cause_of(*found.rounding.bug);
 }
 
 bool is_special(const RoundedModel& found) {
@@ -398,12 +400,12 @@ void erase_dominated(std::vector<RoundedModel>& all, Goes goes) {
 /// Returns the models about as likely as the best, and equivalent ones of the same cause.
 std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
   erase_dominated(all, [](const RoundedModel& found, const RoundedModel& other) {
-    return is_special(found) && other.exact == found.exact && cause_of(other) == "half_precision" &&
+    return is_special(found) && other.nth == found.nth && cause_of(other) == "half_precision" &&
            (found.similarity < evident || other.similarity > found.similarity - plainly);
   });
   erase_dominated(
       all, [](const RoundedModel& found, const RoundedModel& other) {  // products are cut or rounded
-        return other.exact == found.exact && cause_of(other) == cause_of(found) &&
+        return other.nth == found.nth && cause_of(other) == cause_of(found) &&
                other.rounding.arithmetic != found.rounding.arithmetic && other.similarity > found.similarity;
       });
   if (all.empty()) return all;
@@ -423,78 +425,59 @@ std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
 
 }  // namespace
 
-std::vector<ErrorSum> error_sums(const std::vector<ObservedTensor>& observed, const LazyTrace& exact) {
-  std::vector<ErrorSum> sums;
-  for (const ObservedTensor& tensor : observed) {
-    const Reading* reading = nearest_reading(tensor, exact);
-    sums.push_back(reading ? error_sum(tensor, *reading, exact) : ErrorSum{arma::datum::inf, 0});
-  }
-  return sums;
+Model Rounding::of(const Model& model) const {
+  return bugs::injected(*bug, attention::with_rounded_inputs(model, inputs));
 }
 
-bool has_smaller_errors(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second) {
-  bool plainly = false;
-  for (std::size_t k = 0; k < first.size(); ++k) {
-    const double a = first[k].squares, b = second[k].squares;
-    if (!(a <= no_larger * b)) return false;
-    const double of_chance = first[k].n == 0 ? 0 : by_squares * a / static_cast<double>(first[k].n);
-    plainly = plainly || (a < plainly_smaller * b && b - a > of_chance);
+std::vector<Rounding> roundings_of(const Model& model) {
+  std::vector<Rounding> all;
+  for (const auto& [name, inputs] : coarse_types) {
+    const bugs::Bug* bug = bugs::find_offered_bug(name);
+    if (inputs != Precision::float64) all.push_back({bug, inputs});
+    all.push_back({bug});
+    if (name == std::string_view("tf32_precision") && model.given.cells.empty())
+      all.push_back({bug, Precision::float64, Arithmetic::truncate_to_tf32});
   }
-  return plainly;
+  std::erase_if(all, [&](const Rounding& rounding) { return rounding.of(model) == model; });
+  return all;
 }
 
-std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
-                                         const std::vector<Hypothesis>& roundings, const Sampler* sampler,
-                                         const Tolerance& tolerance, const core::StopToken& token) {
+std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models, const Tolerance& tolerance,
+                                         const core::StopToken& token) {
   std::vector<RoundedModel> all;
-  for (const ExactModel& model : models) {
-    std::optional<LazyTrace> few;
-    if (sampler) few.emplace(model.model, sampler);
-    const LazyTrace exact(model.model);
-    for (const Hypothesis& rounding : roundings) {
+  for (std::size_t nth = 0; nth < models.size(); ++nth) {
+    const auto& [model, observed] = models[nth];
+    const LazyTrace exact(model);
+    for (const Rounding& rounding : roundings_of(model)) {
       if (!token.should_continue()) return likeliest(std::move(all));
       token.count(1);
-      Model coarse = rounding.injected(model.model);
-      if (coarse == model.model || attention::check(coarse)) continue;
-      if (few && !similarity_of(*model.observed, *few, LazyTrace(coarse, sampler), tolerance)) continue;
-      const LazyTrace ours(coarse, nullptr, rounding.arithmetic);
-      const auto similarity = similarity_of(*model.observed, exact, ours, tolerance);
-      if (similarity && !match_other_scale(*model.observed, exact, ours))
-        all.push_back({model.hypothesis, rounding, std::move(coarse), similarity->value, similarity->error});
+      Model coarse = rounding.of(model);
+      if (attention::check(coarse)) continue;
+      const LazyTrace ours(coarse, rounding.arithmetic);
+      const auto similarity = similarity_of(*observed, exact, ours, tolerance);
+      if (similarity && !match_other_scale(*observed, exact, ours))
+        all.push_back({nth, rounding, std::move(coarse), similarity->value, similarity->error});
     }
   }
   return likeliest(std::move(all));
 }
 
-std::vector<std::string> types_of_rounding(const Comparison& c,
-                                           const std::vector<Explanation>& explanations) {
+std::vector<std::string> types_of_rounding(const Comparison& c, const std::vector<const bugs::Bug*>& found) {
   std::vector<std::string> best(c.observed.size());
-  std::vector<const bugs::Bug*> possible;  // if causes are known
-  if (!explanations.empty()) possible = explanations.front().mistakes;
-  if (possible.size() == 1) return best;
-  std::optional<Sampler> sampler;
-  if (auto sample = sample_of(c)) sampler.emplace(std::move(*sample), c.reference.model());
-  std::optional<LazyTrace> sampled_reference;
-  if (sampler) sampled_reference.emplace(c.reference.model(), &*sampler);
+  if (found.size() == 1) return best;
   std::size_t maximum = 0;
   double largest = 0;
-  for (const Hypothesis& rounding : rounding_hypotheses(c.reference.model())) {
+  for (const Rounding& rounding : roundings_of(c.reference.model())) {
     if (!c.token.should_continue()) break;
-    if (!possible.empty() && std::ranges::find(possible, rounding.mistakes.front()) == possible.end())
-      continue;
-    const Model model = rounding.injected(c.reference.model());
-    std::optional<LazyTrace> few;
-    if (sampler) few.emplace(model, &*sampler);
-    const LazyTrace coarse(model, nullptr, rounding.arithmetic);
+    if (!found.empty() && std::ranges::find(found, rounding.bug) == found.end()) continue;
+    const Model model = rounding.of(c.reference.model());
+    const LazyTrace coarse(model, rounding.arithmetic);
     const Precisions precisions = precisions_of(model);
     std::vector<std::string> types(c.observed.size());
     std::size_t n = 0;
     double sum = 0;
     for (std::size_t k = 0; k < types.size(); ++k) {
-      if (c.agreeing_reading[k] ||
-          !may_be_evidence(c.observed[k], few ? *sampled_reference : c.reference, model, c.tolerance))
-        continue;
-      if (few && !similarity_of(c.observed[k], *sampled_reference, *few, c.tolerance)) continue;
+      if (c.agreeing_reading[k] || !may_be_evidence(c.observed[k], c.reference, model, c.tolerance)) continue;
       const auto similarity = similarity_of(c.observed[k], c.reference, coarse, c.tolerance);
       if (!similarity || !is_evidence(*similarity, precisions)) continue;
       types[k] = attention::name_of(precisions.coarsest());

@@ -73,12 +73,19 @@ std::string_view cause_of(const Bug& bug) {
   return bug.cause ? bug.cause : name.substr(0, name.find(':'));
 }
 
+std::vector<const Bug*> titles_of(const BugCase& found, const Editing& before) {
+  std::vector<const Bug*> titles;
+  for (const Bug* bug : all_bugs())
+    if (std::ranges::any_of(bug->is_also, [&](const FoundCase& c) { return c.is(found, before); }))
+      titles.push_back(bug);
+  if (titles.empty() && found.bug->texts.title) titles.push_back(found.bug);
+  return titles;
+}
+
 std::vector<const Bug*> names_of(const BugCase& found, const Editing& before) {
   const auto name_of = [&](const BugCase& one) -> const Bug* {
-    for (const Bug* bug : all_bugs())
-      if (std::ranges::any_of(bug->is_also, [&](const FoundCase& c) { return c.is(one, before); }))
-        return bug;
-    return one.bug->texts.title ? one.bug : nullptr;
+    const std::vector<const Bug*> titles = titles_of(one, before);
+    return titles.empty() ? nullptr : titles.front();
   };
   if (const Bug* name = name_of(found)) return {name};
   std::vector<const Bug*> names;

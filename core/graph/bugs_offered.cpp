@@ -172,7 +172,7 @@ void rotate_queries_only(Editing& e, const BugCase&, ProjectionName) {
 
 template <ProjectionName part>
 bool is_square(const Editing& before, const Numbers&) {
-  return before.weight(part).is_square();
+  return before.weight(part).is_square() && before.has_own_weight(part);
 }
 const std::array offered_projection_rows{
     Bug{.name = "float32_precision",
@@ -321,7 +321,7 @@ const std::array offered_projection_rows{
              "Repeat each KV head in place: repeat_interleave(n_heads // n_kv_heads, dim=1), not repeat().",
              Stage::keys, has_kv_heads},
         .edit = tile_kv_heads,
-        .is_also = {{{"kv_heads", "tiled", "kv"}}}},
+        .is_also = {{{"kv_heads", "tiled", "kv"}, {"kv_heads_repeated", "tiled", "kv"}}}},
     Bug{.name = "rotary_on_values",
         .texts = {"values rotated", "RoPE is applied to the values, too.",
                   "Apply RoPE to queries and keys only.", Stage::values, has_rotary},

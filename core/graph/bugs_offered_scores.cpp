@@ -109,6 +109,13 @@ void unmask_padding(Mask& mask, const Model& m, const Numbers&) {
   masked.mask = mask, masked.bugs.clear();
   mask = with_padding_unmasked(masked).mask;
 }
+/// Whether single cells of the mask are there for padding keys alone.
+bool have_cells_padding_alone(const Editing& before, const Numbers&) {
+  Mask without = mask_of(before), unpadded = without;
+  without.cells.clear();
+  unmask_padding(unpadded, before.model(), {});
+  return unpadded == without;
+}
 void mask_one_key(Mask& mask, const Model& m, const Numbers& x) {
   Model masked = m;
   masked.mask = mask;
@@ -142,12 +149,12 @@ bool has_sink(const Model& m) {
 
 // Edits of the graph.
 
-/// Replaces every softmax that is none over queries.
+/// Replaces every softmax over the keys of a row.
 template <class Make>
 void replace_softmax(Editing& e, Make make) {
   for (graph::Node& node : e.graph.nodes) {
     const auto* own = dynamic_cast<const Softmax*>(node.operation.get());
-    if (own && !dynamic_cast<const graph::SoftmaxOverQueries*>(own))
+    if (own && own->inputs[0].is_row_wise())
       node.operation = graph::SharedOperation(make(*own));
   }
 }
@@ -242,6 +249,11 @@ void try_last_blocks(const BugContext& c, BugCases& to) {
 }
 std::string blocks_words(const char* words, const Editing& before, const BugCase& c) {
   return fmt::format("{} (blocks of {})", words, digits(block_size(before.model(), c)));
+}
+std::string last_block_words(const Editing& before, const BugCase& c) {
+  const auto size = static_cast<std::size_t>(block_size(before.model(), c));
+  return fmt::format("the last block of keys is dropped: keys from {} on, as with blocks of {}",
+                     (before.model().n_keys() - 1) / size * size, size);
 }
 
 void leave_output_projection_out(Editing& e, const BugCase&, ProjectionName) {
@@ -356,7 +368,7 @@ const std::array offered_score_rows{
                   Stage::mask},
         .change_mask = unmask_padding,
         .edit = change_mask,
-        .is_also = {{{"mask", "padding_missing"}}}},
+        .is_also = {{{"mask", "padding_missing"}, {"mask", "cells_missing", "", have_cells_padding_alone}}}},
     Bug{.name = "key_missing",
         .texts = {"a key missing",
                   "One key is masked for every query, for example by a loop or a cache that skips it.",
@@ -485,18 +497,18 @@ const std::array offered_score_rows{
              Stage::unmasked_weights},
         .edit = take_blocks<BlockRule::not_rescaled>,
         .has_size = true,
-        .is_also = {{{"softmax_blocks", "not_rescaled"}}}},
+        .words =
+            [](const Editing& before, const BugCase& c) {
+              return blocks_words("the online softmax does not rescale earlier blocks", before, c);
+            },
+        .cases = try_blocks},
     Bug{.name = "last_block_dropped",
         .texts = {"last block of keys skipped",
                   "The keys are processed in blocks, and the last block is skipped.",
                   "Round the number of blocks up: (n_keys + size - 1) // size.", Stage::unmasked_weights},
         .edit = take_blocks<BlockRule::last_dropped>,
         .has_size = true,
-        .is_also = {{{"softmax_blocks", "last_dropped"}}},
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return blocks_words("the last, incomplete block of keys is dropped", before, c);
-            },
+        .words = last_block_words,
         .cases = try_last_blocks,
         .in_pairs = false},
     Bug{.name = "softmax_half_precision",

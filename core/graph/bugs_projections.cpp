@@ -91,7 +91,11 @@ void transpose_weight(Editing& e, const BugCase&, ProjectionName part) {
 std::string transposed_words(const Editing& e, const BugCase& c) {
   const bool are_square =
       std::ranges::all_of(c.sides, [&](char side) { return e.weight(part_of(side)).is_square(); });
-  return "the weight of " + projections_of_sides(c.sides) + " is " +
+  const bool are_own =
+      std::ranges::all_of(c.sides, [&](char side) { return e.has_own_weight(part_of(side)); });
+  const std::string whose =
+      are_own ? "of " + projections_of_sides(c.sides) : "that makes the " + stages_of_sides(c.sides);
+  return "the weight " + whose + " is " +
          (are_square ? "transposed" : "read in the other order (reshaped instead of transposed)");
 }
 void try_transposed(const BugContext& c, BugCases& to) {

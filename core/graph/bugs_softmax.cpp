@@ -440,8 +440,6 @@ struct BlockForm {
   double (*share)(double log_sum, double largest) = nullptr;
 };
 constexpr std::array block_forms{
-    BlockForm{"not_rescaled", "the online softmax does not rescale earlier blocks"},
-    BlockForm{"last_dropped", "the last, incomplete block of keys is dropped"},
     BlockForm{"own", "each block of keys has a softmax of its own"},
     BlockForm{"mean", "blocks of keys are put together by equal parts, not by their sums",
               [](double log_sum, double) { return std::isfinite(log_sum) ? 1.0 : 0.0; }},
@@ -450,24 +448,8 @@ constexpr std::array block_forms{
     BlockForm{"base_e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^",
               [](double log_sum, double largest) { return std::exp((log_sum - largest) / std::log(2.0)); }},
 };
-arma::rowvec without_last_block(const arma::rowvec& s, std::size_t size) {
-  const std::size_t n = s.n_elem / size * size;
-  arma::rowvec w(s.n_elem, arma::fill::zeros);
-  w.head(n) = arma::exp(s.head(n) - s.head(n).max());
-  return w / arma::accu(w);
-}
 arma::span key_block(const arma::rowvec& s, std::size_t size, std::size_t k) {
   return arma::span(k * size, std::min<std::size_t>((k + 1) * size, s.n_elem) - 1);
-}
-arma::rowvec without_rescaling(const arma::rowvec& s, std::size_t size) {
-  arma::rowvec w(s.n_elem);
-  double largest = -infinity;
-  for (std::size_t k = 0; k * size < s.n_elem; ++k) {
-    const arma::span block = key_block(s, size, k);
-    largest = std::max(largest, s(block).max());
-    w(block) = arma::exp(s(block) - finite_or_zero(largest));
-  }
-  return w / arma::accu(w);
 }
 arma::rowvec by_block(const arma::rowvec& s, std::size_t size, double (*share)(double, double)) {
   arma::rowvec w(s.n_elem), log_sums((s.n_elem + size - 1) / size);
@@ -488,14 +470,8 @@ arma::rowvec by_block(const arma::rowvec& s, std::size_t size, double (*share)(d
 void compute_in_blocks(Editing& e, const BugCase& c, ProjectionName) {
   compute_weights(e, [row = &of_form(block_forms, c.form),
                       size = static_cast<std::size_t>(c.numbers[0])](const OperationInputs& in) {
-    const std::string_view form = row->form;
     arma::mat w(arma::size(in[0]));
-    for (std::size_t a = 0; a < w.n_rows; ++a) {
-      const arma::rowvec s = in[0].row(a);
-      w.row(a) = form == "last_dropped"   ? without_last_block(s, size)
-                 : form == "not_rescaled" ? without_rescaling(s, size)
-                                          : by_block(s, size, row->share);
-    }
+    for (std::size_t a = 0; a < w.n_rows; ++a) w.row(a) = by_block(in[0].row(a), size, row->share);
     return w;
   });
 }
@@ -503,14 +479,10 @@ void try_blocks(const BugContext& c, BugCases& to) {
   if (!sinks_of(c.now).empty()) return;
   const std::size_t n_keys = c.model().n_keys();
   std::set<std::size_t> sizes{32, 64, 128, 256};
-  for (std::size_t size = 1; size <= 16; ++size) sizes.insert(size);
+  for (std::size_t size = 2; size <= 16; ++size) sizes.insert(size);
   for (const BlockForm& row : block_forms)
-    for (const std::size_t size : sizes) {
-      const std::string_view form = row.form;
-      if (size < n_keys && (form != "last_dropped" || n_keys % size != 0) &&
-          (size > 1 || form == "not_rescaled"))
-        to.add({static_cast<double>(size)}, row.form);
-    }
+    for (const std::size_t size : sizes)
+      if (size < n_keys) to.add({static_cast<double>(size)}, row.form);
 }
 
 // Dropout.

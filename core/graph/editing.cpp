@@ -46,6 +46,11 @@ mat Editing::weight(ProjectionName part) const {
   return own->is_transposed() ? mat(matrix_of(own->inputs[1]).t()) : matrix_of(own->inputs[1]);
 }
 
+bool Editing::has_own_weight(ProjectionName part) const {
+  const Project* own = linear(part);
+  return own && !own->inputs[1].numbers;
+}
+
 mat Editing::bias(ProjectionName part) const {
   const Project* own = linear(part);
   return own && own->has_bias() ? matrix_of(own->inputs[2]) : mat();

@@ -70,6 +70,8 @@ class Editing {
   // The learned matrices of a projection as they are now, empty if there is none.
   bool has_projection(ProjectionName part) const { return linear(part); }
   mat weight(ProjectionName part) const;
+  /// Returns whether it has the weight of the model, and not that of another one.
+  bool has_own_weight(ProjectionName part) const;
   mat bias(ProjectionName part) const;
   void set_weight(ProjectionName part, mat weight);
   /// Sets a bias, or leaves it out if it is empty.

@@ -262,10 +262,10 @@ void headline(Pen& pen, const char* words, const std::string& name, Rgb color) {
 void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   const Frame& frame = pen.frame;
   const std::string causes = core::text::joined(explanation.causes, " and "),
-                    titles = core::text::joined(explanation.mistakes, " and ", [](const core::bugs::Bug*bug) {
+                    titles = core::text::joined(explanation.bugs, " and ", [](const core::bugs::Bug*bug) {
                       return std::string(title_of(*bug));
                     });
-  for (const auto* bug : explanation.mistakes) {
+  for (const auto* bug : explanation.bugs) {
     pen.prose(bug->texts.about, frame.palette.text);
     pen.prose(core::bugs::fix_in(*bug, explanation.model), frame.palette.dim);
   }
