@@ -217,8 +217,8 @@ std::vector<BugHits> find_bug_pairs(BugTrials& trials, const Observation& of, Se
   pairs.compute_effects(budget.part_of(0.6, deadline));
   if (!pairs.has_effects()) return {};
   auto found = pairs.try_sums(budget.part_of(0.5, deadline));
-  if (found.empty()) found = pairs.try_titles(budget.part_of(0.3, deadline));
   if (found.empty()) found = pairs.fit_after_likeliest(budget.part_of(0.6, deadline));
+  if (found.empty()) found = pairs.try_titles(budget.part_of(0.5, deadline));
   if (found.empty()) found = pairs.fit_both(deadline);
   return found;
 }

@@ -152,7 +152,7 @@ Explanation with(Explanation one, const bugs::Bug& bug, Model model) {
   const bool have_titles = one.bugs.size() == one.causes.size();
   one.causes.emplace_back(cause_of(bug));
   if (have_titles) one.bugs.push_back(&bug);
-  if (!one.sentences.empty()) one.sentences.emplace_back(title_of(bug));
+  if (!have_titles) one.sentences.emplace_back(title_of(bug));
   one.model = std::move(model), one.overriding = nullptr;
   return one;
 }
@@ -177,6 +177,7 @@ class CauseSearch {
     if (!is_exact_ && add_rounded(right)) return;  // recognized by its errors
     const std::vector<OtherShapes> others = try_other_shapes();
     if (!report_.explanations.empty() || infer()) return;
+    reads_as_named_ = false;
     for (std::size_t nth = 1; read_otherwise(nth); ++nth)
       if (infer()) return;
     read_otherwise(0);
@@ -210,7 +211,9 @@ class CauseSearch {
         observed, [&](const ObservedTensor& tensor) { return agreeing_reading(tensor, ours, c_.tolerance); });
   }
   void add(Explanation one) {
-    const auto same = std::ranges::find(report_.explanations, one.causes, &Explanation::causes);
+    const auto same = std::ranges::find_if(report_.explanations, [&](const Explanation& other) {
+      return other.causes == one.causes && other.sentences == one.sentences;
+    });
     if (same == report_.explanations.end()) return report_.explanations.push_back(std::move(one));
     for (std::string& detail : one.details)
       if (std::ranges::find(same->details, detail) == same->details.end())
@@ -239,6 +242,7 @@ class CauseSearch {
   Report& report_;
   std::vector<ObservedTensor> readable_;
   bool differs_ = false, is_exact_ = true;  ///< of these tensors
+  bool reads_as_named_ = true;              ///< tensors by the likeliest reading
   bool leaves_out_agreeing_ = false;        ///< tensors that agree may be of stages that are not used
 };
 
@@ -297,18 +301,20 @@ std::vector<CauseSearch::OtherShapes> CauseSearch::try_other_shapes() {
   return all;
 }
 
-/// Adds bugs that were found: with the coarse arithmetic that explains what is left, if there is any.
+/// Adds bugs that were found. If a coarse arithmetic explains what those that can be injected leave, these
+/// are the likeliest.
 void CauseSearch::add_found(const std::vector<FoundBugs>& all) {
-  std::vector<ReadModel> listed;
+  std::vector<ReadModel> listed, others;
   bool agrees = true;
   for (const FoundBugs& found : all)
     for (ReadModel& one : read_models(found)) {
       if (leaves_out_agreeing_ && (one.bug.overriding || !leaves_unused(one.exact))) continue;
-      agrees = agrees && agree(readable_, one.exact);
-      listed.push_back(std::move(one));
+      agrees = agrees && (one.bug.overriding || agree(readable_, one.exact));
+      (one.bug.overriding ? others : listed).push_back(std::move(one));
     }
   if (!agrees && add_rounded(listed)) return;
   for (ReadModel& one : listed) add(std::move(one.bug));
+  for (ReadModel& one : others) add(std::move(one.bug));
 }
 
 /// Returns explanations by found bugs, and by others that cannot be told from them.
@@ -326,13 +332,14 @@ std::vector<CauseSearch::ReadModel> CauseSearch::read_models(FoundBugs found) co
     for (const bugs::Bug* synonym : found.bugs[k].synonyms) {
       all.push_back(found);
       all.back().bugs[k].names = {synonym};
+      for (FoundBug& bug : all.back().bugs) bug.sentence.clear();
     }
   std::vector<ReadModel> models;
   for (const FoundBugs& each : all) {
     ReadModel one{{{}, {}, model(), {}}, model(), &readable_};
     bool have_titles = true;
     for (const FoundBug& bug : each.bugs) {
-      one.bug.sentences.push_back(bug.sentence);
+      if (!bug.sentence.empty()) one.bug.sentences.push_back(bug.sentence);
       have_titles = have_titles && bug.has_titles();
       for (const bugs::Bug* name : bug.names) {
         const std::string cause(cause_of(*name));
@@ -373,10 +380,6 @@ bool CauseSearch::infer() {
                          n_numbers > many_numbers ? max_cells_of_many : max_cells_of_few);
   }
   BugSearchResult& found = *searched;
-  report_.agreeing_after = found.agreeing_after;
-  report_.is_harmless = found.is_harmless;
-  if (!found.note.empty()) report_.notes.push_back("Inferred: " + found.note);
-  report_.partly = found.partly, report_.described = found.described;
   const auto is_on_grid = [&](const ObservedTensor& observed) {
     return coarsest_type(observed.tensor.numbers) != formats::Dtype::f32 &&
            !is_exact(coarsest_type(observed.tensor.numbers));
@@ -388,6 +391,12 @@ bool CauseSearch::infer() {
   for (FoundBugs& each : found.found)
     if (!of_what.empty()) each.bugs.back().sentence += of_what;
   add_found(found.found);
+  if (reads_as_named_ || !report_.explanations.empty()) {
+    report_.agreeing_after = found.agreeing_after;
+    report_.is_harmless = found.is_harmless;
+    if (!found.note.empty()) report_.notes.push_back("Inferred: " + found.note);
+    report_.partly = found.partly, report_.described = found.described;
+  }
   return !report_.explanations.empty() || are_on_grid;
 }
 
@@ -415,7 +424,8 @@ bool CauseSearch::leaves_unused(const Model& other) const {
   return true;
 }
 
-/// Adds bugs that explain the tensors within a coarse arithmetic, if their errors are those that it leaves.
+/// Adds bugs that can be injected and explain the tensors within a coarse arithmetic, if their errors are
+/// those that it leaves.
 bool CauseSearch::add_rounded_bugs() {
   if (!can_infer(model())) return false;
   const std::vector<ObservedStage> given = stages();
@@ -424,7 +434,8 @@ bool CauseSearch::add_rounded_bugs() {
   for (const Precision coarse : {Precision::float32, Precision::float16, Precision::bfloat16}) {
     if (!c_.token.should_continue()) return false;
     for (const FoundBugs& found : find_bugs(right, given, c_.token, max_cells_of_rounded, coarse).found)
-      for (ReadModel& one : read_models(found)) by_count[found.bugs.size()].push_back(std::move(one));
+      for (ReadModel& one : read_models(found))
+        if (!one.bug.overriding) by_count[found.bugs.size()].push_back(std::move(one));
   }
   return std::ranges::any_of(by_count, [&](const auto& models) { return add_rounded(models.second); });
 }
@@ -433,26 +444,29 @@ bool CauseSearch::add_rounded_bugs() {
 
 std::vector<Explanation> other_shapes(const Model& model) {
   std::vector<Explanation> all;
-  const auto add = [&](const char* name, Model other, std::vector<std::string> details) {
+  const auto add = [&](const char* name, Model other, std::string sentence) {
     const bugs::Bug* bug = bugs::find_offered_bug(name);
     if (!attention::check(other))
-      all.push_back({{std::string(cause_of(*bug))}, {bug}, std::move(other), std::move(details)});
+      all.push_back({{std::string(cause_of(*bug))}, {bug}, std::move(other), {}, {std::move(sentence)}});
   };
   for (std::size_t n = 1; n <= model.d_out(); ++n) {
     if (model.d_out() % n != 0) continue;
     Model other = attention::with_heads(model, n);
     if (n != model.n_heads && other.n_heads == n)
       add("n_heads_other", std::move(other),
-          {fmt::format("{} in place of {}", text::counted(n, "head"), model.n_heads)});
+          fmt::format("there {} {} instead of {}", n == 1 ? "is" : "are", text::counted(n, "head"),
+                      model.n_heads));
   }
   if (model.projections && model.projections->output && model.d_output() != model.d_out())
     add("output_projection_missing",
-        bugs::injected(*bugs::find_offered_bug("output_projection_missing"), model), {});
+        bugs::injected(*bugs::find_offered_bug("output_projection_missing"), model),
+        "the output projection is missing");
   return all;
 }
 
 void find_causes(const Comparison& comparison, const MatchResult& matched, Report& report) {
   CauseSearch(comparison, matched, report).run();
+  if (!report.explanations.empty()) report.partly.clear(), report.described.clear();
 }
 
 Model injected(const Explanation& explanation) {

@@ -280,7 +280,7 @@ const std::array offered_score_rows{
         .texts = {"queries and keys swapped", "Queries and keys are swapped, so the scores are transposed.",
                   "Multiply the queries by the transposed keys: Q·Kᵀ.", Stage::queries},
         .edit = swap_queries_and_keys,
-        .is_also = {{{"scores_from:transposed"}, {"projections_exchanged", "kqv"}}}},
+        .is_also = {{{"scores_from:transposed"}}}},
     Bug{.name = "no_scale",
         .texts = {"no scale", "The scores are not divided by √d_head.",
                   "Divide the scores by √d_head before mask and softmax.", Stage::scaled_scores},
