@@ -166,8 +166,8 @@ std::string_view cause_of(const Bug& bug);
 /// Returns the bugs that a case found in a graph is: those with a title that include it, or else its own;
 /// several if it is one of them on each side.
 std::vector<const Bug*> names_of(const BugCase& found, const Editing& before);
-/// Returns all bugs with a title that include a case found in a graph: which of them it is, its numbers cannot
-/// tell.
+/// Returns all bugs with a title that include a case found in a graph: which of them it is, its numbers
+/// cannot tell.
 std::vector<const Bug*> titles_of(const BugCase& found, const Editing& before);
 
 /// Returns the bugs that menus and the command line offer, in the order of the stages that they change.

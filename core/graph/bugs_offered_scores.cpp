@@ -154,8 +154,7 @@ template <class Make>
 void replace_softmax(Editing& e, Make make) {
   for (graph::Node& node : e.graph.nodes) {
     const auto* own = dynamic_cast<const Softmax*>(node.operation.get());
-    if (own && own->inputs[0].is_row_wise())
-      node.operation = graph::SharedOperation(make(*own));
+    if (own && own->inputs[0].is_row_wise()) node.operation = graph::SharedOperation(make(*own));
   }
 }
 
@@ -184,7 +183,7 @@ bool has_no_scale(const Editing&, const Numbers& x) {
 }
 bool has_scale_of_width(const Editing& before, const Numbers& x) {
   const Model& m = before.model();
-  return equals(x[0], 1 / std::sqrt(static_cast<double>(m.d_model()))) ||
+  return (m.d_model() > 0 && equals(x[0], 1 / std::sqrt(static_cast<double>(m.d_model())))) ||
          equals(x[0], 1 / std::sqrt(static_cast<double>(m.d_out())));
 }
 bool has_scale_of_d_head(const Editing& before, const Numbers& x) {
