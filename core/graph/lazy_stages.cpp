@@ -130,9 +130,14 @@ mat LazyStages::columns(Stage stage, std::size_t sequence, std::size_t nth, bool
   const Node& node = *find(stage);
   const auto* project = dynamic_cast<const Project*>(node.operation.get());
   const bool is_known = given_[index(stage)] || computed(stage, sequence, nth) || !model_.given.cells.empty();
-  if (!project || is_known) return matrix(stage, sequence, nth, by_rows)->cols(which);
+  if (!project || is_known) {
+    const SharedMatrix& all = matrix(stage, sequence, nth, by_rows);
+    return which.max() < all.n_cols() ? mat(all->cols(which)) : mat();
+  }
   const RowSelection rows = by_rows ? rows_ : RowSelection();
   const OperationInputs inputs{graph_, node, model_, *this, sequence, nth, rows};
+  const mat& weight = inputs[1];
+  if (which.max() >= (project->is_transposed() ? weight.n_rows : weight.n_cols)) return {};
   return finished(node, inputs, project->columns(inputs, which));
 }
 

@@ -40,7 +40,7 @@ class LazyStages {
 
   /// Returns the nth matrix of a stage that exists, see existing_nodes(): all of it, or the selected rows.
   const SharedMatrix& matrix(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows = false);
-  /// Returns some columns of a matrix; of a projection, only these are computed.
+  /// Returns some columns of a matrix, nothing if it lacks one; of a projection, only these are computed.
   mat columns(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows, const arma::uvec& which);
   /// Returns a whole matrix if it has been computed or put here, or nullptr.
   const SharedMatrix* computed(Stage stage, std::size_t sequence, std::size_t nth) const;
