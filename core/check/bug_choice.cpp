@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,12 +15,12 @@ namespace core::check {
 
 using bugs::Numbers;
 
+namespace {
+
 int rank_of(const BugHits& hits) {
   return std::accumulate(hits.begin(), hits.end(), 0,
                          [](int sum, const BugHit& hit) { return sum + hit.rank; });
 }
-
-namespace {
 
 double worst_of(const BugHits& hits) {
   return std::ranges::max(hits, {}, &BugHit::worst).worst;
@@ -50,6 +51,17 @@ bool are_same(const Numbers& first, const Numbers& second) {
   return std::ranges::equal(first, second, [](double a, double b) { return std::abs(a - b) <= 3e-7; });
 }
 
+/// Returns the place of the only hit that others lack; nothing if they lack none or several.
+std::optional<std::size_t> only_other(const BugHits& hits, const BugHits& others) {
+  std::optional<std::size_t> only;
+  for (std::size_t k = 0; k < hits.size(); ++k) {
+    if (std::ranges::find(others, hits[k].words, &BugHit::words) != others.end()) continue;
+    if (only) return std::nullopt;
+    only = k;
+  }
+  return only;
+}
+
 /// Returns explanations without equivalent ones, the simplest first.
 std::vector<BugHits> distinct(const Observation& of, std::vector<BugHits> all) {
   std::ranges::stable_sort(all, [](const BugHits& a, const BugHits& b) {
@@ -64,18 +76,10 @@ std::vector<BugHits> distinct(const Observation& of, std::vector<BugHits> all) {
     });
     if (known == kept.end()) {
       kept.emplace_back(std::move(own), std::move(e));
-    } else if (known->second.size() == e.size()) {
-      const auto others = [](const BugHits& of_one, const BugHits& but) {
-        std::vector<const BugHit*> left;
-        for (const BugHit& hit : of_one)
-          if (std::ranges::find(but, hit.words, &BugHit::words) == but.end()) left.push_back(&hit);
-        return left;
-      };
-      const auto own_hits = others(e, known->second), its = others(known->second, e);
-      if (own_hits.size() == 1 && its.size() == 1)
-        known->second[static_cast<std::size_t>(its[0] - known->second.data())].equivalent.push_back(
-            own_hits[0]->bug);
+      continue;
     }
+    const auto own_only = only_other(e, known->second), its_only = only_other(known->second, e);
+    if (own_only && its_only) known->second[*its_only].equivalent.push_back(e[*own_only].bug);
   }
   std::vector<BugHits> result;
   for (auto& [own, e] : kept) result.push_back(std::move(e));
@@ -104,8 +108,13 @@ std::vector<std::string> blind_sides(const Observation& of, const BugHit& hit) {
 
 }  // namespace
 
-bool have_same_numbers(const Observation& of, const Editing& first, const Editing& second) {
-  return are_same(signature(of, first), signature(of, second));
+std::vector<bugs::BugCase> equivalent_bugs(const Observation& of, const BugHit& hit,
+                                           const std::vector<const BugHit*>& others) {
+  const Numbers own = signature(of, *hit.edited);
+  std::vector<bugs::BugCase> all;
+  for (const BugHit* other : others)
+    if (other != &hit && are_same(own, signature(of, *other->edited))) all.push_back(other->bug);
+  return all;
 }
 
 std::vector<BugHits> choose_likeliest(const Observation& of, std::vector<BugHits> found) {

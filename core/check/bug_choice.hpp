@@ -6,11 +6,9 @@
 
 namespace core::check {
 
-/// Returns the sum of the ranks of bugs.
-int rank_of(const BugHits& hits);
-
-/// Whether two graphs have the same numbers in every stage that can be compared.
-bool have_same_numbers(const Observation& of, const Editing& first, const Editing& second);
+/// Returns those of other bugs whose numbers are those of a hit in every stage that can be compared.
+std::vector<bugs::BugCase> equivalent_bugs(const Observation& of, const BugHit& hit,
+                                           const std::vector<const BugHit*>& others);
 
 /// Returns the simplest explanations without equivalent ones, and in low precision only those that fit about
 /// as well as the best. The words tell what the observed stages cannot judge.

@@ -172,15 +172,17 @@ std::vector<BugHits> BugSearch::find_later_bugs(Stage target, const BugHits& ope
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
   if (furthest_first.size() > max_tried) furthest_first.resize(max_tried);
+  std::vector<const BugHit*> tried;
+  for (const auto& [ahead, rank, hit] : furthest_first) tried.push_back(hit);
   std::vector<BugHits> done;
-  for (const auto& [ahead, rank, hit] : furthest_first) {
+  for (const BugHit* hit : tried) {
     if (!budget_.should_continue(deadline)) break;
-    for (BugHits& explained : search(hit->edited, with(applied, *hit), accepted, depth - 1, deadline)) {
-      for (const auto& other : furthest_first)
-        if (const BugHit& same = *std::get<2>(other);
-            &same != hit && have_same_numbers(o_, *same.edited, *hit->edited))
-          explained[applied.size()].equivalent.push_back(same.bug);
-      done.push_back(std::move(explained));
+    auto explained = search(hit->edited, with(applied, *hit), accepted, depth - 1, deadline);
+    if (explained.empty()) continue;
+    const std::vector<BugCase> equivalent = equivalent_bugs(o_, *hit, tried);
+    for (BugHits& one : explained) {
+      std::ranges::copy(equivalent, std::back_inserter(one[applied.size()].equivalent));
+      done.push_back(std::move(one));
     }
     const bool are_rules = std::ranges::any_of(done, [&](const BugHits& e) {
       return e.size() == applied.size() + 2 &&
@@ -304,14 +306,14 @@ void BugSearch::list_agreeing(const FirstDifference& difference, BugSearchResult
   result.is_harmless = !difference.agreeing.empty() && difference.agreeing.back() == o_.order().back();
 }
 
-/// Returns the other titles of a hit, and those of cases that cannot be told from it.
-std::vector<const bugs::Bug*> synonyms_of(const BugHit& hit, const Editing& before) {
-  std::vector<const bugs::Bug*> all = titles_of(hit.bug, before);
+/// Names a hit, and lists its other titles and those of cases that cannot be told from it.
+FoundBug named(const BugHit& hit, const Editing& before) {
+  FoundBug found{hit.bug, names_of(hit.bug, before), titles_of(hit.bug, before), hit.words};
   for (const BugCase& other : hit.equivalent)
     for (const bugs::Bug* title : titles_of(other, before))
-      if (std::ranges::find(all, title) == all.end()) all.push_back(title);
-  if (!all.empty() && all.front() == names_of(hit.bug, before).front()) all.erase(all.begin());
-  return all;
+      if (std::ranges::find(found.synonyms, title) == found.synonyms.end()) found.synonyms.push_back(title);
+  std::erase(found.synonyms, found.names.front());
+  return found;
 }
 
 /// Searches for bugs, and for what agrees in spite of them.
@@ -327,12 +329,11 @@ BugSearchResult BugSearch::find() {
   const double begin = budget_.spent();
   BugTrials trials(o_, std::make_shared<const Editing>(o_.right()), *difference.stage, budget_);
   for (const BugHits& e : explain(trials, begin, result)) {
-    FoundBugs one{{}, e.back().edited, rank_of(e)};
+    FoundBugs one{{}, e.back().edited};
     const Editing* before = &o_.right();
     for (const BugHit& hit : e) {
-      one.bugs.push_back({hit.bug, names_of(hit.bug, *before), synonyms_of(hit, *before), hit.words});
+      one.bugs.push_back(named(hit, *before));
       before = hit.edited.get();
-      one.rank += hit.bug.sides.size() > 1;  // a title names one side
     }
     result.found.push_back(std::move(one));
   }

@@ -11,6 +11,7 @@
 
 namespace core::check {
 
+/// A bug that was found, and what it is called.
 struct FoundBug {
   bugs::BugCase made;
   std::vector<const bugs::Bug*> names;     ///< that it is known by, see names_of()
@@ -27,7 +28,6 @@ struct FoundBug {
 struct FoundBugs {
   std::vector<FoundBug> bugs;
   std::shared_ptr<const Editing> edited = {};  ///< the model's graph with them
-  int rank = 0;                                ///< 0: only rules with a name
 };
 
 /// Why observed stages differ from those of a model.

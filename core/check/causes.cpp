@@ -147,13 +147,11 @@ Model with_listed(Model model, const FoundBugs& found) {
   return model;
 }
 
-/// Returns an explanation with one more cause.
-Explanation with(Explanation one, const bugs::Bug& bug, Model model) {
-  const bool have_titles = one.bugs.size() == one.causes.size();
-  one.causes.emplace_back(cause_of(bug));
-  if (have_titles) one.bugs.push_back(&bug);
-  if (!have_titles) one.sentences.emplace_back(title_of(bug));
-  one.model = std::move(model), one.overriding = nullptr;
+/// Returns an explanation by bugs that a model lists with a coarse arithmetic beside them.
+Explanation with(Explanation one, const bugs::Bug& arithmetic, Model model) {
+  one.causes.emplace_back(cause_of(arithmetic));
+  one.bugs.push_back(&arithmetic);
+  one.model = std::move(model);
   return one;
 }
 
@@ -162,20 +160,22 @@ class CauseSearch {
  public:
   CauseSearch(const Comparison& c, const MatchResult& matched, Report& report)
       : c_(c), matched_(matched), report_(report) {
+    std::vector<ObservedTensor> readable;
     for (std::size_t k = 0; k < c.observed.size(); ++k) {
       if (c.observed[k].readings.empty()) continue;
-      readable_.push_back(c.observed[k]);
+      readable.push_back(c.observed[k]);
       differs_ = differs_ || !c.agreeing_reading[k];
       is_exact_ = is_exact_ && check::is_exact(c.observed[k].rounding);
     }
+    readable_ = std::make_shared<const Tensors>(std::move(readable));
   }
 
   void run() {
-    try_fill();
-    if (!report_.explanations.empty()) return;
-    const std::vector<ReadModel> right{{{{}, {}, model(), {}}, model(), &readable_}};
+    if (try_fill()) return;
+    std::vector<ReadExplanation> right;
+    if (differs_) right.push_back({{{}, {}, model(), {}}, readable_});
     if (!is_exact_ && add_rounded(right)) return;  // recognized by its errors
-    const std::vector<OtherShapes> others = try_other_shapes();
+    const std::vector<ReadExplanation> others = try_other_shapes();
     if (!report_.explanations.empty() || infer()) return;
     reads_as_named_ = false;
     for (std::size_t nth = 1; read_otherwise(nth); ++nth)
@@ -185,27 +185,19 @@ class CauseSearch {
     if (agree_some() && infer()) return;
     leaves_out_agreeing_ = false;
     if (is_exact_ && add_rounded(right)) return;
-    if (add_rounded_bugs()) return;
-    std::vector<ReadModel> models;
-    for (const OtherShapes& other : others) models.push_back({other.bug, other.bug.model, &other.observed});
-    add_rounded(models);
+    if (!add_rounded_bugs()) add_rounded(others);
   }
 
  private:
-  /// A model of other shapes, and the tensors as it reads them.
-  struct OtherShapes {
-    Explanation bug;
-    std::vector<ObservedTensor> observed;
-  };
-  /// A model that may have been rounded, what it stands for, and the tensors as it reads them.
-  struct ReadModel {
-    Explanation bug;
-    Model exact;
-    const std::vector<ObservedTensor>* observed;
+  using Tensors = std::vector<ObservedTensor>;
+  /// Bugs that a model lists, and the tensors as this model reads them.
+  struct ReadExplanation {
+    Explanation bugs;
+    std::shared_ptr<const Tensors> observed;
   };
 
   const Model& model() const { return c_.reference.model(); }
-  bool agree(const std::vector<ObservedTensor>& observed, const Model& other) const {
+  bool agree(const Tensors& observed, const Model& other) const {
     const LazyTrace ours(other);
     return std::ranges::all_of(
         observed, [&](const ObservedTensor& tensor) { return agreeing_reading(tensor, ours, c_.tolerance); });
@@ -220,11 +212,11 @@ class CauseSearch {
         same->details.push_back(std::move(detail));
   }
 
-  void try_fill();
-  bool add_rounded(const std::vector<ReadModel>& models);
-  std::vector<OtherShapes> try_other_shapes();
+  bool try_fill();
+  bool add_rounded(const std::vector<ReadExplanation>& candidates);
+  std::vector<ReadExplanation> try_other_shapes();
   void add_found(const std::vector<FoundBugs>& all);
-  std::vector<ReadModel> read_models(FoundBugs found) const;
+  std::vector<Explanation> explanations_by(FoundBugs found) const;
   std::vector<ObservedStage> stages() const {
     const std::vector<const Reading*> none(c_.observed.size());
     return observed_stages(model(), matched_, report_, leaves_out_agreeing_ ? c_.agreeing_reading : none);
@@ -240,46 +232,42 @@ class CauseSearch {
   const Comparison& c_;
   const MatchResult& matched_;
   Report& report_;
-  std::vector<ObservedTensor> readable_;
+  std::shared_ptr<const Tensors> readable_;
   bool differs_ = false, is_exact_ = true;  ///< of these tensors
   bool reads_as_named_ = true;              ///< tensors by the likeliest reading
   bool leaves_out_agreeing_ = false;        ///< tensors that agree may be of stages that are not used
 };
 
 /// Tries a mask of large negative numbers, which show in the masked scores alone.
-void CauseSearch::try_fill() {
-  const auto fill = mask_fill(model(), readable_);
-  if (!fill) return;
+bool CauseSearch::try_fill() {
+  const auto fill = mask_fill(model(), *readable_);
+  if (!fill) return false;
   const bugs::Bug* bug = bugs::find_offered_bug("mask_finite");
   Model filled = bugs::injected(*bug, model());
   if (filled.mask.method == attention::MaskMethod::large_negative) filled.mask.large_negative = *fill;
-  if (attention::check(filled) || !agree(readable_, filled)) return;
+  if (attention::check(filled) || !agree(*readable_, filled)) return false;
   const std::string number = fmt::format("{:.{}g}", std::abs(*fill), std::abs(*fill) < 1e6 ? 6 : 2);
   add({{std::string(cause_of(*bug))}, {bug}, std::move(filled), {"they are −" + number}});
+  return true;
 }
 
-/// Adds those of the models that explain the tensors when they are rounded: their inputs alone, or a coarse
-/// arithmetic that leaves such errors.
-bool CauseSearch::add_rounded(const std::vector<ReadModel>& models) {
-  if (!differs_ && std::ranges::none_of(models, [&](const ReadModel& m) { return m.observed != &readable_; }))
-    return false;
+/// Adds those of the candidates that explain the tensors when their models are rounded: their inputs alone,
+/// or in a coarse arithmetic that leaves such errors.
+bool CauseSearch::add_rounded(const std::vector<ReadExplanation>& candidates) {
   std::vector<ExactModel> exact;
-  for (const ReadModel& one : models) {
-    if (attention::check(one.exact)) continue;
+  for (const auto& [bugs, observed] : candidates) {
     for (const auto& [type, name] : {std::pair{Precision::float16, "half_precision"},
                                      std::pair{Precision::bfloat16, "bfloat16_precision"}}) {
       if (!c_.token.should_continue()) return false;
-      const Model rounded = attention::with_rounded_inputs(one.exact, type);
-      if (!(rounded == one.exact) && agree(*one.observed, rounded))
-        add(with(one.bug, *bugs::find_offered_bug(name), rounded));
+      const Model rounded = attention::with_rounded_inputs(bugs.model, type);
+      if (!(rounded == bugs.model) && agree(*observed, rounded))
+        add(with(bugs, *bugs::find_offered_bug(name), rounded));
     }
-    exact.push_back({one.exact, one.observed});
+    exact.push_back({bugs.model, observed.get()});
   }
   if (!report_.explanations.empty()) return true;
   for (const RoundedModel& found : find_roundings(exact, c_.tolerance, c_.token)) {
-    const Explanation& bug = models[found.nth].bug;  // what a model cannot list overrides stages
-    Explanation one =
-        with(bug, *found.rounding.bug, bug.overriding ? found.rounding.of(injected(bug)) : found.model);
+    Explanation one = with(candidates[found.nth].bugs, *found.rounding.bug, found.model);
     if (found.rounding.arithmetic == Arithmetic::truncate_to_tf32)
       one.details.emplace_back(
           "their last digits are cut off and not rounded, so that products come out too small");
@@ -288,37 +276,43 @@ bool CauseSearch::add_rounded(const std::vector<ReadModel>& models) {
   return !report_.explanations.empty();
 }
 
-std::vector<CauseSearch::OtherShapes> CauseSearch::try_other_shapes() {
-  std::vector<OtherShapes> all;
+/// Adds bugs that change shapes and explain the tensors; returns all that may be rounded as well.
+std::vector<CauseSearch::ReadExplanation> CauseSearch::try_other_shapes() {
+  std::vector<ReadExplanation> all;
   for (Explanation& other : other_shapes(model())) {
     if (!c_.token.should_continue()) break;
     c_.token.count(1);
-    std::vector<ObservedTensor> observed = reread_tensors(other.model, c_.observed);
-    if (observed.empty()) continue;
-    if (agree(observed, other.model)) add(other);
+    auto observed = std::make_shared<const Tensors>(reread_tensors(other.model, c_.observed));
+    if (observed->empty()) continue;
+    if (agree(*observed, other.model)) add(other);
     all.push_back({std::move(other), std::move(observed)});
   }
   return all;
 }
 
-/// Adds bugs that were found. If a coarse arithmetic explains what those that can be injected leave, these
-/// are the likeliest.
+/// Adds bugs that were found. If a coarse arithmetic explains what those that a model lists leave, these are
+/// the likeliest.
 void CauseSearch::add_found(const std::vector<FoundBugs>& all) {
-  std::vector<ReadModel> listed, others;
+  std::vector<ReadExplanation> listed;
+  std::vector<Explanation> others;
   bool agrees = true;
   for (const FoundBugs& found : all)
-    for (ReadModel& one : read_models(found)) {
-      if (leaves_out_agreeing_ && (one.bug.overriding || !leaves_unused(one.exact))) continue;
-      agrees = agrees && (one.bug.overriding || agree(readable_, one.exact));
-      (one.bug.overriding ? others : listed).push_back(std::move(one));
+    for (Explanation& one : explanations_by(found)) {
+      if (leaves_out_agreeing_ && (one.overriding || !leaves_unused(one.model))) continue;
+      if (one.overriding) {
+        others.push_back(std::move(one));
+      } else {
+        agrees = agrees && agree(*readable_, one.model);
+        listed.push_back({std::move(one), readable_});
+      }
     }
-  if (!agrees && add_rounded(listed)) return;
-  for (ReadModel& one : listed) add(std::move(one.bug));
-  for (ReadModel& one : others) add(std::move(one.bug));
+  if (!agrees && differs_ && add_rounded(listed)) return;
+  for (ReadExplanation& one : listed) add(std::move(one.bugs));
+  for (Explanation& one : others) add(std::move(one));
 }
 
 /// Returns explanations by found bugs, and by others that cannot be told from them.
-std::vector<CauseSearch::ReadModel> CauseSearch::read_models(FoundBugs found) const {
+std::vector<Explanation> CauseSearch::explanations_by(FoundBugs found) const {
   const auto is_mean = [](const FoundBug& bug) {
     return bug.made.bug->name == std::string_view("reported") && bug.made.form.ends_with(":averaged");
   };
@@ -334,30 +328,27 @@ std::vector<CauseSearch::ReadModel> CauseSearch::read_models(FoundBugs found) co
       all.back().bugs[k].names = {synonym};
       for (FoundBug& bug : all.back().bugs) bug.sentence.clear();
     }
-  std::vector<ReadModel> models;
+  std::vector<Explanation> explanations;
   for (const FoundBugs& each : all) {
-    ReadModel one{{{}, {}, model(), {}}, model(), &readable_};
-    bool have_titles = true;
+    Explanation one{{}, {}, model(), {}};
     for (const FoundBug& bug : each.bugs) {
-      if (!bug.sentence.empty()) one.bug.sentences.push_back(bug.sentence);
-      have_titles = have_titles && bug.has_titles();
+      if (!bug.sentence.empty()) one.sentences.push_back(bug.sentence);
       for (const bugs::Bug* name : bug.names) {
+        one.bugs.push_back(name);
         const std::string cause(cause_of(*name));
-        if (std::ranges::find(one.bug.causes, cause) != one.bug.causes.end()) continue;
-        one.bug.causes.push_back(cause), one.bug.bugs.push_back(name);
+        if (std::ranges::find(one.causes, cause) == one.causes.end()) one.causes.push_back(cause);
       }
     }
-    if (!have_titles) one.bug.bugs.clear();
-    if (have_titles) one.exact = with_listed(model(), each);
-    if (have_titles && has_numbers_of(one.exact, *each.edited)) {
-      one.bug.model = one.exact;
-    } else {
-      one.exact = with_stages_of(*each.edited, model());
-      one.bug.overriding = each.edited;
-    }
-    models.push_back(std::move(one));
+    const bool have_titles = std::ranges::all_of(each.bugs, &FoundBug::has_titles);
+    Model listed = have_titles ? with_listed(model(), each) : model();
+    if (have_titles && has_numbers_of(listed, *each.edited))
+      one.model = std::move(listed);
+    else
+      one.overriding = each.edited;
+    if (!have_titles) one.bugs.clear();
+    explanations.push_back(std::move(one));
   }
-  return models;
+  return explanations;
 }
 
 /// Infers from the numbers which bugs explain the tensors, or adds what is partly known.
@@ -424,20 +415,20 @@ bool CauseSearch::leaves_unused(const Model& other) const {
   return true;
 }
 
-/// Adds bugs that can be injected and explain the tensors within a coarse arithmetic, if their errors are
+/// Adds bugs that a model lists and that explain the tensors within a coarse arithmetic, if their errors are
 /// those that it leaves.
 bool CauseSearch::add_rounded_bugs() {
-  if (!can_infer(model())) return false;
+  if (!differs_ || !can_infer(model())) return false;
   const std::vector<ObservedStage> given = stages();
   const auto right = std::make_shared<const Model>(model());
-  std::map<std::size_t, std::vector<ReadModel>> by_count;  // few bugs are likelier than many
+  std::map<std::size_t, std::vector<ReadExplanation>> by_count;  // few bugs are likelier than many
   for (const Precision coarse : {Precision::float32, Precision::float16, Precision::bfloat16}) {
     if (!c_.token.should_continue()) return false;
     for (const FoundBugs& found : find_bugs(right, given, c_.token, max_cells_of_rounded, coarse).found)
-      for (ReadModel& one : read_models(found))
-        if (!one.bug.overriding) by_count[found.bugs.size()].push_back(std::move(one));
+      for (Explanation& one : explanations_by(found))
+        if (!one.overriding) by_count[found.bugs.size()].push_back({std::move(one), readable_});
   }
-  return std::ranges::any_of(by_count, [&](const auto& models) { return add_rounded(models.second); });
+  return std::ranges::any_of(by_count, [&](const auto& of_count) { return add_rounded(of_count.second); });
 }
 
 }  // namespace

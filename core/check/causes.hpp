@@ -13,7 +13,7 @@ namespace core::check {
 /// Bugs that together reproduce every tensor within the tolerance.
 struct Explanation {
   std::vector<std::string> causes;     ///< their names, each once
-  std::vector<const bugs::Bug*> bugs;  ///< the same, if all of them can be injected
+  std::vector<const bugs::Bug*> bugs;  ///< these bugs, if all have titles
   Model model;                         ///< with them, or the right model if they override stages
   std::vector<std::string> details;    ///< how the arithmetic differs: "their last digits are cut off"
   /// "the positions of the queries are 4 behind": inferred from the numbers, one per bug.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/graph/editing.hpp"
 #include "core/graph/matrices.hpp"
@@ -269,10 +268,9 @@ constexpr double max_float32_error = 1e-2;
 constexpr double max_additive_fill = -1e4;
 
 /// Compares a matrix with one of its forms.
-Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, Limits limits) {
+Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, const Limits& limits) {
   Agreement here;
   here.magnitude = max_abs_finite(ours);
-  if (limits.tolerance.relative_to_max > 0) limits.extra += limits.tolerance.relative_to_max * here.magnitude;
   for (std::size_t a = 0; a < observed.n_rows; ++a)
     for (std::size_t j = 0; j < observed.n_cols; ++j) {
       const double our = ours.at(a, j);

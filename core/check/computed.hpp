@@ -43,7 +43,6 @@ formats::Dtype rounding_of(const formats::Tensor& tensor);
 /// rounding error of their type.
 struct Tolerance {
   double relative = 1e-5, absolute = 1e-6;
-  double relative_to_max = 0;  ///< additional tolerance, times the largest |ours| of a matrix
 };
 
 /// Roundings of float32 allowed per stage, because sums round more than once.

@@ -238,8 +238,6 @@ class WholeComparison {
     // Programs often store half-precision results as float32.
     Limits limits{options_.tolerance, coarsest_type({theirs.memptr(), theirs.n_elem})};
     limits.sums = max_float32_roundings;
-    if (limits.tolerance.relative_to_max > 0)
-      limits.extra = limits.tolerance.relative_to_max * max_abs_finite(ours);
     for (std::size_t i = 0; i < ours.n_rows; ++i) {
       limits.added = update_sizes(i);
       for (std::size_t k = 0; k < ours.n_cols; ++k) agreement.add(theirs(i, k), ours(i, k), limits, i, k);

@@ -111,8 +111,11 @@ void exchange_projections(Editing& e, const BugCase& c, ProjectionName) {
   for (std::size_t side = 0; side < 3; ++side) {
     const auto part = static_cast<ProjectionName>(side), from = part_of(c.form[side]);
     if (from == part) continue;
-    e.set_weight(part, old.weight(from));
-    e.set_bias(part, old.bias(from));
+    const auto* other = old.get<graph::Project>(graph::linear_stage(from));
+    e.change<graph::Project>(graph::linear_stage(part), [&](graph::Project& own) {
+      own.inputs.resize(1);
+      own.inputs.insert(own.inputs.end(), other->inputs.begin() + 1, other->inputs.end());
+    });
   }
 }
 std::string exchanged_words(const Editing&, const BugCase& c) {

@@ -47,8 +47,11 @@ mat Editing::weight(ProjectionName part) const {
 }
 
 bool Editing::has_own_weight(ProjectionName part) const {
+  constexpr std::array weights{MatrixName::query_weight, MatrixName::key_weight, MatrixName::value_weight,
+                               MatrixName::output_weight};
   const Project* own = linear(part);
-  return own && !own->inputs[1].numbers;
+  return own && !own->inputs[1].numbers &&
+         own->inputs[1].source == Source(weights[static_cast<std::size_t>(part)]);
 }
 
 mat Editing::bias(ProjectionName part) const {

@@ -101,17 +101,6 @@ void LazyStages::give(Stage stage, const std::vector<SharedMatrix>& matrices) {
   given_[index(stage)] = &matrices;
 }
 
-void LazyStages::take_from_base(Stage stage) {
-  same_[index(stage)] = stage;
-}
-
-void LazyStages::put(Stage stage, std::size_t sequence, std::size_t nth, SharedMatrix matrix) {
-  auto& slots = whole_[index(stage)];
-  const std::size_t n = n_matrices(stage);
-  slots.resize(n * model_.sequences.size());
-  slots[sequence * n + nth] = std::move(matrix);
-}
-
 const SharedMatrix& LazyStages::matrix(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows) {
   const std::size_t at = index(stage);
   by_rows = by_rows && rows_;

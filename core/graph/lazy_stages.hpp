@@ -25,10 +25,6 @@ class LazyStages {
 
   /// Sets a stage that is then not computed: [sequence · n + k], which must outlive this.
   void give(Stage stage, const std::vector<SharedMatrix>& matrices);
-  /// Reads a stage from the base, whatever makes it here.
-  void take_from_base(Stage stage);
-  /// Sets one computed matrix.
-  void put(Stage stage, std::size_t sequence, std::size_t nth, SharedMatrix matrix);
   /// Counts what is computed from now on, here and where this is the base.
   void count_in(Work& work) { work_ = &work; }
 
@@ -42,12 +38,12 @@ class LazyStages {
   const SharedMatrix& matrix(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows = false);
   /// Returns some columns of a matrix, nothing if it lacks one; of a projection, only these are computed.
   mat columns(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows, const arma::uvec& which);
-  /// Returns a whole matrix if it has been computed or put here, or nullptr.
-  const SharedMatrix* computed(Stage stage, std::size_t sequence, std::size_t nth) const;
 
  private:
   using Matrices = std::array<std::vector<std::optional<SharedMatrix>>, max_stages>;
 
+  /// Returns a whole matrix if it has been computed here, or nullptr.
+  const SharedMatrix* computed(Stage stage, std::size_t sequence, std::size_t nth) const;
   SharedMatrix compute(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows);
   /// Counts and rounds the numbers that an operation has computed.
   mat finished(const Node& node, const OperationInputs& inputs, mat numbers);

@@ -1,7 +1,6 @@
 #include "core/graph/model_changes.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "core/graph/bugs.hpp"
 #include "core/graph/rounding.hpp"
@@ -21,23 +20,6 @@ Model with_scale(const Model& model, Scale scale) {
   Model next = model;
   next.scale = scale;
   return scale_factor(next) == scale_factor(model) ? model : next;
-}
-
-Model with_projections_swapped(const Model& model) {
-  Model next = model;
-  if (!next.projections) return next;
-  next.projections->query = model.projections->key;
-  next.projections->key = model.projections->query;
-  for (bugs::BugCase& made : next.bugs) {  // bugs follow their projection
-    const std::string_view name = made.bug->name;
-    for (const std::string of : {"weight_untransposed:", "bias_missing:"})
-      if (name == of + "query")
-        made.bug = bugs::find_bug(of + "key");
-      else if (name == of + "key")
-        made.bug = bugs::find_bug(of + "query");
-  }
-  std::ranges::sort(next.bugs, {}, [](const bugs::BugCase& made) { return bugs::order_of(*made.bug); });
-  return next;
 }
 
 Model with_heads(const Model& model, std::size_t n_heads) {

@@ -6,8 +6,6 @@
 namespace core::attention {
 
 Model with_scale(const Model& model, Scale scale);
-/// Returns the model with query and key projections swapped.
-Model with_projections_swapped(const Model& model);
 /// Returns the model with another number of heads, which divides d_out, and of KV heads with it; unchanged if
 /// something is given for each head.
 Model with_heads(const Model& model, std::size_t n_heads);

@@ -212,17 +212,6 @@ def meaning(answer, synonyms):
                 inferred=texts(answer.get("inferred", [])), failed=answer.get("failed", ""))
 
 
-ARITHMETIC = re.compile(r"(float16|bfloat16|TF32|float32|half).*(arithmetic|products|sums|softmax)|\w+_precision(_sums)?|half_precision_sums")
-
-
-def without_arithmetic(m):
-    """Returns what is compared without a coarse arithmetic beside other causes."""
-    def without(texts):
-        others = tuple(text for text in texts if not ARITHMETIC.fullmatch(text))
-        return others or texts
-    return m | {"causes": frozenset((without(names), without(sentences)) for names, sentences in m["causes"])}
-
-
 NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?(?:e[+−-]?\d+)?")
 
 
@@ -279,10 +268,8 @@ def compared(key, answer, record, reviewed):
         return "same", ""
     if "usual" in before and now == meaning(before["usual"], reviewed.synonyms):
         return "same as at the usual limit", ""
-    if without_arithmetic(now) == was:
-        return "same, and its arithmetic", ""
-    if was == now | {"causes": frozenset((names, ()) for names, _ in now["causes"])}:
-        return "same, and its numbers", ""
+    if was == now | {"causes": frozenset((names, ()) for names, _ in now["causes"])}:  # the record has names alone
+        return "same, and its sentences", ""
     if differ_in_digits(words_of(was), words_of(now)):
         return "same but for digits", ""
     reason = reviewed.reason(key, words_of(was), words_of(now))

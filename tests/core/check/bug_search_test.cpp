@@ -8,6 +8,7 @@
 
 #include "core/check/observation.hpp"
 #include "core/graph/injected_bugs.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace core::check {
 namespace {
@@ -164,6 +165,16 @@ TEST(BugSearch, KeepsTheHeadsOfObservedWeights) {
   const BugSearchResult result = find_bugs(model, observed(edited, {Stage::weights, Stage::output}), {}, 1e8);
   ASSERT_FALSE(result.found.empty());
   EXPECT_EQ(sentences_of(result.found.front()), std::vector{doubled});
+}
+
+TEST(BugSearch, TriesEditsThatLeaveTheOutputFewerColumns) {
+  support::Random random(3);
+  Model narrow = support::model(random, 8, 64, 32, 2);  // without its projection the output has 32 columns
+  narrow.projections->output = support::linear(random, 32, 64, true);
+  const auto model = std::make_shared<const Model>(narrow);
+  Editing edited(model);
+  edited.map(Stage::output, [](double x) { return x + 0.01 * std::sin(37 * x); });  // nothing known
+  EXPECT_TRUE(find_bugs(model, observed(edited, {Stage::output}), {}, 1e6).found.empty());
 }
 
 TEST(BugSearch, FindsOneHeadMaskedAlone) {

@@ -34,6 +34,11 @@ TEST_F(Llama, SaysWhichBaseAndWhichPositionsWereTaken) {
   EXPECT_THAT(sentences_of("rotary_base~1000000"), ElementsAre(HasSubstr("base is 1e+06 instead of 500000")));
   EXPECT_THAT(sentences_of("rotary_off_by_one~keys late"),
               ElementsAre("the positions of the keys are 1 ahead"));
+  const Report from_weights = checked(model, fixture.tensors("rotary_off_by_one", {"weights"}));
+  ASSERT_EQ(from_weights.explanations.size(), 2u) << report_text(from_weights);
+  EXPECT_THAT(from_weights.explanations[0].sentences,
+              ElementsAre("the positions of the queries are 1 ahead"));
+  EXPECT_THAT(from_weights.explanations[1].sentences, ElementsAre("the positions of the keys are 1 behind"));
 }
 
 TEST_F(Llama, KeysOfGroupsMayBeOneForEachGroupOrForEachHead) {

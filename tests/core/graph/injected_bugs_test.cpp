@@ -277,6 +277,17 @@ TEST_F(MistakenModel, SwappedScoresAreTheTransposedOnes) {
       arma::approx_equal(arma::mat(attend(model).at(Stage::scores, 0)), before.t(), "absdiff", 1e-15));
 }
 
+TEST_F(MistakenModel, SwappedProjectionsReadEachOthersWeights) {
+  const Trace before = attend(model);
+  make("query_key_swapped:projections");
+  const Trace after = attend(model);
+  EXPECT_TRUE(arma::approx_equal(*after.at(Stage::queries, 1), *before.at(Stage::keys, 1), "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*after.at(Stage::keys, 1), *before.at(Stage::queries, 1), "absdiff", 0));
+  const graph::Graph graph = graph::attention(model);
+  EXPECT_NE(graph::formula(graph, model, graph::all_queries, true).find("W_k"), std::string::npos)
+      << graph::formula(graph, model, graph::all_queries, true);
+}
+
 TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
   support::Random random{23};
   const Model model = support::model(random, 3, 3, 4, 2);
