@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -68,10 +69,8 @@ class Sorter {
 
   /// Adds a tensor of attention, of one layer or of all layers.
   void take_stage(const TensorInfo& info, std::optional<std::size_t> layer) {
-    if (layer && *layer < sizes_.n_layers)
+    if (layer)
       dump_.stages[*layer].insert(info.name);
-    else if (layer)
-      ignore(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
     else if (info.shape.size() > 3 && info.shape.front() == sizes_.n_layers)
       dump_.stacked.insert(info.name);
     else if (sizes_.n_layers == 1)
@@ -81,9 +80,7 @@ class Sorter {
   }
 
   void put(std::size_t layer, DumpTensor tensor) {
-    if (layer > sizes_.n_layers)
-      dump_.left_out.push_back(tensor.name + ": the model has " + text::counted(sizes_.n_layers, "layer"));
-    else if (!dump_.hidden.try_emplace(layer, tensor).second)
+    if (!dump_.hidden.try_emplace(layer, tensor).second)
       dump_.left_out.push_back(tensor.name + ": " + dump_.hidden.at(layer).name + " is the same place");
   }
 
@@ -166,6 +163,52 @@ using formats::TensorFile;
 using transformer::CallContext;
 using transformer::Transformer;
 
+/// Returns a dump with the layers of the model in place of the file's numbers, and without others.
+Dump placed(const Dump& dump, const Placement& placement, std::size_t n_layers) {
+  Dump result = dump;
+  result.hidden.clear(), result.stages.clear();
+  const std::string why = ": the model has " + text::counted(n_layers, "layer");
+  for (const auto& [number, tensor] : dump.hidden) {
+    if (const auto layer = placement.states.place(number, n_layers + 1))
+      result.hidden.emplace(*layer, tensor);
+    else
+      result.left_out.push_back(tensor.name + why);
+  }
+  for (const auto& [number, names] : dump.stages) {
+    if (const auto layer = placement.attention.place(number, n_layers))
+      result.stages.emplace(*layer, names);
+    else
+      for (const std::string& name : names) result.left_out.push_back(name + why);
+  }
+  return result;
+}
+
+/// Returns the numbers of tokens and of sequences that most tensors of a dump have, or 0.
+std::pair<std::size_t, std::size_t> given_sizes(const TensorFile& file, const Dump& dump) {
+  std::map<std::size_t, std::size_t> tokens, sequences;
+  const auto count = [&](const std::string& name, std::size_t n_stacked, std::size_t n_axes) {
+    const formats::TensorShape& shape = file.info(name).shape;
+    if (shape.size() < n_stacked + 2) return;
+    ++tokens[shape[shape.size() - 2]];
+    ++sequences[shape.size() == n_stacked + n_axes ? shape[n_stacked] : 1];
+  };
+  for (const auto& [number, tensor] : dump.hidden) count(tensor.name, tensor.index ? 1 : 0, 3);
+  for (const auto& end : {dump.normed, dump.logits})
+    if (end) count(end->name, 0, 3);
+  const auto count_square = [&](const std::string& name, std::size_t n_stacked) {
+    const formats::TensorShape& shape = file.info(name).shape;
+    if (shape.size() > 1 && shape.back() == shape[shape.size() - 2]) count(name, n_stacked, 4);
+  };
+  for (const auto& [number, names] : dump.stages)
+    for (const std::string& name : names) count_square(name, 0);
+  for (const std::string& name : dump.stacked) count_square(name, 1);
+  const auto commonest = [](const std::map<std::size_t, std::size_t>& counts) {
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+    return most == counts.end() ? 0 : most->first;
+  };
+  return {commonest(tokens), commonest(sequences)};
+}
+
 /// Returns the largest |number| of each row of an update.
 arma::vec largest_of_rows(const arma::fmat& added) {
   return arma::conv_to<arma::vec>::from(arma::max(arma::abs(added), 1));
@@ -174,13 +217,23 @@ arma::vec largest_of_rows(const arma::fmat& added) {
 /// Comparison of one run of the model with a file.
 class WholeComparison {
  public:
-  WholeComparison(const Transformer& model, const std::vector<std::string>& tokens, const TensorFile& file,
-                  const WholeOptions& options, const CallContext& context, const StopToken& search)
-      : model_(model), tokens_(tokens), file_(file), options_(options), context_(context), search_(search) {}
+  /// A trial ends at the first difference.
+  WholeComparison(const Transformer& model, const TensorFile& file, const Dump& dump,
+                  const Placement& placement, const WholeOptions& options, const CallContext& context,
+                  const StopToken& search, bool is_trial)
+      : model_(model),
+        file_(file),
+        dump_(placed(dump, placement, model.architecture().sizes.n_layers)),
+        placement_(placement),
+        options_(options),
+        context_(context),
+        search_(search),
+        is_trial_(is_trial) {}
 
-  WholeReport report(const std::vector<std::size_t>& ids) {
-    read_dump();
-    transformer::require_tokens(model_.description(), ids);
+  WholeReport report(const std::vector<std::string>& tokens) {
+    report_.left_out = dump_.left_out;
+    tokens_ = tokens;
+    const std::vector<std::size_t>& ids = placement_.ids;
     arma::fmat rows = model_.embed(ids, 0, context_).view().matrix();
     arma::vec update_sizes = largest_of_rows(rows);
     const std::size_t n_layers = model_.architecture().sizes.n_layers;
@@ -194,6 +247,7 @@ class WholeComparison {
       update_sizes = largest_of_rows(next - rows);
       rows = std::move(next);
       report_.layers.push_back(std::move(result));
+      if (is_trial_ && !report_.agrees()) return std::move(report_);
     }
     compare_end(rows, update_sizes);
     add_left_out();
@@ -202,18 +256,6 @@ class WholeComparison {
   }
 
  private:
-  void read_dump() {
-    dump_ = find_dump(file_, model_.architecture().sizes, options_.by_hand);
-    report_.left_out = dump_.left_out;
-    const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
-                          dump_.stacked.empty();
-    if (is_empty)
-      throw Error(
-          file_.place() +
-          "expected tensors of layers (hidden_states.3, attentions.0, layers.2.q) or logits, got none; "
-          "--layer says of which layer they are");
-  }
-
   /// Compares rows; steps[i] is the largest number last added to row i, which bounds the rounding of its
   /// sums. Sets `observed` to the file's rows if their shape fits.
   TensorResult compared(const DumpTensor& tensor, const arma::fmat& in_float32, const arma::vec& update_sizes,
@@ -287,7 +329,12 @@ class WholeComparison {
       return std::nullopt;
     }
     MatchOptions how{.layout = options_.layout};
-    if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
+    if (!dump_.stacked.empty()) {
+      const std::size_t n_layers = model_.architecture().sizes.n_layers;
+      const std::ptrdiff_t index = placement_.attention.number(layer, n_layers);
+      if (index < 0 || static_cast<std::size_t>(index) >= n_layers) return std::nullopt;
+      how.layer = std::to_string(index);
+    }
     MatchResult matched = match(of_layer, file_, hands, how);
     for (const auto& [name, why] : matched.left_out)  // tensors of other layers are expected here
       if (is_of(layer, name)) leave_out(layer, name, why);
@@ -350,12 +397,14 @@ class WholeComparison {
   }
 
   const Transformer& model_;
-  const std::vector<std::string>& tokens_;
   const TensorFile& file_;
+  const Dump dump_;
+  const Placement& placement_;
   const WholeOptions& options_;
   const CallContext& context_;
   const StopToken& search_;
-  Dump dump_;
+  const bool is_trial_;
+  std::vector<std::string> tokens_;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>
       left_out_;  ///< [tensor, reason]: layers
   WholeReport report_;
@@ -364,6 +413,7 @@ class WholeComparison {
 }  // namespace
 
 bool WholeReport::agrees() const {
+  if (!placement.empty()) return false;
   const auto fits = [](const std::optional<TensorResult>& rows) { return !rows || rows->agreement.within; };
   return std::ranges::all_of(layers,
                              [&](const LayerResult& layer) {
@@ -372,10 +422,170 @@ bool WholeReport::agrees() const {
          fits(leaving) && fits(normed) && fits(logits);
 }
 
+namespace {
+
+/// Special tokens that are tried in front of a text or behind it, and sequences of a batch.
+constexpr std::size_t max_special_tokens = 8, max_sequences = 64;
+/// For states and attention of half precision; other layers are further off.
+constexpr Tolerance coarse{.relative = 0.05, .absolute = 0.02};
+/// So many tensors more must agree if one still differs.
+constexpr std::size_t enough_tensors = 2;
+
+/// Returns how many tensors agree before the first that differs.
+std::size_t count_agreeing(const WholeReport& report) {
+  std::size_t n = 0;
+  for (const auto& [entering, attention] : report.layers) {
+    if (entering && !entering->agreement.within) return n;
+    n += entering ? 1 : 0;
+    if (attention && !attention->agrees) return n;
+    n += attention ? attention->n_tensors : 0;
+  }
+  for (const auto* end : {&report.leaving, &report.normed, &report.logits}) {
+    if (*end && !(*end)->agreement.within) return n;
+    n += *end ? 1 : 0;
+  }
+  return n;
+}
+
+/// Finds out how a file is to be read: as its names say, unless much more agrees otherwise.
+class PlacementSearch {
+ public:
+  PlacementSearch(const Transformer& model, const TensorFile& file, const WholeOptions& options,
+                  const CallContext& context)
+      : model_(model),
+        file_(file),
+        options_(options),
+        context_(context),
+        dump_(find_dump(file, model.architecture().sizes, options.by_hand)) {
+    const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
+                          dump_.stacked.empty();
+    if (is_empty)
+      throw Error(
+          file_.place() +
+          "expected tensors of layers (hidden_states.3, attentions.0, layers.2.q) or logits, got none; "
+          "--layer says of which layer they are");
+    std::tie(n_tokens_, n_sequences_) = given_sizes(file, dump_);
+    no_search_.stop();
+  }
+
+  WholeReport report(const std::vector<std::size_t>& ids, const std::vector<std::string>& tokens,
+                     const StopToken& search) {
+    Placement named;
+    named.ids = ids;
+    Placement found = named;
+    for (const Tolerance& tolerance : {options_.tolerance, coarse}) {
+      const Agreed as_named = tried(named, tolerance);
+      if (as_named.agrees) break;
+      found = improved(named, as_named, tolerance);
+      if (found.words() != "") break;
+    }
+    std::vector<std::string> names = tokens;
+    if (found.ids != ids) names = names_of(found.ids);
+    WholeReport report = run(found, options_, names, search, false);
+    report.placement = found.words();
+    report.n_tokens = found.ids.size(), report.n_given_tokens = n_tokens_;
+    return report;
+  }
+
+ private:
+  struct Agreed {
+    bool agrees = false;
+    std::size_t n_agreeing = 0;
+  };
+
+  WholeReport run(const Placement& placement, const WholeOptions& options,
+                  const std::vector<std::string>& tokens, const StopToken& search, bool is_trial) {
+    std::optional<TensorFile> of_sequence;
+    if (placement.sequence)
+      of_sequence =
+          sequence_of(file_, n_sequences_, *placement.sequence, model_.architecture().sizes.n_layers);
+    return WholeComparison(model_, of_sequence ? *of_sequence : file_, dump_, placement, options, context_,
+                           search, is_trial)
+        .report(tokens);
+  }
+
+  Agreed tried(const Placement& placement, const Tolerance& tolerance) {
+    WholeOptions options = options_;
+    options.tolerance = tolerance;
+    const WholeReport report = run(placement, options, names_of(placement.ids), no_search_, true);
+    return {report.agrees(), count_agreeing(report)};
+  }
+
+  static std::vector<std::string> names_of(const std::vector<std::size_t>& ids) {
+    std::vector<std::string> names;
+    for (const std::size_t id : ids) names.push_back(std::to_string(id));
+    return names;
+  }
+
+  Placement improved(Placement found, Agreed best, const Tolerance& tolerance) {
+    const std::size_t n_named = best.n_agreeing;
+    for (const auto& others : {&PlacementSearch::other_tokens, &PlacementSearch::other_sequences,
+                               &PlacementSearch::other_layers}) {
+      for (Placement& other : (this->*others)(found)) {
+        const Agreed trial = tried(other, tolerance);
+        const bool is_better = trial.n_agreeing > best.n_agreeing &&
+                               (trial.agrees || trial.n_agreeing >= n_named + enough_tensors);
+        if (is_better) found = std::move(other), best = trial;
+      }
+      if (best.agrees) return found;
+    }
+    return found;
+  }
+
+  std::vector<Placement> other_layers(const Placement& placement) const { return other_orders(placement); }
+  std::vector<Placement> other_sequences(const Placement& placement) const {
+    std::vector<Placement> all;
+    for (std::size_t k = 0; n_sequences_ > 1 && k < std::min(n_sequences_, max_sequences); ++k) {
+      all.push_back(placement);
+      all.back().sequence = k;
+    }
+    return all;
+  }
+  std::vector<Placement> other_tokens(const Placement& placement) const;
+
+  const Transformer& model_;
+  const TensorFile& file_;
+  const WholeOptions& options_;
+  const CallContext& context_;
+  const Dump dump_;
+  std::size_t n_tokens_ = 0, n_sequences_ = 0;  ///< of the file, 0 if unknown
+  StopToken no_search_;
+};
+
+/// Returns texts with a special token more in front or at the end, or a token less there, of the file's
+/// length.
+std::vector<Placement> PlacementSearch::other_tokens(const Placement& placement) const {
+  std::vector<Placement> all;
+  const std::vector<std::size_t>& ids = placement.ids;
+  const auto add = [&](std::vector<std::size_t> other, const std::string& words) {
+    all.push_back(placement);
+    all.back().ids = std::move(other), all.back().tokens = words;
+  };
+  if (n_tokens_ + 1 == ids.size() && n_tokens_ > 0) {
+    add({ids.begin() + 1, ids.end()}, "the file lacks the first token of the text");
+    add({ids.begin(), ids.end() - 1}, "the file lacks the last token of the text");
+  }
+  if (n_tokens_ != ids.size() + 1) return all;
+  std::size_t n_tried = 0;
+  for (std::size_t id = 0; id < model_.description().n_tokens && n_tried < max_special_tokens; ++id) {
+    const transformer::VocabularyToken token = model_.token(id);
+    if (!token.is_special) continue;
+    ++n_tried;
+    std::vector<std::size_t> in_front = ids, behind = ids;
+    in_front.insert(in_front.begin(), id), behind.push_back(id);
+    add(std::move(in_front), "the file has one token more, in front of the text: " + token.piece);
+    add(std::move(behind), "the file has one token more, behind the text: " + token.piece);
+  }
+  return all;
+}
+
+}  // namespace
+
 WholeReport check_whole(const Transformer& model, const std::vector<std::size_t>& ids,
                         const std::vector<std::string>& tokens, const TensorFile& file,
                         const WholeOptions& options, const CallContext& context, const StopToken& search) {
-  return WholeComparison(model, tokens, file, options, context, search).report(ids);
+  transformer::require_tokens(model.description(), ids);
+  return PlacementSearch(model, file, options, context).report(ids, tokens, search);
 }
 
 namespace {
@@ -404,9 +614,10 @@ bool differs(const std::optional<Report>& report) {
 /// Place of the first difference: a layer, or the end of the model, and a stage there.
 struct LayerStage {
   std::size_t layer = 0;
-  std::string stage;  ///< "hidden_states", a stage of attention, "normed" or "logits"
+  std::string stage;  ///< "tokens", "hidden_states", a stage of attention, "normed" or "logits"
 };
 std::optional<LayerStage> find_first_difference(const WholeReport& report) {
+  if (report.n_given_tokens != 0 && report.n_given_tokens != report.n_tokens) return LayerStage{0, "tokens"};
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
     if (differs(report.layers[l].entering)) return LayerStage{l, "hidden_states"};
     if (const auto& attention = report.layers[l].attention; differs(attention)) {
@@ -451,9 +662,10 @@ std::string words_of_others(const WholeReport& report, std::size_t first) {
   if (n_differ == 0) return "";
   return "Attention of " + text::counted(n_differ, "later layer") + (n_differ == 1 ? " differs" : " differ") +
          " as well, " +
-         (n_same == n_differ ? "for the same reason"
-          : n_same == 0      ? "not for the same reason"
-                             : to_string(n_same) + " of them for the same reason") +
+         (causes.empty()       ? "by nothing known here"
+          : n_same == n_differ ? "for the same reason"
+          : n_same == 0        ? "not for the same reason"
+                               : to_string(n_same) + " of them for the same reason") +
          ".\n";
 }
 
@@ -482,17 +694,28 @@ std::string words_of_missing(const WholeReport& report) {
   return missing.empty() ? "" : "Not given, and not compared: " + text::joined(missing, "; ") + ".\n";
 }
 
-std::string verdict(const WholeReport& report) {
-  const auto place = find_first_difference(report);
-  if (!place) return "Everything agrees that was given.\n";
-  if (place->stage == "hidden_states") return words_of_hidden(report, place->layer);
-  if (place->stage == "normed")
+std::string words_of_difference(const WholeReport& report, const LayerStage& place) {
+  if (place.stage == "tokens")
+    return "First difference: the file is of " + text::counted(report.n_given_tokens, "token") +
+           ", and the text has " + to_string(report.n_tokens) +
+           ". Give the same tokens, with those that a tokenizer adds.\n";
+  if (place.stage == "hidden_states") return words_of_hidden(report, place.layer);
+  if (place.stage == "normed")
     return "First difference: the last norm, though what leaves the last layer agrees or was not given.\n";
-  if (place->stage == "logits")
+  if (place.stage == "logits")
     return "First difference: the scores of tokens: the last norm or what predicts tokens, or what leaves the "
            "last layer where that was not given.\n";
-  return "First difference: attention of layer " + to_string(place->layer) + ".\n" +
-         verdict_words(*report.layers[place->layer].attention) + words_of_others(report, place->layer);
+  return "First difference: attention of layer " + to_string(place.layer) + ".\n" +
+         verdict_words(*report.layers[place.layer].attention) + words_of_others(report, place.layer);
+}
+
+std::string verdict(const WholeReport& report) {
+  const auto place = find_first_difference(report);
+  if (report.placement.empty())
+    return place ? words_of_difference(report, *place) : "Everything agrees that was given.\n";
+  return "First difference: how the file is laid out: " + report.placement + ".\n" +
+         (place ? "So read: " + words_of_difference(report, *place)
+                : "So read, everything agrees that was given.\n");
 }
 
 std::string rows_json(const std::optional<TensorResult>& r) {
@@ -550,6 +773,7 @@ std::string whole_report_json(const WholeReport& report) {
   return "{\"agrees\": " + std::string(report.agrees() ? "true" : "false") + ", \"first_difference\": " +
          (place ? "{\"layer\": " + to_string(place->layer) + ", \"stage\": " + json_quoted(place->stage) + "}"
                 : "null") +
+         ", \"placement\": " + (report.placement.empty() ? "null" : json_quoted(report.placement)) +
          ", \"layers\": [" + text::joined(report.layers, ", ", layer_json) +
          "], \"leaving\": " + rows_json(report.leaving) + ", \"normed\": " + rows_json(report.normed) +
          ", \"logits\": " + rows_json(report.logits) + ", \"left_out\": [" +

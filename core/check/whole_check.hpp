@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check/check.hpp"
+#include "core/check/placement.hpp"
 #include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/transformer.hpp"
@@ -27,10 +28,10 @@ struct DumpTensor {
 
 /// Tensors of a forward pass through a whole model, by name.
 struct Dump {
-  std::map<std::size_t, DumpTensor> hidden;  ///< [layer]: its input; [n_layers]: output of the last layer
-  std::optional<DumpTensor> normed;          ///< output of the last layer after the final norm
-  std::optional<DumpTensor> logits;          ///< n_tokens × n_vocabulary
-  std::map<std::size_t, std::set<std::string>> stages;  ///< [layer]: tensors of its attention
+  std::map<std::size_t, DumpTensor> hidden;             ///< [number]: usually of the layer that it enters
+  std::optional<DumpTensor> normed;                     ///< output of the last layer after the final norm
+  std::optional<DumpTensor> logits;                     ///< n_tokens × n_vocabulary
+  std::map<std::size_t, std::set<std::string>> stages;  ///< [number]: tensors of attention of a layer
   std::set<std::string> stacked;           ///< tensors of attention whose first axis counts layers
   std::vector<std::string> left_out = {};  ///< names, and why they were ignored
 };
@@ -58,7 +59,11 @@ struct WholeReport {
   std::vector<LayerResult> layers;
   std::optional<TensorResult> leaving, normed, logits;  ///< after the last layer; one row per token
   std::vector<std::string> left_out;                    ///< tensors that were ignored, and why
+  /// How layers and tokens had to be read: "layers are counted from 1"; the names say something else.
+  std::string placement = {};
+  std::size_t n_tokens = 0, n_given_tokens = 0;  ///< of the text, and of the file if it tells
 
+  /// Whether all numbers agree where the names place them.
   bool agrees() const;
 };
 
@@ -84,8 +89,8 @@ WholeReport check_whole(const transformer::Transformer& model, const std::vector
 /// Returns the report as text: a table, ignored tensors, then the first difference and its explanation.
 std::string whole_report_text(const WholeReport& report);
 
-/// Returns the report as JSON on one line: agrees, first_difference ({layer, stage}, or null), layers (hidden
-/// and attention of each, or null), leaving, normed, logits, left_out.
+/// Returns the report as JSON on one line: agrees, first_difference ({layer, stage}, or null), placement,
+/// layers (hidden and attention of each, or null), leaving, normed, logits, left_out.
 std::string whole_report_json(const WholeReport& report);
 
 }  // namespace core::check

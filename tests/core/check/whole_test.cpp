@@ -1,6 +1,7 @@
 // Whole models against transformers on the same text: hidden states and attention of every layer.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <numeric>
 
 #include "core/check/whole_check.hpp"
@@ -133,14 +134,78 @@ TEST_P(WholeDump, TakesTensorsThatAreNamedByHand) {
 }
 
 TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
-  ids_.pop_back();
+  ids_.resize(ids_.size() - 2);
   const WholeReport found = report();
   EXPECT_FALSE(found.agrees());
   EXPECT_THAT(whole_report_text(found), HasSubstr("DIFFERS: expected [" + std::to_string(ids_.size())));
   EXPECT_THAT(whole_report_text(found),
-              HasSubstr(": " + std::to_string(ids_.size() + 1) + " tokens, the text has " +
+              HasSubstr(": " + std::to_string(ids_.size() + 2) + " tokens, the text has " +
                         std::to_string(ids_.size()) + "\n"));
   EXPECT_THAT(whole_report_json(found), HasSubstr("\"max_abs\": null, \"row\": null, \"column\": null"));
+  EXPECT_THAT(whole_report_text(found), HasSubstr("First difference: the file is of"));
+}
+
+/// A dump that is the pass, but for how its layers are counted, its tokens begin, or its sequences lie.
+class PlacedDump : public WholeDump {
+ protected:
+  static constexpr auto attention = "attentions.", states = "hidden_states.";
+  /// Gives tensors of a kind other numbers; those without one are left out.
+  void renumber(const std::string& kind, const std::function<std::ptrdiff_t(std::ptrdiff_t)>& number) {
+    std::erase_if(tensors_, [&](Tensor& tensor) {
+      if (!tensor.name.starts_with(kind)) return false;
+      const auto to = number(std::stol(tensor.name.substr(kind.size())));
+      tensor.name = kind + std::to_string(to);
+      return to < 0;
+    });
+  }
+  void expect_placed(const std::string& words) {
+    const WholeReport found = report();
+    EXPECT_EQ(found.placement, words) << whole_report_text(found);
+    EXPECT_FALSE(found.agrees());
+    EXPECT_THAT(whole_report_text(found), HasSubstr("So read, everything agrees that was given."));
+  }
+  std::ptrdiff_t n_layers() const {
+    return static_cast<std::ptrdiff_t>(model_->architecture().sizes.n_layers);
+  }
+};
+
+TEST_P(PlacedDump, IsCountedFromOne) {
+  renumber(attention, [](auto k) { return k + 1; });
+  expect_placed("layers of attention are counted from 1");
+  renumber(states, [](auto k) { return k + 1; });
+  expect_placed("layers are counted from 1");
+}
+
+TEST_P(PlacedDump, IsInReverseOrder) {
+  renumber(attention, [&](auto k) { return n_layers() - 1 - k; });
+  expect_placed("layers of attention are in reverse order");
+}
+
+TEST_P(PlacedDump, LacksWhatEntersTheFirstLayer) {
+  renumber(states, [](auto k) { return k - 1; });
+  expect_placed("hidden states begin behind the first layer, without what enters it");
+}
+
+TEST_P(PlacedDump, LacksTheFirstToken) {
+  ids_.insert(ids_.begin(), ids_.back());
+  expect_placed("the file lacks the first token of the text");
+}
+
+TEST_P(PlacedDump, IsASequenceOfABatch) {
+  for (Tensor& tensor : tensors_) {
+    if (tensor.shape.size() < 3) tensor.shape.insert(tensor.shape.begin(), 1);
+    tensor.shape.front() = 2;
+    std::vector<double> other(tensor.numbers.rbegin(), tensor.numbers.rend());
+    tensor.numbers.insert(tensor.numbers.begin(), other.begin(), other.end());
+  }
+  expect_placed("the text is sequence 1 of the batch");
+}
+
+TEST_P(PlacedDump, OfOneWrongLayerIsPlacedAllTheSame) {
+  renumber(states, [](auto k) { return k - 1; });
+  tensor("attentions.1").numbers[3] += 0.1;
+  const WholeReport found = report();
+  EXPECT_THAT(whole_report_text(found), HasSubstr("So read: First difference: attention of layer 1."));
 }
 
 /// The file's final norm and logits are compared with those of the file's own last hidden states.
@@ -227,6 +292,9 @@ INSTANTIATE_TEST_SUITE_P(Models, WholeDump,
                          testing::Values("bert", "bert_headless", "distilbert", "gpt2", "gpt2_by_layer",
                                          "gpt_neox", "gpt_neox_serial", "llama", "mistral", "qwen2", "qwen3",
                                          "roberta"),
+                         [](const auto& of) { return of.param; });
+
+INSTANTIATE_TEST_SUITE_P(Models, PlacedDump, testing::Values("bert", "gpt2_by_layer", "gpt_neox", "qwen3"),
                          [](const auto& of) { return of.param; });
 
 INSTANTIATE_TEST_SUITE_P(Models, WholeDumpThatDiffers,
