@@ -136,12 +136,15 @@ void set_form(RotationVariant& r, const RotationEdit&, double) {
 /// Rounds a part of the angles; the number of digits says to what.
 template <RotationVariant::Coarse part>
 void round_part(RotationVariant& r, const RotationEdit&, double n_digits) {
-  r.coarse = part;
+  r.coarse.set(part);
   r.coarse_precision = n_digits == 8 ? Precision::bfloat16 : Precision::float16;
 }
 std::string rounded_words(const char* part, double n_digits) {
   return std::string(part) + " are rounded to " + (n_digits == 8 ? "bfloat16" : "float16");
 }
+/// Parts of the angles, in the order in which they are computed.
+constexpr std::array rounded_forms{"rounded_positions", "rounded_frequencies", "rounded_angles",
+                                   "rounded_cosines"};
 constexpr const char* scaling_has = "the scaling of the frequencies has ";
 
 /// In the order of their words.
@@ -231,16 +234,16 @@ constexpr std::array rotation_changes{
                    set_form<RotationVariant::Form::other_table>},
     RotationChange{"exchanged", "cosine and sine are exchanged", set_form<RotationVariant::Form::exchanged>},
     RotationChange{"rounded_angles", [](const RotationEdit&, double x) { return rounded_words("angles", x); },
-                   round_part<RotationVariant::Coarse::angles>},
+                   round_part<RotationVariant::of_angles>},
     RotationChange{"rounded_positions",
                    [](const RotationEdit&, double x) { return rounded_words("positions", x); },
-                   round_part<RotationVariant::Coarse::positions>},
+                   round_part<RotationVariant::of_positions>},
     RotationChange{"rounded_frequencies",
                    [](const RotationEdit&, double x) { return rounded_words("frequencies", x); },
-                   round_part<RotationVariant::Coarse::frequencies>},
+                   round_part<RotationVariant::of_frequencies>},
     RotationChange{"rounded_cosines",
                    [](const RotationEdit&, double x) { return rounded_words("cosines and sines", x); },
-                   round_part<RotationVariant::Coarse::cosines_and_sines>},
+                   round_part<RotationVariant::of_cosines>},
     RotationChange{"last_columns",
                    [](const RotationEdit& c, double) {
                      return "the last " + to_string(c.own.n_columns) +
@@ -314,6 +317,9 @@ std::string rotation_words(const Editing& before, const BugCase& c) {
   std::vector<std::string> phrases;
   for (const RotationChange& change : rotation_changes)
     if (const auto x = changes.number(change.form)) phrases.push_back(change.words(changes, *x));
+  if (c.numbers.size() > 1 && c.form.starts_with("rounded"))
+    phrases = {std::string("the angle is computed in ") + (c.numbers[0] == 8 ? "bfloat16" : "float16") +
+               ": " + text::joined(phrases, ", ")};
   return sides_words(c) + "rotary positions: " + text::joined(phrases, "; ");
 }
 
@@ -382,8 +388,15 @@ std::vector<std::vector<Trial>> trials_of(const Editing& e, const RotationVarian
   }
   kinds.emplace_back();
   for (const double n_digits : {8, 11})
-    for (const char* form : {"rounded_angles", "rounded_positions", "rounded_frequencies", "rounded_cosines"})
-      add(kinds.size() - 1, form, n_digits);
+    for (unsigned parts = 1; parts < 1u << rounded_forms.size(); ++parts) {  // real code rounds several
+      Trial several;
+      for (std::size_t k = 0; k < rounded_forms.size(); ++k)
+        if (parts >> k & 1) {
+          several.form += (several.form.empty() ? "" : "+") + std::string(rounded_forms[k]);
+          several.numbers.push_back(n_digits);
+        }
+      kinds.back().push_back(std::move(several));
+    }
   return kinds;
 }
 

@@ -149,7 +149,7 @@ const RotationVariant::Table& RotationVariant::table_of(const OperationInputs& i
 
 RotationVariant::Table RotationVariant::make_table(const OperationInputs& in, std::size_t key) const {
   const auto coarsened = [&](Coarse what, double x) {
-    return coarse == what ? attention::rounded(coarse_precision, x) : x;
+    return coarse[what] ? attention::rounded(coarse_precision, x) : x;
   };
   const std::vector<double>& at = places[places.size() == 1 ? 0 : in.sequence];
   const std::size_t n_rows = in.n_rows();
@@ -157,12 +157,12 @@ RotationVariant::Table RotationVariant::make_table(const OperationInputs& in, st
   for (std::size_t p = 0; p < n_columns / 2; ++p)
     for (std::size_t a = 0; a < n_rows; ++a) {
       const double place = form == Form::over_heads ? static_cast<double>(in.head) : at[in.row(a)];
-      const double angle = coarsened(Coarse::angles, coarsened(Coarse::positions, place) *
-                                                         coarsened(Coarse::frequencies, frequencies[p]));
+      const double angle =
+          coarsened(of_angles, coarsened(of_positions, place) * coarsened(of_frequencies, frequencies[p]));
       double& cosine = table.cosines.at(a, p);
       double& sine = table.sines.at(a, p);
-      cosine = coarsened(Coarse::cosines_and_sines, std::cos(angle) * attention_factor);
-      sine = coarsened(Coarse::cosines_and_sines, std::sin(angle) * attention_factor * sign);
+      cosine = coarsened(of_cosines, std::cos(angle) * attention_factor);
+      sine = coarsened(of_cosines, std::sin(angle) * attention_factor * sign);
       if (form == Form::exchanged) std::swap(cosine, sine);
     }
   return table;

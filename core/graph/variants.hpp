@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <functional>
 #include <memory>
 #include <string>
@@ -62,10 +63,10 @@ struct NormVariant : Variant<Normalize> {
 struct RotationVariant : Variant<Rotate> {
   enum class PairRule { halves, neighbors, halves_of_head };
   enum class Form { right, over_heads, no_minus, in_place, other_table, exchanged };
-  enum class Coarse { nothing, angles, positions, frequencies, cosines_and_sines };
+  enum Coarse : std::size_t { of_positions, of_frequencies, of_angles, of_cosines, n_coarse };
   PairRule pair_rule = PairRule::halves;
   Form form = Form::right;
-  Coarse coarse = Coarse::nothing;
+  std::bitset<n_coarse> coarse;  ///< what is rounded
   Precision coarse_precision = Precision::float64;
   std::size_t n_columns = 0, first_column = 0;  ///< rotated
   std::vector<double> frequencies;              ///< [pair]: radians per position
