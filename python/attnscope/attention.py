@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LARGE_NEGATIVE = -1e9
 _INLINE = 20_000  # numbers that a session lists itself; larger tensors go into a file next to it
 _MAX_SVG_CELLS = 20_000
+_COMPUTED = ("scores", "masked_scores", "weights", "context")  # on demand
 
 
 @dataclass
@@ -89,6 +90,16 @@ class Attention:
     not_editable: str = "its projections are not known"
     _file: Path | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what a copy or another process gets: the numbers, without the temporary session; changed parameters stay behind."""
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_file", "_lock", *_COMPUTED)}
+        if self.editable is not None and (changed := self._changed()):
+            state |= {"editable": None, "not_editable": changed}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state | {"_file": None, "_lock": threading.Lock()}
 
     # ---------------------------------------------------------------- shapes
 
@@ -237,7 +248,7 @@ class Attention:
 
     def forget_computed(self) -> None:
         """Frees the computed stages; they are recomputed on demand."""
-        for name in ("scores", "masked_scores", "weights", "context"):
+        for name in _COMPUTED:
             self.__dict__.pop(name, None)
 
     def __repr__(self) -> str:
@@ -320,14 +331,20 @@ class Attention:
 
     def _is_unchanged(self) -> bool:
         """Tells whether the parameters are still those the model computed with; if not, the stages are given."""
+        changed = self._changed()
+        if changed:
+            self.notes.append(f"{self.name}: {changed}")
+        return not changed
+
+    def _changed(self) -> str:
+        """Returns why the parameters are not those the model computed with, or an empty text."""
+        assert self.editable is not None
         try:
-            assert self.editable is not None
             for linear in self.editable.linears().values():
                 linear.weight  # noqa: B018
         except AttnscopeError as error:
-            self.notes.append(f"{self.name}: {error}")
-            return False
-        return True
+            return str(error)
+        return ""
 
     def _say_editable(
         self, said: dict[str, Any], place: Any, tensors: dict[str, Array], file: str, prefix: str
@@ -448,7 +465,7 @@ class Attention:
         return check(self, other, rtol=rtol, atol=atol)
 
     def stages(self) -> dict[str, Array]:
-        """Returns the recorded or given numbers by stage name, to be compared with another computation."""
+        """Returns the recorded, given or computed numbers by stage name, to be compared with another computation."""
         found = {
             name: a
             for name, a in (("queries", self.queries), ("keys", self.keys), ("values", self.values))

@@ -8,10 +8,11 @@ Every recording is recomputed in NumPy and compared with the context vectors tha
 
 from __future__ import annotations
 
-import re
 import sys
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,26 +26,29 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .arrays import Array, dtype_name, to_numpy
 from .attention import Attention
 from .errors import AttnscopeError
-from .masks import Mask, as_mask, recognize
+from .flexible import FlexCall, cells_of
+from .layouts import Layout, find_layout
+from .masks import LEAST_MASKED, Mask, as_mask, recognize
+from .products import PRODUCTS, Op, has_parameters, linear_call, scale_and_softcap, scores_of, tensors_of, value_product
 from .projections import LinearCall, find_editable, find_output
 from .recording import Recording
+from .watching import watched
 
 _REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
 _AWAITED_LINEARS = 8  # after the context vectors; then no output projection is expected
-_MASKED_SCORE = -1e4
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
+_ROUNDING = {"float16": 2e-3, "bfloat16": 1.6e-2}  # of scores, relative to the largest
 _SOFTMAX = {"softmax", "_safe_softmax"}
-_PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "baddbmm", "einsum"}
+_MAKE_WEIGHTS = _SOFTMAX | {"log_softmax", "exp", "exp_", "exp2", "sigmoid", "sigmoid_", "relu", "relu_"}
+_FAST_PATHS = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 # Applied to softmax results these still give weights; other functions of weights (entropy, mean) are not attention.
 _KEEP_WEIGHTS = {
     "dropout", "to", "type", "type_as", "float", "half", "double", "bfloat16", "view", "reshape", "contiguous", "clone", "detach", "mul", "__mul__",
     "mul_", "__imul__", "__rmul__", "div", "__truediv__", "div_", "__itruediv__", "masked_fill", "masked_fill_", "where", "nan_to_num", "unsqueeze", "squeeze", "flatten",
     "tril", "expand", "__getitem__",
 }  # fmt: skip
-_SCALE_DOWN = {"div", "div_", "__truediv__", "__itruediv__"}
-_SCALE_UP = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 
 
 def copied(x: Tensor, name: str = "the tensor") -> Array:
@@ -53,31 +57,22 @@ def copied(x: Tensor, name: str = "the tensor") -> Array:
 
 
 @dataclass
-class _Op:
-    """A recorded operation: its arguments, and the remembered operations that made them."""
-
-    name: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    outputs: list[Tensor]
-    parents: list[int]
-
-
-@dataclass
 class _Site:
     """An attention from its softmax to the end of its output projection."""
 
     queries: Tensor
     keys: Tensor
-    scores: Array  # as they entered the softmax
+    order: tuple[int, ...]  # of the scores' axes: sequences and heads, queries, keys
+    shape: tuple[int, ...]  # of the scores in the model
+    scores: Array  # as they entered the softmax, with their axes in order
+    dtype: str  # of the scores
     scale: float
     softcap: float | None
-    shape: tuple[int, ...]  # of the scores
     module: str
+    number: int  # of the softmax
     before_dropout: Tensor | None = None
     dropout: float = 0.0
     kept: Array | None = None
-    softmax: Tensor | None = None
 
 
 @dataclass
@@ -85,6 +80,7 @@ class _Awaiting:
     """A recorded attention whose output projection has not been seen yet."""
 
     attention: Attention
+    layout: Layout
     left: int = _AWAITED_LINEARS
 
 
@@ -107,7 +103,7 @@ class Capture(Recording):
 
     def __exit__(self, *error: Any) -> None:
         assert self._recorder is not None
-        self._recorder.stop()
+        self._recorder.stop(failed=error[0] is not None)
         self._recorder = None
         for i, a in enumerate(self.attentions):
             a.layer = i
@@ -117,77 +113,134 @@ class Capture(Recording):
                 if len(self._tokens) == a.n_keys and a.n_keys != a.n_queries:
                     a.key_tokens = [str(t) for t in self._tokens]
 
+    def __reduce__(self) -> Any:  # a copy has what was recorded, without the model
+        return Recording, (self.attentions, self.problems)
+
 
 class _Recorder(TorchFunctionMode):
-    """Observes each called PyTorch function and its result."""
+    """Observes each PyTorch function that is called in its thread, and its result."""
 
     def __init__(self, recording: Recording, model: nn.Module | None, max_tokens: int) -> None:
         super().__init__()
         self.recording, self.max_tokens = recording, max_tokens
         self.paths = {} if model is None else {m: name.removeprefix("_orig_mod.") for name, m in model.named_modules()}
+        self.thread = threading.get_ident()
         self.stack: list[nn.Module] = []
-        self.ops: OrderedDict[int, _Op] = OrderedDict()
+        self.ops: OrderedDict[int, Op] = OrderedDict()
         self.made_by: dict[int, int] = {}  # id of a tensor → number of the operation that made it
         self.count = 0
         self.linears: deque[LinearCall] = deque(maxlen=_REMEMBERED_LINEARS)
         self.weights_of: dict[int, tuple[Tensor, _Site]] = {}
+        self.told: set[int] = set()  # softmaxes that were recorded, or whose problem was named
         self.awaiting: list[_Awaiting] = []
         self.whole: Tensor | None = None  # weights before an in-place dropout
         self.inside = 0  # depth inside a recognized attention function
         self.dropped: list[tuple[Array, float]] = []
         self.undo: list[Callable[[], None]] = []
+        self.is_observing = False
+        self.fast: nn.Module | None = None  # what runs unobserved, for PyTorch's fast path
+        self.is_repeating = False
+        self.called_elsewhere = False  # a module ran in another thread
 
     # ---------------------------------------------------------------- beginning and end
 
     def start(self) -> None:
         # Global module hooks: the caller's modules get no hooks of their own.
-        pre = nn.modules.module.register_module_forward_pre_hook(lambda m, _: self.stack.append(m))
-        post = nn.modules.module.register_module_forward_hook(self._leave, always_call=True)
+        pre = nn.modules.module.register_module_forward_pre_hook(self._enter)
+        post = nn.modules.module.register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
         self.undo += [pre.remove, post.remove]
-        self._watch_transformers()
-        if "torch._dynamo" in sys.modules and hasattr(
-            torch.compiler, "set_stance"
-        ):  # code fused by torch.compile cannot be observed: such models run eagerly meanwhile
-            stance = torch.compiler.set_stance("force_eager")
-            stance.__enter__()
-            self.undo.append(lambda: stance.__exit__(None, None, None))
-        self.__enter__()
+        try:
+            watched.add(self)
+            self.undo.append(lambda: watched.remove(self))
+            self._observe(True)
+        except BaseException:
+            self._end()
+            raise
 
-    def stop(self) -> None:
-        self.__exit__(None, None, None)
-        for undo in reversed(self.undo):
-            undo()
+    def stop(self, failed: bool) -> None:
+        self._end()
+        if not failed and self.count and not self.recording.attentions and not self.recording.problems:
+            self._problem(self._why_nothing())
         for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting):
             remembered.clear()
 
-    def _leave(self, module: nn.Module, *_: Any) -> None:
+    def _end(self) -> None:
+        try:
+            self._observe(False)
+        finally:
+            for undo in reversed(self.undo):
+                undo()
+            self.undo.clear()
+
+    def _observe(self, on: bool) -> None:
+        if on != self.is_observing:
+            self.is_observing = on
+            self.__enter__() if on else self.__exit__(None, None, None)
+
+    def _why_nothing(self) -> str:
+        if self.called_elsewhere:
+            return "Modules were called in another thread; only the thread that started the capture is recorded."
+        return "No softmax between two products was computed, so there is no attention to record."
+
+    # ---------------------------------------------------------------- modules
+
+    def _enter(self, module: nn.Module, _: Any) -> None:
+        if threading.get_ident() != self.thread:
+            self.called_elsewhere = True
+            return
+        self.stack.append(module)
+        self._guard(lambda: self._see_module(module))
+
+    def _see_module(self, module: nn.Module) -> None:
+        name = self.paths.get(module) or type(module).__name__
+        if isinstance(module, torch.jit.ScriptModule):
+            self._problem(f"{name} is compiled by torch.jit, which cannot be observed.")
+        elif _is_compiled(module):
+            self._problem(f"{name} is compiled and ran eagerly while it was recorded: its last bits may differ from the compiled ones.")
+        if self.is_observing and not self.is_repeating and _may_be_fast(module):
+            if torch.overrides._get_current_function_mode() is self:  # PyTorch takes its fast path only unobserved
+                self._observe(False)
+                self.fast = module
+            else:
+                self._problem(f"{name} was recorded without PyTorch's fast path: its last bits, and rows of padding, may differ.")
+
+    def _leave(self, module: nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        if threading.get_ident() != self.thread:
+            return
+        if self.fast is module:
+            self.fast = None
+            self._observe(True)
+            if result is not None:
+                self._guard(lambda: self._repeat(module, args, kwargs, result))
         if self.stack and self.stack[-1] is module:
             self.stack.pop()
 
-    def _watch_transformers(self) -> None:
-        """Routes every attention function of transformers through record_function() while the capture runs."""
-        if "transformers" not in sys.modules:
+    def _repeat(self, module: nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        """Computes a module again to record it, and says by how much its numbers then differ."""
+        first, self.is_repeating = len(self.recording.attentions), True
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                again = module.forward(*args, **kwargs)
+        finally:
+            self.is_repeating = False
+        there, here = (t[0] if isinstance(t, tuple) else t for t in (result, again))
+        if torch.equal(there, here):
             return
-        from transformers import modeling_utils
+        empty = (there == 0).all(-1) & (here != 0).any(-1)  # rows of padding
+        worst = float((there - here)[~empty].abs().max()) if (~empty).any() else 0.0
+        words = []
+        if not worst <= TOLERANCE[dtype_name(there)] * max(1.0, float(there.abs().max())):
+            words.append(f"recorded without PyTorch's fast path, its result differs by {worst:.1e}")
+        if empty.any():
+            words.append("PyTorch's fast path, which computed it, sets the rows of padding to zero")
+        for a in self.recording.attentions[first:]:
+            a.notes += [f"{a.name}: {w}." for w in words]
 
-        interface = getattr(modeling_utils, "AttentionInterface", None)
-        if interface is None or not hasattr(interface, "get_interface"):
-            return  # older releases: the functions they call are observed anyway
-        original = interface.get_interface
-        recorder = self
+    def wrapped(self, function: Callable[..., Any], implementation: str) -> Callable[..., Any]:
+        def recorded(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return self.record_function(function, implementation, module, query, key, value, args, kwargs)
 
-        def get_interface(self: Any, implementation: str, default: Callable[..., Any]) -> Callable[..., Any]:
-            function = original(self, implementation, default)
-
-            def recorded(
-                module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any
-            ) -> Any:
-                return recorder.record_function(function, implementation, module, query, key, value, args, kwargs)
-
-            return recorded
-
-        interface.get_interface = get_interface
-        self.undo.append(lambda: setattr(interface, "get_interface", original))
+        return recorded
 
     # ---------------------------------------------------------------- observed calls
 
@@ -195,19 +248,20 @@ class _Recorder(TorchFunctionMode):
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if torch._C._current_graph_task_id() != -1 or torch.jit.is_tracing():  # a checkpoint computed again, or a trace
+            return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if self.inside:
             result = function(*args, **kwargs)
             if name == "dropout":
-                self._note_dropout(args, kwargs, result)
+                self._guard(lambda: self._note_dropout(args, kwargs, result))
             return result
-        if function is F.multi_head_attention_forward or function is F.scaled_dot_product_attention:
-            record = self._record_mha if function is F.multi_head_attention_forward else self._record_sdpa
-            with _Drawn() as drawn:
+        if record := self._record_of(function):
+            with _Drawn() if _has_dropout(function, args, kwargs) else nullcontext() as drawn:
                 result = function(*args, **kwargs)
-            self._guard(lambda: record(args, kwargs, result, drawn.masks))
+            self._guard(lambda: record(args, kwargs, result, drawn.masks if drawn else []))
         else:
-            self.whole = self._before_dropout_in_place(name, args, kwargs)
+            self._guard(lambda: self._before_dropout_in_place(name, args, kwargs))
             result = function(*args, **kwargs)
         if name in ("__get__", "__set__") and not isinstance(result, Tensor):
             return result
@@ -216,12 +270,20 @@ class _Recorder(TorchFunctionMode):
             self._guard(lambda: self._follow(function, name, args, kwargs, outputs))
         return result
 
-    def _before_dropout_in_place(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
-        """Returns a copy of weights that dropout is about to change in place."""
-        if name != "dropout" or not args or id(args[0]) not in self.weights_of:
-            return None
-        inplace = kwargs.get("inplace", args[3] if len(args) > 3 else False)
-        return args[0].detach().clone() if inplace else None
+    def _record_of(self, function: Any) -> Callable[..., None] | None:
+        if function is F.multi_head_attention_forward:
+            return self._record_mha
+        if function is F.scaled_dot_product_attention:
+            return self._record_sdpa
+        flex = sys.modules.get("torch._higher_order_ops.flex_attention")
+        return self._record_flex if flex is not None and function is flex.flex_attention else None
+
+    def _before_dropout_in_place(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keeps a copy of weights that dropout is about to change in place."""
+        self.whole = None
+        if name == "dropout" and args and id(args[0]) in self.weights_of:
+            if kwargs.get("inplace", args[3] if len(args) > 3 else False):
+                self.whole = args[0].detach().clone()
 
     def _guard(self, record: Callable[[], None]) -> None:
         """Runs `record`; a failure becomes a problem and never stops the caller's model."""
@@ -229,7 +291,7 @@ class _Recorder(TorchFunctionMode):
             record()
         except AttnscopeError as error:
             self._problem(f"{self._module_name()}: {error}")
-        except (RuntimeError, ValueError, IndexError, TypeError, KeyError) as error:
+        except Exception as error:
             self._problem(
                 f"{self._module_name()}: an attention could not be recorded ({type(error).__name__}: {error})."
             )
@@ -241,18 +303,23 @@ class _Recorder(TorchFunctionMode):
     def _follow(
         self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: list[Tensor]
     ) -> None:
-        tensors = [t for t in _tensors(args, kwargs)]
+        tensors = list(tensors_of(args, kwargs))
         parents = [self.made_by[id(t)] for t in tensors if id(t) in self.made_by]
-        self._remember(_Op(name, args, kwargs, outputs, parents))
+        op = Op(name, args, kwargs, outputs, parents)
+        self._remember(op)
         out = outputs[0]
+        if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and "attention" in name:
+            raise AttnscopeError(f"{function} was called directly, which is not recorded; F.scaled_dot_product_attention is.")
         if call := linear_call(function, name, args, kwargs, out):
             self._see_linear(call)
         elif name in _SOFTMAX:
             self._see_softmax(args, kwargs, out)
         elif tagged := next(((t, self.weights_of[id(t)][1]) for t in tensors if id(t) in self.weights_of), None):
             self._see_weights(name, args, kwargs, out, *tagged)
+        if name in PRODUCTS and not has_parameters(args, kwargs):
+            self._name_missed(op)
 
-    def _remember(self, op: _Op) -> None:
+    def _remember(self, op: Op) -> None:
         self.count += 1
         self.ops[self.count] = op
         for t in op.outputs:
@@ -273,59 +340,78 @@ class _Recorder(TorchFunctionMode):
     # ---------------------------------------------------------------- any softmax
 
     def _see_softmax(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
-        scores = args[0] if args else kwargs["input"]
-        if scores.ndim < 2 or scores.shape[-1] > self.max_tokens or not scores.is_floating_point():
+        scores, number = args[0] if args else kwargs["input"], self.count
+        if scores.ndim < 2 or not scores.is_floating_point():
             return
         found = self._product_above(scores)
         if found is None:
             return
+        self.told.add(number)
+        if scores.shape[-1] > self.max_tokens:
+            raise AttnscopeError(f"{scores.shape[-1]} tokens are more than max_tokens={self.max_tokens}.")
         product, steps = found
-        queries, keys = operands(product, scores.shape)
-        dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
-        if dim is not None and dim % scores.ndim != scores.ndim - 1:
-            raise AttnscopeError(
-                f"its softmax runs over axis {dim} and not over the keys, so its rows are no weights (softmax_over_queries)."
-            )
-        scale, softcap = _factors(product, steps)
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        s = scores_of(product, scores.shape, (-1 if dim is None else dim) % scores.ndim)
+        scale, softcap = scale_and_softcap(product, steps)
+        ordered = copied(scores.permute(s.order)).astype(np.float64)
         site = _Site(
-            queries,
-            keys,
-            copied(scores).astype(np.float64),
-            scale,
-            softcap,
-            tuple(scores.shape),
-            self._module_name(),
-            softmax=out,
-        )
+            s.queries, s.keys, s.order, tuple(scores.shape), ordered, dtype_name(scores), scale, softcap, self._module_name(), number
+        )  # fmt: skip
+        self.told.discard(number)
         self.weights_of.clear()
         self.weights_of[id(out)] = (out, site)
 
-    def _product_above(self, scores: Tensor) -> tuple[_Op, list[_Op]] | None:
+    def _product_above(self, scores: Tensor) -> tuple[Op, list[Op]] | None:
         """Returns the nearest product of two computed tensors with the scores' shape, and the operations between."""
         start = self.made_by.get(id(scores))
-        queue: deque[tuple[int, list[_Op]]] = deque([(start, [])] if start else [])
+        for number, path in self._above(start):
+            op = self.ops[number]
+            if op.name in PRODUCTS and not has_parameters(op.args, op.kwargs):
+                out = op.outputs[0]
+                if out.numel() == scores.numel() and out.shape[-1] == scores.shape[-1]:
+                    return op, path
+        return None
+
+    def _above(self, start: int | None) -> Iterator[tuple[int, list[Op]]]:
+        """Returns remembered operations that led to one, nearest first, up to products, and the operations between."""
+        queue: deque[tuple[int, list[Op]]] = deque([(start, [])] if start else [])
         seen: set[int] = set()
         while queue and len(seen) < 60:
             number, path = queue.popleft()
             if number in seen or number not in self.ops:
                 continue
             seen.add(number)
+            yield number, path
             op = self.ops[number]
-            if op.name in _PRODUCTS and not _parameters(op.args, op.kwargs):
-                out = op.outputs[0]
-                if out.numel() == scores.numel() and out.shape[-1] == scores.shape[-1]:
-                    return op, path
+            if op.name not in PRODUCTS and not has_parameters(op.args, op.kwargs):
+                queue.extend((p, [op, *path]) for p in op.parents)
+
+    def _name_missed(self, product: Op) -> None:
+        """Names an attention that ends in this product and was not recorded, with what about it is unknown."""
+        for number, path in (found for p in product.parents for found in self._above(p)):
+            op = self.ops[number]
+            if op.name not in _MAKE_WEIGHTS or number in self.told:
                 continue
-            queue.extend((p, [op, *path]) for p in op.parents)
-        return None
+            above = [self.ops[n] for p in op.parents for n, _ in self._above(p)]
+            if not any(o.name in PRODUCTS and not has_parameters(o.args, o.kwargs) for o in above):
+                continue
+            self.told.add(number)
+            name, between = op.name.strip("_"), dict.fromkeys(o.name.strip("_") for o in path if o.name != "__get__")
+            if op.name not in _SOFTMAX:
+                raise AttnscopeError(f"its weights are made by {name} and not by softmax, so they are not recorded.")
+            if all(self._product_above(t) is None for t in tensors_of(op.args, op.kwargs)):
+                raise AttnscopeError("its softmax has other columns than the scores of its queries and keys, so it is not recorded.")
+            words = f"are changed by {', '.join(between)} after the softmax" if between else f"enter {product.name.strip('_')} in another form"
+            raise AttnscopeError(f"its weights {words}, so they are not recorded.")
 
     def _see_weights(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor, weights: Tensor, site: _Site
     ) -> None:
-        if name in _PRODUCTS:
-            found = value_product(name, args, kwargs, weights, out)
+        if name in PRODUCTS:
+            found = value_product(name, args, kwargs, weights, out, site.order)
             if found is not None:
                 self.weights_of.clear()
+                self.told.add(site.number)
                 self._record_site(site, weights, *found)
             return
         if name not in _KEEP_WEIGHTS or out.numel() != weights.numel():
@@ -335,65 +421,37 @@ class _Recorder(TorchFunctionMode):
             if training and p > 0:
                 before = weights if self.whole is None else self.whole
                 site.before_dropout, site.dropout = before, p
-                site.kept = copied(((out != 0) | (before == 0)).reshape(site.shape))
+                site.kept = copied(((out != 0) | (before == 0)).reshape(site.shape).permute(site.order))
         self.weights_of[id(out)] = (out, site)
 
     def _record_site(self, site: _Site, weights: Tensor, values: Tensor, context: Tensor) -> None:
-        lead = self._leading(site.shape[:-2])
-        q, k, v = (self._stage(t, lead) for t in (site.queries, site.keys, values))
-        scores = site.scores.reshape(*lead, *site.shape[-2:])
+        layout, guess = find_layout(site.scores.shape[:-2], values, list(self.linears))
+        q, k, v = (layout.stage(t) for t in (site.queries, site.keys, values))
         used = site.before_dropout if site.before_dropout is not None else weights
-        w = copied(used).reshape(scores.shape).astype(np.float64)
-        a = Attention(q, k, v, name=site.module)
-        self._read_scores(a, scores, site, w)
+        w = layout.stage(used.reshape(site.shape).permute(site.order)).astype(np.float64)
+        a = Attention(q, k, v, name=site.module, notes=[f"{site.module}: {guess}."] if guess else [])
+        self._read_scores(a, layout.stage(site.scores), site, w)
         if site.kept is not None:
-            a.dropout, a.dropout_mask = site.dropout, site.kept.reshape(scores.shape)
-        a.observed["contexts"] = _heads(copied(context), lead, q.shape[2])
-        self._finish(a, dtype_name(site.queries), w)
-
-    def _leading(self, axes: tuple[int, ...]) -> tuple[int, int]:
-        """Returns the numbers of sequences and heads in the axes before queries and keys."""
-        if len(axes) == 2:
-            return axes
-        if len(axes) == 0:
-            return 1, 1
-        if len(axes) > 2:
-            raise AttnscopeError(f"its scores have {len(axes) + 2} axes; expected at most 4.")
-        n = axes[0]
-        for call in reversed(self.linears):
-            if call.out.ndim == 3 and n % call.out.shape[0] == 0:
-                return call.out.shape[0], n // call.out.shape[0]
-        return n, 1
-
-    def _stage(self, t: Tensor, lead: tuple[int, int]) -> Array:
-        a = copied(t)
-        if a.ndim == 4 and a.shape[0] == lead[0]:
-            return a
-        return a.reshape(lead[0], -1, *a.shape[-2:])
+            a.dropout, a.dropout_mask = site.dropout, layout.stage(site.kept)
+        a.observed["contexts"] = layout.stage(context)
+        self._finish(a, _coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
 
     def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
         """Finds the scale, mask, softcap and bias between Q·Kᵀ and the softmax."""
-        seen = scores > _MASKED_SCORE
-        method = "negative_infinity"
-        if seen.all() and not (weights != 0).all():  # masked after the softmax
-            sums = weights.sum(-1)
-            method = "renormalise" if np.allclose(sums, 1, atol=1e-3) else "zero_after_softmax"
-            seen = weights != 0
-        elif not seen.any(-1).all() and np.isfinite(scores).all():
-            method = "large_negative"  # a row with no unmasked key has uniform weights, as in the model
-        same = bool((seen == seen[:, :1]).all())
-        mask = recognize(seen[:, 0]) if same else None
-        raw = a.scores
-        tolerance = 1e-3 * max(1.0, float(np.abs(scores[seen]).max(initial=0.0)))
+        raw, unmasked = a.scores, scores > LEAST_MASKED
+        size = max(1.0, float(np.abs(scores[unmasked]).max(initial=0.0)))
+        rounding = _ROUNDING.get(site.dtype, 0.0) * size
+        tolerance = max(1e-3 * size, rounding)
         if site.softcap:
             for scale in (site.scale, a.factor):
-                if (
-                    np.abs(site.softcap * np.tanh(raw * scale / site.softcap) - scores)[seen].max(initial=0.0)
-                    <= tolerance
-                ):
+                capped = site.softcap * np.tanh(raw * scale / site.softcap)
+                if np.abs(capped - scores)[unmasked].max(initial=0.0) <= tolerance:
                     a.scale, a.softcap = scale, site.softcap
                     break
         rest = scores - (self._capped(a, raw) if a.softcap else raw * site.scale)
+        seen, method = self._seen(scores, rest, weights)
+        same = bool((seen == seen[:, :1]).all())
+        mask = recognize(seen[:, 0]) if same else None
         rest = np.where(seen, rest, 0)
         if a.softcap is None:
             a.scale = site.scale
@@ -406,10 +464,10 @@ class _Recorder(TorchFunctionMode):
                 a.scale, rest = fit, np.zeros_like(rest)
         if abs(a.factor / a.queries.shape[-1] ** -0.5 - 1) < 1e-6:  # type: ignore[union-attr]
             a.scale = None
-        if np.abs(rest).max(initial=0.0) > 1e-5 * max(1.0, float(np.abs(scores[seen]).max(initial=0.0))):
+        if np.abs(rest).max(initial=0.0) > max(1e-5 * size, rounding):
             if not (np.abs(rest - rest[:1]) <= tolerance).all():
                 mask = None
-            a.bias = rest[0, :1] if np.allclose(rest[0], rest[0, :1], atol=tolerance * 1e-2) else rest[0]
+            a.bias = rest[0, :1] if np.allclose(rest[0], rest[0, :1], atol=max(tolerance * 1e-2, rounding)) else rest[0]
         if mask is None:
             a.given["masked_scores"] = np.where(seen, scores, -np.inf)
             a.notes.append(
@@ -417,6 +475,16 @@ class _Recorder(TorchFunctionMode):
             )
         else:
             a.mask, a.mask_method = mask, method
+
+    @staticmethod
+    def _seen(scores: Array, added: Array, weights: Array) -> tuple[Array, str]:
+        """Returns which cells are unmasked, from what was added to the scaled scores, and how the others are masked."""
+        seen = ~((scores == -np.inf) | (added <= LEAST_MASKED) & (scores <= LEAST_MASKED))
+        if seen.all() and not (weights != 0).all():  # masked after the softmax
+            return weights != 0, "renormalise" if np.allclose(weights.sum(-1), 1, atol=1e-3) else "zero_after_softmax"
+        if not seen.any(-1).all() and np.isfinite(scores).all():
+            return seen, "large_negative"  # a row with no unmasked key has uniform weights, as in the model
+        return seen, "negative_infinity"
 
     @staticmethod
     def _capped(a: Attention, raw: Array) -> Array:
@@ -431,18 +499,48 @@ class _Recorder(TorchFunctionMode):
         query, key, value = said["query"], said["key"], said["value"]
         if max(query.shape[-2], key.shape[-2]) > self.max_tokens:
             raise AttnscopeError(f"{key.shape[-2]} tokens are more than max_tokens={self.max_tokens}.")
-        lead = self._leading(tuple(query.shape[:-2]))
-        q, k, v = (self._stage(t, lead) for t in (query, key, value))
+        layout, guess = find_layout(tuple(query.shape[:-2]), value, list(self.linears))
+        q, k, v = (layout.stage(t) for t in (query, key, value))
         a = Attention(q, k, v, scale=said.get("scale"), name=self._module_name())
+        if guess:
+            a.notes.append(f"{a.name}: {guess}.")
         if said.get("is_causal"):
             a.mask = Mask(causal=True, align="last" if q.shape[2] == k.shape[2] else "first")
         elif (mask := said.get("attn_mask")) is not None:
-            if mask.ndim == 3 and query.ndim == 3:
-                mask = mask.expand(query.shape[0], *mask.shape[1:]).reshape(*lead, *mask.shape[1:])
+            if hasattr(mask, "_materialize"):  # torch.nn.attention.bias
+                mask = mask._materialize(query.device)
+            if mask.ndim > 2 and (query.ndim == 3 or layout.heads_first):
+                mask = layout.stage(mask.expand(*query.shape[:-2], *mask.shape[-2:]))
             self._apply_mask(a, mask)
         self._apply_dropout(a, float(said.get("dropout_p") or 0.0), drawn)
-        a.observed["contexts"] = _heads(copied(result), lead, q.shape[2])
-        self._finish(a, dtype_name(query), None)
+        a.observed["contexts"] = layout.stage(result)
+        self._finish(a, _coarsest(dtype_name(query), dtype_name(result)), None, layout)
+
+    def _record_flex(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, drawn: list[Array]) -> None:
+        call = FlexCall(*args[:6])
+        if max(call.query.shape[-2], call.key.shape[-2]) > self.max_tokens:
+            raise AttnscopeError(f"{call.key.shape[-2]} tokens are more than max_tokens={self.max_tokens}.")
+        layout = Layout(*call.query.shape[:2])
+        a = Attention(
+            copied(call.query), copied(call.key), copied(call.value), scale=call.scale, name=self._module_name()
+        )
+        seen = call.visible()
+        self._apply_mask(a, seen)
+        if (changed := call.changed_scores()) is not None:
+            self._apply_changed_scores(a, copied(changed).astype(np.float64), copied(seen))
+        a.observed["contexts"] = copied(result[0])
+        self._finish(a, dtype_name(call.query), None, layout)
+
+    @staticmethod
+    def _apply_changed_scores(a: Attention, scores: Array, seen: Array) -> None:
+        """Keeps what a score_mod adds as a bias, or, if it depends on the sequence or does more, the masked scores."""
+        added = np.where(seen & np.isfinite(scores), scores - a.scores * a.factor, 0)
+        close = 1e-4 * max(1.0, float(np.abs(added).max()))
+        if np.isfinite(scores[seen]).all() and "masked_scores" not in a.given and np.abs(added - added[:1]).max() <= close:
+            total = added[0] if a.bias is None else added[0] + a.bias
+            a.bias = total[:1] if (np.abs(total - total[:1]) <= close).all() else total
+        else:
+            a.given["masked_scores"] = np.where(seen, scores, -np.inf)
 
     def _apply_mask(self, a: Attention, mask: Any) -> None:
         try:
@@ -505,8 +603,8 @@ class _Recorder(TorchFunctionMode):
         find_output(
             a, LinearCall(joined, weight, bias, output.transpose(0, 1), False), TOLERANCE[dtype_name(x)], np.arange(d)
         )
-        expected = F.linear(joined, weight, bias)
-        worst = float((expected - output.transpose(0, 1)).abs().max() / output.abs().max().clamp_min(1e-30))
+        expected = copied(F.linear(joined, weight, bias)).astype(np.float64)
+        worst = difference(expected, a.observed["output"])
         if not worst <= TOLERANCE[dtype_name(x)]:
             a.not_editable = f"what was recorded leads to another output (by {worst:.1e})"
             a.notes.append(f"{a.name}: {a.not_editable}.")
@@ -516,16 +614,18 @@ class _Recorder(TorchFunctionMode):
     def record_function(self, function: Callable[..., Any], implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
                         args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # fmt: skip
         """Calls an attention function of transformers and records its arguments."""
+        if torch._C._current_graph_task_id() != -1 or not self.is_observing:
+            return function(module, query, key, value, *args, **kwargs)
         self.inside += 1
         self.dropped = []
         try:
-            with _Drawn() as drawn:
+            with _Drawn() if kwargs.get("dropout") else nullcontext() as drawn:
                 result = function(module, query, key, value, *args, **kwargs)
         finally:
             self.inside -= 1
         with torch._C.DisableTorchFunction():
-            self._guard(lambda: self._record_named(implementation, module, query, key, value, args[0] if args else kwargs.get("attention_mask"),
-                                                   kwargs, result, drawn.masks))  # fmt: skip
+            mask = args[0] if args else kwargs.get("attention_mask")
+            self._guard(lambda: self._record_named(implementation, module, query, key, value, mask, kwargs, result, drawn.masks if drawn else []))
         return result
 
     def _record_named(self, implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, kwargs: dict[str, Any],
@@ -539,6 +639,10 @@ class _Recorder(TorchFunctionMode):
         )  # fmt: skip
         n_queries, n_keys = a.shape[2:]
         bias = kwargs.get("position_bias")
+        if hasattr(mask, "mask_mod"):  # a BlockMask of flex_attention
+            mask = cells_of(mask.mask_mod, (*query.shape[:3], key.shape[2]), query.device)
+        if implementation == "flex_attention":
+            self._problem("flex_attention is compiled and ran eagerly while it was recorded: its last bits may differ.")
         if isinstance(mask, Tensor) and mask.ndim >= 2 and mask.shape[-1] >= n_keys:
             mask = mask[..., :n_keys]
             if bias is not None:
@@ -564,7 +668,7 @@ class _Recorder(TorchFunctionMode):
         known = None if weights is None or weights.ndim != 4 else copied(weights)[..., :n_keys].astype(np.float64)
         if known is not None and a.dropout_mask is not None:
             known = None  # they are weights after dropout
-        self._finish(a, dtype_name(query), known)
+        self._finish(a, _coarsest(dtype_name(query), dtype_name(context)), known, Layout(*a.shape[:2]))
 
     def _name_of(self, module: nn.Module) -> str:
         if module in self.paths:
@@ -580,7 +684,7 @@ class _Recorder(TorchFunctionMode):
 
     # ---------------------------------------------------------------- recomputing, comparing, finding the projections
 
-    def _finish(self, a: Attention, dtype: str, weights: Array | None) -> None:
+    def _finish(self, a: Attention, dtype: str, weights: Array | None, layout: Layout) -> None:
         tolerance = TOLERANCE.get(dtype, 1e-4)
         if dtype in ("bfloat16", "float16"):
             a.notes.append(f"{a.name}: tensors of {dtype} are widened to float32.")
@@ -595,13 +699,14 @@ class _Recorder(TorchFunctionMode):
                 words = "so the weights are shown as they are"
             else:
                 words = "so take its stages with care"
-            a.notes.append(f"{a.name}: what was recorded gives other numbers than the model (by {worst:.1e}), {words}.")
+            by = f"by {worst:.1e}" if worst < np.inf else "NaN or infinity where the model has none"
+            a.notes.append(f"{a.name}: what was recorded gives other numbers than the model ({by}), {words}.")
             a.not_editable = "its softmax is not that of its queries, keys and mask"
         else:
-            find_editable(a, list(self.linears), self.stack, tolerance)
+            find_editable(a, layout.calls(list(self.linears)), self.stack, tolerance)
         a.forget_computed()
         self.recording.attentions.append(a)
-        self.awaiting = [_Awaiting(a)]
+        self.awaiting = [_Awaiting(a, layout)]
 
     @staticmethod
     def _fill_empty_rows(a: Attention, tolerance: float) -> None:
@@ -623,7 +728,8 @@ class _Recorder(TorchFunctionMode):
         self.linears.append(call)
         for waiting in list(self.awaiting):
             waiting.left -= 1
-            if find_output(waiting.attention, call, TOLERANCE.get(dtype_name(call.out), 1e-4)) or waiting.left <= 0:
+            (same,) = waiting.layout.calls([call])
+            if find_output(waiting.attention, same, TOLERANCE.get(dtype_name(call.out), 1e-4)) or waiting.left <= 0:
                 self.awaiting.remove(waiting)
 
 
@@ -650,14 +756,17 @@ class _Drawn(TorchDispatchMode):
 
 
 def difference(a: Array, b: Array) -> float:
-    """Returns the largest difference relative to the largest number; NaN in the same places is no difference."""
-    if a.shape != b.shape:
+    """Returns the largest difference relative to the largest number, infinity where only one of them is NaN."""
+    if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         return float("inf")
-    both = np.isnan(a) & np.isnan(b)
-    if both.all():
+    there = ~np.isnan(b)
+    if not there.any():
         return 0.0
-    a, b = a[~both], b[~both]
-    return float(np.abs(a - b).max() / max(float(np.abs(b).max()), 1e-30))
+    return _finite(float(np.abs(a - b)[there].max()) / max(float(np.abs(b[there]).max()), 1e-30))
+
+
+def _finite(x: float) -> float:
+    return x if x == x else float("inf")
 
 
 def _worst(a: Attention, weights: Array | None = None) -> float:
@@ -667,180 +776,40 @@ def _worst(a: Attention, weights: Array | None = None) -> float:
         one = a.only(head)
         worst = max(worst, difference(one.context, one.observed["contexts"].astype(np.float64)))
         if weights is not None:
-            worst = max(worst, float(np.nanmax(np.abs(one.weights - weights[:, head : head + 1]), initial=0.0)))
+            own = weights[:, head : head + 1]
+            if not np.array_equal(np.isnan(one.weights), np.isnan(own)):
+                return float("inf")
+            worst = max(worst, _finite(float(np.nanmax(np.abs(one.weights - own), initial=0.0))))
         if not worst < np.inf:
             return float("inf")
     return worst
 
 
-def _heads(context: Array, lead: tuple[int, int], n_queries: int) -> Array:
-    return context.reshape(*lead, n_queries, -1)
+def _coarsest(*dtypes: str) -> str:
+    """Returns the dtype with the least precision."""
+    return max(dtypes, key=lambda dtype: TOLERANCE.get(dtype, 1e-4))
 
 
-def _tensors(args: Any, kwargs: dict[str, Any]) -> Iterator[Tensor]:
-    for x in (*args, *kwargs.values()):
-        if isinstance(x, Tensor):
-            yield x
-        elif isinstance(x, (list, tuple)):
-            yield from (t for t in x if isinstance(t, Tensor))
+def _has_dropout(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    place = {F.scaled_dot_product_attention: 4, F.multi_head_attention_forward: 10}.get(function)
+    return place is not None and bool(args[place] if len(args) > place else kwargs.get("dropout_p"))
 
 
-def _root(t: Any) -> nn.Parameter | None:
-    """Returns the parameter that a tensor is, or of which it is a transposed view, if any."""
-    if isinstance(t, nn.Parameter):
-        return t
-    base = getattr(t, "_base", None) if isinstance(t, Tensor) else None
-    return base if isinstance(base, nn.Parameter) and base.numel() == t.numel() else None
-
-
-def _parameters(args: Any, kwargs: dict[str, Any]) -> bool:
-    return any(_root(t) is not None for t in _tensors(args, kwargs))
-
-
-def linear_call(
-    function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor
-) -> LinearCall | None:
-    """Returns the projection x·W + b, with a parameter W, that a call computes, however it is written; else None."""
-    if function is F.linear:
-        said = dict(zip(("input", "weight", "bias"), args)) | kwargs
-        return LinearCall(said["input"], said["weight"], said.get("bias"), out, False)
-    if name == "addmm" and len(args) >= 3 and _root(args[2]) is not None:
-        return LinearCall(args[1], args[2], args[0], out, True)
-    if (
-        name in ("matmul", "__matmul__", "mm")
-        and len(args) == 2
-        and args[1].ndim == 2
-        and _root(args[1]) is not None
-        and _root(args[0]) is None
-    ):
-        return LinearCall(args[0], args[1], None, out, True)
-    if name == "einsum" and isinstance(args[0], str):
-        return _einsum_call(args, out)
-    return None
-
-
-def _einsum_call(args: tuple[Any, ...], out: Tensor) -> LinearCall | None:
-    """Returns a projection such as einsum("btd,hdk->bthk", x, W), the weight's other axes in the result's order."""
-    operands_ = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
-    equation = args[0].replace(" ", "")
-    if (
-        len(operands_) != 2
-        or "->" not in equation
-        or "..." in equation
-        or _root(operands_[1]) is None
-        or _root(operands_[0]) is not None
-    ):
-        return None
-    left, result = equation.split("->")
-    x, w = left.split(",")
-    summed = [c for c in x if c in w and c not in result]
-    own = [c for c in result if c in w]
-    if not x.endswith("".join(summed)) or not result.endswith("".join(own)) or len(summed) + len(own) != len(w):
-        return None
-    weight = operands_[1].permute([w.index(c) for c in summed + own])
-    n_in = int(np.prod([operands_[1].shape[w.index(c)] for c in summed]))
-    rows = operands_[0].reshape(*operands_[0].shape[: len(x) - len(summed)], n_in)
-    return LinearCall(rows, weight.reshape(n_in, -1), None, out.reshape(*rows.shape[:-1], -1), True)
-
-
-def operands(product: _Op, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Returns queries […, tokens, d] and keys […, tokens, d] of the product that gives the scores."""
-    args = product.args
-    if product.name == "einsum":
-        return _einsum_operands(args)
-    a, b = _factors_of(product.name, args, product.kwargs)
-    if product.name == "__rmatmul__":
-        a, b = b, a
-    if a.ndim < 2 or b.ndim < 2:
-        raise AttnscopeError("its scores are of one query alone.")
-    queries, keys = a, b.transpose(-1, -2)
-    if len(shape) > a.ndim or queries.shape[:-2].numel() != torch.Size(shape[:-2]).numel():
-        lead = torch.Size(shape[:-2])
-        if queries.shape[:-2].numel() == lead.numel():
-            queries, keys = queries.reshape(*lead, *queries.shape[-2:]), keys.reshape(*lead, *keys.shape[-2:])
-    return queries, keys
-
-
-def _factors_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    names = (
-        ("input", "batch1", "batch2")
-        if name == "baddbmm"
-        else ("input", {"bmm": "mat2", "mm": "mat2"}.get(name, "other"))
-    )
-    said = dict(zip(names, args)) | kwargs
-    return said.get(names[-2]), said.get(names[-1])
-
-
-def _einsum_operands(args: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
-    tensors = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
-    found = re.fullmatch(r"(\w+),(\w+)->(\w+)", args[0].replace(" ", ""))
-    if not found or len(tensors) != 2:
-        raise AttnscopeError(f"its scores are einsum({args[0]!r}), which is not recorded.")
-    labels, result = [found[1], found[2]], found[3]
-    row, column = result[-2], result[-1]
-    if row not in labels[0]:
-        labels, tensors = labels[::-1], (tensors[1], tensors[0])
-    lead = [c for c in result[:-2]]
-    summed = [c for c in labels[0] if c in labels[1] and c not in result]
-    if len(summed) != 1 or any(c not in labels[0] or c not in labels[1] for c in lead):
-        raise AttnscopeError(f"its scores are einsum({args[0]!r}), which is not recorded.")
-    return tuple(
-        t.permute([names.index(c) for c in [*lead, end, summed[0]]])
-        for t, names, end in zip(tensors, labels, (row, column))
+def _is_compiled(module: nn.Module) -> bool:
+    return (
+        hasattr(module, "_orig_mod")
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(module.__dict__.get("forward"), "_torchdynamo_orig_callable")
     )
 
 
-def value_product(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], weights: Tensor, out: Tensor
-) -> tuple[Tensor, Tensor] | None:
-    """Returns values […, keys, d] and context vectors […, queries, d] of a product with weights, else None."""
-    if name == "einsum":
-        tensors = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
-        found = re.fullmatch(r"(\w+),(\w+)->(\w+)", args[0].replace(" ", ""))
-        if not found or len(tensors) != 2:
-            return None
-        labels = [found[1], found[2]]
-        if tensors[0] is not weights:
-            labels, tensors = labels[::-1], (tensors[1], tensors[0])
-        if tensors[0] is not weights:
-            return None
-        lead, query, key = labels[0][:-2], labels[0][-2], labels[0][-1]
-        own = [c for c in labels[1] if c not in labels[0]]
-        if (
-            key not in labels[1]
-            or len(own) != 1
-            or any(c not in labels[1] for c in lead)
-            or set(found[3]) != {*lead, query, own[0]}
-        ):
-            return None
-        values = tensors[1].permute([labels[1].index(c) for c in [*lead, key, own[0]]])
-        return values, out.permute([found[3].index(c) for c in [*lead, query, own[0]]])
-    a, b = _factors_of(name, args, kwargs)
-    if a is not weights or not isinstance(b, Tensor) or b.ndim < 2 or _root(b) is not None:
-        return None
-    return b, out
-
-
-def _factors(product: _Op, steps: list[_Op]) -> tuple[float, float | None]:
-    """Returns the scale factor and the softcap between the product and the softmax."""
-    scale, softcap, after_cap = 1.0, None, False
-    if product.name == "baddbmm":
-        scale *= float(product.kwargs.get("alpha", 1))
-    for op in steps:
-        if op.name in ("tanh", "tanh_"):
-            after_cap = True
-            continue
-        if op.name not in _SCALE_DOWN | _SCALE_UP or len(op.args) < 2:
-            continue
-        numbers = [x for x in op.args[:2] if isinstance(x, (int, float)) or isinstance(x, Tensor) and x.numel() == 1]
-        if not numbers:
-            continue
-        number = float(numbers[-1])
-        if after_cap:
-            softcap = number if op.name in _SCALE_UP else 1 / number
-        else:
-            scale = scale / number if op.name in _SCALE_DOWN else scale * number
-    return (scale * softcap if softcap else scale), softcap
+def _may_be_fast(module: nn.Module) -> bool:
+    """Tells whether PyTorch may compute a module by its fast path, which only forward hooks, training and gradients prevent."""
+    if not isinstance(module, _FAST_PATHS) or module.training:
+        return False
+    if torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):
+        return False
+    return not any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
 
 
 def _dropout_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[float, bool]:

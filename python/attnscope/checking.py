@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from . import program, safetensors
-from .arrays import Array, is_torch, to_numpy
+from .arrays import Array, is_torch, shape_text, to_numpy
 from .attention import Attention
 from .errors import AttnscopeError, Disagreement
-from .recording import Recording, load
+from .recording import Recording, is_recording, load
 
 RTOL, ATOL = 1e-5, 1e-6
 
@@ -127,13 +127,12 @@ def check(
     reference = _as_model(theirs)
     if isinstance(reference, Path):
         return _run(reference, _as_tensors(ours)[0], 0, rtol, atol)
-    tensors = _as_tensors(ours)
-    models = list(reference)
+    tensors, models = _as_tensors(ours), list(reference)
     if len(tensors) != len(models):
         raise AttnscopeError(f"There are {len(tensors)} attentions on one side and {len(models)} on the other.")
     total = Report(True, None, [])
     for i, (model, stages) in enumerate(zip(models, tensors)):
-        one = _run(model.session_file(), stages, i, rtol, atol)
+        one = _compare(model, stages, i, rtol, atol)
         total.stages += one.stages
         total.notes += [n for n in one.notes if n not in total.notes]
         if not one.agrees:  # later ones differ because of this one
@@ -182,12 +181,64 @@ def _as_tensors(x: Any) -> list[dict[str, Array] | Path]:
     if isinstance(x, Attention):
         return [x.stages()]
     if isinstance(x, (str, Path)):
-        return [Path(x)]
+        path = Path(x)
+        return [a.stages() for a in load(path)] if path.suffix == ".safetensors" and is_recording(path) else [path]
     if isinstance(x, Mapping):
         return [{str(name): to_numpy(a, str(name)) for name, a in x.items()}]
     if is_torch(x) or hasattr(x, "__array__"):
         raise AttnscopeError('A single tensor does not say which stage it is; give a mapping, such as {"weights": w}.')
     raise AttnscopeError(f"Expected a capture, an attention, a mapping of stages or a file, got {type(x).__name__}.")
+
+
+def _compare(model: Attention, tensors: dict[str, Array] | Path, layer: int, rtol: float | None, atol: float | None) -> Report:
+    """Compares with the numbers that the reference recorded; the program is asked for others, and for the cause of a difference."""
+    if isinstance(tensors, Path):
+        return _run(model.session_file(), tensors, layer, rtol, atol)
+    recorded = _against_recorded(model, tensors, layer, rtol, atol)
+    if len(recorded) == len(tensors) and all(s.agrees for s in recorded.values()):
+        return Report(True, None, [], list(recorded.values()), layer=layer)
+    if "output" in recorded and (model.editable is None or model.editable.output is None):
+        tensors = {name: a for name, a in tensors.items() if name != "output"}  # the session has no output projection
+    report = _run(model.session_file(), tensors, layer, rtol, atol) if tensors else Report(True, None, [], layer=layer)
+    named = {s.name for s in report.stages}
+    report.stages = [recorded[s.name] if s.name in recorded and recorded[s.name].agrees else s for s in report.stages]
+    report.stages += [s for name, s in recorded.items() if name not in named]
+    report.first = next((s.name for s in report.stages if not s.agrees), None)
+    report.agrees = report.first is None
+    if report.agrees:
+        report.causes = []
+    return report
+
+
+def _against_recorded(
+    model: Attention, tensors: dict[str, Array], layer: int, rtol: float | None, atol: float | None
+) -> dict[str, Stage]:
+    """Compares stages with those that an attention recorded or computes, where the shapes are the same."""
+    found: dict[str, Stage] = {}
+    theirs = model.stages()
+    for name, a in tensors.items():
+        if name not in theirs or _without_ones(a) != _without_ones(theirs[name]):
+            continue
+        b = theirs[name].astype(np.float64)
+        a = a.reshape(b.shape).astype(np.float64)
+        same = (a == b) | np.isnan(a) & np.isnan(b)  # infinity minus infinity is NaN
+        with np.errstate(invalid="ignore"):
+            off = np.where(same, 0.0, np.abs(a - b))
+        size = np.where(np.isfinite(b), np.abs(b), 0.0)
+        close = (RTOL if rtol is None else rtol) * size + (ATOL if atol is None else atol)
+        found[name] = _stage(name, layer, bool((off <= close).all()), off)
+    return found
+
+
+def _stage(name: str, layer: int, within: bool, off: Array) -> Stage:
+    at = np.unravel_index(int(np.argmax(np.nan_to_num(off, nan=np.inf))), off.shape)
+    *_, row, column = map(int, at)
+    head = f"head {int(at[1])}, " if off.ndim == 4 else ""
+    return Stage(layer, name, within, float(off[at]), f"{head}row {row}, column {column}", shape_text(off))
+
+
+def _without_ones(a: Array) -> list[int]:
+    return [n for n in a.shape if n != 1]
 
 
 def _run(model: Path, tensors: dict[str, Array] | Path, layer: int, rtol: float | None, atol: float | None) -> Report:

@@ -28,6 +28,7 @@ from .shadowing import Shadow, Site, Skipped, Survey
 NAME = "attnscope"
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 ALL_LOGITS = 1 << 22  # numbers
+SAMPLED = 256  # numbers of each parameter
 Progress = Callable[[int, int], None]
 
 
@@ -144,7 +145,7 @@ class Engine:
         self.original, self.shadow = model, Shadow(model)
         self.model: Any = self.shadow.model
         self.native_softmax = False
-        self._numbers = itertools.count()
+        self._numbers, self._sample = itertools.count(), 0
         self._depth: int | None = None  # block calls so far; None outside of a pass
         self._inputs, self._rotary = torch.empty(0), None  # of the attention that is about to be called
         self._take_survey()
@@ -285,8 +286,15 @@ class Engine:
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def state(self) -> int:
-        """Returns a number that changes when parameters change, except by writes through `.data`."""
-        return hash(tuple((id(p), p.data_ptr(), p._version) for p in self.original.parameters()))
+        """Returns a number that changes when parameters change; writes through `.data` once `notice()` has seen them."""
+        versions = ((id(p), p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.original.parameters())
+        return hash((self._sample, *versions))
+
+    def notice(self) -> None:
+        """Notices writes that no version counts, by some numbers of each parameter."""
+        plain = [p.detach() for p in self.original.parameters() if type(p.data) is Tensor and not p.is_meta]
+        some = (p.reshape(-1)[:: max(1, p.numel() // SAMPLED)].float().cpu() for p in plain if p.is_contiguous())
+        self._sample = hash(b"".join(t.numpy().tobytes() for t in some))
 
     def run(
         self,
@@ -299,6 +307,7 @@ class Engine:
         """Reads a text, up to the attention input of layer n_layers, reusing the parts that one of `passes` of the same
         text has in common. Calls `progress(done, of)` before each block, which may raise Cancelled."""
         self.shadow.refresh()
+        self.notice()
         self._state = self.state()
         n_layers = len(self.sites) if n_layers is None else min(n_layers, len(self.sites))
         edits, first, base = edits or {}, 0, None

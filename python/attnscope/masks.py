@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import Array, shape_text, to_numpy
 from .errors import AttnscopeError
 
-_MASKED_SCORE = -1e4  # finite masked scores are at most this
+LEAST_MASKED = -4500.0  # numbers that mask when they are added to scores are at most this: −10,000 in bfloat16 is −9,984
 _MAX_CELLS = 1 << 22
 
 
@@ -90,23 +90,25 @@ def recognize(visible: Array) -> Mask | None:
     None if sequences differ by more than keys masked for every query, or if too many single cells would be needed."""
     seen = visible if visible.ndim == 3 else visible[None]
     n, n_queries, n_keys = seen.shape
-    common = np.asarray(seen.any(0))
-    hidden: list[tuple[int, ...]] = []
-    for each in seen:
-        keys = np.flatnonzero(~each.any(0) & common.any(0))
-        if not (each == common & each.any(0)).all():
-            return None
-        hidden.append(tuple(map(int, keys)))
-    padding = tuple(hidden) if any(hidden) else ()
-    found = _rule_of(common, any(hidden), seen)
-    if found is None and int((~common).sum()) > _MAX_CELLS:
+    common, used = np.asarray(seen.any(0)), seen.any(1)
+    if not (seen == common & used[:, None]).all():
         return None
-    mask = found or Mask(cells=common)
-    mask = replace(mask, hidden_keys=padding)
+    found = _rule_of(common)
+    # Keys that no sequence uses are padding of all of them, unless the rule masks them anyway.
+    for hidden in (~used & common.any(0), ~used) if found else ():
+        padding = tuple(tuple(map(int, np.flatnonzero(keys))) for keys in hidden) if hidden.any() else ()
+        mask = replace(found, hidden_keys=padding)
+        if (mask.visible(n_queries, n_keys, n) == seen).all():
+            return mask
+    if int((~common).sum()) > _MAX_CELLS:
+        return None
+    hidden = ~used & common.any(0)
+    padding = tuple(tuple(map(int, np.flatnonzero(keys))) for keys in hidden) if hidden.any() else ()
+    mask = Mask(cells=common, hidden_keys=padding)
     return mask if (mask.visible(n_queries, n_keys, n) == seen).all() else None
 
 
-def _rule_of(common: Array, has_padding: bool, seen: Array) -> Mask | None:
+def _rule_of(common: Array) -> Mask | None:
     n_queries, n_keys = common.shape
     shown = common.any(0)  # padding of every sequence masks whole columns
     for align in ("last", "first") if n_queries != n_keys else ("last",):
@@ -163,7 +165,7 @@ def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: i
     else:
         if np.isnan(a).any():
             raise AttnscopeError("mask holds NaN.")
-        seen = a > _MASKED_SCORE
+        seen = a > LEAST_MASKED
         added = np.where(seen, a, 0).astype(np.float64)
         bias = added if added.any() else None
     if not (seen == seen[:, :1]).all():  # masks differ by head: −∞ is added there

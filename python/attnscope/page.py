@@ -44,13 +44,10 @@ HEIGHT = 520
 
 
 class Page:
-    """A page as text. A notebook shows it in an iframe; save() writes a file that any browser opens."""
+    """A page: its HTML is `text`. A notebook shows it in an iframe; save() writes a file that any browser opens."""
 
     def __init__(self, text: str, picture: bytes | None = None) -> None:
         self.text, self._picture = text, picture
-
-    def __str__(self) -> str:
-        return self.text
 
     def __repr__(self) -> str:
         return f"<Page: {len(self.text.encode()) / 1e6:.2f} MB>"

@@ -7,6 +7,7 @@ model's numbers; a stage that does not agree stays given, with a sentence that s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,21 @@ class LinearCall:
     def rows(self) -> Array:
         return _numbers(self.out).reshape(-1, self.out.shape[-1])
 
+    @cached_property
+    def state(self) -> list[Any]:
+        """State of the parameters when they were used."""
+        return [state_of(t) for t in (self.weight, self.bias) if t is not None]
+
+    def sequences_first(self, n: int) -> LinearCall:
+        """Returns the call with its rows ordered by sequence, of one with rows ordered by token."""
+
+        def swapped(t: Tensor) -> Tensor:
+            return t.reshape(-1, n, t.shape[-1]).transpose(0, 1)
+
+        if self.out.numel() % (n * self.out.shape[-1]):
+            return self
+        return LinearCall(swapped(self.x), self.weight, self.bias, swapped(self.out), self.is_in_out)
+
     def columns(self, which: Array, factor: float = 1.0) -> Linear:
         """Returns some output columns as a Linear."""
         return LearnedLinear(self, which, None, factor)
@@ -53,8 +69,11 @@ class LearnedLinear(Linear):
             None if call.bias is None else call.bias.detach(),
             call.is_in_out,
         )
-        self._versions = [t._version for t in self._tensors()]
+        self._state = call.state
         self._columns, self._rows, self._factor = columns, rows, factor
+
+    def __reduce__(self) -> Any:  # a copy has the numbers themselves
+        return Linear, (self.weight, self.bias)
 
     def _tensors(self) -> list[Tensor]:
         return [self._parameter] if self._bias is None else [self._parameter, self._bias]
@@ -66,7 +85,7 @@ class LearnedLinear(Linear):
 
     @property
     def weight(self) -> Array:  # type: ignore[override]
-        if [t._version for t in self._tensors()] != self._versions:
+        if [state_of(t) for t in self._tensors()] != self._state:
             raise AttnscopeError("the parameters have changed since it was recorded, so its stages are given")
         w = self._parameter if self._is_in_out else self._parameter.T
         if self._columns is not None:
@@ -83,6 +102,17 @@ class LearnedLinear(Linear):
         return (
             _numbers(b if self._columns is None else b[torch.as_tensor(self._columns, device=b.device)]) * self._factor
         )
+
+
+def state_of(t: Tensor) -> tuple[Any, ...]:
+    """Returns what changes when a tensor's numbers do, also through `.data`: its version, and sums of its bits by row and column."""
+    t = t.detach()
+    version = 0 if t.is_inference() else t._version
+    if type(t) is not Tensor or t.is_meta or t.layout != torch.strided or not t.is_floating_point():
+        return (version,)
+    bits = t.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[t.element_size()])
+    rows = bits.reshape(-1, bits.shape[-1]) if bits.ndim else bits.reshape(1, 1)
+    return version, *(rows.sum(i, dtype=torch.int64).cpu().numpy().tobytes() for i in (0, 1))
 
 
 def _numbers(t: Tensor) -> Array:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FORMAT = "attnscope"
 _MAX_BIAS = 1 << 20  # numbers in the header of a file
+_RECORDED = ("weights", "contexts")  # by the model itself; the program computes its own
 
 
 @dataclass(eq=False)
@@ -170,6 +171,8 @@ def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str,
         put("mask", a.visible[:, None] if a.n_sequences > 1 else a.visible[0])
     put("dropped", None if a.dropout_mask is None else a.dropout_mask)
     put("output", a.observed.get("output"))
+    for name in _RECORDED:
+        put(f"recorded.{name}", a.observed.get(name))
     return {
         "name": a.name,
         "prefix": prefix,
@@ -185,6 +188,11 @@ def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str,
         "tokens": a.tokens,
         "key_tokens": a.key_tokens,
     }
+
+
+def is_recording(path: Path) -> bool:
+    """Tells whether a .safetensors file was written by save()."""
+    return _FORMAT in safetensors.read(path)[1]
 
 
 def load(path: str | Path) -> Recording:
@@ -240,5 +248,9 @@ def _read(about: dict[str, Any], index: int, tensors: dict[str, Array]) -> Atten
         key_tokens=about["key_tokens"],
         name=about["name"],
         layer=index,
-        observed={} if get("output") is None else {"output": tensors[prefix + "output"]},
+        observed={
+            name: x
+            for name, place in {"output": "output", **{n: f"recorded.{n}" for n in _RECORDED}}.items()
+            if (x := get(place)) is not None
+        },
     )

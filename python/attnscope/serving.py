@@ -87,6 +87,7 @@ class Attached:
         last = self.engine.state()
         while not self._closed.wait(WATCH_EVERY):
             with self.busy:
+                self.engine.notice()
                 state = self.engine.state()
             if state != last:
                 last = state

@@ -47,7 +47,7 @@ class Shadow:
         twin.__dict__["_modules"] = {
             name: None if child is None else self._shadow(child, memo) for name, child in module._modules.items()}
         for name, value in module.__dict__.items():
-            if name.endswith(("_hooks", "_hooks_with_kwargs")):
+            if name.endswith(("_hooks", "_hooks_with_kwargs")) and isinstance(value, dict):
                 twin.__dict__[name] = OrderedDict(value)  # the user's own hooks still run
             elif isinstance(value, PretrainedConfig):
                 twin.__dict__[name] = copy.deepcopy(value, memo)

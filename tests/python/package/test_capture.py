@@ -1,6 +1,8 @@
 """capture(), show(module, x) and check(module, x) with PyTorch: hand-written modules with arbitrary names."""
 
 import copy
+import pickle
+import threading
 import unittest
 import warnings
 
@@ -190,6 +192,348 @@ class Claims(unittest.TestCase):
                 wrong(x)
         self.assertEqual(ours.check(theirs).causes, ["no_scale"])
         attnscope.assert_same(theirs, theirs)
+
+
+@needs_torch
+class Guests(unittest.TestCase):
+    """A capture never stops the caller's model and never changes a bit of its numbers."""
+
+    def test_flex_attention(self):
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        q, k, v = (torch.randn(2, 4, 7, 8) for _ in range(3))
+        causal = create_block_mask(lambda b, h, i, j: i >= j, None, None, 7, 7, device="cpu")
+        lengths, slopes = torch.tensor([7, 4]), torch.tensor([1.0, 0.5, 0.25, 0.125])
+        padded = create_block_mask(lambda b, h, i, j: j < lengths[b], 2, None, 7, 7, device="cpu")
+        for name, mask, options in (
+            ("plain", "no key is masked", {}),
+            ("causal", "causal", {"block_mask": causal}),
+            ("padding", "padding", {"block_mask": padded, "scale": 0.3}),
+            ("alibi", "causal", {"block_mask": causal, "score_mod": lambda s, b, h, i, j: s + slopes[h] * (j - i)}),
+            ("softcap", "no key is masked", {"score_mod": lambda s, b, h, i, j: 2 * torch.tanh(s / 2)}),
+            ("grouped", "causal", {"block_mask": causal, "enable_gqa": True}),
+        ):
+            kk, vv = (k[:, :2], v[:, :2]) if name == "grouped" else (k, v)
+            with self.subTest(name), torch.no_grad():
+                expected = flex_attention(q, kk, vv, **options)
+                with attnscope.capture() as c:
+                    out = flex_attention(q, kk, vv, **options)
+                self.assertTrue(torch.equal(out, expected))
+                self.assertEqual((len(c), c.problems, str(c[0].mask), c[0].notes), (1, [], mask, []))
+                np.testing.assert_allclose(c[0].context, out.numpy(), atol=1e-5)
+
+    def test_the_fast_path_of_encoders_is_taken_and_recorded(self):
+        layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        x, padding = torch.randn(2, 6, 16), torch.zeros(2, 6, dtype=torch.bool)
+        padding[1, 4:] = True
+        stack = nn.TransformerEncoder(layer, 2).eval()
+        for name, module, arguments, n in (
+            ("stack, padded", stack, {"src": x, "src_key_padding_mask": padding}, 2),
+            ("stack", stack, {"src": x}, 2),
+            ("layer", layer.eval(), {"src": x}, 1),
+            ("attention", layer.self_attn, {"query": x, "key": x, "value": x, "need_weights": False}, 1),
+        ):
+            with self.subTest(name), torch.no_grad():
+                expected = module(**arguments)
+                with attnscope.capture(module) as c:
+                    out = module(**arguments)
+                first = lambda t: t[0] if isinstance(t, tuple) else t
+                self.assertTrue(torch.equal(first(out), first(expected)))
+                self.assertEqual((len(c), c.problems), (n, []))
+                self.assertEqual(any("rows of padding" in note for note in c[0].notes), name == "stack, padded")
+
+    def test_hooks_of_the_caller_run_once(self):
+        module = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+        calls = []
+        module.linear1.register_forward_hook(lambda *_: calls.append(1))
+        with torch.no_grad(), attnscope.capture(module) as c:
+            module(torch.randn(1, 5, 16))
+        self.assertEqual((len(calls), len(c)), (1, 1))
+
+    def test_checkpoints_inference_mode_and_functorch(self):
+        from torch.utils.checkpoint import checkpoint
+
+        module = MultiHeadAttention(8, 8, 6, 0.0, 2)
+        x = torch.rand(1, 6, 8, requires_grad=True)
+        with attnscope.capture(module) as c:
+            checkpoint(module, x, use_reentrant=False).sum().backward()
+        self.assertEqual(len(c), 1)  # what is computed again for gradients is the same attention
+        with torch.inference_mode():
+            made = MultiHeadAttention(8, 8, 6, 0.0, 2)
+            expected = made(x)
+            with attnscope.capture(made) as c:
+                out = made(x)
+            self.assertTrue(torch.equal(out, expected))
+        self.assertEqual(c[0].not_editable, "")
+        np.testing.assert_allclose(exported(c[0])["output"].reshape(-1), out.numpy().reshape(-1), atol=1e-6)
+        with torch.no_grad(), attnscope.capture(module) as c:
+            out = torch.vmap(module)(torch.rand(3, 1, 6, 8))
+        self.assertEqual(out.shape, (3, 1, 6, 8))
+        self.assertTrue(c.problems)
+
+    def test_a_compiled_model_is_named(self):
+        module = MultiHeadAttention(8, 8, 6, 0.0, 2)
+        for name, compiled in (("wrapped", torch.compile(module)), ("in place", copy.deepcopy(module)), ("forward", copy.deepcopy(module))):
+            if name == "in place":
+                compiled.compile()
+            if name == "forward":
+                compiled.forward = torch.compile(compiled.forward)
+            with self.subTest(name), torch.no_grad(), attnscope.capture(compiled) as c:
+                compiled(torch.rand(1, 6, 8))
+            self.assertEqual(len(c), 1)
+            self.assertIn("ran eagerly", c.problems[0])
+
+    def test_only_the_capturing_thread_is_recorded_and_nothing_stays_patched(self):
+        hooks, module = len(nn.modules.module._global_forward_hooks), MultiHeadAttention(8, 8, 6, 0.0, 2)
+        x, started, stopped = torch.rand(1, 6, 8), threading.Event(), threading.Event()
+
+        def other():
+            with torch.no_grad(), attnscope.capture(module) as c:
+                started.set()
+                stopped.wait()
+                module(x)
+            found.append(len(c))
+
+        found = []
+        thread = threading.Thread(target=other)
+        with torch.no_grad(), attnscope.capture(module) as c:
+            thread.start()
+            started.wait()
+            module(x)
+        stopped.set()
+        thread.join()
+        self.assertEqual((len(c), found), (1, [1]))
+        self.assertEqual(len(nn.modules.module._global_forward_hooks), hooks)
+        self.assertEqual(torch._dynamo.eval_frame._stance.stance, "default")
+        with attnscope.capture(module) as c:
+            thread = threading.Thread(target=module, args=(x,))
+            thread.start()
+            thread.join()
+            x + 1
+        self.assertIn("another thread", c.problems[0])
+
+
+@needs_torch
+class Axes(unittest.TestCase):
+    def test_sequences_heads_and_tokens_are_told_by_the_projections(self):
+        w, d, heads = nn.Linear(16, 48), 4, 4
+
+        def sequence_first(x):
+            b, t, _ = x.shape
+            return (m.reshape(b, t, heads, d).transpose(1, 2).reshape(b * heads, t, d) for m in w(x).chunk(3, -1))
+
+        def time_first(x):
+            t, b, _ = x.shape
+            return (m.reshape(t, b * heads, d).transpose(0, 1) for m in w(x).chunk(3, -1))
+
+        def heads_first(x):
+            return (torch.cat(m.split(d, -1)) for m in w(x).chunk(3, -1))
+
+        def heads_before_sequences(x):
+            b, t, _ = x.shape
+            return (m.reshape(b, t, heads, d).permute(2, 0, 1, 3) for m in w(x).chunk(3, -1))
+
+        def flat(x):
+            b, t, _ = x.shape
+            return (m.reshape(b, t, heads, d).transpose(1, 2).reshape(b * heads, t, d) for m in w(x.reshape(-1, 16)).chunk(3, -1))
+
+        for f, shape in (
+            (sequence_first, (2, 6)), (time_first, (6, 2)), (time_first, (3, 3)), (heads_first, (2, 6)), (heads_before_sequences, (4, 6)),
+            (flat, (2, 6)), (sequence_first, (3, 3)), (sequence_first, (1, 6)),
+        ):  # fmt: skip
+            for by_hand in (True, False):
+                with self.subTest(f.__name__, shape=shape, by_hand=by_hand), torch.no_grad(), attnscope.capture() as c:
+                    x = torch.randn(*shape, 16)
+                    q, k, v = f(x)
+                    if by_hand:
+                        torch.softmax(q @ k.transpose(-1, -2) / 2, -1) @ v
+                    else:
+                        F.scaled_dot_product_attention(q, k, v)
+                x = x.transpose(0, 1) if f is time_first else x
+                want = w(x)[..., :16].reshape(*x.shape[:2], heads, d).transpose(1, 2).detach().numpy()
+                self.assertEqual(c[0].notes, [])
+                np.testing.assert_allclose(c[0].queries, want, atol=1e-6)
+                self.assertEqual(c[0].not_editable, "")
+                np.testing.assert_allclose(c[0].editable.embeddings, x.numpy())
+
+    def test_a_guess_is_said(self):
+        q, x = torch.randn(6, 5, 4), torch.randn(2, 5, 12)
+        with torch.no_grad(), attnscope.capture() as c:
+            F.scaled_dot_product_attention(q, q, q)
+            nn.Linear(12, 12)(x)
+            F.scaled_dot_product_attention(q, q, q)
+            h = nn.Linear(12, 12)(x).reshape(2, 5, 3, 4)
+            F.scaled_dot_product_attention(h, h, h)
+        self.assertIn("6 maps are taken for sequences of one head", c[0].notes[0])
+        self.assertIn("2 sequences of 3 heads", c[1].notes[0])
+        self.assertIn("between the 3 heads of each token", c[2].notes[0])
+
+    def test_einsums(self):
+        x = [torch.randn(2, 7, 4, 8) for _ in range(3)]
+
+        def ellipsis(q, k, v):
+            return torch.einsum("...khe,...hqk->...qhe", v, torch.einsum("...qhe,...khe->...hqk", q, k).softmax(-1))
+
+        def grouped(q, k, v):
+            q, k, v = q.view(2, 7, 2, 2, 8), k[:, :, :2], v[:, :, :2]
+            w = torch.einsum("bqgrd,bkgd->bgrqk", q, k).softmax(-1)
+            return torch.einsum("bgrqk,bkgd->bqgrd", w, v).reshape(2, 7, 4, 8)
+
+        def interleaved(q, k, v):
+            q, k, v = q.view(2, 7, 2, 2, 8), k[:, :, :2], v[:, :, :2]
+            w = torch.einsum("bqrgd,bkgd->brgqk", q, k).softmax(-1)
+            return torch.einsum("brgqk,bkgd->bqrgd", w, v).reshape(2, 7, 4, 8)
+
+        def heads_last(q, k, v):
+            return torch.einsum("bijh,bjhd->bihd", torch.einsum("bihd,bjhd->bijh", q, k).softmax(2), v)
+
+        for f in (ellipsis, grouped, interleaved, heads_last):
+            with self.subTest(f.__name__), torch.no_grad(), attnscope.capture() as c:
+                out = f(*x)
+            self.assertEqual((c.problems, [n for a in c for n in a.notes]), ([], []))
+            np.testing.assert_allclose(c[0].context.transpose(0, 2, 1, 3), out.numpy(), atol=1e-5)
+
+
+@needs_torch
+class Masks(unittest.TestCase):
+    def test_attention_by_hand_in_sixteen_bits_keeps_its_mask(self):
+        causal = torch.ones(8, 8).tril().bool()
+        for dtype in (torch.bfloat16, torch.float16, "autocast"):
+            for how in ("fill", "lowest", "add", "add -10000", "fill -1e4"):
+                module = MultiHeadAttention(16, 16, 8, 0.0, 2)
+
+                def attend(x, module=module, how=how):
+                    q, k, v = (module.split(m(x)) for m in (module.W_query, module.W_key, module.W_value))
+                    scores = q @ k.transpose(-1, -2) / 8**0.5
+                    if how.startswith("add"):
+                        number = -10000.0 if "10000" in how else torch.finfo(scores.dtype).min
+                        scores = scores + torch.zeros(8, 8).masked_fill(~causal, number).to(scores.dtype)
+                    else:
+                        number = {"fill": -torch.inf, "lowest": torch.finfo(scores.dtype).min}.get(how, -1e4)
+                        scores = scores.masked_fill(~causal, number)
+                    return scores.softmax(-1) @ v
+
+                x = torch.randn(2, 8, 16)
+                with self.subTest(dtype=str(dtype), how=how), torch.no_grad():
+                    if dtype == "autocast":
+                        with torch.autocast("cpu", torch.bfloat16), attnscope.capture() as c:
+                            attend(3 * x)
+                    else:
+                        module.to(dtype)
+                        with attnscope.capture() as c:
+                            attend((3 * x).to(dtype))
+                    self.assertEqual((str(c[0].mask), c[0].bias, c[0].given, c[0].scale), ("causal", None, {}, None))
+
+    def test_masks_of_minus_ten_thousand(self):
+        q, k, v = (torch.randn(2, 4, 6, 8) for _ in range(3))
+        added = torch.zeros(2, 1, 1, 6)
+        added[1, ..., 4:] = -10000
+        for dtype in (torch.float32, torch.bfloat16, torch.float16):
+            with self.subTest(str(dtype)), attnscope.capture() as c:
+                qq, kk, vv, mask = (t.to(dtype) for t in (q, k, v, added))
+                out = F.scaled_dot_product_attention(qq, kk, vv, attn_mask=mask)
+            self.assertEqual((c[0].mask.hidden_keys, c[0].bias), (((), (4, 5)), None))
+            np.testing.assert_allclose(c[0].context, out.float().numpy(), atol=5e-2)
+
+    def test_padding_shared_by_all_sequences_keeps_its_rule(self):
+        x, keys = torch.randn(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)
+        module = nn.MultiheadAttention(8, 2, batch_first=True)
+        causal = torch.ones(6, 6).triu(1).bool()
+        for hidden in (([4, 5], [4, 5]), ([5], [3, 4, 5]), ([0], [0]), ([], [])):
+            keys = torch.zeros(2, 6, dtype=torch.bool)
+            for s, columns in enumerate(hidden):
+                keys[s, columns] = True
+            for mask, words in ((None, ""), (causal, "causal")):
+                with self.subTest(hidden, mask=words), torch.no_grad(), attnscope.capture(module) as c:
+                    module(x, x, x, key_padding_mask=keys, attn_mask=mask)
+                expected = [words] * bool(words) + ["padding"] * any(hidden)
+                self.assertEqual(str(c[0].mask), ", ".join(expected) or "no key is masked")
+                self.assertEqual(c[0].not_editable, "")
+                if any(hidden):
+                    self.assertEqual(c[0].mask.hidden_keys, tuple(map(tuple, hidden)))
+
+    def test_an_ablated_head_keeps_the_weights_of_the_model(self):
+        q, k, v = (torch.randn(1, 4, 6, 8) for _ in range(3))
+        for factors in ([0.0, 1, 1, 1], [0.5, 1, 1, 1], [float("nan"), 1, 1, 1]):
+            with self.subTest(factors), attnscope.capture() as c:
+                w = (q @ k.mT / 8**0.5).softmax(-1) * torch.tensor(factors).view(1, 4, 1, 1)
+                w @ v
+            np.testing.assert_allclose(c[0].weights, w.numpy(), atol=1e-6)
+            self.assertTrue(c[0].notes)
+
+
+@needs_torch
+class Reasons(unittest.TestCase):
+    def test_what_is_not_recorded_is_named(self):
+        q, k, v = (torch.randn(1, 4, 7, 8) for _ in range(3))
+        mix = torch.randn(4, 4)
+
+        def by_hand(q, k, v):
+            e = (q @ k.mT).exp()
+            return (e / e.sum(-1, keepdim=True)) @ v
+
+        for words, f in (
+            ("made by exp", by_hand),
+            ("made by exp", lambda q, k, v: F.log_softmax(q @ k.mT, -1).exp() @ v),
+            ("made by sigmoid", lambda q, k, v: torch.sigmoid(q @ k.mT) @ v),
+            ("changed by sub", lambda q, k, v: ((q @ k.mT).softmax(-1) - (k @ q.mT).softmax(-1)) @ v),
+            ("other columns", lambda q, k, v: torch.cat([q @ k.mT, torch.zeros(1, 4, 7, 1)], -1).softmax(-1)[..., :-1] @ v),
+            ("enter einsum", lambda q, k, v: torch.einsum("bhij,hg->bgij", (q @ k.mT).softmax(-1), mix) @ v),
+            ("called directly", lambda q, k, v: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0]),
+            ("no attention to record", lambda q, k, v: q + k),
+        ):
+            with self.subTest(words), attnscope.capture() as c:
+                f(q, k, v)
+            self.assertEqual(len(c), 0)
+            self.assertIn(words, c.problems[0])
+        with attnscope.capture(max_tokens=3) as c:
+            (q @ k.mT).softmax(-1) @ v
+        self.assertIn("max_tokens=3", c.problems[0])
+
+    def test_other_uses_of_weights_are_no_problem(self):
+        q, k, v = (torch.randn(1, 4, 7, 8) for _ in range(3))
+        with attnscope.capture() as c:
+            w = (q @ k.mT).softmax(-1)
+            w @ v
+            w @ w
+            -(w * w.log()).sum(-1)
+        self.assertEqual((len(c), c.problems), (1, []))
+
+
+@needs_torch
+class Copies(unittest.TestCase):
+    def test_pickle_and_deepcopy(self):
+        module = MultiHeadAttention(8, 8, 6, 0.0, 2)
+        with torch.no_grad(), attnscope.capture(module) as c:
+            module(torch.rand(1, 6, 8))
+        for copied in (pickle.loads(pickle.dumps(c)), copy.deepcopy(c), [pickle.loads(pickle.dumps(c[0]))]):
+            self.assertEqual((len(copied), copied[0].not_editable), (1, ""))
+            np.testing.assert_array_equal(copied[0].weights, c[0].weights)
+            np.testing.assert_allclose(exported(copied[0])["output"], exported(c[0])["output"])
+        module.W_query.weight.data.mul_(2)
+        late = pickle.loads(pickle.dumps(c))[0]
+        self.assertIsNone(late.editable)
+        self.assertIn("have changed", late.not_editable)
+
+    def test_parameters_changed_through_data(self):
+        def scaled(m):
+            m.W_query.weight.data.mul_(2)
+
+        def swapped(m):
+            m.W_key.weight.data.copy_(m.W_key.weight.data.flip(0))
+
+        def stepped(m):
+            m.out_proj.bias.data -= 1e-3
+
+        for change in (scaled, swapped, stepped):
+            module = MultiHeadAttention(8, 8, 6, 0.0, 2)
+            with torch.no_grad(), attnscope.capture(module) as c:
+                module(torch.rand(1, 6, 8))
+            weights = c[0].weights.copy()
+            change(module)
+            with self.subTest(change.__name__):
+                np.testing.assert_allclose(exported(c[0])["weights"], weights[0], atol=1e-6)
+                self.assertTrue(any("have changed" in note for note in c[0].notes))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import np, random
+from support import needs_torch, np, random, torch
 
 import attnscope
 from attnscope.attention import of_stages
+
+if torch:
+    import torch.nn.functional as F
 
 
 class Check(unittest.TestCase):
@@ -66,6 +69,77 @@ class Check(unittest.TestCase):
             with self.subTest(words), self.assertRaises(attnscope.AttnscopeError) as raised:
                 attnscope.check(ours, theirs)
             self.assertIn(words, str(raised.exception))
+
+
+@needs_torch
+class Recordings(unittest.TestCase):
+    """A recording agrees with itself, and with itself from a file, whatever the model."""
+
+    def recordings(self):
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(2, 7, 32)
+        padding = torch.zeros(2, 7, dtype=torch.bool)
+        padding[:, 5:] = True
+        padding[1, 0] = True
+        causal = torch.ones(7, 7).triu(1).bool()
+        attention = nn.MultiheadAttention(32, 4, batch_first=True)
+
+        def cosine(q, k, v, o):
+            q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+            return o((q @ k.mT * torch.tensor([1.0, 2, 3, 4]).view(4, 1, 1)).softmax(-1) @ v)
+
+        def ablated(q, k, v, o):
+            return o((q @ k.mT).softmax(-1) * torch.tensor([0.0, 1, 1, 1]).view(4, 1, 1) @ v)
+
+        def sunk(q, k, v, o):
+            return o(F.scaled_dot_product_attention(q, k, v, attn_mask=torch.randn(7, 7), dropout_p=0.5))
+
+        def by_hand(f, dtype=torch.float32):
+            q, k, v, o = (nn.Linear(32, 32, dtype=dtype) for _ in range(4))
+
+            def run():
+                heads = lambda m: m(x.to(dtype)).view(2, 7, 4, 8).transpose(1, 2)
+                return f(heads(q), heads(k), heads(v), lambda z: o(z.transpose(1, 2).reshape(2, 7, 32)))
+
+            return run
+
+        other = nn.MultiheadAttention(32, 4, kdim=16, vdim=24, batch_first=True)
+        for name, run in {
+            "cosine": by_hand(cosine),
+            "ablated head": by_hand(ablated),
+            "bias and dropout": by_hand(sunk),
+            "bfloat16": by_hand(lambda q, k, v, o: o(F.scaled_dot_product_attention(q, k, v, is_causal=True)), torch.bfloat16),
+            "values of another width": lambda: other(x, torch.randn(2, 5, 16), torch.randn(2, 5, 24)),
+            "rows without a key": lambda: attention(x, x, x, key_padding_mask=padding, attn_mask=causal),
+        }.items():
+            with torch.no_grad(), attnscope.capture() as c:
+                run()
+                run()
+            yield name, c
+
+    def test_with_itself_and_from_a_file(self):
+        for name, c in self.recordings():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(len(c), 2)
+                file = c.save(Path(folder) / "run.safetensors")
+                for ours, theirs in ((c, c), (c, attnscope.load(file)), (attnscope.load(file), c), (file, file), (c[0], c[0])):
+                    report = attnscope.check(ours, theirs)
+                    self.assertTrue(report.agrees, report.report)
+
+    def test_a_difference_is_found_at_its_place(self):
+        for name, c in self.recordings():
+            for stage in ("queries", "contexts", "output"):
+                stages = c[0].stages()
+                if stage not in stages:
+                    continue
+                for change in (np.nan, 1e3):
+                    changed = stages[stage].astype(np.float64)
+                    changed[(0, 1, 2, 3)[-changed.ndim :]] = change
+                    report = attnscope.check(stages | {stage: changed}, c[0])
+                    with self.subTest(name, stage=stage, change=change):
+                        self.assertEqual((report.agrees, report.first), (False, stage))
 
 
 if __name__ == "__main__":

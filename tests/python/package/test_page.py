@@ -33,7 +33,7 @@ def layers(n=2, heads=3, **options):
 
 
 def data_of(page):
-    return json.loads(re.search(r'id="data">(.*)</script>', str(page))[1])
+    return json.loads(re.search(r'id="data">(.*)</script>', page.text)[1])
 
 
 def decoded(stage, masks):
@@ -143,7 +143,7 @@ class Page(unittest.TestCase):
     def test_the_script_is_small_and_smaller_without_stages(self):
         self.assertLess(len(script(True).encode()), 60_000)
         self.assertLess(len(script(False).encode()), len(script(True).encode()) - 5000)
-        self.assertIn("workedOut", str(layers().html()))
+        self.assertIn("workedOut", layers().html().text)
         self.assertNotIn("workedOut", str(attnscope.html(weights_only())))
 
     def test_nothing_in_a_token_ends_the_script(self):
