@@ -446,11 +446,20 @@ class Attention:
     def _repr_png_(self) -> bytes | None:
         return None if self._is_small() else self.png(numbers=False, scale=1)
 
-    def html(self, **options: Any) -> Page:
+    def html(
+        self,
+        *,
+        title: str | None = None,
+        note: str = "",
+        sequence: int = 0,
+        stages: str = "auto",
+        log: bool = False,
+        select: Sequence[int] | None = None,
+    ) -> Page:
         """Returns one self-contained page with every head; see attnscope.html()."""
         from .page import html
 
-        return html(self, **options)
+        return html(self, title=title, note=note, sequence=sequence, stages=stages, log=log, select=select)
 
     def show(self, name: str | None = None) -> Window | Attention:
         """Opens the window on this attention and returns at once; see attnscope.show()."""

@@ -638,6 +638,8 @@ class _Recorder(TorchFunctionMode):
             sinks=None if sinks is None else copied(sinks).reshape(-1).astype(np.float64), name=self._name_of(module),
         )  # fmt: skip
         n_queries, n_keys = a.shape[2:]
+        if words := _rank_of(module, a.n_heads):
+            self._problem(f"{a.name}: {words}.")
         bias = kwargs.get("position_bias")
         if hasattr(mask, "mask_mod"):  # a BlockMask of flex_attention
             mask = cells_of(mask.mask_mod, (*query.shape[:3], key.shape[2]), query.device)
@@ -793,6 +795,18 @@ def _coarsest(*dtypes: str) -> str:
 def _has_dropout(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     place = {F.scaled_dot_product_attention: 4, F.multi_head_attention_forward: 10}.get(function)
     return place is not None and bool(args[place] if len(args) > place else kwargs.get("dropout_p"))
+
+
+def _rank_of(module: nn.Module, n_heads: int) -> str:
+    """Returns a sentence about which heads of the model these are, if other ranks of a tensor-parallel model have the others."""
+    total = getattr(getattr(module, "config", None), "num_attention_heads", None)
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return ""
+    if not isinstance(total, int) or total <= n_heads or total % n_heads:
+        return ""
+    ranks = total // n_heads
+    first = torch.distributed.get_rank() % ranks * n_heads  # ranks of tensor parallelism are neighbors
+    return f"its heads 0 to {n_heads - 1} are heads {first} to {first + n_heads - 1} of the model's {total}, as {ranks} ranks share them"
 
 
 def _is_compiled(module: nn.Module) -> bool:

@@ -111,7 +111,7 @@ def check(
     rtol: float | None = None,
     atol: float | None = None,
     causal: bool | None = None,
-    **options: Any,
+    heads: int | None = None,
 ) -> Report:
     """Compares ours with theirs, the reference; names the first stage that differs and the mistake that explains it.
 
@@ -121,9 +121,9 @@ def check(
     if _is_module(ours):
         from .modules import check_module
 
-        return check_module(ours, theirs, causal=causal, rtol=rtol, atol=atol, **options)
-    if options or causal is not None:
-        raise AttnscopeError("causal= and further options belong to check(module, x).")
+        return check_module(ours, theirs, causal=causal, heads=heads, rtol=rtol, atol=atol)
+    if causal is not None or heads is not None:
+        raise AttnscopeError("causal= and heads= belong to check(module, x).")
     reference = _as_model(theirs)
     if isinstance(reference, Path):
         return _run(reference, _as_tensors(ours)[0], 0, rtol, atol)

@@ -170,6 +170,9 @@ class Engine:
         survey = Survey(self.model)
         self._survey_pass(survey)
         if not survey.sites:
+            compiled = [n or name for n, m in self.model.named_modules() if hasattr(m.__dict__.get("forward"), "_torchdynamo_orig_callable")]
+            if compiled:
+                raise AttnscopeError(f"The forward of {compiled[0]} is a compiled function; attach the model before it is compiled, or torch.compile(model).")
             raise AttnscopeError(_own_code(name))
         self._find_blocks(survey)
         handles = survey.hook()

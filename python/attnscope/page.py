@@ -18,7 +18,6 @@ import numpy as np
 from .arrays import Array
 from .attention import Attention
 from .errors import AttnscopeError
-from .recording import Recording
 from .safetensors import write_whole
 
 _HERE = Path(__file__).parent
@@ -92,13 +91,7 @@ def html(
     select is the [layer, head, query, key] shown first; log starts with the logarithmic scale."""
     from .showing import recording
 
-    found = (
-        what
-        if isinstance(what, Recording)
-        else Recording([what])
-        if isinstance(what, Attention)
-        else recording(what, *more, **options)
-    )
+    found = recording(what, *more, **options)
     found._require_some()
     chosen = list(found) if layers is None else [found[i] for i in layers]
     if not chosen:

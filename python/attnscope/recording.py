@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -117,11 +117,21 @@ class Recording:
     def _repr_png_(self) -> bytes | None:
         return self.attentions[0]._repr_png_() if self.attentions else None
 
-    def html(self, **options: Any) -> Page:
+    def html(
+        self,
+        *,
+        title: str | None = None,
+        note: str = "",
+        layers: Iterable[int] | None = None,
+        sequence: int = 0,
+        stages: str = "auto",
+        log: bool = False,
+        select: Sequence[int] | None = None,
+    ) -> Page:
         """Returns one self-contained page with every head of every layer; see attnscope.html()."""
         from .page import html
 
-        return html(self, **options)
+        return html(self, title=title, note=note, layers=layers, sequence=sequence, stages=stages, log=log, select=select)
 
     def show(self, layer: int = 0, *, name: str | None = None) -> Window | Attention:
         """Opens the window on one of these attentions and returns at once; see attnscope.show()."""

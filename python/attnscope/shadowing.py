@@ -65,7 +65,9 @@ OWN = {"_parameters", "_buffers", "_modules"}
 
 
 def rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """Rebinds a method or partial of an original module, as accelerate puts into `forward`, to its twin."""
+    """Rebinds a method or partial of an original module, as accelerate and torch.compile put into `forward`, to its twin."""
+    if isinstance(eager := getattr(value, "_torchdynamo_orig_callable", None), types.MethodType):
+        value = eager  # model.forward = torch.compile(model.forward)
     if isinstance(value, types.MethodType) and id(value.__self__) in memo:
         return types.MethodType(value.__func__, memo[id(value.__self__)])
     if isinstance(value, functools.partial):

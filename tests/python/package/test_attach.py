@@ -358,6 +358,26 @@ class Server(unittest.TestCase):
             self.assertEqual(client.early[0].header["state"], client.last["state"])
             self.assertNotEqual(client.last["state"], client.description["state"])
 
+    def test_models_as_training_and_compiling_leave_them(self):
+        def compiled_forward(model):
+            model.forward = torch.compile(model.forward)
+
+        changes = {
+            "input gradients": lambda m: m.enable_input_require_grads(),
+            "checkpoints": lambda m: m.gradient_checkpointing_enable(),
+            "checkpoints in training": lambda m: (m.gradient_checkpointing_enable(), m.train()),
+            "compiled": lambda m: m.compile(),
+            "compiled forward": compiled_forward,
+        }
+        for name, change in changes.items():
+            model = small("llama")
+            expected = logits_of(model, text())
+            change(model)
+            before = digest(model)
+            with self.subTest(name), attach(model) as server, Client(server) as client:
+                np.testing.assert_array_equal(client.next(client.run(text())), expected[-1])
+            self.assertEqual(digest(model), before)
+
     def test_a_pass_beside_a_cell_of_pure_python(self):
         times = []
         with attach(small("llama")) as server, Client(server) as client:

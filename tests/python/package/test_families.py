@@ -4,6 +4,7 @@ import inspect
 import os
 import unittest
 import warnings
+from unittest import mock
 
 from support import exported, needs_torch, np, torch
 
@@ -146,6 +147,16 @@ class Families(unittest.TestCase):
                 np.testing.assert_allclose(a.weights[0], stages["weights"], atol=1e-5)
                 np.testing.assert_allclose(a.output[0], stages["output"], atol=1e-4)
                 self.assertEqual(a.tokens, stages["tokens"].tolist())
+
+    def test_the_heads_of_a_rank_are_named(self):
+        ids = torch.arange(3, 9)[None]
+        for rank, heads in ((0, "0 to 3"), (1, "4 to 7"), (3, "4 to 7")):
+            model = small("llama")
+            model.config.num_attention_heads *= 2  # as if this process had half of them
+            with self.subTest(rank), mock.patch.multiple(torch.distributed, is_initialized=lambda: True, get_rank=lambda r=rank: r):
+                with torch.no_grad(), attnscope.capture(model) as c:
+                    model(ids)
+                self.assertIn(f"are heads {heads} of the model's 8", c.problems[0])
 
     def test_a_text_and_the_tokenizer_of_another_model(self):
         class Tokenizer:

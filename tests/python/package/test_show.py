@@ -1,8 +1,10 @@
 """show(): its arguments, its result without a display, and the window in a separate process."""
 
 import contextlib
+import copy
 import io
 import os
+import pickle
 import time
 import unittest
 from unittest import mock
@@ -118,6 +120,21 @@ class Windows(unittest.TestCase):
         self.assertIn("open", repr(second))
         second.close()
         self.assertFalse(second.is_open)
+
+    def test_misspelt_arguments_raise(self):
+        a = recording(*random(3, 2, 6, 4))[0]
+        for call in (
+            lambda: a.html(titel="x"), lambda: attnscope.Recording([a]).html(layer=1), lambda: attnscope.html(a, titel="x"),
+            lambda: attnscope.check(a, a, rtoll=1), lambda: recording(*random(3, 2, 6, 4), casual=True), lambda: a.check(a, tol=1),
+        ):  # fmt: skip
+            with self.assertRaises((TypeError, attnscope.AttnscopeError)):
+                call()
+
+    def test_a_page_and_copies_are_short_to_print(self):
+        a = recording(*random(3, 2, 6, 4), causal=True)[0]
+        self.assertLess(len(str(a.html())), 500)
+        for copied in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a), copy.copy(a)):
+            np.testing.assert_array_equal(copied.weights, a.weights)
 
 
 if __name__ == "__main__":
