@@ -32,7 +32,7 @@ from .masks import LEAST_MASKED, Mask, as_mask, recognize
 from .products import PRODUCTS, Op, has_parameters, linear_call, scale_and_softcap, scores_of, tensors_of, value_product
 from .projections import LinearCall, find_editable, find_output
 from .recording import Recording
-from .watching import watched
+from .watching import is_in_compiled_code, watched
 
 _REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
@@ -140,6 +140,7 @@ class _Recorder(TorchFunctionMode):
         self.is_observing = False
         self.fast: nn.Module | None = None  # what runs unobserved, for PyTorch's fast path
         self.is_repeating = False
+        self.runs_compiled = False  # said once
         self.called_elsewhere = False  # a module ran in another thread
 
     # ---------------------------------------------------------------- beginning and end
@@ -159,8 +160,11 @@ class _Recorder(TorchFunctionMode):
 
     def stop(self, failed: bool) -> None:
         self._end()
-        if not failed and self.count and not self.recording.attentions and not self.recording.problems:
-            self._problem(self._why_nothing())
+        if not failed and not self.recording.attentions and not self.recording.problems:
+            if self.called_elsewhere:
+                self._problem("Modules were called in another thread; only the thread that started the capture is recorded.")
+            elif self.count:
+                self._problem("No softmax between two products was computed, so there is no attention to record.")
         for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting):
             remembered.clear()
 
@@ -173,14 +177,19 @@ class _Recorder(TorchFunctionMode):
             self.undo.clear()
 
     def _observe(self, on: bool) -> None:
-        if on != self.is_observing:
-            self.is_observing = on
-            self.__enter__() if on else self.__exit__(None, None, None)
-
-    def _why_nothing(self) -> str:
-        if self.called_elsewhere:
-            return "Modules were called in another thread; only the thread that started the capture is recorded."
-        return "No softmax between two products was computed, so there is no attention to record."
+        if on == self.is_observing:
+            return
+        if threading.get_ident() != self.thread:
+            raise AttnscopeError("A capture ends in the thread that started it.")
+        self.is_observing = on
+        if on:
+            self.__enter__()
+            return
+        later = []  # modes that are still running, such as a capture that started after this one and outlives it
+        while (mode := torch.overrides._pop_mode()) is not self:
+            later.append(mode)
+        for mode in reversed(later):
+            torch.overrides._push_mode(mode)
 
     # ---------------------------------------------------------------- modules
 
@@ -195,14 +204,19 @@ class _Recorder(TorchFunctionMode):
         name = self.paths.get(module) or type(module).__name__
         if isinstance(module, torch.jit.ScriptModule):
             self._problem(f"{name} is compiled by torch.jit, which cannot be observed.")
-        elif _is_compiled(module):
-            self._problem(f"{name} is compiled and ran eagerly while it was recorded: its last bits may differ from the compiled ones.")
+        self._say_compiled(name)
         if self.is_observing and not self.is_repeating and _may_be_fast(module):
-            if torch.overrides._get_current_function_mode() is self:  # PyTorch takes its fast path only unobserved
+            only_own = all(type(m).__module__.startswith("torch.") for m in module.modules())  # they can run twice
+            if only_own and torch.overrides._get_current_function_mode() is self:  # the fast path is only taken unobserved
                 self._observe(False)
                 self.fast = module
             else:
                 self._problem(f"{name} was recorded without PyTorch's fast path: its last bits, and rows of padding, may differ.")
+
+    def _say_compiled(self, name: str) -> None:
+        if not self.runs_compiled and is_in_compiled_code():
+            self.runs_compiled = True
+            self._problem(f"{name} is compiled and ran eagerly while it was recorded: its last bits may differ from the compiled ones.")
 
     def _leave(self, module: nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         if threading.get_ident() != self.thread:
@@ -311,7 +325,7 @@ class _Recorder(TorchFunctionMode):
         if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and "attention" in name:
             raise AttnscopeError(f"{function} was called directly, which is not recorded; F.scaled_dot_product_attention is.")
         if call := linear_call(function, name, args, kwargs, out):
-            self._see_linear(call)
+            self._see_linear(call.in_this_process())
         elif name in _SOFTMAX:
             self._see_softmax(args, kwargs, out)
         elif tagged := next(((t, self.weights_of[id(t)][1]) for t in tensors if id(t) in self.weights_of), None):
@@ -330,6 +344,12 @@ class _Recorder(TorchFunctionMode):
                 if self.made_by.get(id(t)) == number:
                     del self.made_by[id(t)]
 
+    def _require_recordable(self, tokens: int, *tensors: Tensor) -> None:
+        if tokens > self.max_tokens:
+            raise AttnscopeError(f"{tokens} tokens are more than max_tokens={self.max_tokens}.")
+        if any(hasattr(t, "full_tensor") for t in tensors):  # reading a DTensor would wait for the other processes
+            raise AttnscopeError("its stages are DTensors, whose parts are in several processes, so they are not recorded.")
+
     def _module_name(self) -> str:
         for module in reversed(self.stack):
             if module in self.paths and any(True for _ in module.children()):
@@ -347,8 +367,7 @@ class _Recorder(TorchFunctionMode):
         if found is None:
             return
         self.told.add(number)
-        if scores.shape[-1] > self.max_tokens:
-            raise AttnscopeError(f"{scores.shape[-1]} tokens are more than max_tokens={self.max_tokens}.")
+        self._require_recordable(scores.shape[-1], scores)
         product, steps = found
         dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
         s = scores_of(product, scores.shape, (-1 if dim is None else dim) % scores.ndim)
@@ -497,8 +516,7 @@ class _Recorder(TorchFunctionMode):
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
         said = dict(zip(names, args)) | kwargs
         query, key, value = said["query"], said["key"], said["value"]
-        if max(query.shape[-2], key.shape[-2]) > self.max_tokens:
-            raise AttnscopeError(f"{key.shape[-2]} tokens are more than max_tokens={self.max_tokens}.")
+        self._require_recordable(max(query.shape[-2], key.shape[-2]), query, key, value)
         layout, guess = find_layout(tuple(query.shape[:-2]), value, list(self.linears))
         q, k, v = (layout.stage(t) for t in (query, key, value))
         a = Attention(q, k, v, scale=said.get("scale"), name=self._module_name())
@@ -518,8 +536,7 @@ class _Recorder(TorchFunctionMode):
 
     def _record_flex(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, drawn: list[Array]) -> None:
         call = FlexCall(*args[:6])
-        if max(call.query.shape[-2], call.key.shape[-2]) > self.max_tokens:
-            raise AttnscopeError(f"{call.key.shape[-2]} tokens are more than max_tokens={self.max_tokens}.")
+        self._require_recordable(max(call.query.shape[-2], call.key.shape[-2]), call.query, call.key, call.value)
         layout = Layout(*call.query.shape[:2])
         a = Attention(
             copied(call.query), copied(call.key), copied(call.value), scale=call.scale, name=self._module_name()
@@ -572,6 +589,7 @@ class _Recorder(TorchFunctionMode):
         said = dict(zip(names, args)) | kwargs
         if said.get("bias_k") is not None or said.get("add_zero_attn"):
             raise AttnscopeError("it has keys of its own (add_bias_kv or add_zero_attn), which is not recorded yet.")
+        self._require_recordable(max(len(said["query"]), len(said["key"])), *tensors_of(args, kwargs))
         batched = said["query"].ndim == 3
         x, source, third = (t if batched else t[:, None] for t in (said["query"], said["key"], said["value"]))
         heads, d = said["num_heads"], x.shape[-1]
@@ -630,16 +648,13 @@ class _Recorder(TorchFunctionMode):
 
     def _record_named(self, implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, kwargs: dict[str, Any],
                       result: Any, drawn: list[Array]) -> None:  # fmt: skip
-        if max(query.shape[-2], key.shape[-2]) > self.max_tokens:
-            raise AttnscopeError(f"{key.shape[-2]} tokens are more than max_tokens={self.max_tokens}.")
+        self._require_recordable(max(query.shape[-2], key.shape[-2]), query, key, value)
         sinks = kwargs.get("s_aux")
         a = Attention(
             copied(query), copied(key), copied(value), scale=kwargs.get("scaling"), softcap=kwargs.get("softcap") or None,
             sinks=None if sinks is None else copied(sinks).reshape(-1).astype(np.float64), name=self._name_of(module),
         )  # fmt: skip
         n_queries, n_keys = a.shape[2:]
-        if words := _rank_of(module, a.n_heads):
-            self._problem(f"{a.name}: {words}.")
         bias = kwargs.get("position_bias")
         if hasattr(mask, "mask_mod"):  # a BlockMask of flex_attention
             mask = cells_of(mask.mask_mod, (*query.shape[:3], key.shape[2]), query.device)
@@ -688,6 +703,8 @@ class _Recorder(TorchFunctionMode):
 
     def _finish(self, a: Attention, dtype: str, weights: Array | None, layout: Layout) -> None:
         tolerance = TOLERANCE.get(dtype, 1e-4)
+        self._say_compiled(a.name)
+        self._say_rank(a)
         if dtype in ("bfloat16", "float16"):
             a.notes.append(f"{a.name}: tensors of {dtype} are widened to float32.")
         if not np.isfinite(a.queries).all() or not np.isfinite(a.keys).all():  # type: ignore[arg-type]
@@ -710,6 +727,20 @@ class _Recorder(TorchFunctionMode):
         self.recording.attentions.append(a)
         self.awaiting = [_Awaiting(a, layout)]
 
+    def _say_rank(self, a: Attention) -> None:
+        """Says which heads of the model these are, if other ranks of a tensor-parallel model have the others."""
+        rank, ranks = self.linears[-1].part if self.linears else (0, 1)
+        config = next((c for m in reversed(self.stack) if (c := getattr(m, "config", None)) is not None), None)
+        total = getattr(config, "num_attention_heads", None)
+        if ranks == 1 and isinstance(total, int) and torch.distributed.is_available() and torch.distributed.is_initialized():
+            ranks = total // a.n_heads if total % a.n_heads == 0 else 1
+            rank = torch.distributed.get_rank() % max(ranks, 1)  # ranks of tensor parallelism are neighbors
+        if ranks > 1:
+            first, n = rank * a.n_heads, a.n_heads
+            self._problem(
+                f"{a.name}: its heads 0 to {n - 1} are heads {first} to {first + n - 1} of the model's {ranks * n}, as {ranks} ranks share them."
+            )
+
     @staticmethod
     def _fill_empty_rows(a: Attention, tolerance: float) -> None:
         """Finds the model's weights for queries with no unmasked key, such as padding: NaN, zeros, or uniform."""
@@ -722,7 +753,9 @@ class _Recorder(TorchFunctionMode):
                 return
         a.mask, a.mask_method = mask, method
 
-    def _see_linear(self, call: LinearCall) -> None:
+    def _see_linear(self, call: LinearCall | None) -> None:
+        if call is None:
+            return
         if call.out.numel() == 0 or call.weight.is_meta:
             raise AttnscopeError(
                 "its parameters are on the meta device, so they have shapes and no numbers; load the weights first."
@@ -795,26 +828,6 @@ def _coarsest(*dtypes: str) -> str:
 def _has_dropout(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     place = {F.scaled_dot_product_attention: 4, F.multi_head_attention_forward: 10}.get(function)
     return place is not None and bool(args[place] if len(args) > place else kwargs.get("dropout_p"))
-
-
-def _rank_of(module: nn.Module, n_heads: int) -> str:
-    """Returns a sentence about which heads of the model these are, if other ranks of a tensor-parallel model have the others."""
-    total = getattr(getattr(module, "config", None), "num_attention_heads", None)
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return ""
-    if not isinstance(total, int) or total <= n_heads or total % n_heads:
-        return ""
-    ranks = total // n_heads
-    first = torch.distributed.get_rank() % ranks * n_heads  # ranks of tensor parallelism are neighbors
-    return f"its heads 0 to {n_heads - 1} are heads {first} to {first + n_heads - 1} of the model's {total}, as {ranks} ranks share them"
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    return (
-        hasattr(module, "_orig_mod")
-        or getattr(module, "_compiled_call_impl", None) is not None
-        or hasattr(module.__dict__.get("forward"), "_torchdynamo_orig_callable")
-    )
 
 
 def _may_be_fast(module: nn.Module) -> bool:

@@ -28,7 +28,7 @@ from .shadowing import Shadow, Site, Skipped, Survey
 NAME = "attnscope"
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 ALL_LOGITS = 1 << 22  # numbers
-SAMPLED = 256  # numbers of each parameter
+SAMPLED = 1 << 20  # numbers of all parameters, and 256 of each
 Progress = Callable[[int, int], None]
 
 
@@ -294,10 +294,11 @@ class Engine:
         return hash((self._sample, *versions))
 
     def notice(self) -> None:
-        """Notices writes that no version counts, by some numbers of each parameter."""
+        """Notices writes that no version counts, by all numbers of a small model and by a sample of a large one."""
         plain = [p.detach() for p in self.original.parameters() if type(p.data) is Tensor and not p.is_meta]
-        some = (p.reshape(-1)[:: max(1, p.numel() // SAMPLED)].float().cpu() for p in plain if p.is_contiguous())
-        self._sample = hash(b"".join(t.numpy().tobytes() for t in some))
+        step = sum(p.numel() for p in plain) // SAMPLED
+        some = (p.reshape(-1)[:: max(1, min(step, p.numel() // 256))].contiguous() for p in plain)
+        self._sample = hash(b"".join(t.view(torch.uint8).cpu().numpy().tobytes() for t in some))
 
     def run(
         self,

@@ -6,7 +6,7 @@ model's numbers; a stage that does not agree stays given, with a sentence that s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ class LinearCall:
     is_in_out: (
         bool  # the weight is [d_in, d_out], as in Conv1D and nn.Parameter, not [d_out, d_in] as in nn.Linear
     )
+    part: tuple[int, int] = (0, 1)  # of the columns, which of how many equal parts that processes share
 
     def rows(self) -> Array:
         return _numbers(self.out).reshape(-1, self.out.shape[-1])
@@ -49,7 +50,19 @@ class LinearCall:
 
         if self.out.numel() % (n * self.out.shape[-1]):
             return self
-        return LinearCall(swapped(self.x), self.weight, self.bias, swapped(self.out), self.is_in_out)
+        return replace(self, x=swapped(self.x), out=swapped(self.out))
+
+    def in_this_process(self) -> LinearCall | None:
+        """Returns this process's columns of a projection of DTensors; None where it has summands and not results."""
+        if not hasattr(self.weight, "to_local"):
+            return self
+        if any(p.is_partial() for p in self.out.placements):
+            return None
+        x, weight, bias, out = (t if t is None else t.to_local() for t in (self.x, self.weight, self.bias, self.out))
+        mesh, axis = self.weight.device_mesh, 1 if self.is_in_out else 0
+        shared = [i for i, p in enumerate(self.weight.placements) if p.is_shard(axis)]
+        part = (mesh.get_local_rank(shared[0]), mesh.size(shared[0])) if shared else (0, 1)
+        return LinearCall(x, weight, bias, out, self.is_in_out, part)
 
     def columns(self, which: Array, factor: float = 1.0) -> Linear:
         """Returns some output columns as a Linear."""
@@ -110,6 +123,8 @@ def state_of(t: Tensor) -> tuple[Any, ...]:
     version = 0 if t.is_inference() else t._version
     if type(t) is not Tensor or t.is_meta or t.layout != torch.strided or not t.is_floating_point():
         return (version,)
+    if t.untyped_storage().nbytes() == 0 < t.numel():  # FSDP has freed it
+        return (version, "freed")
     bits = t.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[t.element_size()])
     rows = bits.reshape(-1, bits.shape[-1]) if bits.ndim else bits.reshape(1, 1)
     return version, *(rows.sum(i, dtype=torch.int64).cpu().numpy().tobytes() for i in (0, 1))

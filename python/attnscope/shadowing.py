@@ -16,7 +16,6 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,8 +46,8 @@ class Shadow:
         twin.__dict__["_modules"] = {
             name: None if child is None else self._shadow(child, memo) for name, child in module._modules.items()}
         for name, value in module.__dict__.items():
-            if name.endswith(("_hooks", "_hooks_with_kwargs")) and isinstance(value, dict):
-                twin.__dict__[name] = OrderedDict(value)  # the user's own hooks still run
+            if name in HOOKS:
+                twin.__dict__[name] = value.copy()  # the user's own hooks still run
             elif isinstance(value, PretrainedConfig):
                 twin.__dict__[name] = copy.deepcopy(value, memo)
         twin.__dict__["training"] = False
@@ -62,6 +61,7 @@ class Shadow:
 
 
 OWN = {"_parameters", "_buffers", "_modules"}
+HOOKS = {name for name in vars(nn.Module()) if "_hooks" in name}
 
 
 def rebound(value: Any, memo: dict[int, Any]) -> Any:

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 import torch
 
-from .errors import AttnscopeError
-
 
 class Recorder(Protocol):
     def wrapped(self, function: Callable[..., Any], implementation: str) -> Callable[..., Any]:
@@ -87,6 +85,11 @@ class _Watched:
 watched = _Watched()
 
 
-def require_one_thread(thread: int) -> None:
-    if thread != threading.get_ident():
-        raise AttnscopeError("A capture ends in the thread that started it.")
+def is_in_compiled_code() -> bool:
+    """Tells whether a function of torch.compile is being called, other than the one that flex_attention makes for itself."""
+    frame = sys._getframe()
+    while caller := frame.f_back:
+        if frame.f_code.co_name == "compile_wrapper" and caller.f_globals.get("__name__") != "torch.nn.attention.flex_attention":
+            return True
+        frame = caller
+    return False

@@ -368,6 +368,8 @@ class Server(unittest.TestCase):
             "checkpoints in training": lambda m: (m.gradient_checkpointing_enable(), m.train()),
             "compiled": lambda m: m.compile(),
             "compiled forward": compiled_forward,
+            "own attributes": lambda m: vars(m.model).update(my_hooks=[print], late_hooks=None, hooks_with_kwargs={}, n_hooks=3),
+            "own hooks": lambda m: m.lm_head.register_forward_hook(lambda *_: None, always_call=True),
         }
         for name, change in changes.items():
             model = small("llama")
@@ -377,6 +379,34 @@ class Server(unittest.TestCase):
             with self.subTest(name), attach(model) as server, Client(server) as client:
                 np.testing.assert_array_equal(client.next(client.run(text())), expected[-1])
             self.assertEqual(digest(model), before)
+
+    def test_a_model_made_in_inference_mode(self):
+        for family in ("llama", "gpt2", "bert"):
+            with torch.inference_mode():
+                model = small(family)
+            with self.subTest(family), attach(model) as server, Client(server) as client:
+                client.run(text())
+
+    def test_a_compiled_function_in_place_of_forward_is_named(self):
+        model = small("llama")
+        own = model.forward
+        model.forward = torch.compile(lambda *args, **kwargs: own(*args, **kwargs), backend="eager")
+        with self.assertRaisesRegex(attnscope.AttnscopeError, "forward of LlamaForCausalLM is a compiled function"):
+            attach(model)
+
+    def test_parameters_changed_through_data_are_noticed(self):
+        for change in (lambda w: w.mul_(2), lambda w: w.sub_(1e-3), lambda w: w.flatten()[-1].add_(0.1), lambda w: w.copy_(w.flip(0))):
+            model = small("llama")
+            with self.subTest(change), attach(model) as server, Client(server) as client:
+                first = client.run(text())
+                state = client.last["state"]
+                with server.busy:
+                    for p in model.parameters():
+                        change(p.data)
+                np.testing.assert_array_equal(client.next(client.run(text())), logits_of(model, text())[-1])
+                self.assertNotEqual(client.last["state"], state)
+                with self.assertRaisesRegex(Refused, "have changed since"):
+                    client.next(first)
 
     def test_a_pass_beside_a_cell_of_pure_python(self):
         times = []

@@ -5,6 +5,7 @@ import pickle
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 from support import exported, needs_torch, np, torch
 
@@ -250,6 +251,25 @@ class Guests(unittest.TestCase):
             module(torch.randn(1, 5, 16))
         self.assertEqual((len(calls), len(c)), (1, 1))
 
+    def test_code_of_the_caller_runs_once_and_the_slower_path_is_named(self):
+        calls = []
+
+        class Counting(nn.TransformerEncoderLayer):
+            def forward(self, *args, **kwargs):
+                calls.append(1)
+                return super().forward(*args, **kwargs)
+
+        layer = Counting(16, 4, 32, batch_first=True).eval()
+        padding = torch.arange(6).expand(2, 6) >= torch.tensor([[6], [4]])
+        for module, options, n in (
+            (layer, {}, 1), (nn.TransformerEncoder(layer, 2).eval(), {}, 2), (nn.TransformerEncoder(layer, 2).eval(), {"src_key_padding_mask": padding}, 2),
+        ):  # fmt: skip
+            calls.clear()
+            with torch.no_grad(), attnscope.capture(module) as c:
+                module(torch.randn(2, 6, 16), **options)
+            self.assertEqual((len(calls), len(c)), (n, n))
+            self.assertIn("without PyTorch's fast path", c.problems[0])
+
     def test_checkpoints_inference_mode_and_functorch(self):
         from torch.utils.checkpoint import checkpoint
 
@@ -258,14 +278,18 @@ class Guests(unittest.TestCase):
         with attnscope.capture(module) as c:
             checkpoint(module, x, use_reentrant=False).sum().backward()
         self.assertEqual(len(c), 1)  # what is computed again for gradients is the same attention
-        with torch.inference_mode():
-            made = MultiHeadAttention(8, 8, 6, 0.0, 2)
-            expected = made(x)
-            with attnscope.capture(made) as c:
-                out = made(x)
-            self.assertTrue(torch.equal(out, expected))
-        self.assertEqual(c[0].not_editable, "")
-        np.testing.assert_allclose(exported(c[0])["output"].reshape(-1), out.numpy().reshape(-1), atol=1e-6)
+        for make, run in (
+            (torch.inference_mode, torch.inference_mode), (torch.inference_mode, torch.no_grad), (torch.no_grad, torch.inference_mode),
+        ):  # fmt: skip
+            with make():
+                made = MultiHeadAttention(8, 8, 6, 0.0, 2)
+            with self.subTest(make=make.__name__, run=run.__name__), run():
+                expected = made(x.detach())
+                with attnscope.capture(made) as c:
+                    out = made(x.detach())
+                self.assertTrue(torch.equal(out, expected))
+            self.assertEqual(c[0].not_editable, "")
+            np.testing.assert_allclose(exported(c[0])["output"].reshape(-1), out.numpy().reshape(-1), atol=1e-6)
         with torch.no_grad(), attnscope.capture(module) as c:
             out = torch.vmap(module)(torch.rand(3, 1, 6, 8))
         self.assertEqual(out.shape, (3, 1, 6, 8))
@@ -273,14 +297,16 @@ class Guests(unittest.TestCase):
 
     def test_a_compiled_model_is_named(self):
         module = MultiHeadAttention(8, 8, 6, 0.0, 2)
-        for name, compiled in (("wrapped", torch.compile(module)), ("in place", copy.deepcopy(module)), ("forward", copy.deepcopy(module))):
-            if name == "in place":
-                compiled.compile()
-            if name == "forward":
-                compiled.forward = torch.compile(compiled.forward)
-            with self.subTest(name), torch.no_grad(), attnscope.capture(compiled) as c:
+        in_place, with_forward = copy.deepcopy(module), copy.deepcopy(module)
+        in_place.compile()
+        with_forward.forward = torch.compile(with_forward.forward)
+        attend = torch.compile(lambda x: (x @ x.mT).softmax(-1) @ x)
+        for name, compiled in {
+            "wrapped": torch.compile(module), "in place": in_place, "forward": with_forward, "a function": attend, "inside": nn.Sequential(in_place),
+        }.items():  # fmt: skip
+            with self.subTest(name), torch.no_grad(), attnscope.capture() as c:
                 compiled(torch.rand(1, 6, 8))
-            self.assertEqual(len(c), 1)
+            self.assertEqual((len(c), len(c.problems)), (1, 1))
             self.assertIn("ran eagerly", c.problems[0])
 
     def test_only_the_capturing_thread_is_recorded_and_nothing_stays_patched(self):
@@ -309,8 +335,49 @@ class Guests(unittest.TestCase):
             thread = threading.Thread(target=module, args=(x,))
             thread.start()
             thread.join()
-            x + 1
         self.assertIn("another thread", c.problems[0])
+
+    def test_captures_that_overlap_record_what_ran_while_they_ran(self):
+        q = torch.randn(1, 2, 5, 4)
+        for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+            captures = [attnscope.capture() for _ in order]
+            for c in captures:
+                c.__enter__()
+                F.scaled_dot_product_attention(q, q, q)
+            for i in order:
+                captures[i].__exit__(None, None, None)
+                F.scaled_dot_product_attention(q, q, q)
+            self.assertEqual([len(c) for c in captures], [3 - i + order.index(i) for i in range(3)])
+        self.assertIsNone(torch.overrides._get_current_function_mode())
+
+    def test_the_heads_of_a_rank_are_named_and_no_process_is_waited_for(self):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Shard
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        module = MultiHeadAttention(18, 8, 6, 0.0, 2)  # of six heads, two are here
+        module.W_query, module.W_key, module.W_value, module.out_proj = (*(nn.Linear(18, 24) for _ in range(3)), nn.Linear(24, 18))
+        plan = dict.fromkeys(("W_query", "W_key", "W_value"), ColwiseParallel()) | {"out_proj": RowwiseParallel()}
+        waits = mock.patch.object(DTensor, "full_tensor", side_effect=AssertionError("waits for other processes"))
+        for rank, heads in ((0, "0 to 1"), (1, "2 to 3"), (2, "4 to 5")):
+            torch.distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=3)
+            try:
+                mesh = init_device_mesh("cpu", (3,))
+                mine = parallelize_module(copy.deepcopy(module), mesh, plan, src_data_rank=None)
+                q = DTensor.from_local(torch.randn(1, 2, 6, 4), mesh, [Shard(1)], run_check=False)
+                with self.subTest(rank), torch.no_grad(), waits:
+                    with attnscope.capture(mine) as c:
+                        mine(torch.randn(1, 6, 18))
+                    self.assertEqual((len(c), c[0].n_heads, c[0].not_editable), (1, 2, ""))
+                    self.assertIn(f"are heads {heads} of the model's 6", c.problems[0])
+                    for f in (lambda: F.scaled_dot_product_attention(q, q, q), lambda: (q @ q.mT).softmax(-1) @ q):
+                        with attnscope.capture() as c:
+                            f()
+                        self.assertEqual((len(c), len(c.problems)), (0, 1))
+                        self.assertIn("are DTensors", c.problems[0])
+            finally:
+                torch.distributed.destroy_process_group()
 
 
 @needs_torch
@@ -525,7 +592,10 @@ class Copies(unittest.TestCase):
         def stepped(m):
             m.out_proj.bias.data -= 1e-3
 
-        for change in (scaled, swapped, stepped):
+        def freed(m):  # as FSDP does after each call
+            m.W_value.weight.untyped_storage().resize_(0)
+
+        for change in (scaled, swapped, stepped, freed):
             module = MultiHeadAttention(8, 8, 6, 0.0, 2)
             with torch.no_grad(), attnscope.capture(module) as c:
                 module(torch.rand(1, 6, 8))

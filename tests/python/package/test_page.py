@@ -32,8 +32,8 @@ def layers(n=2, heads=3, **options):
     return attnscope.Recording(made)
 
 
-def data_of(page):
-    return json.loads(re.search(r'id="data">(.*)</script>', page.text)[1])
+def data_of(text):
+    return json.loads(re.search(r'id="data">(.*)</script>', text)[1])
 
 
 def decoded(stage, masks):
@@ -58,7 +58,7 @@ class Page(unittest.TestCase):
         a = layers()[1]
         file = a.session_file()
         program.run(["export", file, "--format", "html", "--out", file.parent / "page.html"])
-        theirs, ours = data_of((file.parent / "page.html").read_text("utf-8")), data_of(a.html())
+        theirs, ours = data_of((file.parent / "page.html").read_text("utf-8")), data_of(a.html().text)
         for key in ("layers", "heads", "tokens", "masks", "softcap"):
             self.assertEqual(theirs[key], ours[key], key)
         np.testing.assert_allclose(theirs["scale"], ours["scale"])
@@ -144,10 +144,10 @@ class Page(unittest.TestCase):
         self.assertLess(len(script(True).encode()), 60_000)
         self.assertLess(len(script(False).encode()), len(script(True).encode()) - 5000)
         self.assertIn("workedOut", layers().html().text)
-        self.assertNotIn("workedOut", str(attnscope.html(weights_only())))
+        self.assertNotIn("workedOut", attnscope.html(weights_only()).text)
 
     def test_nothing_in_a_token_ends_the_script(self):
-        text = str(layers().html(title="</title><script>"))
+        text = layers().html(title="</title><script>").text
         self.assertEqual(len(re.findall("</script>", text)), 2)
         self.assertEqual(data_of(text)["tokens"], TOKENS)
 
@@ -155,14 +155,14 @@ class Page(unittest.TestCase):
         w = softmax(random(12, 12, 64, 64) * 3)
         w = np.tril(w) / np.tril(w).sum(-1, keepdims=True)
         page = attnscope.Recording([of_stages(weights=x) for x in w]).html()
-        self.assertLess(len(str(page).encode()), 700_000 + 400_000)  # random numbers hardly compress; those of models do
-        data = data_of(page)
+        self.assertLess(len(page.text.encode()), 700_000 + 400_000)  # random numbers hardly compress; those of models do
+        data = data_of(page.text)
         self.assertEqual(data["masks"], [{"left": -1, "right": 0}])
         self.assertEqual(data["stages"][0]["store"], "q16")
 
     def test_what_is_stored_is_what_was_given(self):
         r = layers()
-        stage = next(s for s in data_of(r.html())["stages"] if s["id"] == "queries")
+        stage = next(s for s in data_of(r.html().text)["stages"] if s["id"] == "queries")
         planes = np.frombuffer(zlib.decompress(base64.b64decode(stage["data"]), -15), np.uint8).reshape(4, -1)
         numbers = np.ascontiguousarray(planes.T).view("<f4").reshape(stage["shape"])
         np.testing.assert_array_equal(numbers, np.stack([a.queries[0] for a in r]))
