@@ -44,11 +44,14 @@ std::string Placement::words() const {
   return text::joined(all, "; ");
 }
 
-std::vector<Placement> other_orders(const Placement& placement) {
+std::vector<Placement> other_orders(const Placement& placement, bool has_attention, bool has_states) {
   std::vector<Placement> all;
   for (const LayerNumbering& states : state_orders)
     for (const LayerNumbering& attention : attention_orders) {
-      if (attention == placement.attention && states == placement.states) continue;
+      const bool moves_attention = attention != placement.attention,
+                 moves_states = states != placement.states;
+      if (!moves_attention && !moves_states) continue;
+      if ((moves_attention && !has_attention) || (moves_states && !has_states)) continue;
       all.push_back(placement);
       all.back().attention = attention, all.back().states = states;
     }

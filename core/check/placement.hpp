@@ -31,8 +31,8 @@ struct Placement {
   std::string words() const;
 };
 
-/// Returns other placements of layers than by their numbers.
-std::vector<Placement> other_orders(const Placement& placement);
+/// Returns placements of layers in another order, of attention and of states if there are any.
+std::vector<Placement> other_orders(const Placement& placement, bool has_attention, bool has_states);
 
 /// Returns a file of one sequence of a batch: tensors whose first axis has the length of the batch, behind an
 /// axis of n_layers or n_layers + 1 if they have one.

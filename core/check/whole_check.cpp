@@ -428,7 +428,7 @@ namespace {
 constexpr std::size_t max_special_tokens = 8, max_sequences = 64;
 /// For states and attention of half precision; other layers are further off.
 constexpr Tolerance coarse{.relative = 0.05, .absolute = 0.02};
-/// So many tensors more must agree if one still differs.
+/// At least so many tensors more must agree if one still differs.
 constexpr std::size_t enough_tensors = 2;
 
 /// Returns how many tensors agree before the first that differs.
@@ -472,16 +472,13 @@ class PlacementSearch {
                      const StopToken& search) {
     Placement named;
     named.ids = ids;
-    Placement found = named;
-    for (const Tolerance& tolerance : {options_.tolerance, coarse}) {
-      const Agreed as_named = tried(named, tolerance);
-      if (as_named.agrees) break;
-      found = improved(named, as_named, tolerance);
-      if (found.words() != "") break;
-    }
-    std::vector<std::string> names = tokens;
-    if (found.ids != ids) names = names_of(found.ids);
-    WholeReport report = run(found, options_, names, search, false);
+    WholeReport report = run(named, options_, tokens, no_search_, true);
+    if (report.agrees()) return report;
+    Placement found = improved(named, agreed(report), options_.tolerance);
+    if (found.words().empty())
+      if (const Agreed as_named = tried(named, coarse); !as_named.agrees)
+        found = improved(named, as_named, coarse);
+    report = run(found, options_, found.ids == ids ? tokens : names_of(found.ids), search, false);
     report.placement = found.words();
     report.n_tokens = found.ids.size(), report.n_given_tokens = n_tokens_;
     return report;
@@ -504,11 +501,12 @@ class PlacementSearch {
         .report(tokens);
   }
 
+  static Agreed agreed(const WholeReport& report) { return {report.agrees(), count_agreeing(report)}; }
+
   Agreed tried(const Placement& placement, const Tolerance& tolerance) {
     WholeOptions options = options_;
     options.tolerance = tolerance;
-    const WholeReport report = run(placement, options, names_of(placement.ids), no_search_, true);
-    return {report.agrees(), count_agreeing(report)};
+    return agreed(run(placement, options, names_of(placement.ids), no_search_, true));
   }
 
   static std::vector<std::string> names_of(const std::vector<std::size_t>& ids) {
@@ -532,7 +530,9 @@ class PlacementSearch {
     return found;
   }
 
-  std::vector<Placement> other_layers(const Placement& placement) const { return other_orders(placement); }
+  std::vector<Placement> other_layers(const Placement& placement) const {
+    return other_orders(placement, !dump_.stages.empty() || !dump_.stacked.empty(), !dump_.hidden.empty());
+  }
   std::vector<Placement> other_sequences(const Placement& placement) const {
     std::vector<Placement> all;
     for (std::size_t k = 0; n_sequences_ > 1 && k < std::min(n_sequences_, max_sequences); ++k) {
@@ -611,13 +611,27 @@ bool differs(const std::optional<Report>& report) {
   return report && !report->agrees;
 }
 
+/// Whether some tensor has another shape than the model's.
+bool has_other_shapes(const WholeReport& report) {
+  const auto has_obstacle = [](const std::optional<TensorResult>& rows) {
+    return rows && !rows->obstacle.empty();
+  };
+  return std::ranges::any_of(report.layers,
+                             [&](const LayerResult& layer) {
+                               return has_obstacle(layer.entering) ||
+                                      (layer.attention && layer.attention->has_shape_mismatch());
+                             }) ||
+         has_obstacle(report.leaving) || has_obstacle(report.normed) || has_obstacle(report.logits);
+}
+
 /// Place of the first difference: a layer, or the end of the model, and a stage there.
 struct LayerStage {
   std::size_t layer = 0;
   std::string stage;  ///< "tokens", "hidden_states", a stage of attention, "normed" or "logits"
 };
 std::optional<LayerStage> find_first_difference(const WholeReport& report) {
-  if (report.n_given_tokens != 0 && report.n_given_tokens != report.n_tokens) return LayerStage{0, "tokens"};
+  if (report.n_given_tokens != 0 && report.n_given_tokens != report.n_tokens && has_other_shapes(report))
+    return LayerStage{0, "tokens"};
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
     if (differs(report.layers[l].entering)) return LayerStage{l, "hidden_states"};
     if (const auto& attention = report.layers[l].attention; differs(attention)) {
@@ -653,7 +667,7 @@ std::string words_of_hidden(const WholeReport& report, std::size_t layer) {
 /// Describes later layers whose attention differs, and whether for the same causes.
 std::string words_of_others(const WholeReport& report, std::size_t first) {
   const auto causes = report.layers[first].attention->causes();
-  std::size_t n_same = 0, n_differ = 0;
+  std::size_t n_same = 0, n_differ = 0;  // two empty lists are no common reason
   for (std::size_t l = first + 1; l < report.layers.size(); ++l) {
     if (!differs(report.layers[l].attention)) continue;
     ++n_differ;
@@ -662,9 +676,9 @@ std::string words_of_others(const WholeReport& report, std::size_t first) {
   if (n_differ == 0) return "";
   return "Attention of " + text::counted(n_differ, "later layer") + (n_differ == 1 ? " differs" : " differ") +
          " as well, " +
-         (causes.empty()       ? "by nothing known here"
-          : n_same == n_differ ? "for the same reason"
-          : n_same == 0        ? "not for the same reason"
+         (n_same == 0 || (causes.empty() && n_same < n_differ) ? "not for the same reason"
+          : causes.empty()                                     ? "by nothing known here"
+          : n_same == n_differ                                 ? "for the same reason"
                                : to_string(n_same) + " of them for the same reason") +
          ".\n";
 }

@@ -61,7 +61,8 @@ struct WholeReport {
   std::vector<std::string> left_out;                    ///< tensors that were ignored, and why
   /// How layers and tokens had to be read: "layers are counted from 1"; the names say something else.
   std::string placement = {};
-  std::size_t n_tokens = 0, n_given_tokens = 0;  ///< of the text, and of the file if it tells
+  /// Of the text as placed, and of most tensors of the file; 0 if that is unknown or all agrees.
+  std::size_t n_tokens = 0, n_given_tokens = 0;
 
   /// Whether all numbers agree where the names place them.
   bool agrees() const;

@@ -90,22 +90,21 @@ def recognize(visible: Array) -> Mask | None:
     None if sequences differ by more than keys masked for every query, or if too many single cells would be needed."""
     seen = visible if visible.ndim == 3 else visible[None]
     n, n_queries, n_keys = seen.shape
-    common, used = np.asarray(seen.any(0)), seen.any(1)
+    common: Array = np.any(seen, axis=0)
+    used: Array = np.any(seen, axis=1)
     if not (seen == common & used[:, None]).all():
         return None
-    found = _rule_of(common)
+    rule, hidden = _rule_of(common), ~used & common.any(0)
     # Keys that no sequence uses are padding of all of them, unless the rule masks them anyway.
-    for hidden in (~used & common.any(0), ~used) if found else ():
-        padding = tuple(tuple(map(int, np.flatnonzero(keys))) for keys in hidden) if hidden.any() else ()
+    candidates = [(rule, hidden), (rule, ~used)] if rule else []
+    if int((~common).sum()) <= _MAX_CELLS:
+        candidates.append((Mask(cells=common), hidden))
+    for found, keys in candidates:
+        padding = tuple(tuple(map(int, np.flatnonzero(row))) for row in keys) if keys.any() else ()
         mask = replace(found, hidden_keys=padding)
         if (mask.visible(n_queries, n_keys, n) == seen).all():
             return mask
-    if int((~common).sum()) > _MAX_CELLS:
-        return None
-    hidden = ~used & common.any(0)
-    padding = tuple(tuple(map(int, np.flatnonzero(keys))) for keys in hidden) if hidden.any() else ()
-    mask = Mask(cells=common, hidden_keys=padding)
-    return mask if (mask.visible(n_queries, n_keys, n) == seen).all() else None
+    return None
 
 
 def _rule_of(common: Array) -> Mask | None:

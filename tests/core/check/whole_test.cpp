@@ -145,6 +145,34 @@ TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
   EXPECT_THAT(whole_report_text(found), HasSubstr("First difference: the file is of"));
 }
 
+TEST(WholeReportText, SaysOfOtherNumbersOfTokensOnlyWhereShapesDiffer) {
+  WholeReport report;
+  report.n_tokens = 13, report.n_given_tokens = 8;  // as heads × d_head of a square tensor
+  report.layers.resize(1);
+  report.layers[0].entering = TensorResult{};
+  EXPECT_THAT(whole_report_text(report), HasSubstr("Everything agrees that was given."));
+  report.layers[0].entering->agreement.within = false;
+  EXPECT_THAT(whole_report_text(report), HasSubstr("First difference: what enters layer 0"));
+  report.layers[0].entering->obstacle = "expected [13, 24], got [8, 24]";
+  EXPECT_THAT(whole_report_text(report),
+              HasSubstr("First difference: the file is of 8 tokens, and the text has 13"));
+}
+
+TEST(WholeReportText, CallsTwoUnknownCausesNoCommonReason) {
+  Report unknown, no_scale;
+  for (Report* of : {&unknown, &no_scale}) of->agrees = false;
+  no_scale.explanations.push_back({{"no_scale"}, {}, {}, {}});
+  const auto text_of = [](const Report& first, const Report& later) {
+    WholeReport report;
+    report.layers.resize(2);
+    report.layers[0].attention = first, report.layers[1].attention = later;
+    return whole_report_text(report);
+  };
+  EXPECT_THAT(text_of(unknown, unknown), HasSubstr("1 later layer differs as well, by nothing known here."));
+  EXPECT_THAT(text_of(unknown, no_scale), HasSubstr("differs as well, not for the same reason."));
+  EXPECT_THAT(text_of(no_scale, no_scale), HasSubstr("differs as well, for the same reason."));
+}
+
 /// A dump that is the pass, but for how its layers are counted, its tokens begin, or its sequences lie.
 class PlacedDump : public WholeDump {
  protected:
