@@ -133,14 +133,17 @@ template <RotationVariant::Form form>
 void set_form(RotationVariant& r, const RotationEdit&, double) {
   r.form = form;
 }
+Precision precision_of_digits(double n_digits) {
+  return n_digits == 8 ? Precision::bfloat16 : Precision::float16;
+}
 /// Rounds a part of the angles; the number of digits says to what.
 template <RotationVariant::Coarse part>
 void round_part(RotationVariant& r, const RotationEdit&, double n_digits) {
   r.coarse.set(part);
-  r.coarse_precision = n_digits == 8 ? Precision::bfloat16 : Precision::float16;
+  r.coarse_precision = precision_of_digits(n_digits);
 }
 std::string rounded_words(const char* part, double n_digits) {
-  return std::string(part) + " are rounded to " + (n_digits == 8 ? "bfloat16" : "float16");
+  return std::string(part) + " are rounded to " + attention::name_of(precision_of_digits(n_digits));
 }
 /// Parts of the angles, in the order in which they are computed.
 constexpr std::array rounded_forms{"rounded_positions", "rounded_frequencies", "rounded_angles",
@@ -318,8 +321,9 @@ std::string rotation_words(const Editing& before, const BugCase& c) {
   for (const RotationChange& change : rotation_changes)
     if (const auto x = changes.number(change.form)) phrases.push_back(change.words(changes, *x));
   if (c.numbers.size() > 1 && c.form.starts_with("rounded"))
-    phrases = {std::string("the angle is computed in ") + (c.numbers[0] == 8 ? "bfloat16" : "float16") +
-               ": " + text::joined(phrases, ", ")};
+    phrases = {"the angle is computed in " +
+               std::string(attention::name_of(precision_of_digits(c.numbers[0]))) + ": " +
+               text::joined(phrases, ", ")};
   return sides_words(c) + "rotary positions: " + text::joined(phrases, "; ");
 }
 

@@ -290,6 +290,15 @@ def without_bias(name, x, weight, bias):
     return x @ weight + (bias if name == "output" else 0)
 
 
+def turned_in_bfloat16(name, x, angle):
+    """Rotates by angles that session 16 has: positions from 700 on, base 1e6, everything rounded."""
+    frequency = bfloat16(plain(1e6, 2 * angle.shape[-1]))
+    position = bfloat16(np.round(angle[:, 0]))  # the first frequency is 1
+    rounded = bfloat16(position[:, None] * frequency)
+    c, s, n = bfloat16(np.cos(rounded)), bfloat16(np.sin(rounded)), angle.shape[-1]
+    return np.concatenate([x[..., :n] * c - x[..., n:] * s, x[..., n:] * c + x[..., :n] * s], -1)
+
+
 def viewed(name, y, n):
     return y.reshape(len(y), n, y.shape[1], -1)
 
@@ -375,6 +384,8 @@ def reports():
         (r"frequencies", [long[0], long[1], long[2], long[3]]))
     add("sgl-project/sglang-jax#1472", "inverse frequencies were rounded to bfloat16 before they met the positions",
         session(14, positions=rope(first=4000)), dict(frequencies=lambda rotary, d: bfloat16(plain(1e4, d))), "frequencies are rounded to bfloat16")
+    add("huggingface/candle#3520", "positions, frequencies, their product, cosines and sines were all bfloat16",
+        session(16, positions=rope(1e6, first=700)), dict(turn=turned_in_bfloat16), "the angle is computed in bfloat16")
     add("nkalyanv99/UNI-D2#6", "positions above 256 were counted in bfloat16",
         session(15, positions=rope(first=300)), dict(angles=lambda name, p, inverse: np.outer(bfloat16(p), inverse)),
         "positions are rounded to bfloat16")
