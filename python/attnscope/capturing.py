@@ -1,7 +1,8 @@
 """capture(): records every attention that PyTorch computes, without hooks on the model and without knowing its names.
 
-Attention is recognized in three ways, all watched at once:
+Attention is recognized in four ways, all watched at once:
 - calls of scaled_dot_product_attention and multi_head_attention_forward;
+- calls of flex_attention, whose functions are evaluated at every cell;
 - transformers' attention functions, which name query, key, value, mask, scaling, softcap, sinks and position bias;
 - any other softmax between a product of queries and keys and a product of weights and values.
 Every recording is recomputed in NumPy and compared with the context vectors that the model used."""
