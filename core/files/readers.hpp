@@ -218,10 +218,11 @@ bool looks_like_pytorch(std::string_view begin);
 /// Returns whether a member of a ZIP archive has the name of torch.save's pickle.
 bool is_torch_pickle_name(std::string_view member);
 
-/// Opens a file of torch.save, a ZIP archive or the legacy format, that holds only tensors and plain values.
+/// Opens the tensors of a file of torch.save, a ZIP archive or the legacy format.
 ///
-/// Runs nothing in it. Throws core::Error when it holds anything else (a torch.nn.Module, a function), which
-/// the message names, is damaged, or a tensor exceeds its storage. Source: PyTorch, torch/serialization.py.
+/// Runs nothing in it: other objects (a function, a number of NumPy) are left out, and notes name them.
+/// Throws core::Error when it holds nothing but these, or a torch.nn.Module, when it is damaged, or when a
+/// tensor exceeds its storage. Source: PyTorch, torch/serialization.py.
 TensorFile open_pytorch(const std::filesystem::path& path, const StopToken& progress);
 
 }  // namespace core::formats::readers

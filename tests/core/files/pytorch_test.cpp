@@ -56,20 +56,41 @@ TEST(PytorchFile, SaysWhatElseIsInIt) {
   EXPECT_TRUE(open_tensors(torch_files + "state_dict.pt").notes().empty());
 }
 
+TEST(PytorchFile, LeavesOutWhatIsNoTensorByItsNameAndRunsNothing) {
+  const std::pair<const char*, const char*> read[] = {
+      {"runs.pt", "run (posix.system)"},
+      {"runs.legacy.pt", "run (posix.system)"},
+      {"namespace.pt", "args (argparse.Namespace)"},
+      {"function.pt", "function (posixpath.join)"},
+      {"numpy_number.pt", "best (numpy._core.multiarray.scalar)"},
+      {"set.pt", "tags (__builtin__.set)"}};
+  for (const auto& [name, words] : read) {
+    const TensorFile file = open_tensors(torch_files + "refused/" + name);
+    EXPECT_EQ(file.read("w").numbers, (std::vector<double>{1, 1})) << name;
+    EXPECT_THAT(file.notes(), ElementsAre("Left out, as only tensors are read: " + std::string(words) + "."));
+  }
+  EXPECT_FALSE(std::filesystem::exists("/tmp/attnscope_was_here")) << "something was run";
+}
+
+TEST(PytorchFile, OfAttentionsOfAllLayersHasThemInAnyContainer) {
+  const TensorFile want = open_tensors(torch_files + "attentions/want.npz");
+  for (const auto& [name, tensor] : {std::pair{"tuple.pt", "2"},
+                                     {"list.pt", "2"},
+                                     {"dict.pt", "attentions.2"},
+                                     {"model_output.pt", "attentions.2"}}) {
+    const TensorFile file = open_tensors(torch_files + "attentions/" + name);
+    EXPECT_EQ(file.read(tensor).numbers, want.read("weights").numbers) << name;
+    EXPECT_THAT(file.notes(), testing::Each(testing::Not(HasSubstr("ModelOutput")))) << name;
+  }
+}
+
 TEST(PytorchFile, WithMoreThanTensorsIsRefusedByItsName) {
   const std::pair<const char*, const char*> refused[] = {
       {"module.pt", "holds a torch.nn.Module (model.GPT), only tensors can be read: save model.state_dict()"},
       {"module.legacy.pt",
        "holds a torch.nn.Module (model.GPT), only tensors can be read: save model.state_dict()"},
-      {"runs.pt", "holds posix.system, only tensors can be read"},
-      {"runs.legacy.pt", "holds posix.system, only tensors can be read"},
       {"runs.pkl", "holds posix.system, only tensors can be read"},
       {"runs4.pkl", "holds posix.system, only tensors can be read"},
-      {"namespace.pt", "holds argparse.Namespace, only tensors can be read"},
-      {"function.pt", "holds posixpath.join, only tensors can be read"},
-      {"numpy_number.pt",
-       "holds numpy._core.multiarray.scalar, only tensors can be read: save arrays with "
-       "numpy.savez"},
       {"numpy.pkl", "numpy.savez"},
       {"plain.pkl", "is a pickle without tensors: save them with torch.save, numpy.savez or safetensors"},
       {"tensor.pkl",
@@ -81,7 +102,6 @@ TEST(PytorchFile, WithMoreThanTensorsIsRefusedByItsName) {
       {"complex.pt",
        "holds torch.ComplexFloatStorage, only tensors can be read: save "
        "torch.view_as_real(tensor)"},
-      {"set.pt", "holds __builtin__.set, only tensors can be read"},
       {"fnuz.pt", "holds numbers of the type torch.float8_e5m2fnuz, which are not read"},
       {"nothing.pt", "expected tensors, got none in it"},
       {"names_twice.pt", "two tensors are called \"a.b\""},
@@ -126,6 +146,40 @@ std::string error_of_pickle(const std::string& pickle) {
   const std::string bytes =
       zip_bytes({{"a/data.pkl", [&] { return pickle; }}, {"a/data/0", [] { return std::string(16, '\0'); }}});
   return reading_error(written(directory, "a.pt", bytes));
+}
+
+/// Returns the notes of a dict of a tensor "w" and a value "x" with this pickle code.
+std::vector<std::string> notes_with(const std::string& value) {
+  const std::string tensor = pickle_of("K\4", "K\0K\4\x85K\1\x85"s), begin = "\x80\x02}(X\1\0\0\0w"s;
+  const support::TemporaryDirectory directory;
+  const std::string pickle = begin + tensor.substr(2, tensor.size() - 3) + "X\1\0\0\0x"s + value + "u.";
+  const std::string bytes =
+      zip_bytes({{"a/data.pkl", [&] { return pickle; }}, {"a/data/0", [] { return std::string(16, '\0'); }}});
+  const TensorFile file = open_tensors(written(directory, "a.pt", bytes));
+  EXPECT_EQ(file.info("w").shape, (TensorShape{4}));
+  return file.notes();
+}
+
+TEST(PytorchFile, WithOneUnknownValueKeepsTheTensorsBesideIt) {
+  const std::string left = "Left out, as only tensors are read: x";
+  const std::pair<std::string, std::string> values[] = {
+      {"ctorch\ndevice\nX\3\0\0\0cpu\x85R"s, " (torch.device)."},
+      {"ccollections\ndefaultdict\ncbuiltins\nlist\n\x85R", " (collections.defaultdict)."},
+      {"ccollections\nCounter\n}\x85R", " (collections.Counter)."},
+      {"cargparse\nNamespace\n)\x81}X\2\0\0\0lrK\1sb"s, " (argparse.Namespace)."},
+      {"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\1b\x87R(K\1K\1\x85NtbN0"s,
+       " (numpy.core.multiarray._reconstruct)."},
+      {"ctorch.nn.modules\nLinear\n)\x81}(X\x0b\0\0\0_parameters}X\x08\0\0\0_modules}ub"s,
+       " (torch.nn.modules.Linear)."},
+      {"\x8f(K\1\x90", " (builtins.set)."},
+      {"(K\1\x91", " (builtins.set)."},
+      {"cfunctools\npartial\ncos\nsystem\n\x85R)R", " (functools.partial)."},
+      {"cbuiltins\nint\n", " (builtins.int)."},
+      {"ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nComplexFloatStorage\nX\1\0\0\0"s
+       "0X\3\0\0\0cpuK\2tQK\0K\2\x85K\1\x85\x89NtR"s,
+       " (torch.ComplexFloatStorage)."}};
+  for (const auto& [code, words] : values)
+    EXPECT_THAT(notes_with(code), testing::Contains(left + words)) << words;
 }
 
 TEST(PytorchFile, WithATensorBeyondItsStorageIsRefused) {
