@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
 #include "core/files/readers.hpp"
@@ -286,7 +289,29 @@ class NpyHeaderReader {
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::uint64_t max_npy_header = std::uint64_t{1} << 20;
 
+/// Returns the dtype of raw bytes (V2, V1) as ml_dtypes and JAX write bfloat16 and float8, if the header or
+/// the names of the file and the tensor say which.
+std::optional<Dtype> dtype_of_raw_bytes(const std::string& descr, const std::string& place) {
+  if (descr == "bfloat16") return Dtype::bf16;
+  const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
+  const std::string names = text::lower(std::string_view(place).substr(place.rfind('/') + 1));
+  const auto has = [&](const char* word) { return names.find(word) != names.npos; };
+  if (code == "V2" && (has("bfloat16") || has("bf16"))) return Dtype::bf16;
+  if (code != "V1" && code != "f1") return std::nullopt;
+  if (has("e4m3")) return Dtype::f8_e4m3;
+  return has("e5m2") ? std::optional(Dtype::f8_e5m2) : std::nullopt;
+}
+
 std::string unsupported_dtype_text(const std::string& descr) {
+  const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
+  for (const auto& [raw, name, kind] :
+       {std::tuple{"V2", "bfloat16", "bfloat16"}, std::tuple{"V1", "float8", "e4m3 or e5m2"},
+        std::tuple{"f1", "float8", "e4m3 or e5m2"}})
+    if (code == raw)
+      return fmt::format(
+          "expected numbers of 8 to 64 bits, bool or text, got the type {}, as NumPy writes {}: save "
+          "x.astype(\"float32\"), or put {} into the name of the file",
+          quoted_briefly(descr), name, kind);
   if (descr.find('O') != descr.npos)
     return "expected numbers, got Python objects (pickle), which are never opened";
   if (descr.find('c') != descr.npos)
@@ -297,6 +322,12 @@ std::string unsupported_dtype_text(const std::string& descr) {
 /// Sets dtype, size and byte order of one number from descr: '<f4', '|b1', '>i8', '<U7'.
 void read_type(const std::string& descr, RawTensor& tensor) {
   const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
+  if (const auto dtype = dtype_of_raw_bytes(descr, tensor.place)) {
+    tensor.info.dtype = *dtype;
+    tensor.item_bytes = dtype_bytes(*dtype);
+    tensor.big_endian = descr[0] == '>';
+    return;
+  }
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
     throw Error(tensor.place + unsupported_dtype_text(descr));
   tensor.big_endian = descr[0] == '>';

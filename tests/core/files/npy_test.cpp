@@ -58,6 +58,37 @@ TEST(NpyFile, OfOtherThanNumbersOrWithClaimsThatItsSizeDoesNotBearIsRefused) {
               HasSubstr("expected 96 bytes for float32 [2, 3, 4], got 97"));
 }
 
+// 1, -2 and 0.5 as ml_dtypes writes bfloat16: raw bytes of a type that NumPy does not name.
+TEST(NpyFile, OfBfloat16IsReadIfItsHeaderOrNameSaysSo) {
+  const support::TemporaryDirectory directory;
+  const auto file = [](const std::string& type) {
+    return npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (3,), }",
+               std::string("\x80\x3f\x00\xc0\x00\x3f", 6));
+  };
+  for (const auto& [name, type] : {std::pair{"weights_bf16.npy", "<V2"},
+                                   {"q.bfloat16.npy", "|V2"},
+                                   {"BF16 keys.npy", "<V2"},
+                                   {"weights.npy", "bfloat16"}}) {
+    const TensorFile opened = open_tensors(written(directory, name, file(type)));
+    EXPECT_EQ(opened.tensors()[0].dtype, Dtype::bf16) << name;
+    EXPECT_EQ(opened.read(opened.tensors()[0].name).numbers, (std::vector<double>{1, -2, 0.5})) << name;
+  }
+  const TensorFile archive = open_tensors(
+      written(directory, "jax_bfloat16.npz", zip_bytes({{"queries.npy", [&] { return file("<V2"); }}})));
+  EXPECT_EQ(archive.read("queries").numbers, (std::vector<double>{1, -2, 0.5}));
+  EXPECT_THAT(error_of_npy(file("<V2")),
+              HasSubstr("got the type \"<V2\", as NumPy writes bfloat16: save x.astype(\"float32\"), or put "
+                        "bfloat16 into the name of the file"));
+  const auto bytes = [](const std::string& type) {
+    return npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (2,), }", "\x38\x40");
+  };
+  for (const char* type : {"<V1", "<f1", "|V1"}) {
+    EXPECT_THAT(error_of_npy(bytes(type)), HasSubstr("as NumPy writes float8: save x.astype(\"float32\")"));
+    EXPECT_EQ(open_tensors(written(directory, "e4m3.npy", bytes(type))).read("e4m3").numbers,
+              (std::vector<double>{1, 2}));
+  }
+}
+
 TEST(NpyFile, RefusesIntegersThatFloat64CannotHold) {
   const TensorFile file = open_tensors(folder + "damaged/large_integer.npy");
   EXPECT_THAT(support::error_of([&] { file.read("large_integer"); }),
