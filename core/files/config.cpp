@@ -23,7 +23,8 @@ constexpr std::size_t max_window = std::size_t{1} << 31;  // longer than any tex
 using Keys = std::initializer_list<const char*>;
 constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon",
                             "norm_eps"};
-constexpr Keys kv_head_keys{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"};
+constexpr Keys kv_head_keys{"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads",
+                            "multi_query_group_num"};
 constexpr Keys alibi_keys{"alibi", "use_alibi"};
 constexpr Keys window_keys{"sliding_window", "window_size", "local_attention"};
 constexpr Keys fraction_keys{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
@@ -354,8 +355,6 @@ Config parse_config_object(const Json& top, const char* part, const std::string&
   config.model_type = parse_model_type(top);
   config.type_override = type_override;
   config.family = family_of_type(type_override.empty() ? config.model_type : type_override);
-  if (const auto quantized = top.member("quantization_config"))
-    config.quantization = text_member(*quantized, "quant_method");
   config.is_decoder = boolean(top, {"is_decoder"});
   if (is_true(top, {"causal"})) config.is_decoder = true;
   config.heads = parse_heads(top);
@@ -429,6 +428,13 @@ std::optional<Activation> parse_activation(const Json& top) {
   return json ? std::optional(json->word(words)) : std::nullopt;
 }
 
+/// Returns whether a quantization_config is that of FP8 weights with scales, which are read as they are.
+bool is_fp8(const Json& quantization) {
+  const std::string method = text_member(quantization, "quant_method");
+  return method == "fp8" || method == "fbgemm_fp8" ||
+         (method == "compressed-tensors" && text_member(quantization, "format") == "float-quantized");
+}
+
 /// Throws core::Error for unsupported settings that change the numbers of a whole model.
 void refuse_in_full_model(const Json& top, const Family& family) {
   const bool has_own_norms = family.norm_over == NormScope::own_head,
@@ -466,8 +472,8 @@ void refuse_in_full_model(const Json& top, const Family& family) {
     if (const auto json = first_member(top, {key});
         json && !has_narrow_embeddings && json->whole(1) != top.required("hidden_size").whole(1))
       json->fail("hidden_size, as embeddings of another width cannot be computed yet");
-  if (const auto json = first_member(top, {"quantization_config"}))
-    json->fail("none, as quantised checkpoints are read from GGUF alone",
+  if (const auto json = first_member(top, {"quantization_config"}); json && !is_fp8(*json))
+    json->fail("none or FP8 weights with scales, as other quantised checkpoints are read from GGUF alone",
                json->member("quant_method") ? json->required("quant_method").text() : "one");
 }
 
@@ -539,6 +545,23 @@ void read_factors(const Json& top, Config& config) {
           "computed yet");
 }
 
+/// Returns the params.json of Meta's and Mistral's own checkpoints as a config.json of transformers, or
+/// nothing if it is another file. Source: github.com/meta-llama/llama-models, models/llama3/model.py.
+std::optional<Json> config_of_params(const Json& params, const std::string& path) {
+  if (!params.is_object() || !params.member("dim") || !params.member("n_heads")) return std::nullopt;
+  std::string text =
+      params.given("sliding_window") ? R"({"model_type": "mistral")" : R"({"model_type": "llama")";
+  if (!params.given("rope_theta")) text += R"(, "rope_theta": 10000.0)";  // a constant of their first code
+  if (is_true(params, {"use_scaled_rope"}))
+    text +=
+        R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+              "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})";
+  for (const auto& [key, value] : params.members())
+    if (key != "model_type" && key != "rope_scaling")
+      text += ", " + json_quoted(key) + ": " + json_text(value);
+  return parse_json(text + "}", path);
+}
+
 bool matches_prefix(const Config& part, const std::string& prefix) {
   const auto has = [&](std::string_view word) { return prefix.find(word) != prefix.npos; };
   if (part.part == "vision_config") return has("vision") || has("visual");
@@ -606,9 +629,13 @@ Config full_model_config(const Json& top) {
 }
 
 std::optional<Json> sibling_config(const std::filesystem::path& checkpoint) {
-  const auto path = (system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path()) / "config.json";
+  const auto folder = system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path();
+  if (const auto path = folder / "config.json"; system::is_file(path))
+    return parse_json(system::read_file(path, max_config_bytes), path.string());
+  const auto path = folder / "params.json";
   if (!system::is_file(path)) return std::nullopt;
-  return parse_json(system::read_file(path, max_config_bytes), path.string());
+  return config_of_params(parse_json(system::read_file(path, max_config_bytes), path.string()),
+                          path.string());
 }
 
 const Config& config_for_layer(const Config& config, const std::string& prefix) {

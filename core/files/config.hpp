@@ -118,7 +118,6 @@ struct Config : ConfigNumbers {
   std::string model_type;          ///< "gpt2", or the first of its architectures in lower case, or ""
   std::string type_override;       ///< model type whose family the user chose instead, or ""
   const Family* family = nullptr;  ///< of type_override or model_type, or nullptr
-  std::string quantization;        ///< "gptq", or ""
   std::optional<bool> is_decoder;
   ConfigHeads heads;
   std::optional<double> epsilon;  ///< of norms

@@ -808,6 +808,7 @@ constexpr std::array feature_table{
         "keys and values of another sequence (a tensor encoder_hidden_states beside the embeddings tells them)"},
     Feature{"bias", "a bias of the scores that is not the same for all sequences"},
     Feature{"mask", "a mask that is not the same for all heads and sequences"},
+    Feature{"tensors", "tensors whose use is not known"},
 };
 
 }  // namespace rows

@@ -12,6 +12,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
+#include "core/files/composed_weights.hpp"
 #include "core/files/json.hpp"
 
 namespace core::formats::checkpoints {
@@ -26,7 +27,7 @@ constexpr std::array feature_markers{
     FeatureMarker{"rotary", " rotary inv_freq rope_freqs "},
     FeatureMarker{"relative",
                   " relative_attention_bias relative_position rel_pos rel_embeddings distance_embedding "
-                  "pos_bias_u "},
+                  "pos_bias_u pos_proj pos_q_proj pos_key_proj pos_query_proj linear_pos "},
     FeatureMarker{"alibi", " alibi "},
     FeatureMarker{"window", " query_global "},
     FeatureMarker{"norm",
@@ -63,6 +64,13 @@ std::string drop_last_parts(std::string name, int n) {
   return name.empty() ? name : name + ".";
 }
 
+HeadAxis head_axis_of(const TensorShape& shape, const Naming& naming) {
+  if (shape.size() != 3) return HeadAxis::none;
+  return naming.orientation == Orientation::head_first     ? HeadAxis::first
+         : naming.orientation == Orientation::heads_inside ? HeadAxis::inside
+                                                           : HeadAxis::none;
+}
+
 ProjectionSource source_of(const TensorFile& file, const std::string& prefix, const Naming& naming,
                            std::size_t which) {
   ProjectionSource source;
@@ -71,7 +79,7 @@ ProjectionSource source_of(const TensorFile& file, const std::string& prefix, co
   const TensorShape& shape = file.find(weight)->shape;
   source.out_by_in = naming.orientation == Orientation::out_by_in ||
                      (naming.orientation == Orientation::inferred_from_shape && shape[0] > shape[1]);
-  source.head_first = shape.size() == 3;
+  source.head_axis = head_axis_of(shape, naming);
   if (naming.is_fused()) source.part = which, source.n_parts = 3;
   if (!naming.biases[which].empty() && file.find(prefix + naming.biases[which])) {
     source.biases = {prefix + naming.biases[which]};
@@ -85,7 +93,7 @@ std::optional<ProjectionSource> output_of(const TensorFile& file, const std::str
   const TensorInfo* weight = file.find(prefix + naming.output_weight);
   if (!weight) return std::nullopt;
   ProjectionSource source;
-  source.head_first = weight->shape.size() == 3;
+  source.head_axis = head_axis_of(weight->shape, naming);
   source.weights = {prefix + naming.output_weight};
   source.out_by_in = out_by_in;
   if (file.find(prefix + naming.output_bias)) source.biases = {prefix + naming.output_bias};
@@ -96,16 +104,17 @@ std::optional<ProjectionSource> output_of(const TensorFile& file, const std::str
 std::optional<Layer> match_layer(const TensorFile& file, const std::string& name, const Naming& naming) {
   if (!name.ends_with(naming.weights[0])) return std::nullopt;
   const std::string prefix = name.substr(0, name.size() - naming.weights[0].size());
-  if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
+  if (!prefix.empty() && prefix.back() != '.' && prefix.back() != '/') return std::nullopt;
   if (naming.is_fused() && file.find(prefix + "q_attn.weight"))
     return std::nullopt;  // GPT-2's cross-attention: c_attn holds only keys and values
   for (const std::string& weight : naming.weights) {
     const TensorInfo* info = file.find(prefix + weight);
-    const bool has_heads = info && naming.orientation == Orientation::head_first && info->shape.size() == 3;
+    const bool has_heads = info && head_axis_of(info->shape, naming) != HeadAxis::none;
     if (!info || (info->shape.size() != 2 && !has_heads)) return std::nullopt;
   }
   Layer layer{prefix, &naming, {}, 0};
-  if (const TensorShape& shape = file.find(name)->shape; shape.size() == 3) layer.n_heads = shape[0];
+  if (const TensorShape& shape = file.find(name)->shape; shape.size() == 3)
+    layer.n_heads = shape[naming.orientation == Orientation::heads_inside ? 1 : 0];
   layer.mapping.query = source_of(file, prefix, naming, 0);
   layer.mapping.key = source_of(file, prefix, naming, 1);
   layer.mapping.value = source_of(file, prefix, naming, 2);
@@ -155,48 +164,6 @@ std::vector<Layer> join_heads(std::vector<Layer> layers, const TensorFile& file)
     }
   }
   return joined;
-}
-
-/// A tensor's name without its last part, and that part: "h.0.q_proj." and "weight".
-struct TensorName {
-  std::string base, last;
-};
-
-TensorName name_parts(const std::string& name) {
-  const std::size_t point = name.rfind('.');
-  const std::size_t end = point == name.npos ? 0 : point + 1;
-  return {name.substr(0, end), name.substr(end)};
-}
-
-bool is_whole_number(Dtype dtype) {
-  return dtype == Dtype::i64 || dtype == Dtype::i32 || dtype == Dtype::i16 || dtype == Dtype::i8 ||
-         dtype == Dtype::u64 || dtype == Dtype::u32 || dtype == Dtype::u16 || dtype == Dtype::u8;
-}
-
-/// Returns GPTQ (packed along the inputs), AWQ (packed along the outputs), or both if it is unclear.
-std::string packed_scheme(const TensorFile& file, const TensorInfo& tensor, const std::string& base) {
-  const TensorInfo* scales = file.find(base + "scales");
-  if (file.find(base + "g_idx")) return "GPTQ";
-  if (!scales || scales->shape.empty() || tensor.shape.size() != 2) return "GPTQ or AWQ";
-  return scales->shape.back() == tensor.shape[1] ? "GPTQ" : "AWQ";
-}
-
-/// Returns the quantization scheme of a tensor, or nothing.
-std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& tensor) {
-  const TensorName name = name_parts(tensor.name);
-  const auto has = [&](const char* sibling) { return file.find(name.base + sibling) != nullptr; };
-  if (name.last == "qweight") return packed_scheme(file, tensor, name.base);
-  if (name.last == "weight_packed") return "compressed-tensors";
-  if (!is_whole_number(tensor.dtype) || tensor.shape.size() < 2) return std::nullopt;
-  const auto follows = [&](const char* end) { return file.find(tensor.name + end) != nullptr; };
-  if (follows(".absmax") || follows(".quant_map") || (name.last == "weight" && has("SCB")))
-    return "bitsandbytes";
-  if (name.last == "weight")
-    for (const char* scale : {"scale", "scales"})
-      if (has(scale)) return "a scheme with " + name.base + scale;
-  for (const char* scale : {"_scale", ".scale", "_scales", ".scales"})
-    if (follows(scale)) return "a scheme with " + tensor.name + scale;
-  return std::nullopt;
 }
 
 /// Part of an encoder-decoder model, by a lower-case tensor name; image towers count as encoders.
@@ -322,6 +289,9 @@ class FeatureMarks {
     return features;
   }
 
+  /// Returns whether a tensor reveals a feature.
+  bool has(const std::string& tensor) const { return by_tensor_.contains(tensor); }
+
   /// Returns the first table of relative position biases that the stack of a layer shares, or "".
   std::string bias_table_of(const Layer& layer) const {
     const auto is_shared = [&](const std::string& tensor) {
@@ -416,6 +386,7 @@ class RulesFinder {
     if (positions_.has_clipped_qkv) add_unsupported("clip");
     for (const char* name : features)
       if (!is_found(name)) add_unsupported(name);
+    find_unknown_tensors();
     set_fused_layout(shape);
     const Family* family = rules_.family;
     rules_.norm_before = !family ? has_norm_before(file_, layer_)
@@ -678,6 +649,44 @@ class RulesFinder {
     rules_.known.push_back("learned attention sinks");
   }
 
+  /// Finds tensors that belong to the attention and are neither used nor known as features: those of its
+  /// weights, those of its module, and gates and sinks next to projections of any module.
+  void find_unknown_tensors() {
+    const std::vector<std::string> projections = projection_tensors(layer_.mapping);
+    std::set<std::string> used(projections.begin(), projections.end()), unknown;
+    for (std::string& name : rules_.tensors()) used.insert(std::move(name));
+    for (std::string& name : unused_tensors_of_weights(file_, projections)) unknown.insert(std::move(name));
+    const std::string module = attention_module();
+    for (const TensorInfo* tensor : file_.with_prefix(module)) {
+      if (may_change_attention(module, *tensor)) unknown.insert(tensor->name);
+    }
+    for (const std::string& name : unknown)
+      if (!used.contains(name) && !features_.has(name)) rules_.unknown_tensors.push_back(name);
+    if (!rules_.unknown_tensors.empty()) add_unsupported("tensors");
+  }
+
+  /// Returns the beginning of the names that queries, keys and values share: "layers.0.self_attn.".
+  std::string attention_module() const {
+    const std::string& query = layer_.mapping.query.weights.front();
+    if (query.find('/') != query.npos) return layer_.prefix;  // of Keras
+    const bool is_module = query.ends_with(".weight") || query.ends_with(".kernel");
+    return drop_last_parts(query, is_module ? 2 : 1);
+  }
+
+  /// Returns whether a tensor in a module with projections may change the attention.
+  bool may_change_attention(const std::string& module, const TensorInfo& tensor) const {
+    constexpr const char* attention_names = " attn. attention. selfattention. encdecattention. mha. ";
+    constexpr const char* changes =
+        " gate g_proj gate_proj sink sinks null_kv null_k null_v mem_k mem_v mem_kv ";
+    const std::string_view name = std::string_view(tensor.name).substr(module.size());
+    if (name.starts_with(':')) return false;  // no name of a module: of a recorded stage
+    const std::string part = text::lower(name.substr(0, name.find_first_of("./")));
+    if (text::any_word(attention_names, [&](auto end) { return text::lower(module).ends_with(end); }))
+      return !is_buffer(tensor) && part != "layernorm";  // of ALBERT, after the residual addition
+    const bool is_gate_of_mlp = file_.find(module + "up_proj.weight") || file_.find(module + "w3.weight");
+    return text::has_word(changes, part) && !(part == "gate_proj" && is_gate_of_mlp) && part != "gate";
+  }
+
   /// Sets and records the layout of a fused weight.
   void set_fused_layout(const TensorShape& shape) {
     if (rules_.mapping.query.n_parts == 1) return;
@@ -746,32 +755,15 @@ const Layer& choose_layer(std::span<const Layer> layers, const std::string& chos
   return layers[*index];
 }
 
-namespace {
-
-/// Throws core::Error when weights are quantized; configured is the method in config.json, or "".
-void refuse_quantized(const TensorFile& file, const std::string& configured) {
-  for (const TensorInfo& tensor : file.tensors()) {
-    const auto scheme = scheme_of(file, tensor);
-    if (!scheme) continue;
-    std::string words = *scheme;
-    if (!configured.empty() && text::lower(words) != text::lower(configured))
-      words += " (config.json says " + configured + ")";
-    throw Error(file.place() + tensor.name + ": expected weights as floating-point numbers, got " +
-                dtype_name(tensor.dtype) + " quantised by " + words + ", which is not read");
-  }
-}
-
-}  // namespace
-
 Config Checkpoint::config_as(const std::string& type_override) const {
   return config_json && !type_override.empty() ? parse_config(*config_json, type_override) : config;
 }
 
 Checkpoint read_checkpoint(std::shared_ptr<const TensorFile> file) {
-  Checkpoint checkpoint{std::move(file), {}, {}, {}, nullptr};
-  checkpoint.config_json = sibling_config(checkpoint.file->path());
+  Checkpoint checkpoint;
+  checkpoint.config_json = sibling_config(file->path());
   if (checkpoint.config_json) checkpoint.config = parse_config(*checkpoint.config_json);
-  refuse_quantized(*checkpoint.file, checkpoint.config.quantization);
+  checkpoint.file = compose_weights(std::move(file), checkpoint.config_json);
   checkpoint.layers = find_layers(*checkpoint.file);
   checkpoint.features = std::make_shared<const FeatureMarks>(*checkpoint.file);
   return checkpoint;
@@ -784,6 +776,27 @@ std::vector<std::string> LayerRules::tensors() const {
     for (const auto& all : {head_norms->query, head_norms->key})
       names.insert(names.end(), all.begin(), all.end());
   if (!sink.empty()) names.push_back(sink);
+  return names;
+}
+
+std::string LayerRules::words_of(const Feature& feature) const {
+  constexpr std::size_t max_listed = 3;
+  if (feature.name != std::string_view("tensors")) return feature.words;
+  const std::span<const std::string> first(unknown_tensors.begin(),
+                                           std::min(unknown_tensors.size(), max_listed));
+  const std::size_t more = unknown_tensors.size() - first.size();
+  return text::joined(first, ", ") + (more > 0 ? fmt::format(" and {} more tensors", more) : "");
+}
+
+std::vector<std::string> projection_tensors(const ProjectionMapping& mapping, bool has_output) {
+  std::vector<std::string> names;
+  const auto add = [&](const ProjectionSource& source) {
+    for (const auto& each : {source.weights, source.biases})
+      for (const std::string& name : each)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const auto* source : {&mapping.query, &mapping.key, &mapping.value}) add(*source);
+  if (has_output && mapping.output) add(*mapping.output);
   return names;
 }
 

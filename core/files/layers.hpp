@@ -15,6 +15,10 @@
 /// Attention layers of a checkpoint: their location, features and values.
 namespace core::formats::checkpoints {
 
+/// Axis of the heads in a weight of three dimensions: [heads, d_in, d_head], or [d_in, heads, d_head]; of an
+/// output projection [heads, d_head, d_out] in both.
+enum class HeadAxis { none, first, inside };
+
 /// Location of one projection in a file.
 struct ProjectionSource {
   std::vector<std::string> weights;   ///< tensors to concatenate along d_out: one, or one for each head
@@ -23,7 +27,7 @@ struct ProjectionSource {
   std::size_t part = 0, n_parts = 1;  ///< of d_out: 0, 1, 2 of 3 for queries, keys, values
   std::size_t bias_part = 0, n_bias_parts = 1;    ///< the same for the bias
   FusedLayout fused = FusedLayout::concatenated;  ///< layout of the parts
-  bool head_first = false;                        ///< a tensor of three dimensions, heads first
+  HeadAxis head_axis = HeadAxis::none;            ///< of a tensor of three dimensions
   friend bool operator==(const ProjectionSource&, const ProjectionSource&) = default;
 };
 
@@ -60,10 +64,9 @@ struct Checkpoint {
   Config config_as(const std::string& type_override) const;
 };
 
-/// Finds what a file holds, in time linear in the number of its tensors.
+/// Finds what a file holds, in time linear in the number of its tensors; its weights are composed.
 ///
-/// Throws core::Error, "FILE: TENSOR: …", when its weights are quantized: integers that need their scales, as
-/// in GPTQ, AWQ and bitsandbytes; or when config.json is damaged.
+/// Throws core::Error as compose_weights() does, or when config.json is damaged.
 Checkpoint read_checkpoint(std::shared_ptr<const TensorFile> file);
 
 /// Returns the layer that the user chose by its number, counted from 0, or by its prefix.
@@ -98,6 +101,9 @@ constexpr attention::MaskWindow window_of(std::size_t n_keys, bool causal) {
   return {n_keys / 2, n_keys / 2};
 }
 
+/// Returns the tensors of a layer's projections; the output only if has_output.
+std::vector<std::string> projection_tensors(const ProjectionMapping& mapping, bool has_output = true);
+
 /// Features of a layer's attention, known or assumed, before its tensors are read.
 struct LayerRules {
   const Family* family = nullptr;  ///< or nullptr if unknown
@@ -110,6 +116,7 @@ struct LayerRules {
   std::vector<std::string> known, assumed;    ///< a few words each: "causal, as GPT-2 is"
   std::vector<std::string> not_used;          ///< "sliding_window of config.json, which llama does not read"
   std::vector<const Feature*> not_supported;  ///< its unsupported or ignored features
+  std::vector<std::string> unknown_tensors;   ///< that belong to it, if "tensors" is among these
   attention::MaskWindow window;
   std::optional<LayerRotary> rotary;
   std::optional<LayerAlibi> alibi;
@@ -120,6 +127,8 @@ struct LayerRules {
 
   /// Returns the names of the tensors that it needs in addition to the projections.
   std::vector<std::string> tensors() const;
+  /// Returns the words for an unsupported feature: "rotary positions", or unknown tensors by name.
+  std::string words_of(const Feature& feature) const;
 };
 
 /// Determines the features of a checkpoint layer from its configuration, or else from its tensor names.

@@ -1,5 +1,6 @@
 #include "core/files/namings.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace core::formats::checkpoints {
@@ -50,9 +51,28 @@ Naming fused_linear(const char* name, const char* about, const char* family, boo
   return fused_weight(name, about, family, is_causal, all + ".weight", all + ".bias", output);
 }
 
+/// Returns the namings of the attention of Keras and Flax, whose kernels are [d_model, heads, d_head]; names
+/// have points in safetensors, and slashes in archives of NumPy.
+std::vector<Naming> kernels() {
+  std::vector<Naming> all;
+  for (const auto& [output, about] :
+       {std::pair{"attention_output", "Keras: query, key, value, attention_output with kernels of heads"},
+        std::pair{"out", "Flax: query, key, value, out with kernels of heads"}})
+    for (const auto& [point, end] : {std::pair{".", ""}, std::pair{"/", ""}, std::pair{"/", ":0"}}) {
+      const auto name = [&](const std::string& module, const char* last) {
+        return module + point + last + end;
+      };
+      all.push_back(parameters("kernels", about, "", not_causal, Orientation::heads_inside,
+                               {name("query", "kernel"), name("key", "kernel"), name("value", "kernel")},
+                               {name("query", "bias"), name("key", "bias"), name("value", "bias")},
+                               name(output, "kernel"), name(output, "bias")));
+    }
+  return all;
+}
+
 std::vector<Naming> naming_table() {
   using enum Orientation;
-  return {
+  std::vector<Naming> table{
       fused_weight("gpt2", "GPT-2: c_attn holds queries, keys and values side by side", "GPT-2", causal,
                    "c_attn.weight", "c_attn.bias", "c_proj", inferred_from_shape),
       linear("llama", "Llama and Mistral: q_proj, k_proj, v_proj, o_proj", "Llama", causal,
@@ -127,6 +147,8 @@ std::vector<Naming> naming_table() {
       fused_linear("to_qkv_0", "vit-pytorch: to_qkv holds queries, keys and values side by side", "",
                    not_causal, "to_qkv", "to_out.0"),
   };
+  for (Naming& each : kernels()) table.push_back(std::move(each));
+  return table;
 }
 
 }  // namespace layouts

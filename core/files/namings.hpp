@@ -8,8 +8,9 @@
 namespace core::formats::checkpoints {
 
 /// Layout of a weight: [in, out] (x·W), [out, in] as in torch.nn.Linear, chosen by its shape (a fused weight
-/// has more outputs than inputs), or one matrix per head, [heads, d_in, d_head].
-enum class Orientation { in_by_out, out_by_in, inferred_from_shape, head_first };
+/// has more outputs than inputs), one matrix per head, [heads, d_in, d_head], or [d_in, heads, d_head], and
+/// [heads, d_head, d_out] for the output.
+enum class Orientation { in_by_out, out_by_in, inferred_from_shape, head_first, heads_inside };
 
 /// A naming and layout of the projections of one attention, by the suffixes of tensor names; the weights are
 /// fused if all three have one name.

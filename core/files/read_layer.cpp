@@ -43,7 +43,7 @@ class ProjectionReader {
     arma::mat weight, bias;
     std::optional<FusedSplit> split;
     for (std::size_t k = 0; k < source.weights.size(); ++k) {
-      arma::mat piece = tensor(source.weights[k], source.head_first, is_output);
+      arma::mat piece = tensor(source.weights[k], source.head_axis, is_output);
       if (source.out_by_in) piece = piece.t();
       if (source.n_parts > 1) {
         split = require_split(piece, source.weights[k]);
@@ -57,8 +57,8 @@ class ProjectionReader {
       weight = arma::join_rows(weight, piece);
     }
     for (const std::string& name : source.biases) {
-      arma::mat all = tensor(name, false, false);
-      if (source.head_first && !is_output) all = all.as_row().eval();
+      arma::mat all = tensor(name, HeadAxis::none, false);
+      if (source.head_axis != HeadAxis::none && !is_output) all = all.as_row().eval();
       if (all.n_rows != 1) fail(name, "a bias of one dimension", all);
       bias = arma::join_rows(bias, bias_part(all, source, split, name));
     }
@@ -74,9 +74,13 @@ class ProjectionReader {
   }
 
  private:
-  arma::mat tensor(const std::string& name, bool head_first, bool is_output) const {
-    const Tensor found = file_.read(name, {}, progress_);
-    if (head_first && found.shape.size() == 3) {
+  arma::mat tensor(const std::string& name, HeadAxis head_axis, bool is_output) const {
+    Tensor found = file_.read(name, {}, progress_);
+    if (head_axis == HeadAxis::inside && found.shape.size() == 3) {
+      const std::size_t a = found.shape[0], b = found.shape[1], c = found.shape[2];
+      found.shape = is_output ? TensorShape{a * b, c} : TensorShape{a, b * c};
+    }
+    if (head_axis == HeadAxis::first && found.shape.size() == 3) {
       arma::mat all;  // heads are bands of columns; in an output projection, of rows
       for (const arma::mat& head : matrices(found))
         all = is_output ? arma::mat(arma::join_cols(all, head)) : arma::mat(arma::join_rows(all, head));

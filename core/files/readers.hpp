@@ -212,6 +212,20 @@ std::vector<std::string> list_shards(const std::filesystem::path& path);
 /// safetensors nor PyTorch format, or lacks a tensor that the index assigns to it.
 TensorFile open_index(const std::filesystem::path& path, const StopToken& progress);
 
+/// Returns the number of a shard of Meta's checkpoints: 1 of "consolidated.01.pth"; nothing for other files.
+std::optional<std::size_t> shard_number(const std::filesystem::path& path);
+
+/// Returns the names of the shards in the folder of a shard, in the order of their numbers.
+std::vector<std::string> list_numbered_shards(const std::filesystem::path& path);
+
+/// Opens the shards consolidated.00.pth, consolidated.01.pth … in the folder of one of them as one tensor
+/// file.
+///
+/// Their matrices are joined as model parallelism divides them. Throws core::Error when a number is missing,
+/// shards do not fit one another, or they are fewer than the sizes in params.json need; without params.json,
+/// when a single shard may not be the whole. Source: github.com/meta-llama/llama, model.py.
+TensorFile open_numbered_shards(const std::filesystem::path& path, const StopToken& progress);
+
 /// Returns whether bytes begin like a pickle or an archive of torch.save.
 bool looks_like_pytorch(std::string_view begin);
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
+#include "core/files/composed_weights.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/readers.hpp"
 #include "core/files/session_parts.hpp"
@@ -119,7 +120,11 @@ std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& f
   if (!is_within(file, folder)) return {file};
   if (!system::is_file(folder / file)) return {};
   std::vector<std::string> names = readers::list_shards(folder / file);
-  if (kind == ReferenceKind::layer) names.emplace_back("config.json");
+  if (readers::shard_number(file)) names = readers::list_numbered_shards(folder / file);
+  if (kind == ReferenceKind::layer) {
+    names.emplace_back("config.json"), names.emplace_back("params.json");
+    for (const char* adapter : checkpoints::adapter_files()) names.emplace_back(adapter);
+  }
   std::vector<fs::path> untrusted_paths;
   for (const std::string& name : names)
     if (const fs::path with = file.parent_path() / name; !is_within(with, folder))
@@ -149,7 +154,7 @@ void require_ignored(const Json& place, const checkpoints::LayerRules& rules) {
   for (const checkpoints::Feature* feature : rules.not_supported)
     if (std::ranges::find(ignored, feature->name) == ignored.end())
       place.fail(
-          "a layer without " + std::string(feature->words) + ", or \"ignore\": [\"" + feature->name + "\"]",
+          "a layer without " + rules.words_of(*feature) + ", or \"ignore\": [\"" + feature->name + "\"]",
           "one with them");
 }
 

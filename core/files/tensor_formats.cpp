@@ -233,6 +233,9 @@ std::vector<std::shared_ptr<const TensorFile>> open_files_in(const fs::path& fol
   for (const fs::path& path : sorted_entries(folder)) {
     progress.add(0);
     if (!has_tensor_ending(path) || is_folder(path)) continue;
+    if (const auto number = shard_number(path);
+        number && list_numbered_shards(path).front() != path.filename())
+      continue;  // opened with the first
     const auto open = [&] {
       auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
       if (path.extension() == ".json") return;  // the shards of a valid index are in this folder
@@ -417,6 +420,8 @@ TensorFile open_tensors(const std::filesystem::path& path) {
 }
 
 TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress) {
+  if (readers::shard_number(path) && system::is_file(path))
+    return readers::open_numbered_shards(path, progress);
   return tensor_format_of(path).open(path, progress);
 }
 

@@ -384,22 +384,9 @@ Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::Project
   return layer;
 }
 
-void add_names(std::vector<std::string>& names, const checkpoints::ProjectionSource& source) {
-  for (const auto& each : {source.weights, source.biases})
-    for (const std::string& name : each)
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
-
-std::vector<std::string> tensors_of(const checkpoints::ProjectionMapping& mapping, bool has_output) {
-  std::vector<std::string> names;
-  for (const auto* source : {&mapping.query, &mapping.key, &mapping.value}) add_names(names, *source);
-  if (has_output && mapping.output) add_names(names, *mapping.output);
-  return names;
-}
-
 void add_not_supported(ImportReport& import_report, const LayerRules& rules) {
   for (const checkpoints::Feature* feature : rules.not_supported)
-    import_report.not_supported.push_back({feature->name, feature->words});
+    import_report.not_supported.push_back({feature->name, rules.words_of(*feature)});
 }
 
 /// Returns "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
@@ -410,13 +397,21 @@ std::string weights_words(const TensorFile& file, const Layer& layer, const std:
   return (layer.prefix.empty() ? "" : layer.prefix + ": ") + text::joined(names, ", ", words);
 }
 
-std::string heads_words(std::size_t n, const Choices& choices, const LayerRules& rules, const Layer& layer) {
+/// Returns the file name of a checkpoint's configuration: "config.json", or "params.json" of Meta.
+std::string config_name(const Checkpoint& checkpoint) {
+  if (!checkpoint.config_json) return "config.json";
+  const std::string place = checkpoint.config_json->place();
+  return std::filesystem::path(place.substr(0, place.find(": "))).filename().string();
+}
+
+std::string heads_words(std::size_t n, const Choices& choices, const LayerRules& rules, const Layer& layer,
+                        const std::string& config) {
   const std::string words = text::counted(n, "head");
   const auto& configured = rules.heads.n;
   if (choices.n_heads)
     return words + ", as said" +
-           (configured && configured != n ? fmt::format(" (config.json says {})", *configured) : "");
-  return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
+           (configured && configured != n ? fmt::format(" ({} says {})", config, *configured) : "");
+  return words + (layer.n_heads > 0 ? ", as its names say" : ", as " + config + " says");
 }
 
 /// Throws core::Error for a model type that is not known, as such a model may do anything.
@@ -472,10 +467,11 @@ ImportResult import_checkpoint(const Checkpoint& checkpoint, const Choices& choi
   model.mask.causal = rules.causal;
   model.mask.window = rules.window;
 
-  std::vector<std::string> used = tensors_of(rules.mapping, model.projections->output.has_value());
+  std::vector<std::string> used =
+      checkpoints::projection_tensors(rules.mapping, model.projections->output.has_value());
   std::ranges::copy(rules.tensors(), std::back_inserter(used));
   import_report.used.push_back(weights_words(file, layer, used));
-  import_report.used.push_back(heads_words(model.n_heads, choices, rules, layer));
+  import_report.used.push_back(heads_words(model.n_heads, choices, rules, layer, config_name(checkpoint)));
   if (model.n_kv_heads)
     import_report.used.push_back(std::to_string(*model.n_kv_heads) +
                                  " of keys and values, which the others share");
@@ -637,9 +633,11 @@ ImportResult import_file(const std::filesystem::path& path, const Choices& choic
     imported.import_report.assumed = std::move(session.assumed);
     return imported;
   }
-  const auto file = std::make_shared<const TensorFile>(formats::open_tensors(path, progress));
-  ImportResult result = import_tensors(checkpoints::read_checkpoint(file), choices, progress);
-  result.notes.insert(result.notes.begin(), file->notes().begin(), file->notes().end());
+  const Checkpoint checkpoint =
+      checkpoints::read_checkpoint(std::make_shared<const TensorFile>(formats::open_tensors(path, progress)));
+  ImportResult result = import_tensors(checkpoint, choices, progress);
+  const auto& notes = checkpoint.file->notes();
+  result.notes.insert(result.notes.begin(), notes.begin(), notes.end());
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/files/composed_weights.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
@@ -245,12 +246,14 @@ std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::u
   if (!system::is_folder(path))
     throw Error(path.string() +
                 ": expected a .gguf file, or a folder with config.json, tensors and a tokenizer");
-  const fs::path config = path / "config.json";
-  Architecture architecture =
-      architecture_of(formats::parse_json(system::read_file(config, max_config_bytes), config.string()));
-  return made(
-      std::move(architecture), [&] { return formats::open_tensors(tensors_in(path)); },
-      tokenizers::open_tokenizer(path));
+  const fs::path config_path = path / "config.json";
+  const formats::Json config =
+      formats::parse_json(system::read_file(config_path, max_config_bytes), config_path.string());
+  const auto open_tensors = [&] {
+    auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(tensors_in(path)));
+    return *formats::checkpoints::compose_weights(std::move(file), config);
+  };
+  return made(architecture_of(config), open_tensors, tokenizers::open_tokenizer(path));
 }
 
 Transformer::Transformer(fs::path path, Architecture architecture, std::shared_ptr<const Weights> weights,

@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/words.hpp"
+#include "core/files/composed_weights.hpp"
 #include "core/files/read_layer.hpp"
 #include "core/model/blocks.hpp"
 
@@ -310,6 +311,17 @@ std::string TensorNames::require(TensorRole role, const char* ending, std::size_
               ", there is none");
 }
 
+std::set<std::string> TensorNames::layer_prefixes(std::size_t layer) const {
+  std::set<std::string> prefixes;
+  for (std::size_t k = 0; k < formats::checkpoints::n_roles; ++k)
+    for (const std::string_view word : text::split_words(of(static_cast<TensorRole>(k))))
+      if (const std::size_t at = word.find('#'); at != word.npos)
+        prefixes.insert(prefix_ + std::string(word.substr(0, at)) + std::to_string(layer) + ".");
+      else if (const std::size_t shared = word.rfind(".0."); shared != word.npos)  // by all layers: ALBERT
+        prefixes.insert(prefix_ + std::string(word.substr(0, shared + 3)));
+  return prefixes;
+}
+
 Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t max_cached_bytes)
     : file_(std::move(file)),
       architecture_(std::move(architecture)),
@@ -319,6 +331,7 @@ Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint6
   const bool has_dense = names_.find(TensorRole::head_dense, "weight").has_value();
   predicts_ = *family_->names.of(TensorRole::head_dense) ? has_dense : true;
   check_shapes();
+  refuse_unknown_tensors();
 }
 
 std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const CallContext& context) const {
@@ -457,15 +470,18 @@ bool Weights::has_parameterless_norm(TensorRole role) const {
           role == TensorRole::final_norm);
 }
 
+/// Returns the number of tensors of a role in a layer: one, or one for each head or expert.
+std::size_t Weights::n_tensors(TensorRole role) const {
+  if (!names_.has_tensor_per_index(role)) return 1;
+  if (role == TensorRole::query_norm) return architecture_.sizes.n_heads;
+  return role == TensorRole::key_norm ? architecture_.sizes.kv_heads
+                                      : std::max<std::size_t>(1, architecture_.experts.n);
+}
+
 NormWeights Weights::read_norm(TensorRole role, std::size_t layer, const StopToken& progress) const {
   NormWeights norm;
   if (has_parameterless_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
-  const bool is_per_head = names_.has_tensor_per_index(role);
-  const Sizes& sizes = architecture_.sizes;
-  const std::size_t n_tensors = !is_per_head                     ? 1
-                                : role == TensorRole::query_norm ? sizes.n_heads
-                                                                 : sizes.kv_heads;
-  for (std::size_t head = 0; head < n_tensors; ++head)
+  for (std::size_t head = 0; head < n_tensors(role); ++head)
     if (const auto name = names_.find(role, "weight", layer, head)) {
       const std::size_t n_rows = TensorRows(file_, *name).n_rows();
       const RowBuffer factors = read_rows(file_, *name, 0, n_rows, progress);
@@ -665,14 +681,43 @@ void Weights::check_shapes() const {
     check.bias_if_any(role, s.n_vocabulary);
 }
 
+void Weights::refuse_unknown_tensors() const {
+  std::vector<std::string> used = tensors_of_embeddings();
+  const auto add = [&](const std::vector<std::string>& names) {
+    used.insert(used.end(), names.begin(), names.end());
+  };
+  if (predicts_) add(tensors_of_prediction());
+  for (std::size_t l = 0; l < architecture_.sizes.n_layers; ++l) {
+    add(tensors_of(l));
+    if (const auto name = names_.find(TensorRole::router_correction, "e_score_correction_bias", l))
+      used.push_back(*name);
+    for (const char* ending : {"alpha_p", "alpha_n", "beta", "eps"})
+      if (const auto name = names_.find(TensorRole::activation_parameters, ending, l)) used.push_back(*name);
+  }
+  // With tied embeddings a file may hold the unembedding and its bias twice.
+  for (const char* ending : {"weight", "bias"})
+    for (const TensorRole role : {TensorRole::head, TensorRole::head_bias})
+      if (const auto name = names_.find(role, ending)) used.push_back(*name);
+  const std::set<std::string_view> known(used.begin(), used.end());
+  const auto refuse = [&](const std::string& tensor) {
+    throw Error(file_.place() + tensor + ": expected a model of the family " + family_->full_model +
+                " without this tensor, whose use is not known");
+  };
+  for (const std::string& name : formats::checkpoints::unused_tensors_of_weights(file_, used)) refuse(name);
+  for (std::size_t l = 0; l < architecture_.sizes.n_layers; ++l)
+    for (const std::string& prefix : names_.layer_prefixes(l))
+      for (const formats::TensorInfo* tensor : file_.with_prefix(prefix))
+        if (!known.contains(tensor->name) && !formats::checkpoints::is_buffer(*tensor)) refuse(tensor->name);
+}
+
 std::vector<std::string> Weights::tensors_between(TensorRole first, TensorRole last,
                                                   std::size_t layer) const {
   std::vector<std::string> names;
   for (std::size_t role = 0; role < formats::checkpoints::n_roles; ++role)
     for (const char* ending : {"weight", "bias"})
       if (static_cast<TensorRole>(role) >= first && static_cast<TensorRole>(role) <= last)
-        for (std::size_t expert = 0; expert < std::max<std::size_t>(1, architecture_.experts.n); ++expert)
-          if (const auto name = names_.find(static_cast<TensorRole>(role), ending, layer, expert);
+        for (std::size_t index = 0; index < n_tensors(static_cast<TensorRole>(role)); ++index)
+          if (const auto name = names_.find(static_cast<TensorRole>(role), ending, layer, index);
               name && (names.empty() || names.back() != *name))
             names.push_back(*name);
   return names;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +96,8 @@ class TensorNames {
     return std::string_view(of(role)).find('@') != std::string_view::npos;
   }
   bool is_gguf() const { return is_gguf_; }
+  /// Returns the beginnings of the names of all tensors of a layer: "model.layers.3.".
+  std::set<std::string> layer_prefixes(std::size_t layer) const;
 
  private:
   /// Returns the names that it may have.
@@ -114,7 +117,8 @@ class Weights {
  public:
   /// Finds every tensor and compares its shape with the architecture; reads no numbers.
   ///
-  /// Throws core::Error, "FILE: TENSOR: …", when one is missing or has another shape.
+  /// Throws core::Error, "FILE: TENSOR: …", when one is missing or has another shape, or when the file has
+  /// tensors in a layer, or of a weight that is used, that would change the numbers and are not supported.
   Weights(formats::TensorFile file, Architecture architecture, std::uint64_t max_cached_bytes);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
@@ -156,9 +160,11 @@ class Weights {
   std::optional<std::string> unembedding_bias() const;
   std::vector<std::string> tensors_between(TensorRole first, TensorRole last, std::size_t layer) const;
   void check_shapes() const;
+  void refuse_unknown_tensors() const;
   std::shared_ptr<const Matrix> cached_unembedding(const CallContext& context) const;
   bool fits_cache(std::uint64_t bytes) const;
   LayerWeights read_layer(std::size_t index, const CallContext& context) const;
+  std::size_t n_tensors(TensorRole role) const;
   NormWeights read_norm(TensorRole role, std::size_t layer, const StopToken& progress) const;
   std::size_t d_embedding() const;
   bool has_wide_positions() const;

@@ -36,7 +36,7 @@ PARTS = [
      "core/graph/bugs_projections.cpp core/graph/bugs_reports.cpp core/graph/bugs_rotary.cpp core/graph/bugs_scores.cpp "
      "core/graph/bugs_softmax.cpp", "the table, by what a bug edits"),
     ("core/engine/implementation.hpp", "core/engine/trace.cpp core/engine/update.cpp", "a class template in three parts, with engine.cpp"),
-    ("core/files/readers.hpp", "core/files/npy.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
+    ("core/files/readers.hpp", "core/files/npy.cpp core/files/numbered_shards.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
      "readers of one interface"),
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
     ("core/graph/operations.hpp", "core/graph/terms.cpp", "derivations of cells"),

@@ -41,7 +41,7 @@ inline core::formats::Tensor& named(std::vector<core::formats::Tensor>& tensors,
 }
 
 /// Returns a tensor file that lives in memory.
-inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) {
+inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors, const char* format = "npz") {
   std::vector<core::formats::TensorEntry> entries;
   for (core::formats::Tensor& tensor : tensors) {
     const auto shared = std::make_shared<const core::formats::Tensor>(std::move(tensor));
@@ -49,7 +49,7 @@ inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) 
                          return core::formats::slice_tensor(*shared, leading);
                        }});
   }
-  return {"memory", "npz", std::move(entries)};
+  return {"memory", format, std::move(entries)};
 }
 
 /// Returns a report's sentences about ignored tensors.

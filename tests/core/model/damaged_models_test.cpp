@@ -44,8 +44,8 @@ struct Changed {
     tensor(name).numbers.resize(*formats::count_of(shape));
   }
   std::shared_ptr<const Transformer> made() const {
-    const auto weights =
-        std::make_shared<const Weights>(support::tensors_in_memory(tensors), architecture, 1 << 24);
+    const auto weights = std::make_shared<const Weights>(
+        support::tensors_in_memory(tensors, model->weights().file().format()), architecture, 1 << 24);
     return std::make_shared<const Transformer>(
         "memory", architecture, weights, std::make_shared<const tokenizers::Tokenizer>(model->tokenizer()));
   }
@@ -109,6 +109,62 @@ TEST(TensorShapes, OfEverythingThatIsReadAreChecked) {
     changed.reshape(tensor, shape);
     EXPECT_EQ(changed.error(), "memory: " + changed.tensor(tensor).name + ": expected " + expected);
   }
+}
+
+const char* const models_of_families[]{
+    "bert",    "bloom",      "cohere2",   "distilbert", "gemma2",  "gpt2",      "gpt_neox",   "llama",
+    "mistral", "modernbert", "qwen2_moe", "qwen3",      "roberta", "gpt2.gguf", "llama.gguf", "qwen3.gguf"};
+
+// A scale, an adapter and a gate of any weight that a layer reads are refused by their names.
+TEST(UnknownTensors, ThatMayChangeAWeightAreRefusedInEveryFamily) {
+  for (const std::string name : models_of_families) {
+    const Changed model(name);
+    EXPECT_EQ(model.error(), "no error") << name;
+    std::vector<std::string> stems;
+    for (const std::string& tensor : model.model->weights().tensors_of(1))
+      if (tensor.ends_with(".weight")) stems.push_back(tensor.substr(0, tensor.size() - 6));
+    ASSERT_GE(stems.size(), 4u) << name;
+    for (const std::string& stem : stems)
+      for (const char* end : {"weight_scale", "lora_A.weight", "SCB", "weight.absmax", "magnitude"}) {
+        Changed changed(name);
+        changed.add(stem + end, {1}, 2);
+        EXPECT_EQ(changed.error(), "memory: " + stem + end + ": expected a model of the family " +
+                                       changed.architecture.family +
+                                       " without this tensor, whose use is not known");
+      }
+    const std::string& first = stems.front();
+    const std::string parent = first.substr(0, first.rfind('.', first.size() - 2) + 1);
+    for (const char* gate : {"g_proj.weight", "gate", "sinks"}) {
+      Changed changed(name);
+      changed.add(parent + gate, {1}, 2);
+      EXPECT_THAT(changed.error(), testing::StartsWith("memory: " + parent + gate + ": expected a model"))
+          << name;
+    }
+  }
+}
+
+TEST(UnknownTensors, ThatAreBuffersOrOfOtherPartsAreNotRefused) {
+  Changed gpt2("gpt2"), llama("llama"), bert("bert");
+  gpt2.add("transformer.h.0.attn.masked_bias", {}, -1e4);
+  llama.add("model.layers.1.self_attn.rotary_emb.inv_freq", {4}, 1);
+  llama.add("model.layers.9.self_attn.g_proj.weight", {4}, 1);  // a layer that the model does not run
+  llama.add("vision_tower.layers.0.self_attn.q_proj.weight_scale", {4}, 1);
+  bert.add("cls.seq_relationship.weight", {2, 24}, 1);
+  bert.add("bert.pooler.dense.weight", {24, 24}, 1);
+  for (const Changed* each : {&gpt2, &llama, &bert}) EXPECT_EQ(each->error(), "no error");
+}
+
+// A Llama with FP8 projections and a scale for each; the logit is that of transformers with the scaled
+// weights.
+TEST(Fp8Model, PredictsWithItsScales) {
+  const support::TemporaryDirectory directory;
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(goldens::folder + "llama_fp8/" + name, directory / name);
+  std::filesystem::copy_file(goldens::tiny_gpt + "/tokenizer.json", directory / "tokenizer.json");
+  const auto model = goldens::opened(directory.path());
+  const goldens::Tools tools;
+  const auto pass = model->run({988, 303, 389}, {}, tools.context);
+  EXPECT_NEAR(model->next(*pass, 2, tools.context).max(), 4.9425, 2e-4);
 }
 
 /// Other norms of heads are refused, because a displayed layer could not compute them as the pass does.
