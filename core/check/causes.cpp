@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/check/check.hpp"
+#include "core/check/noise.hpp"
 #include "core/check/rounding.hpp"
 #include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
@@ -166,6 +167,10 @@ class CauseSearch {
       readable.push_back(c.observed[k]);
       differs_ = differs_ || !c.agreeing_reading[k];
       is_exact_ = is_exact_ && check::is_exact(c.observed[k].rounding);
+      const formats::Dtype type = c.observed[k].tensor.dtype;
+      are_stored_in_half_ =
+          are_stored_in_half_ && (type == formats::Dtype::f16 || type == formats::Dtype::bf16);
+      if (type == formats::Dtype::bf16) stored_in_ = Precision::bfloat16;
     }
     readable_ = std::make_shared<const Tensors>(std::move(readable));
   }
@@ -185,7 +190,8 @@ class CauseSearch {
     if (agree_some() && infer()) return;
     leaves_out_agreeing_ = false;
     if (is_exact_ && add_rounded(right)) return;
-    if (!add_rounded_bugs()) add_rounded(others);
+    if (!add_rounded_bugs() && !add_rounded(others) && !too_noisy_.empty())
+      report_.described.insert(report_.described.begin(), too_noisy_);
   }
 
  private:
@@ -212,14 +218,15 @@ class CauseSearch {
         same->details.push_back(std::move(detail));
   }
 
+  /// Whether roundings of the right model, and of its partial sums if these are, do not explain the tensors.
+  bool are_more_than_noise(Precision precision, bool with_sums = false);
   bool try_fill();
   bool add_rounded(const std::vector<ReadExplanation>& candidates);
   std::vector<ReadExplanation> try_other_shapes();
   void add_found(const std::vector<FoundBugs>& all);
   std::vector<Explanation> explanations_by(FoundBugs found) const;
   std::vector<ObservedStage> stages() const {
-    const std::vector<const Reading*> none(c_.observed.size());
-    return observed_stages(model(), matched_, report_, leaves_out_agreeing_ ? c_.agreeing_reading : none);
+    return observed_stages(model(), matched_, report_, leaves_out_agreeing_ ? c_.agreeing_reading : none_);
   }
   bool infer();
   bool read_otherwise(std::size_t nth);
@@ -233,10 +240,22 @@ class CauseSearch {
   const MatchResult& matched_;
   Report& report_;
   std::shared_ptr<const Tensors> readable_;
+  const std::vector<const Reading*> none_ = std::vector<const Reading*>(c_.observed.size());
   bool differs_ = false, is_exact_ = true;  ///< of these tensors
-  bool reads_as_named_ = true;              ///< tensors by the likeliest reading
-  bool leaves_out_agreeing_ = false;        ///< tensors that agree may be of stages that are not used
+  bool are_stored_in_half_ = true;  ///< else these are emulations, which round sums and within a softmax, too
+  Precision stored_in_ = Precision::float16;  ///< the coarsest, if they are
+  std::string too_noisy_;                     ///< what stands out from the noise of half precision
+  bool reads_as_named_ = true;                ///< tensors by the likeliest reading
+  bool leaves_out_agreeing_ = false;          ///< tensors that agree may be of stages that are not used
 };
+
+bool CauseSearch::are_more_than_noise(Precision precision, bool with_sums) {
+  NoiseVerdict noise = judge_noise(model(), observed_stages(model(), matched_, report_, none_), precision,
+                                   {with_sums || !are_stored_in_half_, !are_stored_in_half_});
+  report_.hidden_row = noise.row, report_.hidden_head = noise.head;
+  if (noise.stage && too_noisy_.empty()) too_noisy_ = std::move(noise.words);
+  return noise.stage.has_value();
+}
 
 /// Tries a mask of large negative numbers, which show in the masked scores alone.
 bool CauseSearch::try_fill() {
@@ -267,7 +286,14 @@ bool CauseSearch::add_rounded(const std::vector<ReadExplanation>& candidates) {
   }
   if (!report_.explanations.empty()) return true;
   for (const RoundedModel& found : find_roundings(exact, c_.tolerance, c_.token)) {
-    Explanation one = with(candidates[found.nth].bugs, *found.rounding.bug, found.model);
+    const Explanation& bugs = candidates[found.nth].bugs;
+    Precision coarse = precisions_of(found.model).coarsest();
+    if (are_stored_in_half_ && relative_rounding(stored_in_) >= relative_rounding(coarse))
+      coarse = stored_in_;
+    if (bugs.causes.empty() && is_half(coarse) &&
+        are_more_than_noise(coarse, found.model.arithmetic.sums_rounded))
+      continue;
+    Explanation one = with(bugs, *found.rounding.bug, found.model);
     if (found.rounding.arithmetic == Arithmetic::truncate_to_tf32)
       one.details.emplace_back(
           "their last digits are cut off and not rounded, so that products come out too small");
@@ -378,6 +404,7 @@ bool CauseSearch::infer() {
   bool are_on_grid = found.agrees && is_half(found.precision);
   for (std::size_t k = 0; k < matched_.observed.size(); ++k)
     are_on_grid = are_on_grid && (c_.agreeing_reading[k] || is_on_grid(matched_.observed[k]));
+  are_on_grid = are_on_grid && !are_more_than_noise(found.precision);
   if (are_on_grid) report_.rounding = attention::name_of(found.precision);
   for (FoundBugs& each : found.found)
     if (!of_what.empty()) each.bugs.back().sentence += of_what;
@@ -458,6 +485,24 @@ std::vector<Explanation> other_shapes(const Model& model) {
 void find_causes(const Comparison& comparison, const MatchResult& matched, Report& report) {
   CauseSearch(comparison, matched, report).run();
   if (!report.explanations.empty()) report.partly.clear(), report.described.clear();
+}
+
+void judge_agreement_in_half(const Comparison& comparison, const MatchResult& matched, Report& report) {
+  std::optional<Precision> coarsest;
+  for (const ObservedTensor& tensor : comparison.observed) {
+    if (tensor.rounding == formats::Dtype::bf16) coarsest = Precision::bfloat16;
+    if (tensor.rounding == formats::Dtype::f16 && !coarsest) coarsest = Precision::float16;
+  }
+  if (!coarsest) return;
+  const Model& model = comparison.reference.model();
+  const std::vector<const Reading*> none(comparison.observed.size());
+  const NoiseVerdict noise = judge_noise(model, observed_stages(model, matched, report, none), *coarsest);
+  if (noise.stage) {
+    report.agrees = false, report.described.push_back(noise.words);
+    return;
+  }
+  report.rounding = attention::name_of(*coarsest);
+  report.hidden_row = noise.row, report.hidden_head = noise.head;
 }
 
 Model injected(const Explanation& explanation) {

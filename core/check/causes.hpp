@@ -35,6 +35,10 @@ std::vector<Explanation> other_shapes(const Model& model);
 /// Some tensor must differ. When comparison.token stops, adds what was found so far.
 void find_causes(const Comparison& comparison, const MatchResult& matched, Report& report);
 
+/// Tells what the rounding of tensors in half precision could hide, each number of which agrees; if they
+/// differ by more than noise together, the report no longer agrees.
+void judge_agreement_in_half(const Comparison& comparison, const MatchResult& matched, Report& report);
+
 /// Returns the model with the bugs of an explanation; those that it cannot list override stages.
 Model injected(const Explanation& explanation);
 

@@ -14,6 +14,7 @@
 #include "core/check/rounding.hpp"
 #include "core/files/json.hpp"
 #include "core/files/stage_names.hpp"
+#include "core/graph/number_words.hpp"
 
 namespace core::check {
 namespace {
@@ -497,9 +498,10 @@ formats::Dtype common_half_type(const Comparison& c, const std::vector<Explanati
   using formats::Dtype;
   for (const Explanation& explanation : explanations) {
     const std::string cause = explanation.causes.size() == 1 ? explanation.causes.front() : "";
-    const Dtype type = cause == "half_precision"       ? Dtype::f16
-                       : cause == "bfloat16_precision" ? Dtype::bf16
-                                                       : Dtype::f64;
+    // TF32 has as many digits as float16.
+    const Dtype type = cause == "half_precision" || cause == "tf32_precision" ? Dtype::f16
+                       : cause == "bfloat16_precision"                        ? Dtype::bf16
+                                                                              : Dtype::f64;
     bool all = type != Dtype::f64;
     for (std::size_t k = 0; k < c.observed.size(); ++k)
       all = all && (c.agreeing_reading[k] ||
@@ -558,6 +560,7 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
     report.was_stopped = !token.should_continue();
   }
   report.readings = c.agreeing_reading;
+  if (report.agrees) judge_agreement_in_half(c, matched, report);
   std::optional<LazyTrace> explained;
   if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);
   for (std::size_t k = 0; k < n; ++k) {
@@ -589,8 +592,10 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
   };
   if (const std::string type = formats::dtype_name(stored_type); has_stored_type_errors)
     report_as_rounded(type, "The tensors are stored in " + type +
-                                " and differ only by the rounding errors of " + type + " arithmetic");
-  if (!report.rounding.empty() && report.explanations.empty())  // whatever type they are stored in
+                                " and differ only by the rounding errors of " + type + " arithmetic"),
+        report.rounding = type;
+  if (!report.agrees && !report.rounding.empty() &&
+      report.explanations.empty())  // whatever type they are stored in
     report_as_rounded(report.rounding, "The tensors hold " + report.rounding +
                                            " numbers and differ only by its rounding errors");
   for (std::size_t k = 0; k < n; ++k)
@@ -817,10 +822,25 @@ std::string coverage_words(const Report& report) {
               : "");
 }
 
+std::string hidden_words(const Report& report) {
+  if (!report.agrees || report.rounding.empty() || report.hidden_row == 0) return "";
+  const auto percent = [](double part) { return graph::digits(100 * part, 2) + " %"; };
+  return "Rounding to " + report.rounding + " could hide a row that is off by up to " +
+         percent(report.hidden_row) +
+         (report.hidden_head > 0 ? ", and a head by up to " + percent(report.hidden_head) : "");
+}
+
+std::string noise_words(const Report& report) {
+  if (report.agrees || report.first_difference() || report.described.empty()) return "";
+  return "Each number is within its tolerance, but together they are not: " + report.described.front();
+}
+
 std::string verdict_words(const Report& report) {
   const StageResult* first = report.first_difference();
+  if (const std::string words = noise_words(report); !words.empty()) return words + ".\n";
   if (!first) {
     std::string text = "Everything agrees: " + coverage_words(report) + ".\n";
+    if (const std::string hidden = hidden_words(report); !hidden.empty()) text += hidden + ".\n";
     for (const Stage stage : report.averaged)
       text += "The " + std::string(info(stage).name) +
               " are given averaged over the heads; that is harmless, as only the report averages them.\n";
@@ -904,7 +924,14 @@ std::string report_json(const Report& report) {
                       {"sentences", json_texts(report.explanations, &Explanation::sentences)},
                       {"partly", json_texts(report.partly)},
                       {"described", json_texts(report.described)},
-                      {"harmless", json_bool(report.is_harmless)}}) +
+                      {"harmless", json_bool(report.is_harmless)},
+                      {"rounding", quoted_or_null(report.rounding)},
+                      {"could_hide", report.agrees && report.hidden_row > 0
+                                         ? json_object({{"row", text::number_text(report.hidden_row)},
+                                                        {"head", report.hidden_head > 0
+                                                                     ? text::number_text(report.hidden_head)
+                                                                     : "null"}})
+                                         : "null"}}) +
          "\n";
 }
 

@@ -79,8 +79,10 @@ struct Report {
   std::vector<Stage> agreeing_after = {};  ///< stages after the first difference that agree
   bool is_harmless = false;                ///< these include the last stage given
   std::vector<Stage> averaged = {};        ///< stages given as the mean over heads
-  /// Type whose rounding errors alone explain every difference, or "".
+  /// Type whose rounding errors alone explain every difference, or ""; the largest relative error of a row,
+  /// and of a head, that they could hide, 0 if unknown.
   std::string rounding = {};
+  double hidden_row = 0, hidden_head = 0;
 
   /// Returns the first stage that differs, or nullptr.
   const StageResult* first_difference() const;
@@ -112,6 +114,12 @@ ObservedTrace observed_trace(const Model& model, const MatchResult& matched, con
 
 /// Returns sentences with the causes and their fixes, and with the limits of the verdict.
 std::string verdict_words(const Report& report);
+
+/// Returns what the rounding of tensors that agree could hide, or "".
+std::string hidden_words(const Report& report);
+
+/// Returns why tensors do not agree, each number of which does, or "".
+std::string noise_words(const Report& report);
 
 /// Returns "3 tensors of 2 stages were compared; not given, and not compared: queries, keys".
 std::string coverage_words(const Report& report);

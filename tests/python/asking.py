@@ -14,6 +14,21 @@ def bfloat16(x):
     return np.where(np.isfinite(x), kept.astype(np.float64), x)
 
 
+def save_half(path, tensors, precision):
+    """Writes tensors as safetensors in float16 or bfloat16."""
+    header, data = {}, b""
+    for name, numbers in tensors.items():
+        if precision == "float16":
+            part = np.asarray(numbers).astype("<f2").tobytes()
+        else:
+            part = (bfloat16(numbers).astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
+        header[name] = dict(dtype={"float16": "F16", "bfloat16": "BF16"}[precision], shape=np.shape(numbers), data_offsets=[len(data), len(data) + len(part)])
+        data += part
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
 def numbers_of(sentence):
     return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", sentence.replace("−", "-"))]
 

@@ -6,8 +6,8 @@ Without an option: a sample of questions that are answered long before a search 
 answers into the record, which is then to be reviewed.
 
 A verdict is compared by its meaning: the sets of causes, each with its names and sentences; partial explanations; descriptions; whether
-it agrees and is harmless. reviewed.tsv lists synonyms and differences that are right, each with its reason, and questions that are open:
-half-precision numbers in which a bug hides, of which nothing is expected but that no wrong cause is named.
+it agrees and is harmless. reviewed.tsv lists synonyms and differences that are right, each with its reason, and questions whose bug hides in
+half precision, of which only is expected that they do not agree.
 """
 import argparse
 import collections
@@ -236,11 +236,11 @@ class Reviewed:
         text = (VERDICTS / "reviewed.tsv").read_text(encoding="utf-8")
         rows = [row for row in csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE) if row and not row[0].startswith("#")]
         for row in rows:
-            if len(row) != 5 or row[0] not in ("synonym", "difference", "open") or not row[4].strip():
+            if len(row) != 5 or row[0] not in ("synonym", "difference", "hidden") or not row[4].strip():
                 sys.exit(f"reviewed.tsv: expected kind, question, before, now, reason, got {row}")
         self.synonyms = [(row[2], row[3]) for row in rows if row[0] == "synonym"]
         self.differences = [row for row in rows if row[0] == "difference"]
-        self.open = [row for row in rows if row[0] == "open"]
+        self.hidden = [row for row in rows if row[0] == "hidden"]
 
     def reason(self, key, before, now):
         """Returns why a difference is right, or "" if nobody has said so."""
@@ -249,15 +249,15 @@ class Reviewed:
                 return reason
         return ""
 
-    def is_open(self, key):
-        return any(re.search(row[1], key) for row in self.open)
+    def is_hidden(self, key):
+        return any(re.search(row[1], key) for row in self.hidden)
 
 
 def compared(key, answer, record, reviewed):
-    """Returns same, as at the usual limit, reviewed, open, or DIFFERS, and words."""
+    """Returns same, as at the usual limit, reviewed, seen, or DIFFERS, and words."""
     now = meaning(answer, reviewed.synonyms)
-    if reviewed.is_open(key):
-        return ("open" if not now["causes"] else "open, named now"), words_of(now)
+    if reviewed.is_hidden(key):
+        return ("DIFFERS" if now["agrees"] else "seen in half precision"), words_of(now)
     before = record.get(key)
     if before is None:
         return "not recorded", ""
@@ -296,7 +296,7 @@ def main():
     keys = [key for key in all_questions if not given.only or key.startswith(given.only)]
     if given.part:
         k, n = map(int, given.part.split("/"))
-        keys = [key for key in keys if given.record or key in record or reviewed.is_open(key)][k - 1::n]
+        keys = [key for key in keys if given.record or key in record or reviewed.is_hidden(key)][k - 1::n]
     elif not given.only:
         keys = [key for key in keys if record.get(key, {}).get("sample")]
     count, different = collections.Counter(), []
@@ -307,7 +307,7 @@ def main():
                 continue
             what, words = compared(key, answer, record, reviewed)
             count[what] += 1
-            if what == "DIFFERS" or what.startswith("open, "):
+            if what == "DIFFERS":
                 different.append(f"{what}: {key}: {words}")
     if given.record:
         text = json.dumps(record, ensure_ascii=False, sort_keys=True, indent=0)

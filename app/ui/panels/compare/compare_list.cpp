@@ -355,12 +355,19 @@ void draw_compare_report(Pen& pen) {
       headline(pen, "nothing to compare", "", frame.palette.status.warning);
       pen.prose(check.problem, frame.palette.text);
     });
+  } else if (const std::string words = core::check::noise_words(check.report); !words.empty()) {
+    card(pen, frame.palette.status.warning, [&] {
+      headline(pen, "first difference", "more than noise", frame.palette.status.warning);
+      pen.prose(words + ".", frame.palette.text);
+    });
   } else if (check.report.agrees || !first) {
+    const std::string hidden = core::check::hidden_words(check.report);
     card(pen, frame.palette.status.good, [&] {
       headline(pen, "first difference", "none", frame.palette.status.good);
       pen.prose("Every tensor agrees with the live model within the tolerance: " +
                     core::check::coverage_words(check.report) + ".",
                 frame.palette.dim);
+      if (!hidden.empty()) pen.prose(hidden + ".", frame.palette.text);
     });
   } else {
     const auto& status = frame.palette.status;
