@@ -182,6 +182,7 @@ class CauseSearch {
     if (!is_exact_ && add_rounded(right)) return;  // recognized by its errors
     const std::vector<ReadExplanation> others = try_other_shapes();
     if (!report_.explanations.empty() || infer()) return;
+    if (has_unread() && infer_without_unread()) return;
     reads_as_named_ = false;
     for (std::size_t nth = 1; read_otherwise(nth); ++nth)
       if (infer()) return;
@@ -226,9 +227,31 @@ class CauseSearch {
   void add_found(const std::vector<FoundBugs>& all);
   std::vector<Explanation> explanations_by(FoundBugs found) const;
   std::vector<ObservedStage> stages() const {
-    return observed_stages(model(), matched_, report_, leaves_out_agreeing_ ? c_.agreeing_reading : none_);
+    auto all =
+        observed_stages(model(), matched_, report_, leaves_out_agreeing_ ? c_.agreeing_reading : none_);
+    if (leaves_out_unread_)
+      std::erase_if(all, [&](const ObservedStage& stage) {
+        return std::ranges::any_of(c_.observed, [&](const ObservedTensor& tensor) {
+          return tensor.readings.empty() && tensor.stage == stage.stage;
+        });
+      });
+    return all;
+  }
+  /// Whether some tensors, but not all, have no shape of the model.
+  bool has_unread() const {
+    const auto is_unread = [](const ObservedTensor& tensor) { return tensor.readings.empty(); };
+    return differs_ && std::ranges::any_of(c_.observed, is_unread);
   }
   bool infer();
+  /// Infers without tensors of other shapes; if that fails, the report stays as it is.
+  bool infer_without_unread() {
+    auto partly = report_.partly, described = report_.described;
+    leaves_out_unread_ = true;
+    const bool is_inferred = infer();
+    leaves_out_unread_ = false;
+    if (!is_inferred) report_.partly = std::move(partly), report_.described = std::move(described);
+    return is_inferred;
+  }
   bool read_otherwise(std::size_t nth);
   bool agree_some() const {
     return std::ranges::any_of(c_.agreeing_reading, [](const Reading* reading) { return reading; });
@@ -246,6 +269,7 @@ class CauseSearch {
   Precision stored_in_ = Precision::float16;  ///< the coarsest, if they are
   std::string too_noisy_;                     ///< what stands out from the noise of half precision
   bool reads_as_named_ = true;                ///< tensors by the likeliest reading
+  bool leaves_out_unread_ = false;            ///< tensors of other shapes, which may follow from a cause
   bool leaves_out_agreeing_ = false;          ///< tensors that agree may be of stages that are not used
 };
 

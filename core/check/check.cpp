@@ -61,8 +61,8 @@ void for_each_number(const std::vector<HeadDifference>& heads, const PatternOpti
     for (std::size_t j = 0; j < h.ours.n_cols; ++j)
       for (std::size_t i = 0; i < h.ours.n_rows; ++i) {
         const double observed = h.observed(i, j), ours = h.ours(i, j);
-        const bool same =
-            equal_or_both_nan(observed, ours) || std::abs(observed - ours) <= stage.max_difference(ours);
+        const bool same = equal_or_both_nan(observed, ours) ||
+                          (std::isfinite(ours) && std::abs(observed - ours) <= stage.max_difference(ours));
         if (!same || (ours != 0 && std::isfinite(ours))) visit(Number{h.head, i, j, observed, ours}, !same);
       }
 }

@@ -202,6 +202,17 @@ bool have_one_width(const Editing& edited);
 const attention::Mask& mask_of(const Editing& edited);
 /// Returns the width of a side of a window, −1 if it has no end.
 double width_or_none(const std::optional<std::size_t>& side);
+/// Masked scores or weights as observed, from which the mask can be read off.
+struct ObservedMask {
+  const std::vector<SharedMatrix>* matrices = nullptr;  ///< [sequence · n_heads + head]; none if neither is
+  double masked = 0;                                    ///< the number of masked cells
+  bool is_masked(std::size_t k, std::size_t query, std::size_t key) const {
+    return (*matrices)[k]->at(query, key) == masked;
+  }
+};
+ObservedMask observed_mask(const BugContext& context);
+/// Lets each head have a mask of its own.
+void mask_by_head(Editing& edited);
 /// Returns whether a model drops weights.
 bool has_dropout(const Model& model);
 
@@ -226,6 +237,7 @@ std::span<const Bug> score_bugs();
 std::span<const Bug> bias_bugs();
 std::span<const Bug> mask_bugs();
 std::span<const Bug> masking_bugs();
+std::span<const Bug> cache_bugs();
 std::span<const Bug> softmax_bugs();
 std::span<const Bug> output_bugs();
 std::span<const Bug> report_bugs();

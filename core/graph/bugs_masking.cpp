@@ -1,14 +1,16 @@
 #include <array>
 #include <functional>
 
+#include "core/base/text.hpp"
 #include "core/graph/bugs.hpp"
 
-/// Bugs of how masked positions are excluded.
+/// Bugs of how masked positions are excluded, and masks of no rule.
 namespace core::bugs {
 namespace {
 
 using graph::digits;
 using graph::OperationInputs;
+using std::to_string;
 
 /// Lets the weights be what the softmax gives, if they are masked after it.
 void unmask_weights(Editing& e) {
@@ -127,6 +129,63 @@ void fit_masked_values(const BugContext& c, BugCases& to) {
     for (const double start : {-2.0, 0.5, -8.0}) to.fit({start}, form);
 }
 
+/// Reads the mask off, for when no rule gives it: matrices of 0 and 1.
+void read_off_mask(const BugContext& c, BugCases& to) {
+  const ObservedMask observed = observed_mask(c);
+  if (!observed.matrices || c.is_large || !c.reaches(Stage::mask)) return;
+  const std::size_t n_heads = c.model().n_heads;
+  std::vector<SharedMatrix> unmasked;
+  bool differs = false;
+  for (std::size_t k = 0; k < observed.matrices->size(); ++k) {
+    const arma::mat& own =
+        c.stages.matrix(Stage::mask, k / n_heads, c.stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads);
+    arma::mat cells(arma::size(own));
+    for (std::size_t key = 0; key < cells.n_cols; ++key)
+      for (std::size_t query = 0; query < cells.n_rows; ++query) {
+        cells(query, key) = !observed.is_masked(k, query, key);
+        differs = differs || cells(query, key) != own(query, key);
+      }
+    unmasked.emplace_back(std::move(cells));
+  }
+  if (!differs) return;
+  to.add();
+  to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(std::move(unmasked));
+}
+void set_cells(Editing& e, const BugCase& c, ProjectionName) {
+  e.compute(Stage::mask, {}, [cells = c.observed](const OperationInputs& in) {
+    return in.selected((*cells)[in.sequence * in.model.n_heads + in.head]);
+  });
+  mask_by_head(e);
+}
+std::string cells_words(const Editing& before, const BugCase& c) {
+  using Cell = std::pair<std::size_t, std::size_t>;
+  std::vector<Cell> more, less;
+  graph::LazyStages stages(before.graph, before.model());
+  const std::size_t n_heads = before.model().n_heads;
+  for (std::size_t k = 0; k < c.observed->size(); ++k) {
+    const arma::mat &own = stages.matrix(Stage::mask, k / n_heads,
+                                         stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads),
+                    &cells = (*c.observed)[k];
+    for (std::size_t query = 0; query < own.n_rows; ++query)
+      for (std::size_t key = 0; key < own.n_cols; ++key) {
+        std::vector<Cell>& list = own(query, key) != 0 ? less : more;
+        if (own(query, key) != cells(query, key) && std::ranges::find(list, Cell(query, key)) == list.end())
+          list.emplace_back(query, key);
+      }
+  }
+  const auto some = [](const std::vector<Cell>& list) {
+    const auto text_of = [](const Cell& at) {
+      return "(" + to_string(at.first) + ", " + to_string(at.second) + ")";
+    };
+    return list.size() <= 6 ? text::joined(list, ", ", text_of)
+                            : to_string(list.size()) + " cells, the first " + text_of(list[0]);
+  };
+  std::string words = "the mask differs by no rule known here";
+  if (!more.empty()) words += "; attended to though masked: " + some(more);
+  if (!less.empty()) words += "; masked though attended to: " + some(less);
+  return words;
+}
+
 const std::array masking_rows{
     Bug{.name = "mask_method",
         .edit = [](Editing& e, const BugCase& c,
@@ -144,9 +203,30 @@ const std::array masking_rows{
         .words = masked_value_words,
         .cases = fit_masked_values,
         .rank = 2},
+    Bug{.name = "mask_cells",
+        .edit = set_cells,
+        .words = cells_words,
+        .cases = read_off_mask,
+        .rank = 4,
+        .is_last = true},
 };
 
 }  // namespace
+
+ObservedMask observed_mask(const BugContext& c) {
+  const Model& m = c.model();
+  for (const Stage stage : {Stage::masked_scores, Stage::weights}) {
+    const auto* given = c.observed(stage);
+    if (given && given->size() == m.sequences.size() * m.n_heads && (*given)[0].n_rows() == m.n_tokens() &&
+        (*given)[0].n_cols() == m.n_keys())
+      return {given, stage == Stage::weights ? 0 : -graph::infinity};
+  }
+  return {};
+}
+
+void mask_by_head(Editing& e) {
+  e.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
+}
 
 std::span<const Bug> masking_bugs() {
   return masking_rows;

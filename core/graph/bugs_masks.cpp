@@ -46,6 +46,17 @@ arma::mat rolled_by_one(const arma::mat& mask, double by, int axis) {
   return (axis == 0 ? mask.n_rows : mask.n_cols) > 1 ? arma::mat(arma::shift(mask, by > 0 ? 1 : -1, axis))
                                                      : mask;
 }
+/// Returns the mask with rows that hide every key replaced: attends(query, key).
+template <class Attends>
+arma::mat with_empty_rows(arma::mat mask, Attends attends) {
+  for (std::size_t i = 0; i < mask.n_rows; ++i)
+    for (std::size_t j = 0; arma::all(mask.row(i) == 0) && j < mask.n_cols; ++j)
+      if (attends(i, j)) {
+        for (std::size_t k = 0; k < mask.n_cols; ++k) mask(i, k) = attends(i, k);
+        break;
+      }
+  return mask;
+}
 arma::mat row_for_every_query(const arma::mat& mask, std::size_t row) {
   return arma::repmat(mask.row(row), mask.n_rows, 1);
 }
@@ -94,15 +105,24 @@ constexpr std::array cell_changes{
     CellRule{"queries_rolled",
              [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
              [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
+    CellRule{"empty_rows_unmasked", "queries without an unmasked key attend to every key",
+             [](const OperationInputs& in, double) {
+               return with_empty_rows(in[0], [](std::size_t, std::size_t) { return true; });
+             }},
+    CellRule{"empty_rows_causal", "queries without an unmasked key attend to all keys up to their own",
+             [](const OperationInputs& in, double) {
+               return with_empty_rows(in[0], [](std::size_t i, std::size_t j) { return j <= i; });
+             }},
+    CellRule{"empty_rows_diagonal", "queries without an unmasked key attend to their own key",
+             [](const OperationInputs& in, double) {
+               return with_empty_rows(in[0], [](std::size_t i, std::size_t j) { return j == i; });
+             }},
     CellRule{"last_query", "the mask of the last query is used for all",
              [](const OperationInputs& in, double) { return row_for_every_query(in[0], in[0].n_rows - 1); }},
     CellRule{"first_query", "the mask of the first query is used for all",
              [](const OperationInputs& in, double) { return row_for_every_query(in[0], 0); }},
 };
 
-void mask_by_head(Editing& e) {
-  e.graph.find(Stage::mask)->heads = graph::NodeHeads::per_head;
-}
 void change_cells(Editing& e, const CellRule& change, double x) {
   e.wrap(
       Stage::mask,
@@ -158,6 +178,21 @@ void mask_padded_queries(Editing& e) {
     arma::mat visible = in[0];
     for (std::size_t a = 0; a < visible.n_rows; ++a)
       if (own.has(in.sequence, static_cast<long>(in.row(a)))) visible.row(a).zeros();
+    return visible;
+  });
+}
+
+/// Lets padded queries attend to padded keys alone, as if padding were a document.
+void separate_padding(Editing& e) {
+  const Padding own(e);
+  e.change_mask([](Mask& mask) { mask.hidden_keys.clear(); });
+  e.wrap(Stage::mask, [own](const OperationInputs& in) {
+    arma::mat visible = in[0];
+    for (std::size_t a = 0; a < visible.n_rows; ++a)
+      for (std::size_t key = 0; key < visible.n_cols; ++key)
+        if (own.has(in.sequence, static_cast<long>(in.row(a))) !=
+            own.has(in.sequence, static_cast<long>(key)))
+          visible(a, key) = 0;
     return visible;
   });
 }
@@ -219,6 +254,14 @@ std::string moved_padding_words(const Editing& before, const PaddingMove& move, 
   const auto is = [&](long key) { return move.is(own, 0, key, static_cast<long>(n)); };
   return words + " (keys " + keys_where(own.n_keys(), is) + " are masked instead of " +
          keys_where(own.n_keys(), [&](long key) { return own.has(0, key); }) + ")";
+}
+
+/// Returns where documents begin, the first only if wanted.
+std::vector<std::size_t> boundaries_of(const Mask& mask, bool with_first = false) {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < mask.documents.size(); ++i)
+    if (i == 0 ? with_first : mask.documents[i] != mask.documents[i - 1]) all.push_back(i);
+  return all;
 }
 
 /// Rule of a mask, with its numbers.
@@ -324,6 +367,29 @@ constexpr std::array mask_rules{
                e.mask_also([w = static_cast<std::int64_t>(x[0])](std::int64_t i, std::int64_t j,
                                                                  std::int64_t) { return i / w == j / w; });
              }},
+    MaskRule{"own_blocks_and_prefix",
+             [](const Editing&, const Numbers& x) {
+               return "queries see their own block of " + digits(x[0]) + " keys and the first " +
+                      keys_text(x[1], " key", " keys");
+             },
+             [](Editing& e, const Numbers& x) {
+               set_prefix(e, {x[1]});
+               e.mask_also(
+                   [w = static_cast<std::int64_t>(x[0]), n = static_cast<std::int64_t>(x[1])](
+                       std::int64_t i, std::int64_t j, std::int64_t) { return j < n || i / w == j / w; });
+             }},
+    MaskRule{"window_or_block",
+             [](const Editing&, const Numbers& x) {
+               return "queries see their own block of " + digits(x[0]) + " keys beside the sliding window";
+             },
+             [](Editing& e, const Numbers& x) {
+               const auto l = static_cast<std::int64_t>(width_or_none(mask_of(e).window.left));
+               e.change_mask([](Mask& mask) { mask.window.left = {}; });
+               e.mask_also(
+                   [w = static_cast<std::int64_t>(x[0]), l](std::int64_t i, std::int64_t j, std::int64_t) {
+                     return j >= i - l || i / w == j / w;
+                   });
+             }},
     MaskRule{"window_missing", "the sliding window is missing (or hides nothing here)",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.window = {}; }); }},
     MaskRule{"other_window", other_window_words,
@@ -391,6 +457,9 @@ constexpr std::array mask_rules{
              }},
     MaskRule{"padding_of_queries_too", "the padding mask hides the padded rows (queries) too",
              [](Editing& e, const Numbers&) { mask_padded_queries(e); }},
+    MaskRule{"padding_as_document",
+             "padding is a document of its own (padded queries attend to padded keys, and to no others)",
+             [](Editing& e, const Numbers&) { separate_padding(e); }},
     MaskRule{"padding_of_other_sequence",
              [](const Editing&, const Numbers& x) {
                return "every sequence has the padding mask of the sequence " + digits(x[0]) +
@@ -418,6 +487,48 @@ constexpr std::array mask_rules{
                  for (long i = 0; i <= last; ++i)
                    mask.documents[static_cast<std::size_t>(i)] =
                        own[static_cast<std::size_t>(std::clamp(i - by, 0L, last))];
+               });
+             }},
+    MaskRule{"boundary_moved",
+             [](const Editing& before, const Numbers& x) {
+               const std::size_t at = boundaries_of(mask_of(before))[static_cast<std::size_t>(x[0])];
+               return "the document that begins at " + to_string(at) + " begins " + digits(std::abs(x[1])) +
+                      (x[1] > 0 ? " later" : " earlier") + ", the others where they should";
+             },
+             [](Editing& e, const Numbers& x) {
+               e.change_mask([&](Mask& mask) {
+                 const auto at = static_cast<long>(boundaries_of(mask)[static_cast<std::size_t>(x[0])]),
+                            to = at + static_cast<long>(x[1]);
+                 std::vector<std::size_t>& of = mask.documents;
+                 const std::size_t earlier = of[static_cast<std::size_t>(at) - 1],
+                                   later = of[static_cast<std::size_t>(at)];
+                 for (long i = std::min(at, to); i < std::max(at, to); ++i)
+                   of[static_cast<std::size_t>(i)] = to < at ? later : earlier;
+               });
+             }},
+    MaskRule{"documents_merged",
+             [](const Editing& before, const Numbers& x) {
+               const std::vector<std::size_t> at = boundaries_of(mask_of(before), true);
+               const auto first = static_cast<std::size_t>(x[0]), second = static_cast<std::size_t>(x[1]);
+               return "the documents that begin at " + to_string(at[first]) + " and at " +
+                      to_string(at[second]) + " are one" +
+                      (second == first + 1 ? " (the boundary between them is missing)" : "");
+             },
+             [](Editing& e, const Numbers& x) {
+               e.change_mask([&](Mask& mask) {
+                 const std::vector<std::size_t> at = boundaries_of(mask, true);
+                 const std::size_t kept = mask.documents[at[static_cast<std::size_t>(x[0])]],
+                                   merged = mask.documents[at[static_cast<std::size_t>(x[1])]];
+                 std::ranges::replace(mask.documents, merged, kept);
+               });
+             }},
+    MaskRule{"document_cut",
+             [](const Editing&, const Numbers& x) { return "one more document begins at " + digits(x[0]); },
+             [](Editing& e, const Numbers& x) {
+               e.change_mask([&](Mask& mask) {
+                 const auto first = mask.documents.begin() + static_cast<std::ptrdiff_t>(x[0]);
+                 const std::size_t own = *first, added = *std::ranges::max_element(mask.documents) + 1;
+                 std::replace(first, mask.documents.end(), own, added);
                });
              }},
     MaskRule{"documents_replace_causal", "documents replace the causal mask (all of the document is seen)",
@@ -474,8 +585,31 @@ constexpr std::array mask_rules{
              }},
 };
 
+/// Splits a form of two rules, "window_added+prefix_added": the second has as many numbers as it needs, the
+/// first those before.
+struct RulePair {
+  const MaskRule* first = nullptr;
+  const MaskRule* second = nullptr;
+  Numbers of_first, of_second;
+  explicit RulePair(const BugCase& c) {
+    const std::size_t plus = c.form.find('+');
+    if (plus == c.form.npos) return;
+    first = find_form(mask_rules, std::string_view(c.form).substr(0, plus));
+    second = find_form(mask_rules, std::string_view(c.form).substr(plus + 1));
+    const std::string_view form = second->form;
+    const std::ptrdiff_t n = form == "window_added"                                                     ? 2
+                             : form == "prefix_added" || form == "other_prefix" || form == "own_blocks" ? 1
+                                                                                                        : 0;
+    of_first.assign(c.numbers.begin(), c.numbers.end() - n);
+    of_second.assign(c.numbers.end() - n, c.numbers.end());
+  }
+  explicit operator bool() const { return first; }
+};
+
 void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
-  if (const CellRule* change = find_form(cell_changes, c.form))
+  if (const RulePair both(c); both)
+    both.first->edit(e, both.of_first), both.second->edit(e, both.of_second);
+  else if (const CellRule* change = find_form(cell_changes, c.form))
     change_cells(e, *change, c.number());
   else if (const PaddingMove* move = find_form(padding_moves, c.form))
     move_padding(e, *move, c.number());
@@ -483,6 +617,8 @@ void edit_mask(Editing& e, const BugCase& c, ProjectionName) {
     find_form(mask_rules, c.form)->edit(e, c.numbers);
 }
 std::string mask_words(const Editing& before, const BugCase& c) {
+  if (const RulePair both(c); both)
+    return both.first->words(before, both.of_first) + ", and " + both.second->words(before, both.of_second);
   if (const CellRule* change = find_form(cell_changes, c.form)) return change->words(c.number());
   if (const PaddingMove* move = find_form(padding_moves, c.form))
     return moved_padding_words(before, *move, c.number());
@@ -519,25 +655,6 @@ class MaskCases {
   std::set<std::vector<bool>> seen_;
 };
 
-/// Masked scores or weights as observed, from which the mask can be read off.
-struct ObservedMask {
-  const std::vector<SharedMatrix>* matrices = nullptr;  ///< [sequence · n_heads + head]; none if neither is
-  double masked = 0;                                    ///< the number of masked cells
-  bool is_masked(std::size_t k, std::size_t query, std::size_t key) const {
-    return (*matrices)[k]->at(query, key) == masked;
-  }
-};
-ObservedMask observed_mask(const BugContext& c) {
-  const Model& m = c.model();
-  for (const Stage stage : {Stage::masked_scores, Stage::weights}) {
-    const auto* given = c.observed(stage);
-    if (given && given->size() == m.sequences.size() * m.n_heads && (*given)[0].n_rows() == m.n_tokens() &&
-        (*given)[0].n_cols() == m.n_keys())
-      return {given, stage == Stage::weights ? 0 : -graph::infinity};
-  }
-  return {};
-}
-
 using WindowSizes = std::set<std::pair<double, double>>;
 
 /// Returns the windows that the first differing row suggests, and the smallest that has all that is unmasked.
@@ -570,6 +687,9 @@ std::set<double> widths_of(const WindowSizes& windows) {
   return widths;
 }
 
+void try_blocks_of_keys(MaskCases& cases, double n_keys) {
+  for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("own_blocks", {w});
+}
 void try_added_windows(const BugContext& c, MaskCases& cases) {
   const double n_keys = static_cast<double>(c.model().n_keys());
   std::set<double> widths = widths_of(suggested_windows(c));
@@ -581,7 +701,7 @@ void try_added_windows(const BugContext& c, MaskCases& cases) {
     cases.add("window_added", {w, -1});
     if (!mask_of(c.now).causal) cases.add("window_added", {w, w});
   }
-  for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("own_blocks", {w});
+  try_blocks_of_keys(cases, n_keys);
 }
 
 void try_other_windows(const BugContext& c, MaskCases& cases) {
@@ -614,6 +734,9 @@ void try_other_windows(const BugContext& c, MaskCases& cases) {
     for (const double n : {2, 3, 4, 5, 6, 8, 16, 32, 64, 128})
       if (n < n_tokens) cases.add("window_of_block", {n});
     for (const double w : {l, l + 1}) cases.add("window_in_blocks", {w});
+    for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("window_in_blocks", {w});
+    try_blocks_of_keys(cases, n_keys);
+    for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("window_or_block", {w});
   }
   if (n_tokens != n_keys) cases.add("window_by_row"), cases.add("window_of_first_keys");
   if (own.causal) cases.add("window_replaces_causal"), cases.add("window_to_both_sides");
@@ -639,6 +762,67 @@ void try_paddings(const BugContext& c, MaskCases& cases) {
       cases.add(form);
   }
   cases.add("padding_replaces_causal");
+  if (c.model().n_tokens() == c.model().n_keys()) cases.add("padding_as_document");
+}
+
+/// Moves, drops and adds one boundary of documents.
+void try_boundaries(const Mask& own, MaskCases& cases) {
+  constexpr std::size_t max_documents = 9, max_tokens = 64;
+  const std::vector<std::size_t> at = boundaries_of(own);
+  const std::size_t n = own.documents.size(), n_documents = std::min(at.size() + 1, max_documents);
+  for (std::size_t k = 0; k + 1 < n_documents; ++k)
+    cases.add("documents_merged", {static_cast<double>(k), static_cast<double>(k + 1)});
+  for (std::size_t k = 0; k + 1 < n_documents; ++k)
+    for (const int by : {1, -1, 2, -2, 3, -3}) {
+      const long to = static_cast<long>(at[k]) + by, before = k > 0 ? static_cast<long>(at[k - 1]) : 0,
+                 after = static_cast<long>(k + 1 < at.size() ? at[k + 1] : n);
+      if (to > before && to < after)
+        cases.add("boundary_moved", {static_cast<double>(k), static_cast<double>(by)});
+    }
+  for (std::size_t first = 0; first < n_documents; ++first)
+    for (std::size_t second = first + 2; second < n_documents; ++second)
+      cases.add("documents_merged", {static_cast<double>(first), static_cast<double>(second)});
+  for (std::size_t i = 1; i < std::min(n, max_tokens); ++i)
+    if (own.documents[i] == own.documents[i - 1]) cases.add("document_cut", {static_cast<double>(i)});
+}
+
+/// Tries two rules instead of what the model has: masks are sets of rules.
+void try_two_rules(const BugContext& c, MaskCases& cases) {
+  if (c.is_large) return;
+  const Mask& own = mask_of(c.now);
+  const double n_keys = static_cast<double>(c.model().n_keys()), l = width_or_none(own.window.left),
+               r = width_or_none(own.window.right), widest = std::min(n_keys - 1, 17.0);
+  const bool has_window = own.window.left || own.window.right, has_documents = !own.documents.empty(),
+             has_padding = !own.hidden_keys.empty(), has_prefix = own.prefix > 0;
+  if (has_documents && has_padding) cases.add("documents_missing+padding_missing");
+  if (has_window && has_padding) cases.add("window_missing+padding_missing");
+  if (has_prefix && has_padding) cases.add("prefix_missing+padding_missing");
+  if (has_window && has_prefix) cases.add("window_missing+prefix_missing");
+  if (has_documents && has_prefix) cases.add("documents_missing+prefix_missing");
+  if (own.causal && has_padding) cases.add("causal_missing+padding_missing");
+  if (own.causal && has_documents) cases.add("causal_missing+documents_missing");
+  for (double w = 1; !has_window && w < widest; ++w) {
+    if (has_documents) cases.add("documents_missing+window_added", {w, -1});
+    if (has_prefix) cases.add("prefix_missing+window_added", {w, -1});
+  }
+  for (double w = 2; w < widest; ++w) {
+    if (has_documents) cases.add("documents_missing+own_blocks", {w});
+    if (has_prefix) cases.add("prefix_missing+own_blocks", {w});
+  }
+  if (has_window && l > 0)
+    for (const double w : {l - 1, l + 1}) {
+      if (has_prefix) cases.add("other_window+prefix_missing", {w, r});
+      if (has_padding) cases.add("other_window+padding_missing", {w, r});
+      if (has_documents) cases.add("other_window+documents_missing", {w, r});
+      for (double n = 1; !has_prefix && n <= 4; ++n) cases.add("other_window+prefix_added", {w, r, n});
+    }
+  if (!own.causal || has_prefix) return;
+  for (double n = 1; !has_window && n <= std::min(n_keys - 2, 4.0); ++n) {
+    for (double w = 1; w < std::min(n_keys - n, 9.0); ++w) cases.add("window_added+prefix_added", {w, -1, n});
+    for (double w = 2; w < std::min(n_keys, 9.0); ++w) cases.add("own_blocks_and_prefix", {w, n});
+  }
+  for (double w = 1; !has_window && w < std::min(n_keys, 9.0); ++w)
+    for (double n = w + 1; n < std::min(n_keys, 9.0); ++n) cases.add("window_added+own_blocks", {w, -1, n});
 }
 
 void try_exceptions(const BugContext& c, MaskCases& cases) {
@@ -649,6 +833,7 @@ void try_exceptions(const BugContext& c, MaskCases& cases) {
     for (const double n : {1, -1, 2, -2, 3}) cases.add("documents_moved", {n});
     cases.add("documents_replace_causal");
     if (has_window) cases.add("documents_and_window_missing");
+    try_boundaries(own, cases);
     cases.add("documents_inverted");
   }
   const double n_keys = static_cast<double>(c.model().n_keys());
@@ -674,6 +859,9 @@ void try_cells(const BugContext& c, MaskCases& cases) {
       cases.add(form, {static_cast<double>(head)});
   for (const double n : {1, -1}) cases.add("keys_rolled", {n}), cases.add("queries_rolled", {n});
   cases.add("last_query"), cases.add("first_query");
+  for (const char* form : {"empty_rows_unmasked", "empty_rows_causal", "empty_rows_diagonal"})
+    if (c.model().n_tokens() == c.model().n_keys() || form == std::string_view("empty_rows_unmasked"))
+      cases.add(form);
 }
 
 void try_masks(const BugContext& c, BugCases& to) {
@@ -710,73 +898,16 @@ void try_masks(const BugContext& c, BugCases& to) {
     try_cache();
   try_exceptions(c, cases);
   try_cells(c, cases);
-}
-
-/// Reads the mask off, for when no rule gives it: matrices of 0 and 1.
-void read_off_mask(const BugContext& c, BugCases& to) {
-  const ObservedMask observed = observed_mask(c);
-  if (!observed.matrices || c.is_large || !c.reaches(Stage::mask)) return;
-  const std::size_t n_heads = c.model().n_heads;
-  std::vector<SharedMatrix> unmasked;
-  bool differs = false;
-  for (std::size_t k = 0; k < observed.matrices->size(); ++k) {
-    const arma::mat& own =
-        c.stages.matrix(Stage::mask, k / n_heads, c.stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads);
-    arma::mat cells(arma::size(own));
-    for (std::size_t key = 0; key < cells.n_cols; ++key)
-      for (std::size_t query = 0; query < cells.n_rows; ++query) {
-        cells(query, key) = !observed.is_masked(k, query, key);
-        differs = differs || cells(query, key) != own(query, key);
-      }
-    unmasked.emplace_back(std::move(cells));
-  }
-  if (!differs) return;
-  to.add();
-  to.all.back().observed = std::make_shared<const std::vector<SharedMatrix>>(std::move(unmasked));
-}
-void set_cells(Editing& e, const BugCase& c, ProjectionName) {
-  e.compute(Stage::mask, {}, [cells = c.observed](const OperationInputs& in) {
-    return in.selected((*cells)[in.sequence * in.model.n_heads + in.head]);
-  });
-  mask_by_head(e);
-}
-std::string cells_words(const Editing& before, const BugCase& c) {
-  using Cell = std::pair<std::size_t, std::size_t>;
-  std::vector<Cell> more, less;
-  graph::LazyStages stages(before.graph, before.model());
-  const std::size_t n_heads = before.model().n_heads;
-  for (std::size_t k = 0; k < c.observed->size(); ++k) {
-    const arma::mat &own = stages.matrix(Stage::mask, k / n_heads,
-                                         stages.n_matrices(Stage::mask) == 1 ? 0 : k % n_heads),
-                    &cells = (*c.observed)[k];
-    for (std::size_t query = 0; query < own.n_rows; ++query)
-      for (std::size_t key = 0; key < own.n_cols; ++key) {
-        std::vector<Cell>& list = own(query, key) != 0 ? less : more;
-        if (own(query, key) != cells(query, key) && std::ranges::find(list, Cell(query, key)) == list.end())
-          list.emplace_back(query, key);
-      }
-  }
-  const auto some = [](const std::vector<Cell>& list) {
-    const auto text_of = [](const Cell& at) {
-      return "(" + to_string(at.first) + ", " + to_string(at.second) + ")";
-    };
-    return list.size() <= 6 ? text::joined(list, ", ", text_of)
-                            : to_string(list.size()) + " cells, the first " + text_of(list[0]);
-  };
-  std::string words = "the mask differs by no rule known here";
-  if (!more.empty()) words += "; attended to though masked: " + some(more);
-  if (!less.empty()) words += "; masked though attended to: " + some(less);
-  return words;
+  try_two_rules(c, cases);
 }
 
 const std::array mask_rows{
-    Bug{.name = "mask", .edit = edit_mask, .words = mask_words, .cases = try_masks},
-    Bug{.name = "mask_cells",
-        .edit = set_cells,
-        .words = cells_words,
-        .cases = read_off_mask,
-        .rank = 4,
-        .is_last = true},
+    Bug{.name = "mask",
+        .edit = edit_mask,
+        .words = mask_words,
+        .cases = try_masks,
+        .rank_of = [](const BugContext&,
+                      const BugCase& c) { return c.form.find('+') == c.form.npos ? 0 : 1; }},
 };
 
 }  // namespace

@@ -75,14 +75,52 @@ arma::mat attention_over_heads(const OperationInputs& in) {
   sum.each_col() /= arma::vec(arma::sum(w, 1));
   return sum;
 }
-template <bool is_causal>
-void attend_over_heads(Editing& e, double) {
+/// Computes context vectors from values, queries and keys of the same position.
+void compute_contexts_by_position(Editing& e, graph::StageFunction::Function function) {
   const auto* products = products_of_scores(e);
   const auto* own = e.get<graph::WeightedSum>(Stage::contexts);
   if (!products || !own) return;
   std::vector<Input> from{own->inputs[1], products->inputs[0], products->inputs[1]};
   for (Input& input : from) input.cells = "i:";
-  e.compute(Stage::contexts, std::move(from), attention_over_heads<is_causal>);
+  e.compute(Stage::contexts, std::move(from), std::move(function));
+}
+template <bool is_causal>
+void attend_over_heads(Editing& e, double) {
+  compute_contexts_by_position(e, attention_over_heads<is_causal>);
+}
+
+/// Does so, and combines the result as if its heads came before its tokens.
+template <bool is_causal>
+void attend_over_heads_transposed(Editing& e, double x) {
+  attend_over_heads<is_causal>(e, x);
+  e.change<graph::CombineHeads>(
+      Stage::concatenated, [](graph::CombineHeads& own) { own.inputs[0].layout = &graph::untransposed; });
+}
+bool can_attend_over_heads(const Editing& e) {
+  return are_scores_square(e) && has_several_heads(e) && have_one_width(e);
+}
+
+/// Attention between the sequences of a batch at each position. Inputs: values, queries, keys.
+template <bool is_causal>
+arma::mat attention_over_batch(const OperationInputs& in) {
+  const auto* own = in.graph.get<graph::ScaleScores>(Stage::scaled_scores);
+  const std::size_t n = is_causal ? in.sequence + 1 : in.model.sequences.size();
+  arma::mat w(in.n_rows(), n);
+  for (std::size_t s = 0; s < n; ++s)
+    w.col(s) = (own ? own->factor : 1) * arma::sum(in[1] % in.of_sequence(2, s, in.head), 1);
+  w.each_col() -= arma::vec(arma::max(w, 1));
+  w = arma::exp(w);
+  w.each_col() /= arma::vec(arma::sum(w, 1));
+  arma::mat sum(in.n_rows(), in[0].n_cols, arma::fill::zeros);
+  for (std::size_t s = 0; s < n; ++s) sum += in.of_sequence(0, s, in.head).each_col() % w.col(s);
+  return sum;
+}
+template <bool is_causal>
+void attend_over_batch(Editing& e, double) {
+  compute_contexts_by_position(e, attention_over_batch<is_causal>);
+}
+bool can_attend_over_batch(const Editing& e) {
+  return are_scores_square(e) && e.model().sequences.size() > 1;
 }
 
 /// Makes context vectors of some queries zero.
@@ -158,20 +196,41 @@ constexpr std::array context_forms{
                           return arma::mat(scores * in[1]);
                         });
                 }},
-    ContextForm{
-        "over_heads",
-        "attention runs over the heads of each token instead of the tokens "
-        "([tokens, heads, d_head] not transposed)",
-        attend_over_heads<false>,
-        [](const Editing& e) { return are_scores_square(e) && has_several_heads(e) && have_one_width(e); }},
+    ContextForm{"over_heads",
+                "attention runs over the heads of each token instead of the tokens "
+                "([tokens, heads, d_head] not transposed)",
+                attend_over_heads<false>, can_attend_over_heads},
     ContextForm{"over_heads_causally",
                 "attention runs over the heads of each token instead of the tokens "
                 "([tokens, heads, d_head] not transposed), causal over the heads",
                 attend_over_heads<true>,
                 [](const Editing& e) {
                   const auto* own = e.get<graph::AttentionMask>(Stage::mask);
-                  return are_scores_square(e) && has_several_heads(e) && have_one_width(e) && own &&
-                         own->mask.causal;
+                  return can_attend_over_heads(e) && own && own->mask.causal;
+                }},
+    ContextForm{"over_heads_transposed",
+                "attention runs over the heads of each token instead of the tokens (heads and tokens "
+                "swapped), and its result is transposed all the same",
+                attend_over_heads_transposed<false>, can_attend_over_heads},
+    ContextForm{"over_heads_causally_transposed",
+                "attention runs over the heads of each token instead of the tokens (heads and tokens "
+                "swapped), causal over the heads, and its result is transposed all the same",
+                attend_over_heads_transposed<true>,
+                [](const Editing& e) {
+                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
+                  return can_attend_over_heads(e) && own && own->mask.causal;
+                }},
+    ContextForm{"over_batch",
+                "attention runs over the batch instead of the tokens ([batch, tokens] taken for "
+                "[tokens, batch], as without batch_first)",
+                attend_over_batch<false>, can_attend_over_batch},
+    ContextForm{"over_batch_causally",
+                "attention runs over the batch instead of the tokens ([batch, tokens] taken for "
+                "[tokens, batch], as without batch_first), causal over the batch",
+                attend_over_batch<true>,
+                [](const Editing& e) {
+                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
+                  return can_attend_over_batch(e) && own && own->mask.causal;
                 }},
     ContextForm{"averaged", "context vectors are averaged over the heads",
                 [](Editing& e, double) {

@@ -414,9 +414,16 @@ constexpr std::array scaled_stages{
     Stage::rotated_queries, Stage::rotated_keys, Stage::weights, Stage::contexts,       Stage::output};
 
 void fit_stage_factors(const BugContext& c, BugCases& to) {
+  const auto add = [&](Stage stage) {
+    if (stage != Stage::masked_scores) to.add({0}, attention::info(stage).name);  // else 0 · −∞
+    to.fit({1.1}, attention::info(stage).name);
+  };
   for (const Stage stage : scaled_stages)
     if (c.now.find(stage) && (stage != Stage::output || c.now.has_projection(ProjectionName::output)))
-      to.fit({1.1}, attention::info(stage).name);
+      add(stage);
+  // Elsewhere a factor of the scores is another scale.
+  for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
+    if (stage == c.target && c.now.find(stage)) add(stage);
 }
 int rank_of_stage_factor(const BugContext& c, const BugCase& of) {
   return rank_of_number(c, of) + (stage_named(of.form) != c.target);

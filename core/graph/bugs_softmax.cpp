@@ -222,6 +222,10 @@ void add_mass(Editing& e, const BugCase& c, ProjectionName) {
     return is_scaled ? n * std::exp(-largest) : n;
   });
 }
+/// Says how many keys of zeros, whose scores are 0, add as much to the sum.
+std::string zero_keys_words(double n) {
+  return ", as " + digits(n) + " unmasked keys of zeros do (padding, or a cache not written)";
+}
 std::string mass_words(const Editing&, const BugCase& c) {
   const double n = c.numbers[0];
   const bool is_scaled = c.form == "scaled";
@@ -230,6 +234,8 @@ std::string mass_words(const Editing&, const BugCase& c) {
   if (n == 1)
     words += is_scaled ? " (softmax off by one, softmax1: exp(x) / (1 + Σ exp(x)))"
                        : " (softmax off by one, softmax1: exp(x − max) / (1 + Σ exp(x − max)))";
+  else if (is_scaled)
+    words += zero_keys_words(n);
   return words;
 }
 
@@ -266,6 +272,13 @@ void compute_from_finite(Editing& e, double (*function)(double score), bool norm
     return normalizes ? normalized(std::move(w)) : w;
   });
 }
+/// Gives every unmasked key the weight 1, as a softmax over it alone does, and masked ones another.
+void weigh_each_alone(Editing& e, double masked_weight) {
+  compute_weights(e, [masked_weight](const OperationInputs& in) {
+    arma::mat w = in[0];
+    return w.transform([&](double s) { return std::isfinite(s) ? 1 : masked_weight; }), w;
+  });
+}
 /// Gives rows without an unmasked key another weight.
 void fill_empty_rows(Editing& e, double weight) {
   const graph::Softmax* softmax = e.softmax();
@@ -280,6 +293,21 @@ void fill_empty_rows(Editing& e, double weight) {
         return w;
       },
       {{softmax->inputs[0].source, "i:"}}, "i:");
+}
+/// Gives rows without an unmasked key uniform weights over the keys up to the query.
+void fill_empty_rows_causally(Editing& e) {
+  e.wrap(
+      Stage::weights,
+      [](const OperationInputs& in) {
+        arma::mat w = in[0];
+        for (std::size_t a = 0; a < w.n_rows; ++a) {
+          if (!arma::all(in[1].row(a) == 0)) continue;
+          w.row(a).zeros();
+          w.row(a).head(in.row(a) + 1).fill(1 / static_cast<double>(in.row(a) + 1));
+        }
+        return w;
+      },
+      {{Stage::mask, "i:"}}, "i:");
 }
 arma::mat largest_alone(const OperationInputs& in) {
   arma::mat w = in[0];
@@ -334,6 +362,14 @@ constexpr std::array softmax_forms{
                   e.change_softmax(
                       [](SoftmaxVariant& softmax) { softmax.run_over(SoftmaxVariant::Axis::queries); });
                 }},
+    SoftmaxForm{"over_one", "the softmax runs over an axis of length 1: every weight is 1",
+                [](Editing& e) { weigh_each_alone(e, 1); }},
+    SoftmaxForm{"over_one_nan",
+                "the softmax runs over an axis of length 1: every weight is 1, and NaN where masked",
+                [](Editing& e) { weigh_each_alone(e, arma::datum::nan); }},
+    SoftmaxForm{"over_one_zero",
+                "the softmax runs over an axis of length 1: every weight is 1, and 0 where masked",
+                [](Editing& e) { weigh_each_alone(e, 0); }},
     SoftmaxForm{"over_heads", "the softmax runs over the heads",
                 [](Editing& e) {
                   e.change_softmax(
@@ -346,6 +382,9 @@ constexpr std::array softmax_forms{
                 }},
     SoftmaxForm{"empty_uniform", "rows without an unmasked key have uniform weights",
                 [](Editing& e) { fill_empty_rows(e, 1 / static_cast<double>(e.model().n_keys())); }},
+    SoftmaxForm{"empty_uniform_causal",
+                "rows without an unmasked key have uniform weights over the keys up to the query",
+                fill_empty_rows_causally, are_scores_square},
     SoftmaxForm{"empty_zero", "rows without an unmasked key have zeros instead of NaN",
                 [](Editing& e) { fill_empty_rows(e, 0); },
                 [](const Editing& e) { return !has_zero_rows(e); }},
@@ -737,8 +776,12 @@ const std::array softmax_rows{
         .edit = add_mass,
         .words =
             [](const Editing& before, const BugCase& c) {
+              const double n = std::round(c.numbers[0]);
+              const bool are_keys =
+                  c.form == "scaled" && n > 1 && std::abs(c.numbers[0] - n) <= before.words.tolerance() * n;
               return "the softmax adds " + before.words.number(c.numbers[0]) + " to its sum" +
-                     (c.form == "scaled" ? "" : ", not rescaled by the maximum");
+                     (c.form == "scaled" ? "" : ", not rescaled by the maximum") +
+                     (are_keys ? zero_keys_words(n) : "");
             },
         .cases =
             [](const BugContext&, BugCases& to) {

@@ -105,6 +105,26 @@ bool is_given(const Cell& c) {
          c.model.given.find(explain::given_cell_address(c.model, c.trace.sequence, address));
 }
 
+/// Returns whether each head of an operation reads input k of all heads.
+bool reads_all_heads(const Operation& operation, std::size_t k) {
+  const auto* norm = dynamic_cast<const Normalize*>(&operation);
+  return norm && k == 0 && norm->is_over_all_heads();
+}
+
+/// Returns the cells of each head's matrix, those of the selected head as they are.
+std::vector<SourceRect> of_all_heads(const Cell& c, SourceRect cells) {
+  const Node& from = *c.graph.find(std::get<Stage>(cells.source));
+  const std::size_t own = cells.head;
+  std::vector<SourceRect> all;
+  for (std::size_t h = 0; h < c.model.n_heads; ++h) {
+    const std::size_t nth = nth_matrix(c.graph, from, h);
+    const std::size_t first =
+        nth == nth_matrix(c.graph, from, own) ? own : first_head_of(c.graph, c.model, from, nth);
+    if (cells.head = first; first == h) all.push_back(cells);
+  }
+  return all;
+}
+
 std::vector<SourceRect> operands_of(const Cell& c) {
   std::vector<SourceRect> all;
   if (is_given(c)) return all;
@@ -123,7 +143,7 @@ std::vector<SourceRect> operands_of(const Cell& c) {
       else
         parts = finite_score_runs(c.model, c.trace, cells);
     } else if (cells.count() > 0) {
-      parts = {cells};
+      parts = reads_all_heads(operation, k) ? of_all_heads(c, cells) : std::vector{cells};
     }
     all.insert(all.end(), parts.begin(), parts.end());
   }
@@ -171,7 +191,8 @@ struct DependentFinder {
     if (input.layout)
       return node.heads == NodeHeads::shared ? combined(node, input, cells) : split(node, input, cells);
     const Node& from = *g.find(*input.stage());
-    const bool both_have_heads = from.heads != NodeHeads::shared && node.heads != NodeHeads::shared;
+    const bool both_have_heads = from.heads != NodeHeads::shared && node.heads != NodeHeads::shared &&
+                                 !reads_all_heads(*node.operation, k);
     std::vector<SourceRect> all;
     for (std::size_t h = 0; h < (node.heads == NodeHeads::shared ? 1 : m.n_heads); ++h) {
       const std::size_t nth = input.heads ? (*input.heads)[nth_matrix(g, node, h)] : nth_matrix(g, from, h);

@@ -26,6 +26,7 @@ std::string digits(double f, int n) {
 
 NumberWords::NumberWords(const attention::Model& m, attention::Precision precision)
     : d_(static_cast<double>(m.d_head())),
+      d_value_(static_cast<double>(m.d_value())),
       d_model_(static_cast<double>(m.d_model())),
       n_heads_(static_cast<double>(m.n_heads)),
       n_kv_heads_(static_cast<double>(m.kv_heads())),
@@ -56,6 +57,7 @@ std::string NumberWords::known_number(double f) const {
                                                   {1 / std::sqrt(D), "1/√d_model"},
                                                   {1 / D, "1/d_model"},
                                                   {D, "d_model"},
+                                                  {1 / std::sqrt(d_value_), "1/√d_value"},
                                                   {std::pow(d, -0.25), "d_head^−¼"},
                                                   {std::pow(d, 0.25), "d_head^¼"},
                                                   {std::sqrt(D / H), "√(d_model/heads)"},

@@ -32,7 +32,7 @@ class NumberWords {
   std::string known_number(double f) const;
   bool has_two_digits(double f) const;
 
-  double d_, d_model_, n_heads_, n_kv_heads_, scale_, cap_;
+  double d_, d_value_, d_model_, n_heads_, n_kv_heads_, scale_, cap_;
   positions::Scaling scaling_;
   double tolerance_;
   int n_digits_;

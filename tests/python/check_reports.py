@@ -100,7 +100,12 @@ def visible(s, n_queries, n_keys, n_batch):
         seen &= key <= query
     if "window" in mask:
         seen &= key >= query - mask["window"][0]
+    if "blocks" in mask:
+        seen &= key // mask["blocks"] == query // mask["blocks"]
     seen |= key < mask.get("prefix", 0)
+    if "documents" in mask:
+        of = np.array(mask["documents"])
+        seen &= of[query] == of[key]
     hidden = mask.get("hidden_keys", [])
     for b, keys in enumerate(hidden if hidden and isinstance(hidden[0], list) else [hidden] * n_batch):
         seen[b, ..., keys] = False
@@ -308,6 +313,10 @@ def mixed_batch(contexts):
     return contexts.reshape(h, b, t, d).transpose(0, 2, 1, 3).reshape(b, t, h * d)
 
 
+def viewed_back(contexts):
+    return contexts.reshape(len(contexts), contexts.shape[2], -1)
+
+
 def rows_kept(n):
     return lambda weights, values: (weights @ values) * (np.arange(weights.shape[2]) < n)[:, None]
 
@@ -321,6 +330,29 @@ def over_heads(q, k, v, scale):
     """Computes attention between the heads of each token."""
     q, k, v = (y.swapaxes(1, 2) for y in (q, k, v))
     return (softmax(q @ k.swapaxes(2, 3) * scale) @ v).swapaxes(1, 2)
+
+
+def over_batch(q, k, v, scale):
+    """Computes attention between the sequences at each position."""
+    q, k, v = (y.transpose(2, 1, 0, 3) for y in (q, k, v))
+    return (softmax(q @ k.swapaxes(2, 3) * scale) @ v).transpose(2, 1, 0, 3)
+
+
+def cached(source):
+    """Reads keys and values of a cache: source(keys) gives their rows, −1 for zeros."""
+    def read(x, n_heads):
+        rows = np.array(source(x.shape[2]))
+        return repeat(np.where((rows < 0)[:, None], 0, x[:, :, rows]), n_heads)
+    return read
+
+
+def with_empty_rows(rows):
+    """Lets queries without a key attend to others: rows(query, key)."""
+    def seen(s, n_queries, n_keys, n_batch):
+        own = visible(s, n_queries, n_keys, n_batch)
+        query, key = np.arange(n_queries)[:, None], np.arange(n_keys)
+        return np.where(own.any(-1, keepdims=True), own, rows(query, key))
+    return seen
 
 
 def nan_rows(scores):
@@ -483,6 +515,67 @@ def reports():
         session(40, n_tokens=8, n_keys=5, mask=dict(causal=False, hidden_keys=[4])), dict(mix=rows_kept(4)), r"(rows|queries).* (zero|0)|padded rows")
     add("unslothai/unsloth#9848", "rows of left padding, which attend to nothing, were NaN",
         session(41, mask=dict(hidden_keys=[0, 1]), positions=rope()), dict(softmax=nan_rows), "NaN instead of zeros")
+
+    # Sets of rules.
+    packed, padded = [0] * 4 + [1] * 3 + [2] * 5, dict(hidden_keys=[0, 1, 2])
+    for n, (own, changed, says) in enumerate([
+            ({}, dict(window=[3, 0], prefix=2), (r"window of 3.*first 2 keys", [3])), ({}, dict(window=[4, 0], prefix=1), (r"window of 4.*first 1 key", [4])),
+            (dict(window=[4, 0]), dict(window=[3, 0], prefix=2), (r"window.*first 2 keys", [3])),
+            ({}, dict(window=[2, 0], blocks=5), (r"window of 2.*block of 5", [2])), ({}, dict(blocks=4, prefix=2), (r"block of 4 keys and the first 2 keys", [4])),
+            (dict(window=[3, 0]), dict(blocks=5), (r"own block of 5", [5])), (dict(window=[4, 0]), dict(window=[99, 0], blocks=5), (r"blocks of 5", [5])),
+            (dict(documents=packed), dict(documents=[0] * 12, window=[3, 0]), (r"documents are ignored.*window of 3", [3])),
+            (dict(documents=[0] * 4 + [1] * 4 + [2] * 4), dict(documents=[0] * 12, window=[5, 0]), (r"documents are ignored.*window of 5", [5])),
+            (dict(documents=packed, hidden_keys=[10, 11]), dict(documents=[0] * 12, hidden_keys=[]), "documents are ignored.*padding mask is missing"),
+            (dict(window=[3, 0], prefix=2), dict(window=[99, 0], prefix=0), "window is missing.*prefix is not visible|window is missing"),
+            (dict(documents=packed), dict(documents=[0] * 4 + [1] * 4 + [2] * 4), (r"begins at 7 begins 1 later", [7])),
+            (dict(documents=packed), dict(documents=[0] * 2 + [1] * 5 + [2] * 5), (r"begins at 4 begins 2 earlier", [4])),
+            (dict(documents=packed), dict(documents=[0] * 7 + [2] * 5), "begin at 0 and at 4 are one"),
+            (dict(documents=packed), dict(documents=[0] * 4 + [1] * 8), "begin at 4 and at 7 are one"),
+            (dict(documents=packed), dict(documents=[0] * 4 + [1] * 3 + [0] * 5), "begin at 0 and at 7 are one"),
+            (dict(documents=packed), dict(documents=[0] * 4 + [1] * 3 + [2] * 3 + [3] * 2), r"more document begins at 10|own block of 10")]):
+        add(f"mask/sets#{n}", "another set of rules masks", session(70 + n, n_tokens=12, kv_heads=2, mask=own), dict(visible=with_mask(**changed)), says)
+    for n, (rows, says) in enumerate([(lambda i, j: j >= 0, "without an unmasked key attend to every key"), (lambda i, j: j <= i, "attend to all keys up to their own|padding is a document of its own"),
+                                      (lambda i, j: j == i, "attend to their own key")]):
+        add(f"mask/empty#{n}", "rows without a key attend to some", session(90 + n, mask=padded), dict(visible=with_empty_rows(rows)), says)
+    add("mask/empty#3", "rows without a key are even", session(93, mask=padded), dict(softmax=lambda a: np.where(np.isfinite(a).any(-1, keepdims=True), softmax(a), 1 / 9)),
+        "uniform weights")
+    for n, (source, says) in enumerate([
+            (lambda n: [*range(n - 3), -1, -1, -1], (r"last 3 keys and values are zeros", [3])), (lambda n: [*range(n - 5), *[-1] * 5], (r"last 5 keys", [5])),
+            (lambda n: [-1, -1, *range(2, n)], (r"first 2 keys", [2])), (lambda n: [8, 9, *range(2, n)], (r"8 slots", [8])), (lambda n: [6, 7, 8, 9, *range(4, n)], (r"6 slots", [6])),
+            (lambda n: [7, 8, 9, 3, 4, 5, 6, 7, 8, 9], (r"7 slots", [7])), (lambda n: np.roll(np.arange(n), 3), (r"rolled by 3", [3])),
+            (lambda n: np.roll(np.arange(n), 5), (r"rolled by 5", [5])), (lambda n: np.roll(np.arange(n), 8), (r"rolled by 8", [8]))]):
+        add(f"cache/slots#{n}", "slots of the cache are wrong", session(100 + n, n_tokens=4, n_keys=10, kv_heads=2, positions=rope(), bias=True), dict(repeat=cached(source)), says)
+    for n in (2, 5, 6):
+        add(f"cache/zeros#{n}", "keys of zeros are not masked", session(110 + n, n_tokens=4, n_keys=8, mask=ALL), dict(softmax=softmax_with_zeros(n)), (f"{n} unmasked keys of zeros", [n]))
+
+    # Another axis.
+    for n, (shape, says) in enumerate([(dict(batch=3), "over the batch"), (dict(batch=5, kv_heads=2), "over the batch"), (dict(batch=2, mask=ALL), "over the batch")]):
+        add(f"axis/batch#{n}", "batch_first was forgotten", session(120 + n, n_tokens=6, **shape), dict(whole=over_batch), says)
+    for n, shape in enumerate([dict(heads=2, d=6), dict(n_tokens=5), dict(n_tokens=7, kv_heads=2, mask=ALL)]):
+        add(f"axis/heads#{n}", "heads and time were swapped", session(130 + n, **shape),
+            dict(whole=over_heads, merge=viewed_back), "over the heads")
+    for n, value in enumerate([np.nan, 0.0, 1.0]):
+        add(f"axis/one#{n}", "the softmax runs over an axis of length 1", session(140 + n), dict(softmax=lambda a, value=value: np.where(np.isfinite(a), 1, value)),
+            "runs over an axis of length 1: every weight is 1")
+
+    # Biases.
+    for n, lost in enumerate([["query", "key"], ["value"], ["query", "key", "value"]]):
+        add(f"bias/missing#{n}", "biases were forgotten", session(150 + n, bias=True),
+            dict(linear=lambda name, x, weight, bias, lost=lost: x @ weight + bias * (name not in lost)), "bias of")
+
+    # Factors of a stage; the output alone does not tell some from others.
+    steps = dict(queries=lambda f: dict(linear=lambda name, x, weight, bias: linear(name, x, weight, bias) * (f if name == "query" else 1)),
+                 keys=lambda f: dict(linear=lambda name, x, weight, bias: linear(name, x, weight, bias) * (f if name == "key" else 1)),
+                 values=lambda f: dict(linear=lambda name, x, weight, bias: linear(name, x, weight, bias) * (f if name == "value" else 1)),
+                 scores=lambda f: dict(dots=lambda q, k: dots(q, k) * f), weights=lambda f: dict(softmax=lambda a: softmax(a) * f),
+                 contexts=lambda f: dict(mix=lambda w, v: mix(w, v) * f),
+                 output=lambda f: dict(linear=lambda name, x, weight, bias: linear(name, x, weight, bias) * (f if name == "output" else 1)))
+    of_scores = lambda f: r"(queries|keys|scores) are multiplied by|the scale is|weights are equal"
+    of_contexts = lambda f: (r"(values|weights|contexts) are multiplied by", [f])
+    same = dict(queries=of_scores, keys=of_scores, scores=of_scores, values=of_contexts, weights=of_contexts, contexts=of_contexts,
+                output=lambda f: ("output is multiplied by", [f]))
+    for n, (stage, factor) in enumerate([(stage, factor) for stage in steps for factor in (0, 3.7, -1)]):
+        add(f"factor/{stage}#{n}", "a stage has a factor", session(160 + n, kv_heads=2, bias=True), dict(steps[stage](factor)), same[stage](factor))
 
     # Softmax.
     add("labmlai/annotated_deep_learning_paper_implementations#146", "the softmax ran over the queries",
