@@ -1,6 +1,7 @@
 #include "tests/support/drawn_texts.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -15,9 +16,9 @@ using app::platform::glyphs_of;
 /// Reads only letters that are loaded, because loading one would move others in the atlas.
 bool is_mono(ImFont* font) {
   const auto& letters = glyphs_of(font)->Glyphs;
-  return std::all_of(letters.begin(), letters.end(), [&](const ImFontGlyph& g) {
-    return !g.Visible || g.AdvanceX == letters.back().AdvanceX;
-  });
+  const auto first = std::find_if(letters.begin(), letters.end(), [](const auto& g) { return g.Visible; });
+  return std::all_of(first, letters.end(),
+                     [&](const ImFontGlyph& g) { return !g.Visible || g.AdvanceX == first->AdvanceX; });
 }
 
 /// Start of a letter along the reading direction, and its line across it.
@@ -44,6 +45,12 @@ int spaces_between(ImFont* font, const Place& end, const Place& next, int most) 
   for (int n = 0; n <= most; ++n)
     if (std::abs(gap - static_cast<float>(n) * blank) < 0.3f) return n;
   return -1;
+}
+
+/// Returns whether a letter next to a text begins another number: cells of a map can be a blank apart.
+bool begins_number(const std::string& text, ImWchar next) {
+  const bool ends = std::isdigit(static_cast<unsigned char>(text.back())) || text.ends_with("∞");
+  return ends && (next == U'−' || next == U'.' || (next >= U'0' && next <= U'9'));
 }
 
 }  // namespace
@@ -88,8 +95,9 @@ void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
     const bool turned = std::abs(v[1].pos.x - v[0].pos.x) < 0.01f;
     const Place place = place_of(v, glyph, turned);
     const bool same = goes_on && texts.back().font == font && texts.back().text.turned == turned;
+    const bool separate = same && mono && begins_number(texts.back().text.text, glyph.Codepoint);
     const int blanks =
-        same ? spaces_between(font, {texts.back().pen, texts.back().line}, place, mono ? 0 : 2) : -1;
+        same ? spaces_between(font, {texts.back().pen, texts.back().line}, place, separate ? 0 : 2) : -1;
     if (blanks < 0)
       texts.push_back(
           {{"", v[0].pos, v[0].pos, app::platform::font_size(font), mono, turned, cmd.ClipRect}, font, 0, 0});
