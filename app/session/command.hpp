@@ -53,7 +53,8 @@ SetField set(typename FieldOf<member>::FieldType value) {
 
 // Verbs that change only the view; implemented in navigation.cpp.
 
-/// Pins a cell, or unpins it when it is pinned already; shows its head.
+/// Pins a cell, or unpins it when it is pinned already; shows its head. When another head is shown, the same
+/// cell of that head is pinned.
 struct PinCell {
   CellRef cell;
   void change(View& view) const;

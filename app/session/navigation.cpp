@@ -184,9 +184,24 @@ void ScrollToCell::change(View& view) const {
   Pan{shape, step(now.top, now.bottom, row), step(now.left, now.right, column)}.change(view);
 }
 
+namespace {
+
+/// Moves the pinned cell and its animation to the displayed head.
+void show_pinned_in_head(ModelView& view) {
+  auto& pinned = view.selection.pinned;
+  auto& animation = view.selection.presentation.operand_animation;
+  if (!pinned || !core::attention::info(pinned->stage).per_head) return;
+  const bool is_animated = animation && animation->cell == *pinned;
+  pinned->head = view.look.head;
+  if (is_animated) animation->cell = *pinned;
+}
+
+}  // namespace
+
 void clamp_view(ModelView& view, const core::attention::Model& model) {
   view.look.sequence = std::min(view.look.sequence, model.sequences.size() - 1);
   view.look.head = std::min(view.look.head, model.n_heads - 1);
+  show_pinned_in_head(view);
   if (!core::editing::find_matrix(model, view.look.edited))
     view.look.edited = {core::editing::MatrixName::embeddings, view.look.sequence};
   view.look.edited = edited_place(view.look, model);

@@ -43,7 +43,7 @@ bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& ov
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y);
 
 /// Resets or clamps every part of the view that a model does not have: heads, cells, tokens, stages,
-/// matrices.
+/// matrices. The pinned cell and its animation are of the displayed head.
 void clamp_view(ModelView& view, const core::attention::Model& model);
 
 /// Returns the matrix that the editor shows: the chosen one, or the embeddings if the model lacks it.

@@ -121,7 +121,7 @@ using core::transformer::ResidualElement;
 /// Goes to a cell of another layer and pins it there.
 void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
   frame.commands.add(ShowLayer{layer});
-  frame.commands.add(set<&Selection::trail>({}), set<&Selection::pinned>(cell));
+  frame.commands.add(FollowCell{cell}, set<&Selection::trail>({}));
 }
 
 std::string layer_words(const char* what, std::size_t layer) {
