@@ -30,8 +30,8 @@ class Screen {
   /// Begins ImGui's frame. adjust sets scripted input, after the devices were read.
   virtual void begin_frame(const std::function<void(ImGuiIO&)>& adjust) = 0;
   /// Draws the differences from the previous frame, on the ground color, and shows them; version changes with
-  /// a texture's pixels.
-  virtual void end_frame(Rgb background, const render::Damage::TextureVersion& version) = 0;
+  /// a texture's pixels. Returns whether there were any.
+  virtual bool end_frame(Rgb background, const render::Damage::TextureVersion& version) = 0;
   /// Updates the fonts for this scale, between frames; returns whether they changed.
   virtual bool prepare_fonts(float scale) = 0;
   /// Returns whether some glyphs are still missing.

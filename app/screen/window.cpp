@@ -272,7 +272,7 @@ void Window::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui::NewFrame();
 }
 
-void Window::end_frame(Rgb background, const render::Damage::TextureVersion& version) {
+bool Window::end_frame(Rgb background, const render::Damage::TextureVersion& version) {
   ImGui::Render();
   ImDrawData& data = *ImGui::GetDrawData();
   int width = 0, height = 0;
@@ -280,7 +280,7 @@ void Window::end_frame(Rgb background, const render::Damage::TextureVersion& ver
   if (!canvas_->resize(width, height) || std::exchange(background_, background) != background)
     damage_.invalidate();
   const std::vector<render::ScreenRect> areas = damage_.update(data, version);
-  if (areas.empty() && !std::exchange(is_exposed_, false)) return;
+  if (areas.empty() && !std::exchange(is_exposed_, false)) return false;
   if (!areas.empty()) {
     canvas_->begin(areas, data.FramebufferScale.x, background);
     render::clip_to_areas(data, areas);
@@ -289,6 +289,7 @@ void Window::end_frame(Rgb background, const render::Damage::TextureVersion& ver
   }
   canvas_->copy_to_window();
   glfwSwapBuffers(window_);
+  return !areas.empty();
 }
 
 RgbaImage Window::read_pixels() const {

@@ -72,7 +72,7 @@ class Window : public Screen {
   void cancel_close() override;
 
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
-  void end_frame(Rgb background, const render::Damage::TextureVersion& version = {}) override;
+  bool end_frame(Rgb background, const render::Damage::TextureVersion& version = {}) override;
   /// Returns the last frame as it was drawn.
   RgbaImage read_pixels() const;
   /// Makes the next frame draw everything.

@@ -66,9 +66,16 @@ void Store::update() {
   attempt("the comparison", [this] { run_comparison(); });
   if (quit_) return;  // discarded work is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(work_to_record()); });
-  attempt("what an earlier window has left", [this] {
-    if (recorder_.find_more_leftovers() && view_.forms.dialog == Dialog::recovery) show_leftovers();
+  find_leftovers();
+}
+
+bool Store::find_leftovers() {
+  bool found = false;
+  attempt("what an earlier window has left", [&] {
+    found = recorder_.find_more_leftovers();
+    if (found && view_.forms.dialog == Dialog::recovery) show_leftovers();
   });
+  return found;
 }
 
 /// Begins after the first frame, which does not wait for it.

@@ -56,6 +56,9 @@ class Store {
   /// Updates the trace for the current model and sequence; work longer than a frame continues in the
   /// background.
   void update();
+  /// Looks for work left by windows that were still closing when this one began; returns whether there is
+  /// any.
+  bool find_leftovers();
   /// Returns the background jobs.
   Jobs& jobs() { return jobs_; }
 

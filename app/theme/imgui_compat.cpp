@@ -1,10 +1,10 @@
 #include "app/theme/imgui_compat.hpp"
 
-#if IMGUI_VERSION_NUM >= 18900
-#include <imgui_internal.h>  // to extend a window to its cursor, and to focus an item of another window
+// To extend a window to its cursor, to focus an item of another window, and to see whether windows are
+// measured.
+#include <imgui_internal.h>
 
 #include <algorithm>
-#endif
 
 namespace app::platform {
 
@@ -14,6 +14,17 @@ void move_to(ImVec2 at) {
   ImVec2& reached = ImGui::GetCurrentWindow()->DC.CursorMaxPos;
   reached = {std::max(reached.x, at.x), std::max(reached.y, at.y)};
 #endif
+}
+
+bool is_settled() {
+  const ImGuiContext& context = *ImGui::GetCurrentContext();
+#if IMGUI_VERSION_NUM >= 18700
+  if (!context.InputEventsQueue.empty()) return false;
+#endif
+  return std::none_of(context.Windows.begin(), context.Windows.end(), [](const ImGuiWindow* window) {
+    return window->Active && (window->HiddenFramesCannotSkipItems > 0 || window->AutoFitFramesX > 0 ||
+                              window->AutoFitFramesY > 0);
+  });
 }
 
 void focus_next_item() {

@@ -107,6 +107,10 @@ inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float th
 /// Moves the cursor and extends the window to it: releases from 1.92 on abort if the cursor was only moved.
 void move_to(ImVec2 at);
 
+/// Returns whether the frame just drawn is as Dear ImGui would draw it again: no input waits for a later
+/// frame, and every window has been measured.
+bool is_settled();
+
 /// Gives the keyboard focus to the next item, from the next frame on.
 void focus_next_item();
 

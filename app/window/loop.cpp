@@ -80,12 +80,11 @@ void SettingsWriter::finish(const platform::UserState& now) {
 
 namespace {
 
-constexpr int frames_after_an_event = 3;        // ImGui needs that many to settle
-constexpr double blink_seconds = 0.4;           // of the text cursor
-constexpr double progress_seconds = 0.1;        // between two updates of the progress of background work
+constexpr int min_settled_frames = 3;     // a command shows in the next frame, a scroll in the one after
+constexpr double blink_seconds = 0.4;     // of the text cursor
+constexpr double progress_seconds = 0.1;  // between two updates of the progress of background work
 constexpr double leftover_poll_seconds = 0.25;  // between two checks for work left by a window that is ending
 constexpr double idle_seconds = 60;
-constexpr int frames_to_dim = 15;  // to dim the background of a dialog
 constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
 constexpr double animation_frame_seconds = 1.0 / 60;
 
@@ -130,39 +129,38 @@ bool Loop::is_animating() const {
          changes_.seconds() < flash_seconds + 2 * animation_frame_seconds;
 }
 
+/// Returns whether background work shows its progress in the window.
+bool Loop::progresses() const {
+  return store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
+         screen_.is_loading_fonts();
+}
+
 /// Returns whether windows that are still ending may leave work to this one.
 bool Loop::expects_leftovers() const {
-  return ImGui::GetTime() < std::chrono::duration<double>(leftover_search_time).count();
+  return Clock::now() - start_ < leftover_search_time;
 }
 
 double Loop::seconds_to_wait() const {
-  if (frames_to_draw_ > 0 || painter_.is_behind()) return 0;
+  if (settled_frames_ < min_settled_frames || painter_.is_behind()) return 0;
   if (is_animating()) return animation_frame_seconds;
-  if (store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
-      screen_.is_loading_fonts())
-    return progress_seconds;
+  if (progresses()) return progress_seconds;
   if (expects_leftovers()) return leftover_poll_seconds;
   return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
 }
 
 bool Loop::step() {
-  const bool typing = ImGui::GetIO().WantTextInput;
-  const bool something_happened = screen_.wait(seconds_to_wait());
-  if (something_happened || typing || store_.is_reading() || store_.is_writing())
-    frames_to_draw_ = frames_after_an_event;
-  if (is_animating() || store_.live().is_behind() || store_.is_working() || painter_.is_behind() ||
-      screen_.is_loading_fonts() || expects_leftovers())
-    frames_to_draw_ = std::max(frames_to_draw_, 1);
-  if (std::exchange(dialog_, store_.view().forms.dialog) != store_.view().forms.dialog)
-    frames_to_draw_ = frames_to_dim;
+  if (screen_.wait(seconds_to_wait())) settled_frames_ = 0;
+  if (expects_leftovers() && store_.find_leftovers()) settled_frames_ = 0;
   if (screen_.should_close()) {
     screen_.cancel_close();
     store_.dispatch(Quit{});
-    frames_to_draw_ = frames_after_an_event;
+    settled_frames_ = 0;
   }
-  if (frames_to_draw_ > 0) {
+  if (settled_frames_ < min_settled_frames || is_animating() || progresses() || painter_.is_behind()) {
     frame();
-    --frames_to_draw_;
+  } else if (ImGui::GetIO().WantTextInput) {
+    frame();
+    settled_frames_ = min_settled_frames;  // nothing but the text cursor blinks
   }
   return !store_.wants_to_quit();
 }
@@ -228,9 +226,10 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   landmarks_.clear();
   show_reference_while_held(store_);  // before anything of the store is read, as it may change all of it
   draw(commands);
-  screen_.end_frame(
+  const bool has_changed = screen_.end_frame(
       palette(store_.view().settings.dark).background.panel,
       [this](std::uint64_t texture, const render::UvRect& part) { return painter_.painted(texture, part); });
+  settled_frames_ = has_changed || !platform::is_settled() ? 0 : settled_frames_ + 1;
   painter_.end_frame();
   handle(commands);
 }

@@ -94,6 +94,7 @@ class Loop {
   void handle(Commands& commands);
   void update_keyboard_navigation(const std::vector<KeyPress>& keys);
   bool is_animating() const;
+  bool progresses() const;
   bool expects_leftovers() const;
   Metrics metrics_now() const;
   void record_edit(const Command& command);
@@ -109,8 +110,8 @@ class Loop {
   Landmarks landmarks_;
   float scale_ = 1;
   bool fills_screen_ = false;
-  Dialog dialog_ = Dialog::none;
-  int frames_to_draw_ = 3;
+  Clock::time_point start_ = Clock::now();
+  int settled_frames_ = 0;  // drawn in a row without a change
 };
 
 }  // namespace app

@@ -46,8 +46,9 @@ bool BareScreen::prepare_fonts(float scale) {
   return true;
 }
 
-void BareScreen::end_frame(app::Rgb, const app::render::Damage::TextureVersion&) {
+bool BareScreen::end_frame(app::Rgb, const app::render::Damage::TextureVersion& version) {
   ImGui::Render();
+  return !damage_.update(*ImGui::GetDrawData(), version).empty();
 }
 
 }  // namespace support

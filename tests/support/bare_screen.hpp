@@ -44,7 +44,7 @@ class BareScreen : public app::platform::Screen {
   bool should_close() const override { return closes; }
   void cancel_close() override { closes = false; }
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust) override;
-  void end_frame(app::Rgb background, const app::render::Damage::TextureVersion& version) override;
+  bool end_frame(app::Rgb background, const app::render::Damage::TextureVersion& version) override;
   bool prepare_fonts(float scale) override;
   bool is_loading_fonts() const override { return false; }
   const app::platform::LoadedFonts& fonts() const override { return fonts_; }
@@ -62,6 +62,7 @@ class BareScreen : public app::platform::Screen {
  private:
   std::optional<BareImGui> imgui_;
   app::platform::LoadedFonts fonts_;
+  app::render::Damage damage_;
   float font_scale_ = 0;
 };
 
