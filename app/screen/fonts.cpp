@@ -172,7 +172,8 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std
     for (std::size_t k = 0; k < others.size() && ranges == all; ++k)
       merge(atlas, others[k], static_cast<float>(size), scale, loaded.ranges[k].data());
   }
-  for (const auto& [font, size] : {std::pair{&f.mono12, 12},
+  for (const auto& [font, size] : {std::pair{&f.mono11, 11},
+                                   {&f.mono12, 12},
                                    {&f.mono13, 13},
                                    {&f.mono14, 14},
                                    {&f.mono18, 18},

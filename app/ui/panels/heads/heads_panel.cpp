@@ -98,10 +98,11 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
   float wide = std::min(width / static_cast<float>(numbers.n_cols()), m.px(widest_cell));
   float high = std::min(height / static_cast<float>(numbers.n_rows()), m.px(highest_cell));
   if (stage.columns == Columns::tokens) {
-    const int digits = needs_of_stage(frame, stage.stage, 0).characters(core::text::min_decimals);
-    const bool holds_numbers = std::floor(wide) >= cell_width_for(frame, digits) && high >= m.px(16);
+    const float numbered =
+        cell_width_for(frame, digit_needs(frame, stage.stage, 0), {.decimals = core::text::min_decimals});
+    const bool holds_numbers = std::floor(wide) >= numbered && high >= m.px(16);
     high = std::min(high, wide);
-    wide = std::min(wide, holds_numbers ? std::max(2 * high, cell_width_for(frame, digits)) : high);
+    wide = std::min(wide, holds_numbers ? std::max(2 * high, numbered) : high);
   }
   t.width = cells_length(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
   t.picture_height =

@@ -365,9 +365,8 @@ void draw_one_mask(const Frame& frame, const LaboratoryLayout& l, float& y) {
 int difference_map_width(const Frame& frame, const LaboratoryLayout& l) {
   const arma::mat& numbers = frame.work.laboratory->difference;
   if (numbers.empty() || numbers.n_cols > max_numbered_columns) return l.map_width;
-  const core::text::NumberExtents needs =
-      core::text::measure_numbers(numbers, {0, numbers.n_rows, 0, numbers.n_cols});
-  const float cell = cell_width_for(frame, needs.characters(core::text::min_decimals));
+  const DigitNeeds needs{core::text::measure_numbers(numbers, {0, numbers.n_rows, 0, numbers.n_cols})};
+  const float cell = cell_width_for(frame, needs, {.decimals = core::text::min_decimals});
   const int wide = static_cast<int>(cell) * static_cast<int>(numbers.n_cols);
   return static_cast<float>(wide - l.map_width) < l.width / 6 ? std::max(wide, l.map_width) : l.map_width;
 }

@@ -17,7 +17,6 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
-#include "core/editing/presets.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/words.hpp"
 
@@ -65,8 +64,7 @@ std::string group_words(const Frame& frame, Stage stage) {
 using core::attention::Columns;
 using core::attention::StageInfo;
 
-// Instead of a count of decimals, 2 to 4: no numbers, hundredths, or two decimals without padding.
-constexpr int no_numbers = -1, hundredths = 0, tight = 1;
+constexpr std::size_t no_numbers = digit_levels.size();
 
 /// A stage without effect: a short label next to the previous map, which enables it.
 struct Pill {
@@ -80,16 +78,17 @@ struct Pill {
 struct StageBlock {
   const StageInfo* stage = nullptr;
   std::size_t rows = 0, columns = 0;
-  bool square = false;           ///< one column per token
-  bool is_main = false;          ///< keeps its decimals when the others of its line lose theirs
-  std::array<float, 5> cell{};   ///< width of a cell, by its decimals
-  float names = 0, indices = 0;  ///< room for labels with names, or with indices alone
-  float margin_width = 0;        ///< gutters, and a bar right of the cells
-  bool own_names = false;        ///< its rows are not the tokens of the previous map
-  bool starts_row = false;       ///< even if there is room in the previous row
+  bool square = false;                   ///< one column per token
+  bool is_main = false;                  ///< the largest map of its line
+  std::array<float, no_numbers> cell{};  ///< width of a cell with numbers, by their digit_levels
+  float names = 0, indices = 0;          ///< room for labels with names, or with indices alone
+  float gutters_width = 0;               ///< right of the cells
+  float vertical_bar_width = 0;          ///< of a bar right of the cells; 0: it can only be below
+  bool own_names = false;                ///< its rows are not the tokens of the previous map
+  bool starts_row = false;               ///< even if there is room in the previous row
   std::vector<Pill> pills;
   float min_title_width = 0;  ///< minimum width of the title: its name, group and pills
-  int decimals = no_numbers;
+  std::size_t digits = no_numbers;
   float picture = 0;  ///< width of all cells
   bool named = false;
   Heatmap map;
@@ -98,8 +97,12 @@ struct StageBlock {
   std::string code;  ///< its line of PyTorch, if displayed
   float code_top = 0;
 
-  bool has_numbers() const { return decimals != no_numbers; }
-  float width(float cells) const { return std::max(map.label_width + cells + margin_width, min_title_width); }
+  bool can_have_numbers() const { return cell.front() > 0; }
+  bool has_numbers() const { return digits < no_numbers; }
+  float margin_width() const { return gutters_width + (map.has_vertical_bar ? vertical_bar_width : 0); }
+  float width(float cells) const {
+    return std::max(map.label_width + cells + margin_width(), min_title_width);
+  }
   float width() const { return width(picture); }
 };
 
@@ -113,9 +116,15 @@ struct StageRow {
 };
 
 // At scale 1.
-constexpr float min_cell_height = 17, max_cell_height = 40, max_cell_width = 64, min_cell_width = 26;
+constexpr float min_cell_height = 17, max_cell_height = 40, max_cell_width = 64, min_cell_width = 20;
 constexpr float plain_cell = 13, min_plain_cell = 8, pill_height = 18, code_height = 17;
 constexpr float max_map_width = 420, min_picture_width = 40;
+
+constexpr float min_strip_of_pairs = 640;  // at scale 1; in narrower ones a map may have a row of its own
+constexpr std::size_t max_columns_with_one_decimal = 8;  // of maps that keep a line for three
+constexpr std::size_t first_of_two_decimals = 2, end_of_two_decimals = 5;  // in digit_levels
+
+constexpr std::size_t max_columns_beside_weights = 8;  // of context vectors
 
 constexpr std::size_t max_numbered_rows = 32, max_numbered_columns = 32,
                       max_vertical_bar_columns = 16;  // of a map with its bar at the right
@@ -206,39 +215,29 @@ StageBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
   b.own_names = model.has_key_embeddings() && stage.rows == core::attention::RowTokens::keys &&
                 stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
+  b.indices = index + m.px(10);
   b.map.place = std::string("strip/") + stage.name;
   b.map.stage = stage.stage;
   b.map.show_bar = stage.columns != Columns::single;
   b.map.has_vertical_bar = !b.square && b.rows <= max_numbered_rows && b.columns <= max_vertical_bar_columns;
+  // Large stages are not read to measure the width of their numbers, as this is done for every head.
   const bool has_numbers = b.rows <= max_numbered_rows && b.columns <= max_numbered_columns;
   const std::size_t n =
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
-  // Large stages are not read to measure the width of their numbers, as this is done for every head.
-  float low_room = has_numbers ? 0 : estimated_label_overhang(frame, b.map);
   for (std::size_t k = 0; has_numbers && k < n; ++k) {
-    const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
-    b.map.head = head;
-    low_room = std::max(low_room, low_label_overhang(frame, b.map));
-    if (b.map.has_vertical_bar) b.margin_width = std::max(b.margin_width, bar_room(frame, b.map));
-    const core::text::NumberExtents needs = needs_of_stage(frame, stage.stage, head),
-                                    brief = needs_of_stage(frame, stage.stage, head, 0.01);
-    for (int d = 0; d < 5; ++d) {
-      const int characters = d == hundredths ? brief.characters(0) : needs.characters(d == tight ? 2 : d);
-      const float digit = text_width(frame.fonts.mono12, "0"),
-                  width = d == tight ? std::ceil(digit * static_cast<float>(characters)) + 1
-                                     : cell_width_for(frame, characters);
-      b.cell.at(static_cast<std::size_t>(d)) = std::max(b.cell.at(static_cast<std::size_t>(d)), width);
-    }
+    b.map.head = k * (stage.per_head ? model.n_heads / n : 1);
+    if (b.map.has_vertical_bar) b.vertical_bar_width = std::max(b.vertical_bar_width, bar_room(frame, b.map));
+    const DigitNeeds needs = digit_needs(frame, stage.stage, b.map.head);
+    b.map.keeps_zero = b.map.keeps_zero || !needs.has_bare;
+    for (std::size_t d = 0; d < no_numbers; ++d)
+      b.cell.at(d) = std::max(b.cell.at(d), cell_width_for(frame, needs, digit_levels.at(d)));
   }
   b.map.head = frame.displayed.look.head;
   if (frame.displayed.look.code_lines.contains(stage.stage))
     b.code = core::graph::code_line(frame.displayed.graph, model, stage.stage);
-  b.names = std::max(b.names, low_room + m.px(1));
-  // The low-end label of a bar may use the free part of the gap at its left.
-  b.indices = std::max(index + m.px(10), low_room - m.px(max_label_overhang));
   if (frame.displayed.look.gutters && b.square) {
     b.map.gutter_width = m.px(42);
-    b.margin_width += m.px(42) * static_cast<float>(gutter_count(stage.stage));
+    b.gutters_width = m.px(42) * static_cast<float>(gutter_count(stage.stage));
   }
   return b;
 }
@@ -268,7 +267,9 @@ std::array<std::vector<StageBlock>, 4> stage_lines(const Frame& frame) {
     const bool alone = lines[2].size() == 1 && lines[2].front().stage->stage == Stage::weights;
     if (stage.stage == Stage::contexts && alone) line = 2;  // next to the weights, then the largest map
     StageBlock b = measure(frame, stage, index, name);
-    b.starts_row = stage.stage == Stage::normed_queries || (stage.stage == Stage::rotated_queries && !normed);
+    b.starts_row = stage.stage == Stage::normed_queries ||
+                   (stage.stage == Stage::rotated_queries && !normed) ||
+                   (stage.stage == Stage::contexts && alone && b.columns > max_columns_beside_weights);
     b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
     lines.at(line).push_back(std::move(b));
     before = &lines.at(line).back();
@@ -279,18 +280,15 @@ std::array<std::vector<StageBlock>, 4> stage_lines(const Frame& frame) {
   return lines;
 }
 
-/// Decimals to try, the best first: of the main map and of the others.
-constexpr std::array<std::pair<int, int>, 11> decimal_choices{{{4, 4},
-                                                               {4, 3},
-                                                               {3, 3},
-                                                               {3, 2},
-                                                               {2, 2},
-                                                               {2, tight},
-                                                               {tight, tight},
-                                                               {2, hundredths},
-                                                               {2, no_numbers},
-                                                               {tight, no_numbers},
-                                                               {no_numbers, no_numbers}}};
+/// What surrounds the maps of a row; digits come first, so these give way in this order.
+struct RowForm {
+  bool names = true;          ///< of tokens, left of every map
+  bool vertical_bars = true;  ///< right of the maps that can have one
+  bool indices = true;        ///< left of token × token maps after the first
+};
+
+constexpr std::array row_forms{RowForm{}, RowForm{false}, RowForm{false, false},
+                               RowForm{false, false, false}};
 
 /// Returns the preferred width of all cells of a block without numbers.
 float preferred_width(const Frame& frame, const StageBlock& b, bool has_squares) {
@@ -305,7 +303,7 @@ float min_width(const Frame& frame, const StageBlock& b) {
   const float cells = b.square
                           ? std::min(n * frame.metrics.px(min_plain_cell), frame.metrics.px(150))
                           : std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(min_picture_width));
-  return std::max(cells, b.min_title_width - b.map.label_width - b.margin_width);
+  return std::max(cells, b.min_title_width - b.map.label_width - b.margin_width());
 }
 
 /// Rounds a width to whole-pixel cells, if their edges are distinguishable.
@@ -313,21 +311,22 @@ float whole_cells(float width, std::size_t n) {
   return static_cast<float>(cells_length(width, n, FLT_MAX, 4));
 }
 
-/// Sets the decimals of a rung and the widths of the pictures; returns false if they do not fit.
-bool fit(const Frame& frame, std::span<StageBlock> row, std::pair<int, int> choice, float width, bool named) {
+/// Sets the digits and the widths of the pictures; returns false if they do not fit.
+bool fit(const Frame& frame, std::span<StageBlock> row, std::size_t digits, float width,
+         const RowForm& form) {
   float left = width, extra_wanted = 0;  // beyond the minimum of each picture
   const bool squares = std::ranges::any_of(row, &StageBlock::square);
   for (std::size_t k = 0; k < row.size(); ++k) {
     StageBlock& b = row[k];
-    b.decimals = b.cell[0] > 0 ? (b.is_main ? choice.first : choice.second) : no_numbers;
-    b.named = k == 0 || named || b.own_names;
-    b.map.label_width = b.named ? b.names : b.indices;
-    left -= b.map.label_width + b.margin_width + (k > 0 ? gap_before(frame, row, k) : 0);
+    b.digits = b.can_have_numbers() ? digits : no_numbers;
+    b.named = k == 0 || form.names || b.own_names;
+    b.map.label_width = b.named ? b.names : form.indices || !b.square ? b.indices : 0;
+    b.map.has_vertical_bar = form.vertical_bars && b.vertical_bar_width > 0;
+    left -= b.map.label_width + b.margin_width() + (k > 0 ? gap_before(frame, row, k) : 0);
     if (b.has_numbers()) {
-      b.picture =
-          std::max(scaled_with_text(frame, min_cell_width), b.cell.at(static_cast<std::size_t>(b.decimals))) *
-          static_cast<float>(b.columns);
-      left -= b.width() - b.map.label_width - b.margin_width;
+      b.picture = std::max(scaled_with_text(frame, min_cell_width), b.cell.at(b.digits)) *
+                  static_cast<float>(b.columns);
+      left -= b.width() - b.map.label_width - b.margin_width();
     } else {
       b.picture = min_width(frame, b);
       extra_wanted += std::max(0.0f, preferred_width(frame, b, squares) - b.picture);
@@ -365,43 +364,60 @@ void widen(const Frame& frame, std::span<StageBlock> row, float width) {
   }
 }
 
-/// Returns whether the model's preset says that its numbers are printed somewhere.
-bool claims_printed_digits(const Frame& frame) {
-  const core::editing::Preset* preset = core::editing::find_preset(frame.document.preset);
-  return preset && (preset->evidence == core::editing::Evidence::printed ||
-                    preset->evidence == core::editing::Evidence::published);
+/// Divides blocks among rows of that many; nothing if they do not fit with those digits.
+std::optional<std::vector<std::vector<StageBlock>>> divided(const Frame& frame,
+                                                            std::span<const StageBlock> line,
+                                                            std::size_t each, std::size_t digits,
+                                                            float width) {
+  std::vector<std::vector<StageBlock>> rows;
+  for (std::size_t k = 0; k < line.size(); k += each) {
+    const auto part = line.subspan(k, std::min(each, line.size() - k));
+    std::vector<StageBlock>& row = rows.emplace_back(part.begin(), part.end());
+    const auto fits = [&](const RowForm& form) { return fit(frame, row, digits, width, form); };
+    const auto* const form = std::ranges::find_if(row_forms, [&](const RowForm& f) {
+      return !(f.names && frame.metrics.compact && row.size() > 1) && fits(f);
+    });
+    if (form == row_forms.end() && part.size() > 1) return std::nullopt;
+    if (form == row_forms.end() && digits < no_numbers) return std::nullopt;
+    widen(frame, row, width);
+  }
+  return rows;
 }
 
-/// Breaks blocks that belong together into as few rows as they need. Numbers lose decimals, and then
-/// disappear, before more rows than one for every four maps are used.
-std::vector<std::vector<StageBlock>> break_into_rows(const Frame& frame, std::span<const StageBlock> line,
+/// Breaks blocks that belong together into rows of at most four. All have the same digits, except wide ones
+/// next to others, which have none; before the second decimal goes, a row takes fewer maps.
+std::vector<std::vector<StageBlock>> break_into_rows(const Frame& frame, std::span<const StageBlock> blocks,
                                                      float width) {
-  const std::size_t min_rows = (line.size() + 3) / 4;
-  for (std::size_t n_rows = min_rows;; ++n_rows) {
-    const std::size_t each = (line.size() + n_rows - 1) / n_rows;
-    for (const auto& choice : decimal_choices) {
-      const bool printed = claims_printed_digits(frame) || frame.settings.pytorch_numbers;
-      if (printed && choice.second < 4 && n_rows < line.size()) continue;
-      // More rows than in a wider window must not mean more decimals than there.
-      if (!printed && n_rows > min_rows && std::max(choice.first, choice.second) > 2) continue;
-      std::vector<std::vector<StageBlock>> rows;
-      bool fits = true;
-      for (std::size_t k = 0; k < line.size(); k += each) {
-        rows.emplace_back(line.begin() + static_cast<std::ptrdiff_t>(k),
-                          line.begin() + static_cast<std::ptrdiff_t>(std::min(line.size(), k + each)));
-        fits = fits && fit(frame, rows.back(), choice, width, false);
-      }
-      if (!fits && n_rows < line.size()) continue;
-      if (!fits && choice != decimal_choices.back()) continue;
-      for (auto& row : rows) {
-        std::vector<StageBlock> with_names = row;
-        if (!frame.metrics.compact && fit(frame, with_names, choice, width, true))
-          row = std::move(with_names);
-        widen(frame, row, width);
-      }
-      return rows;
-    }
-  }
+  std::vector<StageBlock> line(blocks.begin(), blocks.end());
+  const auto is_wide = [](const StageBlock& b) { return !b.square && b.columns > max_vertical_bar_columns; };
+  if (!std::ranges::all_of(line, is_wide))
+    for (StageBlock& b : line)
+      if (is_wide(b)) b.cell = {};
+  const std::size_t n = line.size(), min_rows = (n + 3) / 4;
+  const bool is_narrow = width < frame.metrics.px(min_strip_of_pairs);
+  const auto n_squares = static_cast<std::size_t>(std::ranges::count_if(line, &StageBlock::square));
+  const bool are_alike = n_squares == 0 || n_squares == n;
+  const std::size_t max_rows = std::max(min_rows, is_narrow || !are_alike ? n : (n + 1) / 2);
+  const bool has_numbers = std::ranges::any_of(line, &StageBlock::can_have_numbers);
+  const auto with_digits = [&](std::size_t n_rows, std::size_t from, std::size_t to) {
+    std::optional<std::vector<std::vector<StageBlock>>> rows;
+    for (std::size_t d = from; has_numbers && d < to && !rows; ++d)
+      rows = divided(frame, line, (n + n_rows - 1) / n_rows, d, width);
+    return rows;
+  };
+  const bool are_few = !is_narrow && n <= 3 && std::ranges::all_of(line, [](const StageBlock& b) {
+    return b.square && b.columns <= max_columns_with_one_decimal;
+  });
+  for (std::size_t n_rows = min_rows; frame.settings.pytorch_numbers && n_rows <= n; ++n_rows)
+    if (auto rows = with_digits(n_rows, 0, 1)) return *rows;
+  // More rows than in a wider window must not mean more decimals than there.
+  for (std::size_t n_rows = min_rows; n_rows <= max_rows; ++n_rows)
+    if (auto rows = with_digits(n_rows, n_rows > min_rows ? first_of_two_decimals : 0,
+                                are_few ? no_numbers : end_of_two_decimals))
+      return *rows;
+  if (auto rows = with_digits(max_rows, end_of_two_decimals, no_numbers)) return *rows;
+  for (std::size_t n_rows = min_rows;; ++n_rows)
+    if (auto rows = divided(frame, line, (n + n_rows - 1) / n_rows, no_numbers, width)) return *rows;
 }
 
 /// Returns the height of a row's cells together, if cells of the main map are `square` high.
@@ -410,7 +426,7 @@ float rows_height(const Frame& frame, const std::vector<StageBlock>& row, float 
   const bool numbers = std::ranges::any_of(row, &StageBlock::has_numbers);
   const bool main = std::ranges::any_of(row, [](const StageBlock& b) { return b.is_main && b.square; });
   if (row.front().rows <= max_numbered_rows) {
-    const float least = scaled_with_text(frame, numbers ? 16 : min_plain_cell);
+    const float least = scaled_with_text(frame, numbers ? 15 : min_plain_cell);
     const float each = main      ? square
                        : numbers ? square * 0.78f
                                  : std::min(square * 0.53f, scaled_with_text(frame, plain_cell));
@@ -438,9 +454,8 @@ float place(const Frame& frame, std::vector<StageRow>& rows, float width, float 
       // Encoder states are more or fewer rows of the same height.
       b.map.height = static_cast<int>(
           std::round(height * static_cast<float>(b.rows) / static_cast<float>(row.blocks.front().rows)));
-      b.map.max_decimals = b.decimals == tight ? 2 : std::max(0, b.decimals);
+      b.map.digits = b.digits;
       b.map.show_numbers = b.has_numbers();
-      b.map.hundredths = b.decimals == hundredths;
       b.map.row_tokens = b.named;
       b.map.columns = !compact || (b.is_main && b.square) ? ColumnLabels::tokens : ColumnLabels::indices;
       highest = std::max(highest, column_label_height(frame, b.map));
@@ -476,34 +491,67 @@ float place(const Frame& frame, std::vector<StageRow>& rows, float width, float 
   return y;
 }
 
+bool has_weights(const std::vector<StageBlock>& blocks) {
+  return std::ranges::any_of(blocks, [](const StageBlock& b) { return b.stage->stage == Stage::weights; });
+}
+
+/// Moves the weights next to the masked scores if only two token × token maps with numbers share a row, and
+/// the context vectors to those of all heads.
+void pair_weights(const Frame& frame, std::array<std::vector<StageBlock>, 4>& lines, float width) {
+  auto& scores = lines[1];
+  auto& weights = lines[2];
+  if (scores.size() % 2 == 0 || weights.empty() || !has_weights({weights.front()})) return;
+  if (weights.size() > 1 && weights[1].square) return;
+  const auto rows = break_into_rows(frame, scores, width);
+  if (rows.front().size() != 2 || !rows.front().front().has_numbers()) return;
+  weights.front().is_main = false;
+  scores.push_back(std::move(weights.front()));
+  lines[3].insert(lines[3].begin(), weights.begin() + 1, weights.end());
+  weights.clear();
+}
+
+/// Returns possible ends of the first screen: of the whole strip, else below the title that follows the
+/// weights, else below the weights.
+std::array<float, 3> screen_ends(const Frame& frame, const std::vector<StageRow>& rows, float end) {
+  const auto row = std::ranges::find_if(rows, [](const StageRow& r) { return has_weights(r.blocks); });
+  if (row == rows.end()) return {end, end, end};
+  return {end, row + 1 == rows.end() ? end : (row + 1)->top + scaled_with_text(frame, 22), row->bottom};
+}
+
 /// Lays out all displayed stages in the given width; cells grow until the strip fills the height.
 std::vector<StageRow> lay_out(const Frame& frame, float width, float height) {
   std::vector<StageRow> rows;
-  const auto lines = stage_lines(frame);
+  auto lines = stage_lines(frame);
+  pair_weights(frame, lines, width);
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const auto& line = lines.at(l);
     for (std::size_t k = 0; k < line.size();) {
       std::size_t end = k + 1;
       while (end < line.size() && !line[end].starts_row) ++end;
-      for (auto& blocks : break_into_rows(frame, std::span(line).subspan(k, end - k), width))
-        rows.push_back({.line = static_cast<int>(l) + 1,
-                        .first = k == 0 && (rows.empty() || rows.back().line != static_cast<int>(l) + 1),
+      for (auto& blocks : break_into_rows(frame, std::span(line).subspan(k, end - k), width)) {
+        const int number = has_weights(blocks) ? 3 : static_cast<int>(l) + 1;
+        rows.push_back({.line = number,
+                        .first = rows.empty() || rows.back().line != number,
                         .blocks = std::move(blocks)});
+      }
       k = end;
     }
   }
-  // The highest cells with which the whole strip fits; if none fit, the default ones, and it scrolls.
-  const auto fits = [&](float square) { return place(frame, rows, width, square) <= height; };
-  float low = scaled_with_text(frame, min_cell_height), high = scaled_with_text(frame, max_cell_height) + 1;
-  if (!fits(low)) {
-    place(frame, rows, width, scaled_with_text(frame, frame.metrics.compact ? 19 : 24));
+  // The highest cells with which the first screen ends well; if none fit, the default ones.
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto fits = [&](float square) {
+      return screen_ends(frame, rows, place(frame, rows, width, square)).at(k) <= height;
+    };
+    float low = scaled_with_text(frame, min_cell_height), high = scaled_with_text(frame, max_cell_height) + 1;
+    if (!fits(low)) continue;
+    while (high - low > 1) {
+      const float middle = std::floor((low + high) / 2);
+      (fits(middle) ? low : high) = middle;
+    }
+    place(frame, rows, width, low);
     return rows;
   }
-  while (high - low > 1) {
-    const float middle = std::floor((low + high) / 2);
-    (fits(middle) ? low : high) = middle;
-  }
-  place(frame, rows, width, low);
+  place(frame, rows, width, scaled_with_text(frame, frame.metrics.compact ? 19 : 24));
   return rows;
 }
 

@@ -219,15 +219,18 @@ void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLa
                          const std::vector<Note>& notes) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
-  const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
+  std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  const auto room_of = [&](const std::string& end) {
+    return end.empty() ? 0 : text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
+  };
+  const float y = d.far.y + frame.metrics.px(8), shortest = frame.metrics.px(14),
+              link = map.other ? 0 : scale_link_width(frame, map.stage, map.head);
   // The low-end label extends left of the picture where there is room; the rest shortens the bar.
-  const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
-              left = d.corner.x +
-                     std::max(0.0f, low_room - map.label_width - frame.metrics.px(max_label_overhang));
-  const float y = d.far.y + frame.metrics.px(8),
-              link = map.other ? 0 : scale_link_width(frame, map.stage, map.head),
-              all = d.far.x - 1 - left - high_room - link;
+  const auto left_end = [&] { return d.corner.x + std::max(0.0f, room_of(low) - map.label_width); };
+  const auto bar_width = [&] { return d.far.x - 1 - left_end() - room_of(high) - link; };
+  if (bar_width() < shortest) low.clear();  // the tooltip has both ends
+  if (bar_width() < shortest) high.clear();
+  const float left = left_end(), high_room = room_of(high), all = bar_width();
   if (link > 0) draw_scale_link(frame, map.place, {d.far.x, y + thick / 2});
   std::string words = core::text::joined(notes, "; ", &Note::words);
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
@@ -237,7 +240,7 @@ void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLa
   float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
   // A cut-off beginning says nothing; the tooltip has the whole text.
   if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
-  const float width = std::max(all - words_room, frame.metrics.px(14));
+  const float width = std::max(all - words_room, shortest);
   const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
     draw_rect({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + thick},
@@ -316,24 +319,6 @@ float bar_room(const Frame& frame, const Heatmap& map) {
   for (const double end : {scale.number_at(0), scale.ends.high})
     ends = std::max(ends, text_width(frame.fonts.mono12, end_text(end)));
   return frame.metrics.px(8 + 6 + 5) + ends;
-}
-
-namespace {
-
-float end_label_width(const Frame& frame, const Heatmap& map, const std::string& end) {
-  if (!map.show_bar || map.has_vertical_bar || coloring_of(map) == Coloring::mask) return 0;
-  return text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
-}
-
-}  // namespace
-
-float low_label_overhang(const Frame& frame, const Heatmap& map) {
-  return end_label_width(frame, map, end_text(scale_of(frame, map).number_at(0)));
-}
-
-float estimated_label_overhang(const Frame& frame, const Heatmap& map) {
-  const bool begins_at_0 = coloring_of(map) == Coloring::weights && !frame.displayed.look.colors.logarithmic;
-  return end_label_width(frame, map, end_text(begins_at_0 ? 0 : -12.34));
 }
 
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {

@@ -87,6 +87,7 @@ double unit_in(const Frame& frame, const Heatmap& map);
 struct NumberStyle {
   ImFont* font = nullptr;
   NumberFormat format = {};
+  bool is_bare = false;  ///< without the zero before the dot
 };
 
 NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);

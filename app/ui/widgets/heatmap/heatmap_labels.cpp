@@ -366,27 +366,32 @@ int characters_in(float cell, ImFont* font) {
   return static_cast<int>((cell + 0.01f) / text_width(font, "0")) - 1;
 }
 
-int tight_characters_in(float cell, ImFont* font) {
-  return static_cast<int>((cell - 1 + 0.01f) / text_width(font, "0"));
+ImFont* font_of(const Frame& frame, const DigitLevel& level) {
+  return level.small ? frame.fonts.mono11 : frame.fonts.mono12;
 }
 
-NumberExtents needs_in(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+DigitNeeds needs_of(const Frame& frame, const core::text::NumberExtents& extents, const ValueRange& range,
+                    core::attention::Coloring coloring) {
+  constexpr double rounds_to_one = 0.995;
+  const double largest = std::max(-range.smallest, range.largest) / extents.unit;
+  return {frame.settings.pytorch_numbers ? extents.in_pytorch_style() : extents,
+          !frame.settings.pytorch_numbers && largest < rounds_to_one,
+          coloring == core::attention::Coloring::weights};
+}
+
+/// Returns the unit in which the numbers of a range are written: 1, or a power of ten below it.
+double unit_for(const Frame& frame, const ValueRange& range) {
+  return frame.settings.pytorch_numbers ? 1 : core::text::unit_for(std::max(-range.smallest, range.largest));
+}
+
+DigitNeeds needs_in(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   const bool few = d.numbers.n_rows * d.numbers.n_cols <= max_measured_cells;
   const CellRange all{0, d.numbers.n_rows, 0, d.numbers.n_cols};
-  const NumberExtents needs =
+  const auto extents =
       core::text::measure_numbers(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
-  return frame.settings.pytorch_numbers && !map.hundredths ? needs.in_pytorch_style() : needs;
-}
-
-NumberExtents measure_numbers(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
-  // While a number is dragged cells keep their width.
-  const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
-  const auto* before = is_dragged ? previous_numbers(frame, stage, head) : nullptr;
-  const auto& numbers = before ? *before : frame.displayed.trace.at(stage, head);
-  if (numbers.n_rows() * numbers.n_cols() <= max_measured_cells)
-    return core::text::measure_numbers(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
-  const ValueRange& e = stage_value_range(frame, stage, head);
-  return core::text::measure_numbers(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2}, unit);
+  DigitNeeds needs = needs_of(frame, extents, displayed_value_range(frame, map), coloring_of(map));
+  needs.has_bare = needs.has_bare && !map.keeps_zero;
+  return needs;
 }
 
 }  // namespace
@@ -405,21 +410,28 @@ int cells_length(float room, std::size_t n, float largest, float least) {
   return static_cast<int>(std::max(1.0f, pitch < least ? pitch * count : std::floor(pitch) * count));
 }
 
-float cell_width_for(const Frame& frame, int characters) {
-  return std::ceil(static_cast<float>(characters + 1) * text_width(frame.fonts.mono12, "0") - 0.01f);
+float cell_width_for(const Frame& frame, const DigitNeeds& needs, const DigitLevel& level) {
+  const int characters = needs.extents.characters(level.decimals) - (needs.is_bare(level) ? 1 : 0);
+  const float text = static_cast<float>(characters) * text_width(font_of(frame, level), "0");
+  return std::ceil(text + scaled_with_text(frame, 4) - 0.01f);
 }
 
-NumberExtents needs_of_stage(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
-  if (frame.settings.pytorch_numbers && !unit)
-    return measure_numbers(frame, stage, head, 1.0).in_pytorch_style();
-  return measure_numbers(frame, stage, head, unit);
+DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head) {
+  // While a number is dragged cells keep their width.
+  const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
+  const auto* before = is_dragged ? previous_numbers(frame, stage, head) : nullptr;
+  const auto& numbers = before ? *before : frame.displayed.trace.at(stage, head);
+  const ValueRange range = before ? value_range(*before) : stage_value_range(frame, stage, head);
+  const double unit = unit_for(frame, range);
+  const bool few = numbers.n_rows() * numbers.n_cols() <= max_measured_cells;
+  const auto extents =
+      few ? core::text::measure_numbers(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit)
+          : core::text::measure_numbers(arma::mat{range.smallest, range.largest}, {0, 1, 0, 2}, unit);
+  return needs_of(frame, extents, range, core::attention::info(stage).coloring);
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
-  if (map.hundredths) return 0.01;
-  if (frame.settings.pytorch_numbers) return 1;
-  const ValueRange e = displayed_value_range(frame, map);
-  return unit_for(std::max(-e.smallest, e.largest));
+  return unit_for(frame, displayed_value_range(frame, map));
 }
 
 NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
@@ -428,27 +440,28 @@ NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLa
   // Most cells are too small for any number, so their numbers need not be read.
   if (!map.show_numbers || d.cell_height < m.px(min_cell_height) ||
       d.cell_height < line_height_ratio * platform::font_size(f.mono12) ||
-      characters_in(d.cell_width, f.mono12) < 1)
+      characters_in(d.cell_width, f.mono11) < 1)
     return {};
-  const NumberExtents needs = needs_in(frame, map, d);
-  if (map.hundredths)
-    return characters_in(d.cell_width, f.mono12) < needs.characters(0)
-               ? NumberStyle{}
-               : NumberStyle{f.mono12, {0, needs.unit, true}};
-  NumberFormat format = needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
-  if (!format.fits)  // with one pixel between neighbors, as cells have their own backgrounds
-    format = needs.format(tight_characters_in(d.cell_width, f.mono12), core::text::min_decimals);
-  if (!format.fits) return {};
+  const DigitNeeds needs = needs_in(frame, map, d);
+  const auto first = std::min(map.digits, digit_levels.size());
+  const auto* const level = std::find_if(
+      digit_levels.begin() + first, digit_levels.end(),
+      [&](const DigitLevel& tried) { return cell_width_for(frame, needs, tried) <= d.cell_width + 0.01f; });
+  if (level == digit_levels.end()) return {};
+  const auto& extents = needs.extents;
+  NumberStyle style{font_of(frame, *level),
+                    {std::min(level->decimals, extents.decimals), extents.unit, true, extents.as_pytorch},
+                    needs.is_bare(*level)};
+  if (level->small) return style;
   // The largest font that costs no decimals.
   const auto fits = [&](ImFont* font, float room) {
     return d.cell_height >= room * platform::font_size(font) &&
-           characters_in(d.cell_width, font) >= needs.characters(format.decimals);
+           characters_in(d.cell_width, font) >= extents.characters(style.format.decimals);
   };
-  if (fits(f.mono32, large_height_ratio)) return {f.mono32, format};
-  if (fits(f.mono24, large_height_ratio)) return {f.mono24, format};
-  if (fits(f.mono18, large_height_ratio)) return {f.mono18, format};
-  if (fits(f.mono14, large_height_ratio)) return {f.mono14, format};
-  return {!m.compact && fits(f.mono13, line_height_ratio) ? f.mono13 : f.mono12, format};
+  for (ImFont* font : {f.mono32, f.mono24, f.mono18, f.mono14})
+    if (fits(font, large_height_ratio)) return {font, style.format, style.is_bare};
+  if (!m.compact && fits(f.mono13, line_height_ratio)) style.font = f.mono13;
+  return style;
 }
 
 void draw_masked(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
@@ -466,7 +479,7 @@ void draw_masked(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
 }
 
 void draw_numbers(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
-  const auto [font, format] = number_style(frame, map, d);
+  const auto [font, format, is_bare] = number_style(frame, map, d);
   if (!font) return;
   const CellRange shown = cells_on_screen(d);
   const bool plain_one = d.stage.coloring != Coloring::signed_values && coloring_of(map) == d.stage.coloring;
@@ -479,7 +492,8 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
       if (std::isinf(v)) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), d.middle_of_row(i)};
-      const std::string text = cell_text(v, format, plain_one);
+      std::string text = cell_text(v, format, plain_one);
+      if (const auto zero = text.find("0."); is_bare && zero != text.npos) text.erase(zero, 1);
       const float half_width = text_width(font, text) / 2, half_height = platform::font_size(font) / 2;
       // A cut number would read as another number.
       if (middle.x - half_width < d.corner.x || middle.x + half_width > d.far.x ||

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <imgui.h>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,9 +30,6 @@ struct ColorScale {
 
 /// Returns the color map that the user chose for a kind of numbers.
 render::ColorMap chosen_map(const ColorChoice& colors, core::attention::Coloring coloring);
-
-/// How far the low-end label of a bar may extend into the gap left of the picture, at scale 1.
-constexpr float max_label_overhang = 2;
 
 /// Draws a color bar with an end value at either side, starting at left_middle; returns its width.
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width);
@@ -101,8 +99,8 @@ struct Heatmap {
   bool has_vertical_bar = false;  ///< the color bar is right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
-  int max_decimals = 4;      ///< of the numbers, even if more would fit
-  bool hundredths = false;   ///< numbers are written in hundredths and without decimals
+  std::size_t digits = 0;    ///< the first of digit_levels to try
+  bool keeps_zero = false;   ///< numbers never lose the zero before the dot
   bool whole = false;        ///< shows the whole matrix, regardless of zoom
   float gutter_width = 0;    ///< of each column of row sums or entropies right of the picture; 0 = none
   const OtherNumbers* other =
@@ -113,12 +111,6 @@ struct Heatmap {
 float column_label_height(const Frame& frame, const Heatmap& map);
 
 float bar_room(const Frame& frame, const Heatmap& map);
-
-/// Returns how far the low-end label of a bar below the picture extends to its left, in pixels.
-float low_label_overhang(const Frame& frame, const Heatmap& map);
-
-/// Returns an estimate of low_label_overhang() without reading the numbers.
-float estimated_label_overhang(const Frame& frame, const Heatmap& map);
 
 /// Returns the factor by which text is larger than the display scale alone; cells grow with it.
 float text_scale(const Frame& frame);
@@ -133,9 +125,37 @@ int cells_length(float room, std::size_t n, float largest, float least = 1);
 /// Returns the width of cells for numbers of that many characters, with a digit's width between neighbors.
 float cell_width_for(const Frame& frame, int characters);
 
-/// Returns the space that the numbers of a stage need; for very large stages, from the value range alone.
-core::text::NumberExtents needs_of_stage(const Frame& frame, Stage stage, std::size_t head,
-                                         std::optional<double> unit = std::nullopt);
+/// How the numbers of a map are written.
+struct DigitLevel {
+  int decimals = 0;    ///< at most
+  bool bare = false;   ///< without the zero before the dot, if all numbers are below 1
+  bool small = false;  ///< in a smaller font
+};
+
+/// Ways to write the numbers of a map: narrower cells take a later one, and after the last have no numbers.
+inline constexpr std::array digit_levels{DigitLevel{4},
+                                         DigitLevel{3},
+                                         DigitLevel{2},
+                                         DigitLevel{2, true},
+                                         DigitLevel{2, true, true},
+                                         DigitLevel{1, true},
+                                         DigitLevel{1, true, true}};
+
+/// What the numbers of a map need in its cells.
+struct DigitNeeds {
+  core::text::NumberExtents extents;
+  bool has_bare = false;   ///< all are below 1, also when rounded
+  bool is_weight = false;  ///< keeps its zero in the larger font
+  bool is_bare(const DigitLevel& level) const {
+    return has_bare && level.bare && (level.small || !is_weight) && extents.decimals > 0;
+  }
+};
+
+/// Returns what the numbers of a stage need; for very large stages, from the value range alone.
+DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head);
+
+/// Returns the width of cells for numbers that are written in that way.
+float cell_width_for(const Frame& frame, const DigitNeeds& needs, const DigitLevel& level);
 
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
