@@ -357,7 +357,7 @@ constexpr std::array steps{
              "edit/cell/1/0", has_other_numbers},
     TourStep{"Watch a weight",
              "Point at a cell: the inspector shows how it is computed. Cells that your "
-             "number has changed have a thin outline.",
+             "number has changed are underlined.",
              "strip/weights", watches_a_weight},
     TourStep{
         "Pin it and follow an operand",

@@ -274,9 +274,11 @@ void add_query_moves(ActionRows& rows) {
 /// Returns the command of the first thing that Esc would release, or nothing.
 std::optional<Command> release_command(const ActionContext& s) {
   const Pending& v = s.pending;
+  if (s.forms.start_page) return set<&Forms::start_page>(false);
   if (v.selection.presentation.operand_animation) return set<&Presentation::operand_animation>(std::nullopt);
   if (v.selection.presentation.on) return set<&Presentation::on>(false);
   if (v.selection.cursor) return set<&Selection::cursor>(std::nullopt);
+  if (v.selection.tour) return LeaveTour{};
   if (v.look.tab == Tab::layers && v.layers && v.layers->token) return set<&LayersLook::token>(std::nullopt);
   if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
     return set<&TokensLook::pinned_query>(std::nullopt);

@@ -207,7 +207,7 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   const std::size_t n = store.model().n_tokens();
   const CellRef last{Stage::weights, 1, n + 2, n + 2};
   store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
-  support::look(store, [last](app::View& v) { v.selection.pinned = last; });
+  support::look(store, [last](app::View& v) { v.look.head = last.head, v.selection.pinned = last; });
   support::finish_working(store);
   ui.run();
   ASSERT_TRUE(store.view().selection.shows_reference);

@@ -137,7 +137,10 @@ TEST_F(Dialogs, ExportNeverWritesOneFormIntoAFileOfAnother) {
 }
 
 TEST_F(Dialogs, ExportWritesWhereItsDialogSays) {
-  ui.look([&](auto& v) { v.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0}; });
+  ui.look([&](auto& v) {
+    v.look.head = 1;
+    v.selection.pinned = app::CellRef{core::attention::Stage::scores, 1, 0, 0};
+  });
   show(Dialog::export_files);
   ui.click("dialog/confirm");
   const auto asked = ui.asked<app::ExportAs>();

@@ -261,6 +261,68 @@ TEST_F(FirstScreen, OpensADoorOfTheStartPage) {
   EXPECT_TRUE(ui.store.lesson());
 }
 
+TEST_F(FirstScreen, ClosesMenusWithEscapeWhereverTheMouseRests) {
+  const auto has_menu = [] {
+    return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  };
+  ui.click("menu/File");
+  ui.move_to("menu/File/New");
+  ui.run(3);
+  ASSERT_TRUE(ui.has("menu/File/New/Modern"));
+  ui.move_to("menu/File/New/Modern");
+  ui.run(3);
+  ASSERT_TRUE(has_menu());
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_FALSE(has_menu());
+}
+
+TEST_F(FirstScreen, ClosesTheListOfADialogBeforeTheDialog) {
+  ui.store.dispatch(app::ShowDialog{app::Dialog::export_files});
+  ui.run(4);
+  ui.click("dialog/stage");
+  ui.run(3);
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::export_files);
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
+}
+
+TEST_F(FirstScreen, EndsTheTourAndLeavesTheStartPageWithEscape) {
+  ui.store.dispatch(app::StartTour{});
+  ui.run(4);
+  ASSERT_TRUE(ui.has("tour/card"));
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_FALSE(ui.store.view().selection.tour);
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  ui.run(3);
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_FALSE(ui.store.view().forms.start_page);
+  EXPECT_TRUE(ui.has("strip/weights"));
+}
+
+TEST_F(FirstScreen, OpensADoorOfTheStartPageWithTabAndEnter) {
+  for (const int tabs : {1, 2, 4}) {
+    ui.store.dispatch(app::LeaveLesson{});
+    ui.store.dispatch(app::LeaveTour{});
+    ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+    ui.run(3);
+    for (int k = 0; k < tabs; ++k) {
+      ui.key(Key::tab);
+      ui.run(3);
+    }
+    EXPECT_TRUE(ui.store.view().forms.start_page);
+    ui.key(Key::enter);
+    ui.run(3);
+    EXPECT_FALSE(ui.store.view().forms.start_page) << tabs;
+    EXPECT_EQ(ui.store.lesson() != nullptr, tabs == 2) << tabs;
+  }
+}
+
 TEST_F(FirstScreen, ScrollsTheLeftSideAsOneWhereItIsTooLow) {
   for (const auto& [size, scale] : {std::pair(ImVec2(1280, 800), 1.5f), {ImVec2(1920, 1080), 2.0f}}) {
     ImGui::GetIO().DisplaySize = size;

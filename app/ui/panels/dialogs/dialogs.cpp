@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
@@ -91,7 +92,10 @@ void about(const Frame& frame) {
 }
 
 void close_on_escape(const Frame& frame) {
-  if (!platform::key_pressed(ImGuiKey_Escape, false)) return;
+  // Dear ImGui has closed a list of the dialog when the frame began.
+  bool& had_list = *ImGui::GetStateStorage()->GetBoolRef(ImGui::GetID("had list"));
+  const bool closes_list = std::exchange(had_list, ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId));
+  if (closes_list || !platform::key_pressed(ImGuiKey_Escape, false)) return;
   if (frame.forms.dialog == Dialog::unsaved_work || frame.forms.dialog == Dialog::memory ||
       frame.forms.dialog == Dialog::writing || frame.forms.dialog == Dialog::question)
     frame.commands.add(CancelQuestion{});

@@ -85,6 +85,8 @@ void draw_menu_items(const Frame& frame, const ActionContext& context, std::span
     else
       draw_submenu(frame, context, all, menu + "/" + submenu, submenu);
   }
+  // Else a submenu under the mouse would open again.
+  if (platform::key_pressed(ImGuiKey_Escape, false)) ImGui::CloseCurrentPopup();
 }
 
 void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head) {

@@ -415,6 +415,7 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (button(frame, "tour/next", is_last ? "Done" : "Next", "Skips this step"))
     frame.commands.add(AdvanceTour{});
+  if (is_last) return;
   ImGui::SameLine();
   if (button(frame, "tour/skip", "Skip the tour", "Help → Take the tour starts it again"))
     frame.commands.add(LeaveTour{});

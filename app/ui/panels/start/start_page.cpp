@@ -153,7 +153,8 @@ std::vector<StartCard> start_cards(const Frame& frame) {
            model_words(frame), model, draw_model_picture}};
 }
 
-void draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall) {
+/// Draws a card that opens on a click, Enter or its key; returns whether it has the keyboard focus.
+bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -165,15 +166,13 @@ void draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
     text = {{picture.max.x, box.min.y}, box.max};
   }
   platform::move_to(box.min);
-  if (index == 0) ImGui::SetItemDefaultFocus();
   const bool pressed = hit_area(card.name, {box.width(), box.height()});
   frame.landmarks.mark_item(card.name);
-  const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+  const bool is_focused = ImGui::IsItemFocused(), lit = ImGui::IsItemHovered() || is_focused;
   draw_rect(box.min, box.max, p.background.back, m.px(3));
   draw_rect(text.min, text.max, lit ? p.background.raised : p.background.panel, m.px(3));
   list->AddRect(box.min, box.max, packed(p.line), m.px(3));
-  if (ImGui::IsItemFocused())
-    outline({box.min.x - 3, box.min.y - 3}, {box.max.x + 3, box.max.y + 3}, p.accent, 2);
+  if (is_focused) outline({box.min.x - 3, box.min.y - 3}, {box.max.x + 3, box.max.y + 3}, p.accent, 2);
   const std::string key = std::to_string(index + 1);
   const bool typed = frame.forms.dialog == Dialog::none && typed_characters() == key;
   if (pressed || typed)
@@ -190,6 +189,15 @@ void draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
   draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, card.words);
   draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, p.faint,
             shortened(frame.fonts.sans13, card.foot, width));
+  return is_focused;
+}
+
+/// Returns the card that Tab focuses in this frame, or nothing; Dear ImGui's own Tab knows text fields only.
+std::optional<std::size_t> card_to_focus(const Frame& frame, std::optional<std::size_t> focused,
+                                         std::size_t n) {
+  if (frame.forms.dialog != Dialog::none || !platform::key_pressed(ImGuiKey_Tab)) return std::nullopt;
+  if (!focused) return 0;
+  return (*focused + (ImGui::GetIO().KeyShift ? n - 1 : 1)) % n;
 }
 
 /// Draws the files that were opened last as links.
@@ -246,10 +254,17 @@ void draw_start_page(const Frame& frame) {
   const ImVec2 card =
       is_tall ? ImVec2{std::floor((width - gap * (n - 1)) / n), std::min(room, m.px(is_wide ? 492 : 422))}
               : ImVec2{width, std::floor((room - gap * (n - 1)) / n)};
+  if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus(nullptr);  // also after a card was opened
+  int& focused = *ImGui::GetStateStorage()->GetIntRef(ImGui::GetID("focused card"), -1);
+  const auto to_focus = card_to_focus(
+      frame, focused < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(focused)), all.size());
+  focused = -1;
   for (std::size_t k = 0; k < all.size(); ++k) {
     const auto i = static_cast<float>(k);
+    if (to_focus == k) platform::focus_next_item();
     const ImVec2 at = is_tall ? ImVec2{left + (card.x + gap) * i, y} : ImVec2{left, y + (card.y + gap) * i};
-    draw_card(frame, all[k], k, {at, {at.x + card.x, at.y + card.y}}, is_tall);
+    if (draw_card(frame, all[k], k, {at, {at.x + card.x, at.y + card.y}}, is_tall))
+      focused = static_cast<int>(k);
   }
   y += is_tall ? card.y : (card.y + gap) * n - gap;
   draw_recent(frame, {left, y + m.px(30)}, width);
