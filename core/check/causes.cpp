@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -156,6 +157,17 @@ Explanation with(Explanation one, const bugs::Bug& arithmetic, Model model) {
   return one;
 }
 
+/// Returns the coarsest precision in which tensors are stored, nothing unless all are in half precision.
+std::optional<Precision> half_precision_of(const std::vector<ObservedTensor>& tensors) {
+  const auto is_stored_in = [](formats::Dtype type) {
+    return [type](const ObservedTensor& tensor) { return tensor.tensor.dtype == type; };
+  };
+  const auto is_bfloat16 = is_stored_in(formats::Dtype::bf16), is_float16 = is_stored_in(formats::Dtype::f16);
+  if (!std::ranges::all_of(tensors, [&](const ObservedTensor& t) { return is_bfloat16(t) || is_float16(t); }))
+    return std::nullopt;
+  return std::ranges::any_of(tensors, is_bfloat16) ? Precision::bfloat16 : Precision::float16;
+}
+
 /// Searches for bugs, for a coarse arithmetic, and for both.
 class CauseSearch {
  public:
@@ -167,11 +179,8 @@ class CauseSearch {
       readable.push_back(c.observed[k]);
       differs_ = differs_ || !c.agreeing_reading[k];
       is_exact_ = is_exact_ && check::is_exact(c.observed[k].rounding);
-      const formats::Dtype type = c.observed[k].tensor.dtype;
-      are_stored_in_half_ =
-          are_stored_in_half_ && (type == formats::Dtype::f16 || type == formats::Dtype::bf16);
-      if (type == formats::Dtype::bf16) stored_in_ = Precision::bfloat16;
     }
+    stored_in_half_ = half_precision_of(readable);
     readable_ = std::make_shared<const Tensors>(std::move(readable));
   }
 
@@ -265,19 +274,23 @@ class CauseSearch {
   std::shared_ptr<const Tensors> readable_;
   const std::vector<const Reading*> none_ = std::vector<const Reading*>(c_.observed.size());
   bool differs_ = false, is_exact_ = true;  ///< of these tensors
-  bool are_stored_in_half_ = true;  ///< else these are emulations, which round sums and within a softmax, too
-  Precision stored_in_ = Precision::float16;  ///< the coarsest, if they are
-  std::string too_noisy_;                     ///< what stands out from the noise of half precision
-  bool reads_as_named_ = true;                ///< tensors by the likeliest reading
-  bool leaves_out_unread_ = false;            ///< tensors of other shapes, which may follow from a cause
-  bool leaves_out_agreeing_ = false;          ///< tensors that agree may be of stages that are not used
+  /// Type of the tensors, else these are emulations, which round sums and within a softmax, too.
+  std::optional<Precision> stored_in_half_;
+  std::string too_noisy_;  ///< what stands out from the noise of half precision
+  std::map<std::tuple<Precision, bool, std::vector<const Reading*>>, NoiseVerdict> noise_;  ///< as judged
+  bool reads_as_named_ = true;        ///< tensors by the likeliest reading
+  bool leaves_out_unread_ = false;    ///< tensors of other shapes, which may follow from a cause
+  bool leaves_out_agreeing_ = false;  ///< tensors that agree may be of stages that are not used
 };
 
 bool CauseSearch::are_more_than_noise(Precision precision, bool with_sums) {
-  NoiseVerdict noise = judge_noise(model(), observed_stages(model(), matched_, report_, none_), precision,
-                                   {with_sums || !are_stored_in_half_, !are_stored_in_half_});
+  const OtherRoundings others{with_sums || !stored_in_half_, !stored_in_half_};
+  const auto [judged, is_new] = noise_.try_emplace({precision, others.in_sums, report_.readings});
+  NoiseVerdict& noise = judged->second;
+  if (is_new)
+    noise = judge_noise(model(), observed_stages(model(), matched_, report_, none_), precision, others);
   report_.hidden_row = noise.row, report_.hidden_head = noise.head;
-  if (noise.stage && too_noisy_.empty()) too_noisy_ = std::move(noise.words);
+  if (noise.stage && too_noisy_.empty()) too_noisy_ = noise.words;
   return noise.stage.has_value();
 }
 
@@ -312,8 +325,8 @@ bool CauseSearch::add_rounded(const std::vector<ReadExplanation>& candidates) {
   for (const RoundedModel& found : find_roundings(exact, c_.tolerance, c_.token)) {
     const Explanation& bugs = candidates[found.nth].bugs;
     Precision coarse = precisions_of(found.model).coarsest();
-    if (are_stored_in_half_ && relative_rounding(stored_in_) >= relative_rounding(coarse))
-      coarse = stored_in_;
+    if (stored_in_half_ && relative_rounding(*stored_in_half_) >= relative_rounding(coarse))
+      coarse = *stored_in_half_;
     if (bugs.causes.empty() && is_half(coarse) &&
         are_more_than_noise(coarse, found.model.arithmetic.sums_rounded))
       continue;

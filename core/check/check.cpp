@@ -588,12 +588,12 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
       if (!c.agreeing_reading[k]) rounded[k] = type;
     report.notes.push_back(note);
     report.explanations.clear();
+    report.rounding = type;
     report.agrees = true;
   };
   if (const std::string type = formats::dtype_name(stored_type); has_stored_type_errors)
     report_as_rounded(type, "The tensors are stored in " + type +
-                                " and differ only by the rounding errors of " + type + " arithmetic"),
-        report.rounding = type;
+                                " and differ only by the rounding errors of " + type + " arithmetic");
   if (!report.agrees && !report.rounding.empty() &&
       report.explanations.empty())  // whatever type they are stored in
     report_as_rounded(report.rounding, "The tensors hold " + report.rounding +

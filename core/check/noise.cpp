@@ -83,49 +83,64 @@ arma::mat with_rounded_steps(Precision precision, arma::mat weights, std::uint64
   return weights;
 }
 
-/// The right model with its inputs and every stage rounded at random.
-struct Draw {
-  Draw(const Model& right, Precision precision, bool in_softmax, std::uint64_t n)
-      : model(std::make_shared<const Model>(with_inputs(right, precision, n))), editing(model) {
-    const Stage softmax = editing.find(Stage::unmasked_weights) ? Stage::unmasked_weights : Stage::weights;
-    for (const Stage stage : compared_stages()) {
-      if (!editing.find(stage) || stage == Stage::position_bias) continue;
-      const bool has_steps = in_softmax && stage == softmax;
-      editing.wrap(stage, [=](const graph::OperationInputs& in) {
-        const std::uint64_t matrix = in.sequence << 32 | in.head;
-        return randomly_rounded(
-            precision, has_steps ? with_rounded_steps(precision, in[0], n, matrix) : arma::mat(in[0]), n,
-            graph::index(stage), matrix);
-      });
-    }
-    stages = std::make_unique<LazyStages>(editing.graph, *model);
+/// A model, or an edit of it.
+struct EditedModel {
+  explicit EditedModel(const Model& model, const std::function<void(Editing&)>& edit = {})
+      : editing(std::make_shared<const Model>(model)) {
+    if (edit) edit(editing);
+    stages = std::make_unique<LazyStages>(editing.graph, editing.model());
   }
+  EditedModel(const EditedModel&) = delete;
+  EditedModel& operator=(const EditedModel&) = delete;
 
-  static Model with_inputs(Model model, Precision precision, std::uint64_t n) {
-    std::uint64_t matrix = 0;
-    const auto round = [&](SharedMatrix& numbers) {
-      numbers = randomly_rounded(precision, numbers, n, graph::max_stages, matrix++);
-    };
-    for (attention::Sequence& sequence : model.sequences) {
-      round(sequence.embeddings);
-      if (!sequence.key_tokens.empty()) round(sequence.key_embeddings);
-    }
-    for (const auto part :
-         {ProjectionName::query, ProjectionName::key, ProjectionName::value, ProjectionName::output})
-      if (attention::Linear* linear = find_linear(model, part)) {
-        round(linear->weight);
-        if (linear->bias) round(*linear->bias);
-      }
-    return model;
+  Editing editing;
+  std::unique_ptr<LazyStages> stages;
+};
+
+/// Returns the model with its inputs rounded at random.
+Model with_rounded_inputs(Model model, Precision precision, std::uint64_t n) {
+  std::uint64_t matrix = 0;
+  const auto round = [&](SharedMatrix& numbers) {
+    numbers = randomly_rounded(precision, numbers, n, graph::max_stages, matrix++);
+  };
+  for (attention::Sequence& sequence : model.sequences) {
+    round(sequence.embeddings);
+    if (!sequence.key_tokens.empty()) round(sequence.key_embeddings);
   }
+  for (const auto part :
+       {ProjectionName::query, ProjectionName::key, ProjectionName::value, ProjectionName::output})
+    if (attention::Linear* linear = find_linear(model, part)) {
+      round(linear->weight);
+      if (linear->bias) round(*linear->bias);
+    }
+  return model;
+}
+
+/// Rounds every stage at random.
+void round_stages(Editing& e, Precision precision, bool in_softmax, std::uint64_t n) {
+  const Stage softmax = e.find(Stage::unmasked_weights) ? Stage::unmasked_weights : Stage::weights;
+  for (const Stage stage : compared_stages()) {
+    if (!e.find(stage) || stage == Stage::position_bias) continue;
+    const bool has_steps = in_softmax && stage == softmax;
+    e.wrap(stage, [=](const graph::OperationInputs& in) {
+      const std::uint64_t matrix = in.sequence << 32 | in.head;
+      return randomly_rounded(precision,
+                              has_steps ? with_rounded_steps(precision, in[0], n, matrix) : arma::mat(in[0]),
+                              n, graph::index(stage), matrix);
+    });
+  }
+}
+
+/// The right model with its inputs and every stage rounded at random.
+struct Draw : EditedModel {
+  Draw(const Model& right, Precision precision, bool in_softmax, std::uint64_t n)
+      : EditedModel(with_rounded_inputs(right, precision, n),
+                    [&](Editing& e) { round_stages(e, precision, in_softmax, n); }) {}
 
   void give(Stage stage, std::vector<SharedMatrix> matrices) {
     stages->give(stage, given.emplace_back(std::move(matrices)));
   }
 
-  std::shared_ptr<const Model> model;
-  Editing editing;
-  std::unique_ptr<LazyStages> stages;
   std::deque<std::vector<SharedMatrix>> given;
 };
 
@@ -144,17 +159,6 @@ arma::mat part_of_head(const Model& model, Stage stage, LazyStages& right, std::
   part.cols(first, last) = contexts;
   return part;
 }
-
-/// A model, or an edit of it.
-struct EditedModel {
-  explicit EditedModel(const Model& model, const std::function<void(Editing&)>& edit = {})
-      : editing(std::make_shared<const Model>(model)) {
-    if (edit) edit(editing);
-    stages = std::make_unique<LazyStages>(editing.graph, editing.model());
-  }
-  Editing editing;
-  std::unique_ptr<LazyStages> stages;
-};
 
 /// The model with scores that are a little larger.
 EditedModel with_larger_scores(const Model& model) {

@@ -13,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
+#include "core/files/config.hpp"
 #include "core/files/namings.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/system/file.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 using File = std::shared_ptr<const TensorFile>;
 
-constexpr std::size_t max_adapter_config_bytes = std::size_t{1} << 20;
 constexpr std::array adapter_file_names{"adapter_config.json", "adapter_model.safetensors",
                                         "adapter_model.bin"};
 constexpr std::string_view peft_prefix = "base_model.model.";
@@ -188,12 +188,6 @@ AdapterSettings parse_adapter(const Json& json) {
   return settings;
 }
 
-std::optional<Json> sibling_json(const std::filesystem::path& checkpoint, const char* name) {
-  const auto path = (system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path()) / name;
-  if (!system::is_file(path)) return std::nullopt;
-  return parse_json(system::read_file(path, max_adapter_config_bytes), path.string());
-}
-
 /// Returns the name of a tensor of an adapter in two parts around a word: "q_proj" and "default.weight" of
 /// "q_proj.lora_A.default.weight".
 std::optional<std::pair<std::string, std::string>> split_at(const std::string& name,
@@ -210,8 +204,7 @@ bool is_of_adapter(const TensorInfo& tensor) {
 /// Returns a file with the tensors of the adapter in its folder, if there is one.
 File with_adapter(File file) {
   if (std::ranges::any_of(file->tensors(), is_of_adapter)) return file;
-  const auto path = file->path();
-  const auto folder = system::is_folder(path) ? path : path.parent_path();
+  const auto folder = folder_of(file->path());
   if (!system::is_file(folder / adapter_file_names[0])) return file;
   for (const char* name : {adapter_file_names[1], adapter_file_names[2]}) {
     if (!system::is_file(folder / name)) continue;
@@ -219,7 +212,8 @@ File with_adapter(File file) {
     std::vector<TensorEntry> entries;
     for (const File& each : {file, adapter})
       for (const TensorInfo& info : each->tensors()) entries.push_back(entry_of(each, info.name, info));
-    return std::make_shared<const TensorFile>(path, file->format(), std::move(entries), file->notes());
+    return std::make_shared<const TensorFile>(file->path(), file->format(), std::move(entries),
+                                              file->notes());
   }
   return file;
 }
@@ -328,6 +322,14 @@ class Composer {
     note("FP8 weights multiplied by their scales", scale.name);
   }
 
+  /// Returns the change that gives each row the length in a tensor.
+  RowChange rescaling(const std::string& lengths) const {
+    return
+        [lengths = lazy(file_, lengths)](std::size_t row, arma::rowvec& numbers, const StopToken& progress) {
+          numbers *= lengths->get(progress)[row] / arma::norm(numbers);
+        };
+  }
+
   /// Composes weights that are stored as directions v and lengths g of their rows.
   void apply_weight_norms() {
     for (const TensorInfo& tensor : file_->tensors())
@@ -344,11 +346,7 @@ class Composer {
         if (!is_of_rows)
           fail(tensor.name, fmt::format("lengths of the {} rows of {}, got {}", v->shape[0], v->name,
                                         shape_text(tensor.shape)));
-        change(*v, weight,
-               [lengths = lazy(file_, tensor.name)](std::size_t row, arma::rowvec& numbers,
-                                                    const StopToken& progress) {
-                 numbers *= lengths->get(progress)[row] / arma::norm(numbers);
-               });
+        change(*v, weight, rescaling(tensor.name));
         note("weight norms applied", tensor.name);
         applied_.insert(v->name);
       }
@@ -436,11 +434,7 @@ class Composer {
     if (settings.transposed || count_of(lengths.shape) != std::uint64_t{weight.shape[0]})
       fail(lengths.name, fmt::format("lengths of the {} rows of {}, got {}{}", weight.shape[0], weight.name,
                                      shape_text(lengths.shape), settings.transposed ? " of columns" : ""));
-    change(weight, weight.name,
-           [lengths = lazy(file_, lengths.name)](std::size_t row, arma::rowvec& numbers,
-                                                 const StopToken& progress) {
-             numbers *= lengths->get(progress)[row] / arma::norm(numbers);
-           });
+    change(weight, weight.name, rescaling(lengths.name));
     note("rows of DoRA scaled to their lengths", lengths.name);
   }
 

@@ -628,14 +628,21 @@ Config full_model_config(const Json& top) {
   return config;
 }
 
-std::optional<Json> sibling_config(const std::filesystem::path& checkpoint) {
-  const auto folder = system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path();
-  if (const auto path = folder / "config.json"; system::is_file(path))
-    return parse_json(system::read_file(path, max_config_bytes), path.string());
-  const auto path = folder / "params.json";
+std::filesystem::path folder_of(const std::filesystem::path& checkpoint) {
+  return system::is_folder(checkpoint) ? checkpoint : checkpoint.parent_path();
+}
+
+std::optional<Json> sibling_json(const std::filesystem::path& checkpoint, const char* name) {
+  const auto path = folder_of(checkpoint) / name;
   if (!system::is_file(path)) return std::nullopt;
-  return config_of_params(parse_json(system::read_file(path, max_config_bytes), path.string()),
-                          path.string());
+  return parse_json(system::read_file(path, max_config_bytes), path.string());
+}
+
+std::optional<Json> sibling_config(const std::filesystem::path& checkpoint) {
+  if (auto config = sibling_json(checkpoint, "config.json")) return config;
+  constexpr const char* of_meta = "params.json";
+  const auto params = sibling_json(checkpoint, of_meta);
+  return params ? config_of_params(*params, (folder_of(checkpoint) / of_meta).string()) : std::nullopt;
 }
 
 const Config& config_for_layer(const Config& config, const std::string& prefix) {

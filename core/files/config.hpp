@@ -146,8 +146,15 @@ Config parse_config(const Json& json, const std::string& type_override = "");
 /// supported, or the model has an unsupported feature, which the message names.
 Config full_model_config(const Json& json);
 
-/// Reads the config.json next to a checkpoint file or in a checkpoint folder, if there is one. Throws
-/// core::Error when it is not JSON.
+/// Returns the folder of a checkpoint: itself, or the one of its file.
+std::filesystem::path folder_of(const std::filesystem::path& checkpoint);
+
+/// Reads a JSON file of at most 1 MiB in the folder of a checkpoint, if there is one. Throws core::Error when
+/// it is not JSON.
+std::optional<Json> sibling_json(const std::filesystem::path& checkpoint, const char* name);
+
+/// Reads the config.json in the folder of a checkpoint, or the params.json of Meta as one, if there is one.
+/// Throws core::Error when it is not JSON.
 std::optional<Json> sibling_config(const std::filesystem::path& checkpoint);
 
 /// Returns the part of a configuration that describes the layer with this prefix, or all of it.

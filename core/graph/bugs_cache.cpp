@@ -16,37 +16,33 @@ struct CacheForm {
   const char* form;
   Words<double> words;
   SourceOfRow source;
-  double first, last;  ///< numbers to try, below the number of keys
 };
+
+constexpr double max_slots = 16;  // to try
+
+std::string unwritten_words(const char* which, double n) {
+  return std::string("the ") + which + " " + digits(n) +
+         (n > 1 ? " keys and values are" : " key and value are") + " zeros (not written to the cache)";
+}
+
 constexpr std::array cache_forms{
     CacheForm{
-        "last_zero",
-        [](double n) {
-          return "the last " + digits(n) + (n > 1 ? " keys and values are" : " key and value are") +
-                 " zeros (not written to the cache)";
-        },
-        [](long key, long n_keys, long n) { return key < n_keys - n ? std::optional(key) : std::nullopt; }, 1,
-        16},
-    CacheForm{"first_zero",
-              [](double n) {
-                return "the first " + digits(n) + (n > 1 ? " keys and values are" : " key and value are") +
-                       " zeros (not written to the cache)";
-              },
-              [](long key, long, long n) { return key >= n ? std::optional(key) : std::nullopt; }, 1, 16},
+        "last_zero", [](double n) { return unwritten_words("last", n); },
+        [](long key, long n_keys, long n) { return key < n_keys - n ? std::optional(key) : std::nullopt; }},
+    CacheForm{"first_zero", [](double n) { return unwritten_words("first", n); },
+              [](long key, long, long n) { return key >= n ? std::optional(key) : std::nullopt; }},
     CacheForm{"overwritten",
               [](double n) {
                 return "the cache has " + digits(n) +
                        " slots, and later keys and values overwrite earlier ones (a ring)";
               },
-              [](long key, long n_keys, long n) { return std::optional(key + (n_keys - 1 - key) / n * n); },
-              1, 16},
+              [](long key, long n_keys, long n) { return std::optional(key + (n_keys - 1 - key) / n * n); }},
     CacheForm{"out_of_order",
               [](double n) {
                 return "keys and values are rolled by " + digits(n) +
                        " after they are rotated (slots of a ring cache out of order)";
               },
-              [](long key, long n_keys, long n) { return std::optional((key - n + n_keys) % n_keys); }, 1,
-              16},
+              [](long key, long n_keys, long n) { return std::optional((key - n + n_keys) % n_keys); }},
 };
 
 void edit_cache(Editing& e, const BugCase& c, ProjectionName) {
@@ -70,7 +66,7 @@ void edit_cache(Editing& e, const BugCase& c, ProjectionName) {
 void try_caches(const BugContext& c, BugCases& to) {
   const double n_keys = static_cast<double>(c.model().n_keys());
   for (const CacheForm& form : cache_forms)
-    for (double x = form.first; x <= form.last && x < n_keys; ++x) to.add({x}, form.form);
+    for (double x = 1; x <= max_slots && x < n_keys; ++x) to.add({x}, form.form);
 }
 
 const std::array cache_rows{

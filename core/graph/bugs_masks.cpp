@@ -269,6 +269,7 @@ struct MaskRule {
   const char* form;
   Words<const Editing&, const Numbers&> words;
   void (*edit)(Editing&, const Numbers&);
+  std::ptrdiff_t n_numbers = 0;  ///< of rules that may be the second of two
 };
 
 std::string window_text(double left, double right) {
@@ -358,7 +359,8 @@ constexpr std::array mask_rules{
              },
              [](Editing& e, const Numbers& x) {
                e.change_mask([&](Mask& mask) { mask.window = {limit(x[0]), limit(x[1])}; });
-             }},
+             },
+             2},
     MaskRule{"own_blocks",
              [](const Editing&, const Numbers& x) {
                return "queries see their own block of " + digits(x[0]) + " keys alone";
@@ -366,7 +368,8 @@ constexpr std::array mask_rules{
              [](Editing& e, const Numbers& x) {
                e.mask_also([w = static_cast<std::int64_t>(x[0])](std::int64_t i, std::int64_t j,
                                                                  std::int64_t) { return i / w == j / w; });
-             }},
+             },
+             1},
     MaskRule{"own_blocks_and_prefix",
              [](const Editing&, const Numbers& x) {
                return "queries see their own block of " + digits(x[0]) + " keys and the first " +
@@ -557,14 +560,14 @@ constexpr std::array mask_rules{
                return "the prefix has " + digits(x[0]) + " keys instead of " +
                       to_string(mask_of(before).prefix);
              },
-             set_prefix},
+             set_prefix, 1},
     MaskRule{"prefix_added",
              [](const Editing&, const Numbers& x) {
                return "the first " + digits(x[0]) +
                       " keys are visible to every query (a prefix or kept sink tokens), which the model does "
                       "not do";
              },
-             set_prefix},
+             set_prefix, 1},
     MaskRule{"cells_missing", "the single cells of the mask are ignored",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.cells.clear(); }); }},
     MaskRule{"cells_transposed", "the single cells of the mask are transposed",
@@ -596,12 +599,8 @@ struct RulePair {
     if (plus == c.form.npos) return;
     first = find_form(mask_rules, std::string_view(c.form).substr(0, plus));
     second = find_form(mask_rules, std::string_view(c.form).substr(plus + 1));
-    const std::string_view form = second->form;
-    const std::ptrdiff_t n = form == "window_added"                                                     ? 2
-                             : form == "prefix_added" || form == "other_prefix" || form == "own_blocks" ? 1
-                                                                                                        : 0;
-    of_first.assign(c.numbers.begin(), c.numbers.end() - n);
-    of_second.assign(c.numbers.end() - n, c.numbers.end());
+    of_first.assign(c.numbers.begin(), c.numbers.end() - second->n_numbers);
+    of_second.assign(c.numbers.end() - second->n_numbers, c.numbers.end());
   }
   explicit operator bool() const { return first; }
 };
@@ -687,8 +686,8 @@ std::set<double> widths_of(const WindowSizes& windows) {
   return widths;
 }
 
-void try_blocks_of_keys(MaskCases& cases, double n_keys) {
-  for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("own_blocks", {w});
+void try_blocks(MaskCases& cases, const char* form, double n_keys) {
+  for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add(form, {w});
 }
 void try_added_windows(const BugContext& c, MaskCases& cases) {
   const double n_keys = static_cast<double>(c.model().n_keys());
@@ -701,7 +700,7 @@ void try_added_windows(const BugContext& c, MaskCases& cases) {
     cases.add("window_added", {w, -1});
     if (!mask_of(c.now).causal) cases.add("window_added", {w, w});
   }
-  try_blocks_of_keys(cases, n_keys);
+  try_blocks(cases, "own_blocks", n_keys);
 }
 
 void try_other_windows(const BugContext& c, MaskCases& cases) {
@@ -734,9 +733,8 @@ void try_other_windows(const BugContext& c, MaskCases& cases) {
     for (const double n : {2, 3, 4, 5, 6, 8, 16, 32, 64, 128})
       if (n < n_tokens) cases.add("window_of_block", {n});
     for (const double w : {l, l + 1}) cases.add("window_in_blocks", {w});
-    for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("window_in_blocks", {w});
-    try_blocks_of_keys(cases, n_keys);
-    for (double w = 2; w < std::min(n_keys, 17.0); ++w) cases.add("window_or_block", {w});
+    for (const char* form : {"window_in_blocks", "own_blocks", "window_or_block"})
+      try_blocks(cases, form, n_keys);
   }
   if (n_tokens != n_keys) cases.add("window_by_row"), cases.add("window_of_first_keys");
   if (own.causal) cases.add("window_replaces_causal"), cases.add("window_to_both_sides");

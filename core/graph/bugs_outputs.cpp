@@ -96,6 +96,10 @@ void attend_over_heads_transposed(Editing& e, double x) {
   e.change<graph::CombineHeads>(
       Stage::concatenated, [](graph::CombineHeads& own) { own.inputs[0].layout = &graph::untransposed; });
 }
+bool is_causal(const Editing& e) {
+  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
+  return own && own->mask.causal;
+}
 bool can_attend_over_heads(const Editing& e) {
   return are_scores_square(e) && has_several_heads(e) && have_one_width(e);
 }
@@ -204,10 +208,7 @@ constexpr std::array context_forms{
                 "attention runs over the heads of each token instead of the tokens "
                 "([tokens, heads, d_head] not transposed), causal over the heads",
                 attend_over_heads<true>,
-                [](const Editing& e) {
-                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
-                  return can_attend_over_heads(e) && own && own->mask.causal;
-                }},
+                [](const Editing& e) { return can_attend_over_heads(e) && is_causal(e); }},
     ContextForm{"over_heads_transposed",
                 "attention runs over the heads of each token instead of the tokens (heads and tokens "
                 "swapped), and its result is transposed all the same",
@@ -216,10 +217,7 @@ constexpr std::array context_forms{
                 "attention runs over the heads of each token instead of the tokens (heads and tokens "
                 "swapped), causal over the heads, and its result is transposed all the same",
                 attend_over_heads_transposed<true>,
-                [](const Editing& e) {
-                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
-                  return can_attend_over_heads(e) && own && own->mask.causal;
-                }},
+                [](const Editing& e) { return can_attend_over_heads(e) && is_causal(e); }},
     ContextForm{"over_batch",
                 "attention runs over the batch instead of the tokens ([batch, tokens] taken for "
                 "[tokens, batch], as without batch_first)",
@@ -228,10 +226,7 @@ constexpr std::array context_forms{
                 "attention runs over the batch instead of the tokens ([batch, tokens] taken for "
                 "[tokens, batch], as without batch_first), causal over the batch",
                 attend_over_batch<true>,
-                [](const Editing& e) {
-                  const auto* own = e.get<graph::AttentionMask>(Stage::mask);
-                  return can_attend_over_batch(e) && own && own->mask.causal;
-                }},
+                [](const Editing& e) { return can_attend_over_batch(e) && is_causal(e); }},
     ContextForm{"averaged", "context vectors are averaged over the heads",
                 [](Editing& e, double) {
                   e.wrap(Stage::contexts, [](const OperationInputs& in) { return mean_of_heads(in); });

@@ -114,13 +114,11 @@ bool reads_all_heads(const Operation& operation, std::size_t k) {
 /// Returns the cells of each head's matrix, those of the selected head as they are.
 std::vector<SourceRect> of_all_heads(const Cell& c, SourceRect cells) {
   const Node& from = *c.graph.find(std::get<Stage>(cells.source));
-  const std::size_t own = cells.head;
+  const std::size_t own = cells.head, own_nth = nth_matrix(c.graph, from, own);
   std::vector<SourceRect> all;
-  for (std::size_t h = 0; h < c.model.n_heads; ++h) {
-    const std::size_t nth = nth_matrix(c.graph, from, h);
-    const std::size_t first =
-        nth == nth_matrix(c.graph, from, own) ? own : first_head_of(c.graph, c.model, from, nth);
-    if (cells.head = first; first == h) all.push_back(cells);
+  for (std::size_t nth = 0; nth < n_matrices(from, c.model); ++nth) {
+    cells.head = nth == own_nth ? own : first_head_of(c.graph, c.model, from, nth);
+    all.push_back(cells);
   }
   return all;
 }

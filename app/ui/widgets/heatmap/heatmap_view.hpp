@@ -122,9 +122,6 @@ float scaled_with_text(const Frame& frame, float length);
 /// be smaller than the least, cells that fill the room.
 int cells_length(float room, std::size_t n, float largest, float least = 1);
 
-/// Returns the width of cells for numbers of that many characters, with a digit's width between neighbors.
-float cell_width_for(const Frame& frame, int characters);
-
 /// How the numbers of a map are written.
 struct DigitLevel {
   int decimals = 0;    ///< at most
