@@ -308,8 +308,14 @@ void add_model_options(Options options, ModelOptions& command,
   options
       .text("--first-line", "WHAT",
             "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
-            [&choices](StringRef, StringRef what) { choices.has_header_line = what == "names"; })
+            [&choices](StringRef, StringRef what) { choices.index.line = what == "names"; })
       ->check(CLI::IsMember({"names", "numbers"}));
+  options
+      .text("--first-column", "WHAT", "The same of its first column: names, of the rows, or numbers",
+            [&choices](StringRef, StringRef what) { choices.index.column = what == "names"; })
+      ->check(CLI::IsMember({"names", "numbers"}));
+  options.flag("--decimal-comma", "Numbers in tables and texts have a decimal comma: 0,5 is a half",
+               choices.mark, core::formats::DecimalMark::comma);
   options
       .texts("--ignore", "NAMES",
              "Ignore what is not supported yet: all, or a list with commas of " +
@@ -531,7 +537,7 @@ void validate_model(const CLI::App& app, ModelOptions& command) {
   auto& given = command.choices.given;
   if (!has_file && app.count("--preset") == 0 && given.empty())
     throw core::Error(name + ": expected either a FILE or --preset NAME, got neither");
-  for (const char* option : {"--given", "--first-line"})
+  for (const char* option : {"--given", "--first-line", "--first-column"})
     if (command.text && name == "check" && app.count("--layer") == 0 && app.count(option) > 0)
       throw core::Error(name + ": " + option + ": expected with --layer, where there is --text");
   if (app.count("--layer") == 0) return;

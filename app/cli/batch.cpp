@@ -293,18 +293,22 @@ core::importing::ImportResult load_model(const ModelOptions& command, std::ostre
   return imported;
 }
 
-/// Returns the given tensors with the meaning of --first-line for their tables; without it, notes for which
-/// tables the first line was assumed to be numbers.
-std::vector<core::formats::StageFile> resolve_given_headers(const ModelOptions& command, std::ostream& err) {
+/// Returns the given tensors as --first-line, --first-column and --decimal-comma say that their tables are
+/// written; notes which first lines and columns are assumed to be numbers.
+std::vector<core::formats::StageFile> resolve_given_tables(const ModelOptions& command, std::ostream& err) {
+  const core::formats::IndexChoice& index = command.choices.index;
+  const core::StopToken progress;
   auto given = command.choices.given;
   for (auto& tensor : given) {
-    tensor.has_header_line = command.choices.has_header_line == true;
-    if (command.choices.has_header_line) continue;
-    const auto file = core::formats::open_tensors(core::formats::parse_tensor_address(tensor.source).file);
-    if (core::formats::has_index_header(file, core::StopToken()))
-      print_error(err, "note: " + file.path().filename().string() +
-                           ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "
-                           "numbers and no names of columns (--first-line says which)");
+    tensor.names = index.names();
+    tensor.mark = command.choices.mark;
+    if (index.line && index.column) continue;
+    const auto file = core::formats::open_tensors(core::formats::parse_tensor_address(tensor.source).file,
+                                                  progress, tensor.mark);
+    if (!core::formats::find_index(file, progress).any()) continue;
+    const auto& name = file.tensors().front().name;
+    for (const std::string& words : core::formats::index_assumptions(file, file.read(name), index))
+      print_error(err, "note: " + file.path().filename().string() + ": assumed: " + words);
   }
   return given;
 }
@@ -312,7 +316,7 @@ std::vector<core::formats::StageFile> resolve_given_headers(const ModelOptions& 
 /// Returns the model that a command is about, with its given stages and injected bugs.
 core::importing::ImportResult load_edited_model(const ModelOptions& command, std::ostream& err) {
   read_pipes_whole(command);
-  const auto given = resolve_given_headers(command, err);
+  const auto given = resolve_given_tables(command, err);
   core::importing::ImportResult result;
   if (command.source == ModelSource(std::filesystem::path())) {
     result.model =
@@ -351,9 +355,9 @@ bool has_no_layers(const CheckModel& command) {
 core::check::MatchResult matched_tensors(const CheckModel& command, const core::attention::Model& model,
                                          std::ostream& err) {
   core::system::buffer_pipe_to_file(command.against);
-  auto file = core::formats::open_tensors(command.against);
-  if (command.choices.has_header_line == true)
-    file = core::formats::with_index_header_as_names(file, core::StopToken());
+  auto file = core::formats::open_tensors(command.against, core::StopToken(), command.choices.mark);
+  if (const auto names = command.choices.index.names(); names.any())
+    file = core::formats::with_index_as_names(file, names, core::StopToken());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
@@ -370,7 +374,7 @@ core::attention::Model fit_to_later_tensors(const CheckModel& command, core::att
   namespace check = core::check;
   const auto& path = std::get<std::filesystem::path>(command.source);
   const std::string name = path.filename().string();
-  const auto file = core::formats::open_tensors(path);
+  const auto file = core::formats::open_tensors(path, core::StopToken(), command.choices.mark);
   const check::MatchOptions options{.layout = command.layout, .layer = command.choices.layer};
   const auto report_of = [&](const core::attention::Model& of, const core::StopToken& token) {
     return check::check(of, check::match(of, file, {}, options), command.tolerance, token);
@@ -491,7 +495,7 @@ const transformer::Transformer& require_local_model(const TextRun& session) {
 bool check_full_model(const CheckModel& command, std::ostream& out, std::ostream& err) {
   core::system::buffer_pipe_to_file(command.against);
   TextRun session({std::get<std::filesystem::path>(command.source), *command.text});
-  const auto file = core::formats::open_tensors(command.against);
+  const auto file = core::formats::open_tensors(command.against, core::StopToken(), command.choices.mark);
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   core::StopToken search;
   const SearchWatch watch(search, err);
@@ -559,7 +563,7 @@ struct Runner {
       return check_full_model(command, out, err) ? done : failed;
     ModelOptions of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
-    of_model.choices.has_header_line.reset();  // it is for the checked tensors
+    of_model.choices.index = {};  // it is for the checked tensors
     of_model.choices.computes_stages = command.computes_source;
     core::attention::Model model = load_edited_model(of_model, err).model;
     if (command.computes_source) model = fit_to_later_tensors(command, std::move(model), err);

@@ -61,7 +61,7 @@ std::optional<std::filesystem::path> absolute_path(const std::filesystem::path& 
 }
 
 Opened open_file(const std::filesystem::path& path, const core::StopToken& progress,
-                 core::UntrustedPaths untrusted_paths) {
+                 core::UntrustedPaths untrusted_paths, formats::DecimalMark mark) {
   Opened found{path};
   if (core::importing::is_session(path)) {
     found.stamp = core::system::file_stamp(path);
@@ -70,9 +70,9 @@ Opened open_file(const std::filesystem::path& path, const core::StopToken& progr
     found.imported = core::importing::import_file(path, choices, progress);
     return found;
   }
-  auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
+  auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress, mark));
   OpenedTensors tensors = inspect_tensors(std::move(file), progress);
-  if (!tensors.has_index_header && is_unambiguous(tensors)) {
+  if (!tensors.index.any() && is_unambiguous(tensors)) {
     try {
       Opened made = make_model(tensors, {}, progress);
       made.path = path;
@@ -89,7 +89,7 @@ Opened open_file(const std::filesystem::path& path, const core::StopToken& progr
 
 OpenedTensors inspect_tensors(std::shared_ptr<const formats::TensorFile> file,
                               const core::StopToken& progress) {
-  OpenedTensors tensors{checkpoints::read_checkpoint(file), {}, {}, {}, "", false};
+  OpenedTensors tensors{checkpoints::read_checkpoint(file), {}, {}, {}, "", {}};
   for (const checkpoints::Layer& layer : tensors.layers) {
     try {
       tensors.expected.push_back(core::importing::expected_of_layer(tensors, layer));
@@ -98,7 +98,7 @@ OpenedTensors inspect_tensors(std::shared_ptr<const formats::TensorFile> file,
     }
   }
   if (const auto* info = core::importing::guess_embeddings(*file)) tensors.embeddings = info->name;
-  tensors.has_index_header = core::formats::has_index_header(*file, progress);
+  tensors.index = core::formats::find_index(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   return tensors;
 }
@@ -145,9 +145,10 @@ std::string range_text(const TensorRange& range) {
   return text;
 }
 
-std::string preview_text(const std::filesystem::path& path, const core::StopToken& progress) {
+std::string preview_text(const std::filesystem::path& path, formats::DecimalMark mark,
+                         const core::StopToken& progress) {
   if (core::importing::is_session(path)) return "";
-  const formats::TensorFile file = formats::open_tensors(path, progress);
+  const formats::TensorFile file = formats::open_tensors(path, progress, mark);
   const auto& tensors = file.tensors();
   const auto layers = checkpoints::find_layers(file);
   std::string text = fmt::format("{}{} of {}{}", full_model_at(path) ? "opens as a whole model: " : "",
@@ -368,14 +369,14 @@ void SideTasks::list(Browser& browser, const std::filesystem::path& directory) {
   });
 }
 
-void SideTasks::preview(const std::filesystem::path& path) {
+void SideTasks::preview(const std::filesystem::path& path, formats::DecimalMark mark) {
   stop_preview();
   previewed_ = path;
   preview_.clear();
-  previewing_.start([this, path](const core::StopToken& progress) -> Jobs::Delivery {
+  previewing_.start([this, path, mark](const core::StopToken& progress) -> Jobs::Delivery {
     std::string text;
     try {
-      text = preview_text(path, progress);
+      text = preview_text(path, mark, progress);
     } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error& error) {

@@ -50,8 +50,8 @@ struct OpenedTensors : core::formats::checkpoints::Checkpoint {
   std::vector<core::importing::ExpectedLayer> expected;  ///< expected import of each
   std::vector<core::importing::StageLayer> stages;       ///< those recognized by name
   std::map<std::string, TensorRange> ranges;             ///< of the measured tensors
-  std::string embeddings;         ///< the tensor with such a name, or the only one; or ""
-  bool has_index_header = false;  ///< a table whose first line, 0, 1, 2 …, may name the columns
+  std::string embeddings;                ///< the tensor with such a name, or the only one; or ""
+  core::formats::TableIndex index = {};  ///< of a table whose first line or column, 0, 1, 2 …, may be names
 };
 
 /// The tensors that a model was made from, so that another layer can be chosen.
@@ -98,7 +98,8 @@ struct Opened {
 /// Blocks on the disk. Throws core::Error; UntrustedPath when a session names files outside its folder and
 /// that is refused.
 Opened open_file(const std::filesystem::path& path, const core::StopToken& progress,
-                 core::UntrustedPaths untrusted_paths = core::UntrustedPaths::refused);
+                 core::UntrustedPaths untrusted_paths = core::UntrustedPaths::refused,
+                 core::formats::DecimalMark mark = core::formats::DecimalMark::point);
 
 /// Returns the path of the whole model that a path names: a folder with its tokenizer, the folder of a file
 /// with its tensors or its configuration, or a GGUF file; nothing for other paths.
@@ -144,7 +145,8 @@ std::string range_text(const TensorRange& range);
 
 /// Describes a file for the dialog that opens it: its format, tensors, shapes, types and range; "" for a
 /// session.
-std::string preview_text(const std::filesystem::path& path, const core::StopToken& progress);
+std::string preview_text(const std::filesystem::path& path, core::formats::DecimalMark mark,
+                         const core::StopToken& progress);
 
 /// State of a file that is being read or chosen from, for panels.
 struct Opening {
@@ -191,7 +193,7 @@ class SideTasks {
   /// Lists a folder in a file browser, which must outlive this object, in place of the last one.
   void list(Browser& browser, const std::filesystem::path& directory);
   /// Reads the preview of a file, in place of the last one.
-  void preview(const std::filesystem::path& path);
+  void preview(const std::filesystem::path& path, core::formats::DecimalMark mark);
   /// Stops that; the preview can be asked for again.
   void stop_preview();
   /// Measures a tensor, in place of the last one, and delivers its range.

@@ -470,6 +470,7 @@ void Store::tidy() {
   if (choosing_ && open != Dialog::import_tensors)
     jobs_.destroy_async(std::exchange(choosing_, std::nullopt));
   if (!view_.forms.browser.entries.empty() && !has_browser(open)) view_.forms.browser.entries = {};
+  if (!chooses_file(open)) view_.forms.browser.decimal_comma = false;
 }
 
 void Store::read_for_document(const std::filesystem::path& path, const Jobs::Job& reading) {

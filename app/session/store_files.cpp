@@ -134,7 +134,8 @@ void Store::handle(const OpenPath& command) {
   }
   read_in_background(
       command.path,
-      [this, command, free = free_memory_()](const core::StopToken& progress) -> Jobs::Delivery {
+      [this, command, free = free_memory_(),
+       mark = view_.forms.browser.mark()](const core::StopToken& progress) -> Jobs::Delivery {
         const auto opened = std::make_shared<Opened>(Opened{command.path});
         const auto full_model = command.as_tensors ? std::nullopt : full_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
@@ -144,7 +145,7 @@ void Store::handle(const OpenPath& command) {
         else if (full_model)
           *opened = as_full_model_or_tensors(*full_model, command, free / 2, progress);
         else
-          *opened = open_file(command.path, progress, command.untrusted_paths);
+          *opened = open_file(command.path, progress, command.untrusted_paths, mark);
         return [this, opened] { take(std::move(*opened)); };
       },
       OpenPath{.path = command.path, .untrusted_paths = core::UntrustedPaths::allowed});
@@ -153,12 +154,14 @@ void Store::handle(const OpenPath& command) {
 void Store::take(Opened opened) {
   if (opened.tensors) {
     const bool names_tell = !opened.tensors->layers.empty() || !opened.tensors->stages.empty();
-    const bool counts = opened.tensors->has_index_header;
+    const formats::TableIndex index = opened.tensors->index;
     choose_from(std::move(*opened.tensors));
     if (!opened.problem.empty())
       say(opened.problem, true);
-    else if (counts)
+    else if (index.line)
       say("The first line of the table is 0, 1, 2 …: say whether it names the columns.");
+    else if (index.column)
+      say("The first column of the table is 0, 1, 2 …: say whether it names the rows.");
     else if (!names_tell)
       say("The names do not tell what the tensors are: say which is which.");
     return;
@@ -175,8 +178,9 @@ void Store::choose_from(OpenedTensors tensors) {
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
                 ? ImportAs::stages
                 : ImportAs::by_hand;
-  if (tensors.has_index_header) form.choices.has_header_line = true;
-  if (tensors.has_index_header && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
+  if (tensors.index.line) form.choices.index.line = true;
+  if (tensors.index.column) form.choices.index.column = true;
+  if (tensors.index.any() && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
     form.as = ImportAs::embeddings, form.choices.embeddings_tensor = tensors.embeddings;
   const auto& source = lessons_.own(document_).origin.source;
   if (source && source->tensors.file == tensors.file) form.layer = source->layer;
@@ -240,23 +244,26 @@ void Store::handle(const MeasureTensor& command) {
 }
 
 void Store::handle(const PreviewFile& command) {
-  if (!reader_.is_busy()) side_tasks_.preview(command.path);
+  if (!reader_.is_busy()) side_tasks_.preview(command.path, view_.forms.browser.mark());
 }
 
 void Store::handle(const OverrideStageFromFile& command) {
   read_for_document(
       command.path,
-      [this, command, model = document_.model](const core::StopToken& progress) -> Jobs::Delivery {
-        const bool counts = formats::has_index_header(formats::open_tensors(command.path), progress);
+      [this, command, model = document_.model,
+       mark = view_.forms.browser.mark()](const core::StopToken& progress) -> Jobs::Delivery {
+        const formats::TableIndex names =
+            formats::find_index(formats::open_tensors(command.path, progress, mark), progress);
         const std::vector<formats::StageFile> given{
-            {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
+            {core::attention::info(command.stage).name, command.path.string(), {}, names, mark}};
         const auto stage = std::make_shared<core::attention::GivenStage>(
             *formats::with_overrides_from_files(model, given).given.find(command.stage));
-        return [this, stage, counts] {
+        return [this, stage, names] {
           close(Dialog::override_stage);
           close(Dialog::open_override);
           handle(ApplyEdit{core::editing::OverrideStage{std::move(*stage)}});
-          if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
+          if (names.line) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
+          if (names.column) say("The first column, 0, 1 … or 1, 2 …, was taken for the names of the rows");
         };
       });
 }

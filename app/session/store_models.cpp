@@ -337,8 +337,10 @@ void Store::handle(const ShowReference& command) {
 
 void Store::handle(const LoadReference& command) {
   read_in_background(
-      command.path, [this, path = command.path](const core::StopToken& progress) -> Jobs::Delivery {
-        auto found = std::make_shared<Opened>(open_file(path, progress));
+      command.path,
+      [this, path = command.path,
+       mark = view_.forms.browser.mark()](const core::StopToken& progress) -> Jobs::Delivery {
+        auto found = std::make_shared<Opened>(open_file(path, progress, core::UntrustedPaths::refused, mark));
         if (!found->imported)
           throw core::Error(path.string() +
                             ": expected a session, or tensors of which but one model can be made");
@@ -358,10 +360,10 @@ void Store::handle(const LoadReference& command) {
 
 void Store::handle(const CheckTensors& command) {
   read_in_background(command.path,
-                     [this, path = command.path, model = document_.model,
+                     [this, path = command.path, model = document_.model, mark = view_.forms.browser.mark(),
                       sequence = view_.look.sequence](const core::StopToken& progress) -> Jobs::Delivery {
                        auto file = std::make_shared<const core::formats::TensorFile>(
-                           core::formats::open_tensors(path, progress));
+                           core::formats::open_tensors(path, progress, mark));
                        // Throws when nothing fits; then nothing is kept.
                        core::check::match(model, *file, {}, {.sequence = sequence}, progress);
                        return [this, path, file] {

@@ -259,6 +259,10 @@ struct Browser {
   bool is_listing = false;          ///< the folder is still being read
   bool by_date = false;             ///< sorts the entries by their last change, the latest first
   bool confirms_overwrite = false;  ///< the named file exists; the dialog asks whether to overwrite it
+  bool decimal_comma = false;       ///< tables and texts have decimal commas
+  core::formats::DecimalMark mark() const {
+    return decimal_comma ? core::formats::DecimalMark::comma : core::formats::DecimalMark::point;
+  }
 };
 
 /// What a file of tensors is opened as.
@@ -420,10 +424,10 @@ using ViewFields = MemberList<
     &Forms::start_page, &Forms::used_actions, &Forms::dialog, &Forms::typed, &Forms::submitted,
     &Forms::search, &Forms::fill, &Forms::overridden_stage, &ActionSearch::text, &ActionSearch::line,
     &ActionSearch::needs_focus, &Browser::name, &Browser::by_date, &Browser::confirms_overwrite,
-    &ImportForm::as, &ImportForm::choices, &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping,
-    &ImportForm::measured, &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text,
-    &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token,
-    &LayersLook::temperature, &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects,
-    &LayersLook::maps>;
+    &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
+    &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
+    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
+    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
+    &LayersLook::shows_effects, &LayersLook::maps>;
 
 }  // namespace app

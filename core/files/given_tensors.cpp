@@ -6,8 +6,6 @@
 
 #include "core/base/error.hpp"
 #include "core/files/session_parts.hpp"
-#include "core/files/table.hpp"
-#include "core/files/tensor_formats.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
@@ -19,16 +17,41 @@ using attention::GivenStage;
 using attention::Model;
 using attention::Stage;
 
-const TensorInfo& select_tensor(const TensorFile& file, const std::string& name, const std::string& stage) {
+/// Returns the only tensor of a layer by its name: "2" or "attentions.2", as tuples of all layers are saved;
+/// or nullptr.
+const TensorInfo* tensor_of_layer(const TensorFile& file, std::size_t layer) {
+  const std::string number = std::to_string(layer);
+  const TensorInfo* found = nullptr;
+  for (const TensorInfo& info : file.tensors()) {
+    if (info.name != number && !info.name.ends_with("." + number)) continue;
+    if (found) return nullptr;
+    found = &info;
+  }
+  return found;
+}
+
+/// A tensor, and the layer that is along its first axis.
+struct ChosenTensor {
+  const TensorInfo& info;
+  std::optional<std::size_t> layer;
+};
+
+ChosenTensor select_tensor(const TensorFile& file, const std::string& name, const StageFile& wanted) {
   const auto& tensors = file.tensors();
-  if (const TensorInfo* found = file.find(name.empty() ? stage : name)) return *found;
-  if (name.empty() && tensors.size() == 1) return tensors.front();
+  const std::string& expected = name.empty() ? wanted.stage : name;
+  if (const TensorInfo* found = file.find(expected)) return {*found, wanted.layer};
+  if (name.empty() && tensors.size() == 1) return {tensors.front(), wanted.layer};
+  if (name.empty() && wanted.layer)
+    if (const TensorInfo* found = tensor_of_layer(file, *wanted.layer)) return {*found, {}};
   std::string names;
   for (std::size_t k = 0; k < std::min<std::size_t>(tensors.size(), 8); ++k)
     names += (k > 0 ? ", " : "") + tensors[k].name;
   if (tensors.size() > 8) names += ", …";
-  throw Error(file.place() + "expected a tensor " + (name.empty() ? stage : name) + ", got " +
-              (names.empty() ? "none" : names));
+  const std::string advice = name.empty() && !tensors.empty()
+                                 ? "; " + wanted.stage + "=FILE:" + tensors.front().name + " takes the first"
+                                 : "";
+  throw Error(file.place() + "expected a tensor " + expected + ", got " + (names.empty() ? "none" : names) +
+              advice);
 }
 
 [[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
@@ -74,6 +97,24 @@ TensorAddress parse_tensor_address(const std::string& source) {
   return {source.substr(0, colon), source.substr(colon + 1)};
 }
 
+bool name_tokens(Model& model, const TensorStage& table) {
+  if (model.sequences.size() != 1) return false;
+  attention::Sequence& sequence = model.sequences.front();
+  const attention::StageInfo& stage = attention::info(table.given.stage);
+  const bool has_queries =
+      stage.rows == attention::RowTokens::queries && table.row_labels.size() == sequence.tokens.size();
+  if (has_queries) sequence.tokens = table.row_labels;
+  const auto& keys = stage.columns == attention::Columns::tokens ? table.column_labels : table.row_labels;
+  const bool has_keys =
+      !keys.empty() && keys.size() == sequence.keys().size() &&
+      (stage.columns == attention::Columns::tokens || stage.rows == attention::RowTokens::keys);
+  if (has_keys && table.row_labels.empty() && keys.size() == sequence.tokens.size())
+    sequence.tokens = keys;  // of self-attention
+  else if (has_keys && keys != sequence.keys())
+    sequence.key_tokens = keys;
+  return has_queries || has_keys;
+}
+
 TensorStage stage_from_tensor(const Tensor& tensor, Stage stage, std::size_t n_heads,
                               const std::string& place) {
   const std::size_t n_axes = tensor.shape.size();
@@ -87,6 +128,7 @@ TensorStage stage_from_tensor(const Tensor& tensor, Stage stage, std::size_t n_h
   TensorStage read{{stage, {}}, n_axes == 4 ? tensor.shape[0] : 1};
   check_matrix_count(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
   if (n_axes == 2) {
+    read.row_labels = tensor.row_labels, read.column_labels = tensor.column_labels;
     const arma::mat all = matrix(tensor);
     const std::size_t bands = attention::is_projected(stage) ? n_heads : 1, width = all.n_cols / bands;
     if (all.n_cols % bands != 0)
@@ -110,25 +152,26 @@ TensorStage read_stage(const TensorFile& file, const TensorInfo& info, Stage sta
 Model with_overrides_from_files(const std::optional<Model>& model, std::span<const StageFile> tensors,
                                 std::size_t n_heads) {
   std::optional<Model> result = model;
-  std::vector<GivenStage> alone;
+  std::vector<TensorStage> alone;
   std::size_t n_sequences = 1;
   for (const StageFile& tensor : tensors) {
     const TensorAddress address = parse_tensor_address(tensor.source);
     const StopToken progress;
-    TensorFile file = open_tensors(address.file);
-    if (tensor.has_header_line && has_index_header(file, progress))
-      file = with_index_header_as_names(file, progress);
-    const TensorInfo& info = select_tensor(file, address.tensor, tensor.stage);
+    TensorFile file = open_tensors(address.file, progress, tensor.mark);
+    const TableIndex index = find_index(file, progress);
+    const TableIndex names{tensor.names.line && index.line, tensor.names.column && index.column};
+    if (names.any()) file = with_index_as_names(file, names, progress);
+    const auto [info, layer] = select_tensor(file, address.tensor, tensor);
     if (tensor.stage == "embeddings") {
       if (!result) throw Error("embeddings: expected a session or a preset for them");
-      put_embeddings(*result, file, info, tensor.layer);
+      put_embeddings(*result, file, info, layer);
       continue;
     }
     const attention::StageInfo* stage = attention::find_stage(tensor.stage);
     if (!stage || !attention::can_be_given(stage->stage))
       throw Error(tensor.stage + ": expected a stage that can be given");
     TensorStage read =
-        read_stage(file, info, stage->stage, tensor.layer, result ? result->n_heads : n_heads, progress);
+        read_stage(file, info, stage->stage, layer, result ? result->n_heads : n_heads, progress);
     const std::size_t wanted = result ? result->sequences.size() : read.n_sequences;
     if (read.n_sequences != wanted || (!result && wanted > 1 && !tensor.layer))
       refuse_shape(file, info,
@@ -137,9 +180,14 @@ Model with_overrides_from_files(const std::optional<Model>& model, std::span<con
     if (result)
       attention::set_given_stage(*result, std::move(read.given));
     else
-      alone.push_back(std::move(read.given));
+      alone.push_back(std::move(read));
   }
-  if (!result) result = attention::model_of(std::move(alone), n_sequences);
+  if (!result) {
+    std::vector<GivenStage> stages;
+    for (const TensorStage& each : alone) stages.push_back(each.given);
+    result = attention::model_of(std::move(stages), n_sequences);
+    for (const TensorStage& each : alone) name_tokens(*result, each);
+  }
   attention::require_within_limits(*result);
   return *std::move(result);
 }

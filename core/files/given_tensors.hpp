@@ -5,7 +5,9 @@
 #include <span>
 #include <string>
 
+#include "core/files/table.hpp"
 #include "core/files/tensor.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::formats {
@@ -15,8 +17,8 @@ struct StageFile {
   std::string stage;   ///< "weights", or "embeddings" of the model
   std::string source;  ///< "FILE" or "FILE:TENSOR"; default: the tensor named like the stage, or the only one
   std::optional<std::size_t> layer = {};  ///< index into a leading layer axis
-  /// Whether the first line 0, 1, 2 … of a table is a header instead of numbers.
-  bool has_header_line = false;
+  TableIndex names = {};                  ///< which first line and column 0, 1, 2 … of a table are names
+  DecimalMark mark = DecimalMark::point;  ///< of a table or text
 };
 
 /// Parts of "FILE" or "FILE:TENSOR"; the file name may contain a colon.
@@ -30,7 +32,12 @@ TensorAddress parse_tensor_address(const std::string& source);
 struct TensorStage {
   attention::GivenStage given;
   std::size_t n_sequences = 1;
+  std::vector<std::string> row_labels = {}, column_labels = {};  ///< of a table that has them
 };
+
+/// Names the tokens of a model of one sequence after the rows and columns of a table of a stage, and returns
+/// whether it has such names.
+bool name_tokens(attention::Model& model, const TensorStage& table);
 
 /// Returns the stage in a tensor: [rows, columns] of a single head, [heads, rows, columns] or [sequences,
 /// heads, rows, columns].

@@ -650,19 +650,24 @@ class RulesFinder {
   }
 
   /// Finds tensors that belong to the attention and are neither used nor known as features: those of its
-  /// weights, those of its module, and gates and sinks next to projections of any module.
+  /// weights, norms and tables, those of its module, and gates and sinks next to projections of any module.
   void find_unknown_tensors() {
-    const std::vector<std::string> projections = projection_tensors(layer_.mapping);
+    const std::vector<std::string> projections = projection_tensors(layer_.mapping), more = rules_.tensors();
     std::set<std::string> used(projections.begin(), projections.end()), unknown;
-    for (std::string& name : rules_.tensors()) used.insert(std::move(name));
-    for (std::string& name : unused_tensors_of_weights(file_, projections)) unknown.insert(std::move(name));
+    used.insert(more.begin(), more.end());
+    const auto add = [&](const std::string& name) {
+      if (!used.contains(name)) unknown.insert(name);
+    };
+    std::ranges::for_each(unused_tensors_of_weights(file_, more), add);
+    const auto add_unless_feature = [&](const std::string& name) {
+      if (!features_.has(name)) add(name);
+    };
+    std::ranges::for_each(unused_tensors_of_weights(file_, projections), add_unless_feature);
     const std::string module = attention_module();
-    for (const TensorInfo* tensor : file_.with_prefix(module)) {
-      if (may_change_attention(module, *tensor)) unknown.insert(tensor->name);
-    }
-    for (const std::string& name : unknown)
-      if (!used.contains(name) && !features_.has(name)) rules_.unknown_tensors.push_back(name);
-    if (!rules_.unknown_tensors.empty()) add_unsupported("tensors");
+    for (const TensorInfo* tensor : file_.with_prefix(module))
+      if (may_change_attention(module, *tensor)) add_unless_feature(tensor->name);
+    rules_.unknown_tensors.assign(unknown.begin(), unknown.end());
+    if (!unknown.empty()) add_unsupported("tensors");
   }
 
   /// Returns the beginning of the names that queries, keys and values share: "layers.0.self_attn.".
@@ -676,15 +681,14 @@ class RulesFinder {
   /// Returns whether a tensor in a module with projections may change the attention.
   bool may_change_attention(const std::string& module, const TensorInfo& tensor) const {
     constexpr const char* attention_names = " attn. attention. selfattention. encdecattention. mha. ";
-    constexpr const char* changes =
-        " gate g_proj gate_proj sink sinks null_kv null_k null_v mem_k mem_v mem_kv ";
+    constexpr const char* changes = " g_proj gate_proj sink sinks null_kv null_k null_v mem_k mem_v mem_kv ";
     const std::string_view name = std::string_view(tensor.name).substr(module.size());
     if (name.starts_with(':')) return false;  // no name of a module: of a recorded stage
     const std::string part = text::lower(name.substr(0, name.find_first_of("./")));
     if (text::any_word(attention_names, [&](auto end) { return text::lower(module).ends_with(end); }))
       return !is_buffer(tensor) && part != "layernorm";  // of ALBERT, after the residual addition
     const bool is_gate_of_mlp = file_.find(module + "up_proj.weight") || file_.find(module + "w3.weight");
-    return text::has_word(changes, part) && !(part == "gate_proj" && is_gate_of_mlp) && part != "gate";
+    return text::has_word(changes, part) && !(part == "gate_proj" && is_gate_of_mlp);
   }
 
   /// Sets and records the layout of a fused weight.

@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/base/token.hpp"
 #include "core/files/tensor.hpp"
+#include "core/files/tensor_formats.hpp"
 #include "core/system/file.hpp"
 
 /// Shared parts of the readers: raw tensors, archives, and a reader for each format.
@@ -158,7 +159,7 @@ std::string unsupported_format_message(const std::filesystem::path& path, std::s
 /// shards. Skips, with a note, a PyTorch file with the same tensors and a file that cannot be opened, unless
 /// it belongs to heads or sequences. Throws core::Error when two tensors have one name, heads are missing or
 /// differ in shape, or nothing can be opened.
-TensorFile open_folder(const std::filesystem::path& path, const StopToken& progress);
+TensorFile open_folder(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark);
 
 /// Returns whether bytes begin like a .npy file.
 bool looks_like_npy(std::string_view begin);

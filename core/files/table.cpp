@@ -5,9 +5,11 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -15,6 +17,7 @@
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
+#include "core/files/printed.hpp"
 #include "core/system/file.hpp"
 
 namespace core::formats::readers {
@@ -53,6 +56,26 @@ bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
 }
 
 }  // namespace
+
+std::string utf8_text(std::string bytes) {
+  const bool is_little_endian = bytes.starts_with("\xFF\xFE");
+  if (!is_little_endian && !bytes.starts_with("\xFE\xFF")) return bytes;
+  const auto unit = [&](std::size_t at) {
+    const auto first = static_cast<unsigned char>(bytes[at]),
+               second = static_cast<unsigned char>(bytes[at + 1]);
+    return static_cast<char32_t>(is_little_endian ? first | second << 8 : first << 8 | second);
+  };
+  const auto is_surrogate = [](char32_t c, char32_t begin) { return c >= begin && c < begin + 0x400; };
+  std::string text;
+  for (std::size_t at = 2; at + 1 < bytes.size(); at += 2) {
+    char32_t c = unit(at);
+    const bool is_pair =
+        is_surrogate(c, 0xD800) && at + 3 < bytes.size() && is_surrogate(unit(at + 2), 0xDC00);
+    if (is_pair) c = 0x10000 + ((c - 0xD800) << 10) + (unit(at += 2) - 0xDC00);
+    text::append_character(text, c);
+  }
+  return text;
+}
 
 std::optional<double> parse_number_field(std::string_view field, bool decimal_comma) {
   const auto decimal = split_sign(field, decimal_comma);
@@ -210,182 +233,13 @@ char detect_separator(std::string_view text, bool comma) {
   return ',';
 }
 
-constexpr std::string_view whitespace = " \t\r\n";
-
-bool is_word_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-}
-
-/// Returns the dtype with a name, which may follow torch., np. or numpy.
-std::optional<Dtype> parse_dtype(std::string_view word) {
-  for (const std::string_view prefix : {"torch.", "np.", "numpy."})
-    if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
-  return find_dtype(word, &DtypeNames::name);
-}
-
-class PrintedParser {
- public:
-  PrintedParser(std::string_view text, const std::string& place) : text_(text), place_(place) {}
-
-  Tensor tensor() {
-    skip_prefix_words();
-    const bool is_call = accept('(');
-    const bool is_torch = is_call && word_.ends_with("tensor");
-    if (next() == '[')
-      list(0);
-    else if (is_call)
-      number();
-    else
-      fail("'['");
-    tensor_.dtype = !has_numbers_ && !tensor_.numbers.empty() ? Dtype::boolean
-                    : !has_fractions_ && is_call              ? Dtype::i64
-                    : is_torch                                ? Dtype::f32
-                                                              : Dtype::f64;
-    if (is_call) rest_of_call();
-    if (next() != '\0') fail("nothing after the numbers");
-    return std::move(tensor_);
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& expected) const {
-    const std::string_view rest = text_.substr(at_);
-    const std::string_view found =
-        rest.substr(0, std::max<std::size_t>(1, rest.find_first_of(" \t\r\n,[]()")));
-    throw Error(place_ + text::line_and_column(text_, at_) + ": expected " + expected + ", got " +
-                (rest.empty() ? "the end of the text" : quoted_briefly(found)));
-  }
-
-  /// Skips white space and returns the next character, or 0 at the end.
-  char next() {
-    at_ = std::min(text_.find_first_not_of(whitespace, at_), text_.size());
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool accept(char c) {
-    if (next() != c) return false;
-    ++at_;
-    return true;
-  }
-
-  std::string_view take_word() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word_character(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-
-  /// Skips "weights = torch.tensor" or "Parameter containing: tensor"; keeps the last word.
-  void skip_prefix_words() {
-    while (is_word_character(next()) || next() == '=' || next() == ':') {
-      if (const std::string_view word = take_word(); !word.empty())
-        word_ = word;
-      else
-        ++at_;
-    }
-  }
-
-  void list(std::size_t depth) {
-    if (depth == max_dimensions) fail(fmt::format("at most {} dimensions", max_dimensions));
-    const std::size_t begin = at_++;
-    std::size_t count = 0;
-    for (; next() != ']'; ++count) {
-      if (next() == '\0') fail("']'");
-      refuse_ellipsis();
-      if (next() == '[') {
-        if (depth_of_numbers_ && depth + 1 >= *depth_of_numbers_) fail("a number");
-        list(depth + 1);
-      } else {
-        if (depth_of_numbers_.value_or(depth + 1) != depth + 1 || tensor_.shape.size() > depth + 1)
-          fail("'['");
-        depth_of_numbers_ = depth + 1;
-        number();
-      }
-      if (accept(',') && next() == ',') fail("a number");
-    }
-    if (tensor_.shape.size() <= depth) tensor_.shape.resize(depth + 1, unknown);
-    if (tensor_.shape[depth] == unknown) tensor_.shape[depth] = count;
-    if (tensor_.shape[depth] != count) {
-      at_ = begin;
-      fail(fmt::format("a list of {} as before, not of {}", tensor_.shape[depth], count));
-    }
-    ++at_;
-  }
-
-  void refuse_ellipsis() {
-    if (text_.substr(at_).starts_with("...") || text_.substr(at_).starts_with("…"))
-      fail(
-          "all numbers; print them in full after torch.set_printoptions(threshold=10**9) or "
-          "numpy.set_printoptions(threshold=10**9)");
-  }
-
-  void number() {
-    next();
-    refuse_ellipsis();
-    const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", at_), text_.size());
-    const std::string_view field = text_.substr(at_, end - at_);
-    const bool is_true = field == "True" || field == "true", is_false = field == "False" || field == "false";
-    const auto value = is_true || is_false ? std::optional(is_true ? 1.0 : 0.0) : parse_number_field(field);
-    if (!value) fail("a number");
-    has_numbers_ = has_numbers_ || !(is_true || is_false);
-    has_fractions_ =
-        has_fractions_ || field.find_first_of(".nN") != field.npos;  // inf and nan are not integers
-    tensor_.numbers.push_back(*value);
-    tensor_.printed_precision = std::max(tensor_.printed_precision, half_last_digit(field));
-    at_ = end;
-  }
-
-  /// Reads ", dtype=torch.float64, grad_fn=<SoftmaxBackward0>)", of which only the dtype matters.
-  void rest_of_call() {
-    int depth = 1;
-    while (depth > 0) {
-      const char c = next();
-      if (c == '\0') fail("')'");
-      if (is_word_character(c)) {
-        if (take_word() == "dtype" && accept('=')) read_dtype();
-        continue;
-      }
-      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-      ++at_;
-    }
-  }
-
-  void read_dtype() {
-    if (next() == '\'' || next() == '"') ++at_;
-    const std::size_t begin = at_;
-    const auto dtype = parse_dtype(take_word());
-    if (!dtype) {
-      at_ = begin;
-      fail("a type of numbers such as float32");
-    }
-    tensor_.dtype = *dtype;
-    if (at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"')) ++at_;
-  }
-
-  static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
-
-  std::string_view text_;
-  const std::string& place_;
-  std::size_t at_ = 0;
-  std::string_view word_;
-  Tensor tensor_;
-  std::optional<std::size_t> depth_of_numbers_;
-  bool has_numbers_ = false, has_fractions_ = false;
-};
-
-/// Returns whether a text begins like a list of numbers from PyTorch, NumPy or JSON.
-bool looks_printed(std::string_view begin) {
-  begin = text::without_byte_order_mark(begin);
-  begin.remove_prefix(std::min(begin.find_first_not_of(whitespace), begin.size()));
-  if (begin.starts_with('[')) return true;
-  const std::string_view words = begin.substr(0, begin.find_first_of("[("));
-  return words.size() < begin.size() && !words.empty() &&
-         std::isalpha(static_cast<unsigned char>(words.front())) &&
-         words.find_first_of(",;\t\"") == words.npos;
-}
-
 constexpr std::size_t max_text_file_bytes = std::size_t{512} << 20;
 
-bool is_number(const std::string& field, const TableRules& rules) {
-  return parse_number_field(field, rules.decimal_comma) ||
-         is_written_beyond_float64(field, rules.decimal_comma);
+/// Returns whether a field is a number, with either decimal mark: no name.
+bool is_number(const std::string& field) {
+  return std::ranges::any_of(std::array{false, true}, [&](bool decimal_comma) {
+    return parse_number_field(field, decimal_comma) || is_written_beyond_float64(field, decimal_comma);
+  });
 }
 
 /// Returns whether a field marks a missing number.
@@ -396,17 +250,16 @@ bool is_missing(const std::string& field) {
 }
 
 /// Returns whether a field marks a missing number or is a malformed one: "NA", "1e-05f", "1.0.0".
-bool is_malformed_number(const std::string& field, const TableRules& rules) {
+bool is_malformed_number(const std::string& field) {
   const std::size_t begin = field.find_first_not_of("+-.");
   const bool begins = begin != field.npos && begin < 3 && text::is_digit(field[begin]);
-  return (begins || is_missing(field)) && !is_number(field, rules);
+  return (begins || is_missing(field)) && !is_number(field);
 }
 
 bool looks_like_header(const Record& record, const TableRules& rules) {
   if (rules.header) return *rules.header;
   if (record.fields.front().empty() && record.fields.size() > 1) return true;
-  return std::ranges::none_of(record.fields,
-                              [&](const std::string& f) { return f.empty() || is_number(f, rules); });
+  return std::ranges::none_of(record.fields, [&](const std::string& f) { return f.empty() || is_number(f); });
 }
 
 /// Returns whether the header has one field less than the row, or an empty first one.
@@ -418,7 +271,7 @@ bool looks_labeled(const Record* header, const Record& row, const TableRules& ru
   if (rules.row_labels) return *rules.row_labels;
   if (row.fields.size() < 2) return false;
   if (implies_labels(header, row)) return true;
-  return !row.fields.front().empty() && !is_number(row.fields.front(), rules);
+  return !row.fields.front().empty() && !is_number(row.fields.front());
 }
 
 [[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
@@ -452,8 +305,9 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
       fail(place, row.line, k + 1, "a number within float64", field);
     if (!number && !rules.decimal_comma && parse_number_field(field, true))
       fail(place, row.line,
-           fmt::format(", column {}: expected a number, got {} (a decimal comma must be asked for)", k + 1,
-                       quoted_briefly(field)));
+           fmt::format(", column {}: expected a number with a decimal point, got {}; for decimal commas give "
+                       "--decimal-comma, or choose them in the dialog",
+                       k + 1, quoted_briefly(field)));
     if (!number) fail(place, row.line, k + 1, "a number", field);
     tensor.numbers.push_back(*number);
     tensor.printed_precision = std::max(tensor.printed_precision, half_last_digit(field));
@@ -463,7 +317,7 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
 /// Reads a whole text file of tensors, up to a size that cannot fill the memory.
 std::string read_text_file(const std::filesystem::path& path, const StopToken& progress) {
   progress.add(0);
-  std::string text = system::read_file(path, max_text_file_bytes);
+  std::string text = utf8_text(system::read_file(path, max_text_file_bytes));
   progress.add(text.size());
   return text;
 }
@@ -494,10 +348,9 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   // Only this field suggests that its column holds names, and it may be a malformed number.
   const bool is_doubtful = labeled && !rules.row_labels &&
                            !implies_labels(header ? &*header : nullptr, *first) &&
-                           is_malformed_number(first_field, rules);
+                           is_malformed_number(first_field);
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
-    if (is_doubtful && is_number(row->fields.front(), rules))
-      fail(place, first_line, 1, "a number", first_field);
+    if (is_doubtful && is_number(row->fields.front())) fail(place, first_line, 1, "a number", first_field);
     if (labeled) {
       check_name(row->fields.front(), place, row->line, 1);
       tensor.row_labels.push_back(name_of(row->fields.front()));
@@ -521,10 +374,6 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   return tensor;
 }
 
-Tensor parse_printed(std::string_view text, const std::string& place) {
-  return PrintedParser(text::without_byte_order_mark(text), place).tensor();
-}
-
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
   if (looks_printed(text)) return parse_printed(text, place);
   TableRules rules;
@@ -532,12 +381,14 @@ Tensor parse_numbers(std::string_view text, const std::string& place, bool decim
   return parse_table(text, place, rules);
 }
 
-TensorFile open_text(const std::filesystem::path& path, const StopToken& progress) {
-  return file_of(path, "text", parse_numbers(read_text_file(path, progress), path.string() + ": "));
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma) {
+  return file_of(path, "text",
+                 parse_numbers(read_text_file(path, progress), path.string() + ": ", decimal_comma));
 }
 
-TensorFile open_table(const std::filesystem::path& path, const StopToken& progress) {
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma) {
   TableRules rules;
+  rules.decimal_comma = decimal_comma;
   if (path.extension() == ".tsv") rules.separator = '\t';
   return file_of(path, "table", parse_table(read_text_file(path, progress), path.string() + ": ", rules));
 }
@@ -553,65 +404,108 @@ bool is_of_tables(const TensorFile& file) {
   return format == "table" || format == "folder";
 }
 
-bool can_have_index_row(const TensorInfo& info) {
-  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
-}
-
-bool has_index_row(const Tensor& tensor) {
-  if (!can_have_index_row(tensor) || !tensor.column_labels.empty()) return false;
+/// Returns whether n numbers, each a step after the last, are 0, 1, 2 … or 1, 2, 3 …
+bool counts(const Tensor& tensor, std::size_t n, std::size_t step) {
   const double first = tensor.numbers.front();
-  if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
-  for (std::size_t k = 0; k < tensor.shape[1]; ++k)
-    if (tensor.numbers[k] != first + static_cast<double>(k)) return false;
+  if (first != 0 && (first != 1 || n == 2)) return false;  // 1, 2 may be any numbers
+  for (std::size_t k = 0; k < n; ++k)
+    if (tensor.numbers[k * step] != first + static_cast<double>(k)) return false;
   return true;
 }
 
-Tensor with_names(Tensor tensor) {
-  const auto end = tensor.numbers.begin() + static_cast<std::ptrdiff_t>(tensor.shape[1]);
-  for (auto number = tensor.numbers.begin(); number != end; ++number)
-    tensor.column_labels.push_back(text::number_text(*number));
-  tensor.numbers.erase(tensor.numbers.begin(), end);
-  if (!tensor.row_labels.empty()) tensor.row_labels.erase(tensor.row_labels.begin());
-  --tensor.shape[0];
-  return tensor;
+bool can_have_index(const TensorInfo& info) {
+  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
+}
+
+TableIndex index_of(const Tensor& tensor) {
+  if (!can_have_index(tensor)) return {};
+  const std::size_t n_rows = tensor.shape[0], n_columns = tensor.shape[1];
+  return {tensor.column_labels.empty() && counts(tensor, n_columns, 1),
+          tensor.row_labels.empty() && n_rows > 2 && counts(tensor, n_rows, n_columns)};
+}
+
+/// Returns which tensors of a table or folder have such a first line or column, by their names.
+std::map<std::string, TableIndex> indices_of(const TensorFile& file, const core::StopToken& progress) {
+  std::map<std::string, TableIndex> found;
+  if (!is_of_tables(file)) return found;
+  for (const TensorInfo& info : file.tensors())
+    if (can_have_index(info))
+      if (const TableIndex index = index_of(file.read(info.name, {}, progress)); index.any())
+        found.emplace(info.name, index);
+  return found;
+}
+
+Tensor with_names(const Tensor& tensor, TableIndex names) {
+  Tensor named = tensor;
+  const std::size_t n_columns = tensor.shape[1];
+  named.numbers.clear();
+  for (std::size_t k = 0; k < tensor.numbers.size(); ++k) {
+    const bool is_in_line = names.line && k < n_columns, is_in_column = names.column && k % n_columns == 0;
+    const std::string text = is_in_line || is_in_column ? text::number_text(tensor.numbers[k]) : "";
+    if (is_in_line && !is_in_column) named.column_labels.push_back(text);
+    if (is_in_column && !is_in_line) named.row_labels.push_back(text);
+    if (!is_in_line && !is_in_column) named.numbers.push_back(tensor.numbers[k]);
+  }
+  if (names.line && !tensor.row_labels.empty()) named.row_labels.erase(named.row_labels.begin());
+  if (names.column && !tensor.column_labels.empty()) named.column_labels.erase(named.column_labels.begin());
+  named.shape = {tensor.shape[0] - names.line, n_columns - names.column};
+  return named;
 }
 
 }  // namespace
 
-bool has_index_header(const TensorFile& file, const core::StopToken& progress) {
-  return std::string_view(file.format()) == "table" &&
-         std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
-           return can_have_index_row(info) && has_index_row(file.read(info.name, {}, progress));
-         });
+TableIndex find_index(const TensorFile& file, const core::StopToken& progress) {
+  TableIndex any;
+  if (std::string_view(file.format()) != "table") return any;
+  for (const auto& [name, index] : indices_of(file, progress))
+    any.line = any.line || index.line, any.column = any.column || index.column;
+  return any;
 }
 
-TensorFile with_index_header_as_names(const TensorFile& file, const core::StopToken& progress) {
-  bool found = false;
+TensorFile with_index_as_names(const TensorFile& file, TableIndex names, const core::StopToken& progress) {
+  const auto found = indices_of(file, progress);
+  TableIndex used;
   std::vector<TensorEntry> entries;
   for (const TensorInfo& info : file.tensors()) {
-    Tensor tensor;
-    if (is_of_tables(file) && can_have_index_row(info)) tensor = file.read(info.name, {}, progress);
-    if (!has_index_row(tensor)) {
+    const auto index = found.find(info.name);
+    const TableIndex here = index == found.end() ? TableIndex()
+                                                 : TableIndex{names.line && index->second.line,
+                                                              names.column && index->second.column};
+    used.line = used.line || here.line, used.column = used.column || here.column;
+    if (here.any())
+      entries.push_back(make_entry(with_names(file.read(info.name, {}, progress), here)));
+    else
       entries.push_back(
           {info, [file, name = info.name](std::span<const std::size_t> leading, const core::StopToken& t) {
              return file.read(name, leading, t);
            }});
-      continue;
-    }
-    found = true;
-    entries.push_back(make_entry(with_names(std::move(tensor))));
   }
-  if (!found)
-    throw Error(
-        file.place() +
-        "expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …, which can be names of its columns");
+  for (const auto& [wanted, is_used, where] :
+       {std::tuple{names.line, used.line, "line"}, std::tuple{names.column, used.column, "column"}})
+    if (wanted && !is_used)
+      throw Error(
+          fmt::format("{}expected a table whose first {} is 0, 1, 2 … or 1, 2, 3 …, which can be names",
+                      file.place(), where));
   return {file.path(), file.format(), std::move(entries), file.notes()};
 }
 
-std::string index_header_words(const TensorFile& file, const Tensor& tensor) {
-  if (!is_of_tables(file) || !has_index_row(tensor)) return "";
-  return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
-         text::number_text(tensor.numbers[1]) + " …";
+std::vector<std::string> index_assumptions(const TensorFile& file, const Tensor& tensor,
+                                           const IndexChoice& choice) {
+  std::vector<std::string> assumptions;
+  if (!is_of_tables(file)) return assumptions;
+  const TableIndex index = index_of(tensor);
+  const auto first = static_cast<int>(index.any() ? tensor.numbers.front() : 0);
+  if (index.line && !choice.line)
+    assumptions.push_back(
+        fmt::format("the first line of {}, {}, {} …, is a row of numbers and no names of "
+                    "columns (--first-line says which)",
+                    tensor.name, first, first + 1));
+  if (index.column && !choice.column)
+    assumptions.push_back(
+        fmt::format("the first column of {}, {}, {} …, is a column of numbers and no names "
+                    "of rows (--first-column says which)",
+                    tensor.name, first, first + 1));
+  return assumptions;
 }
 
 }  // namespace core::formats

@@ -4,27 +4,47 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/files/tensor.hpp"
 
 namespace core::formats {
 
-// Tables whose first line is 0, 1, 2 … or 1, 2, 3 …: names of columns, or numbers like the others.
+/// The first line and the first column of a table where they are 0, 1, 2 … or 1, 2, 3 …: names of the columns
+/// and rows, or numbers like the others.
+struct TableIndex {
+  bool line = false, column = false;
+  bool any() const { return line || column; }
+  friend bool operator==(TableIndex, TableIndex) = default;
+};
 
-/// Returns whether a file is a table with such a first line. Throws core::Error as TensorFile::read() does.
-bool has_index_header(const TensorFile& file, const core::StopToken& progress);
+/// The user's choice which of them are names; nothing where it is not known.
+struct IndexChoice {
+  std::optional<bool> line = {}, column = {};
+  TableIndex names() const { return {line == true, column == true}; }
+  friend bool operator==(const IndexChoice&, const IndexChoice&) = default;
+};
 
-/// Returns the file with such first lines as names of columns instead of numbers.
+/// Returns which of them a table has. Throws core::Error as TensorFile::read() does.
+TableIndex find_index(const TensorFile& file, const core::StopToken& progress);
+
+/// Returns the file with these first lines and columns as names instead of numbers.
 ///
-/// Throws core::Error when it has none.
-TensorFile with_index_header_as_names(const TensorFile& file, const core::StopToken& progress);
+/// Throws core::Error when it has none such.
+TensorFile with_index_as_names(const TensorFile& file, TableIndex names, const core::StopToken& progress);
 
-/// Returns "the first line of attn, 0, 1 …" if a tensor of such a file has one, else "".
-std::string index_header_words(const TensorFile& file, const Tensor& tensor);
+/// Returns "the first line of attn, 0, 1 …, is a row of numbers and no names of columns (--first-line says
+/// which)" for each first line and column of a tensor of such a file of which nothing is said.
+std::vector<std::string> index_assumptions(const TensorFile& file, const Tensor& tensor,
+                                           const IndexChoice& choice);
 
 }  // namespace core::formats
 
 namespace core::formats::readers {
+
+/// Returns UTF-16 text that begins with a byte order mark, as spreadsheets and PowerShell write it, in UTF-8;
+/// any other text as it is.
+std::string utf8_text(std::string bytes);
 
 /// Returns the number in a field, which may have spaces around it, a leading plus or the sign −; nan, inf and
 /// infinity in any case; nothing for anything else and for numbers beyond float64.
@@ -33,20 +53,11 @@ std::optional<double> parse_number_field(std::string_view field, bool decimal_co
 /// Returns half a unit of a decimal's last digit: 0.00005 for "0.1234"; 0 for whole numbers and words.
 double half_last_digit(std::string_view field);
 
-/// Reads a tensor as printed by PyTorch or NumPy, or written as JSON: nested brackets, with or without
-/// commas, after "Parameter containing:" and "name = ", in tensor(…, dtype=…, device=…, grad_fn=…) or
-/// array(…).
-///
-/// nan, inf, True and False are numbers; dtype= is kept, and without it fractions are PyTorch's float32 or
-/// NumPy's float64. Throws core::Error, "PLACEline 2, column 5: expected …", for anything that is not a
-/// number, lists of unequal length and output abbreviated with "...".
-Tensor parse_printed(std::string_view text, const std::string& place);
-
 /// Reads copied text: a printed tensor, or else a table.
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma = false);
 
 /// Opens a text file of numbers, printed or as a table.
-TensorFile open_text(const std::filesystem::path& path, const StopToken& progress);
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma);
 
 /// Format of a table of numbers; missing values are detected.
 struct TableRules {
@@ -67,6 +78,6 @@ struct TableRules {
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules = {});
 
 /// Opens a table file; .tsv is separated by tabs.
-TensorFile open_table(const std::filesystem::path& path, const StopToken& progress);
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma);
 
 }  // namespace core::formats::readers

@@ -228,7 +228,8 @@ bool is_folder(const fs::path& path) {
 /// Opens the tensor files in a folder. Skips those that cannot be opened, unless they belong to a series,
 /// such as heads, which would be wrong without them.
 std::vector<std::shared_ptr<const TensorFile>> open_files_in(const fs::path& folder, bool is_series,
-                                                             SkipNotes& skipped, const StopToken& progress) {
+                                                             SkipNotes& skipped, DecimalMark mark,
+                                                             const StopToken& progress) {
   std::vector<std::shared_ptr<const TensorFile>> files;
   for (const fs::path& path : sorted_entries(folder)) {
     progress.add(0);
@@ -237,7 +238,7 @@ std::vector<std::shared_ptr<const TensorFile>> open_files_in(const fs::path& fol
         number && list_numbered_shards(path).front() != path.filename())
       continue;  // opened with the first
     const auto open = [&] {
-      auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
+      auto file = std::make_shared<const TensorFile>(open_tensors(path, progress, mark));
       if (path.extension() == ".json") return;  // the shards of a valid index are in this folder
       for (const std::string& note : file->notes()) skipped.add(path.filename().string() + ": " + note);
       files.push_back(std::move(file));
@@ -260,12 +261,12 @@ bool repeats_safetensors(const TensorFile& file, const FolderTensors& parts) {
          });
 }
 
-FolderTensors collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped,
+FolderTensors collect_parts(const fs::path& folder, bool is_series, SkipNotes& skipped, DecimalMark mark,
                             const StopToken& progress) {
   const std::string place = folder.string() + ": ";
   FolderTensors parts;
   std::map<std::string, std::map<std::size_t, FolderTensor>> heads;
-  auto files = open_files_in(folder, is_series, skipped, progress);
+  auto files = open_files_in(folder, is_series, skipped, mark, progress);
   std::ranges::stable_sort(files, {},
                            [](const auto& file) { return std::string_view(file->format()) == "pytorch"; });
   for (const auto& file : files) {
@@ -288,15 +289,15 @@ FolderTensors collect_parts(const fs::path& folder, bool is_series, SkipNotes& s
 
 }  // namespace
 
-TensorFile open_folder(const fs::path& path, const StopToken& progress) {
+TensorFile open_folder(const fs::path& path, const StopToken& progress, DecimalMark mark) {
   const std::string place = path.string() + ": ";
   SkipNotes skipped(place, (path / "").string());
-  FolderTensors parts = collect_parts(path, false, skipped, progress);
+  FolderTensors parts = collect_parts(path, false, skipped, mark, progress);
   std::map<std::string, std::map<std::size_t, FolderTensor>> sequences;
   for (const fs::path& entry : sorted_entries(path)) {
     const auto sequence = trailing_number(entry.filename().string(), "sequence");
     if (!sequence || !is_folder(entry)) continue;
-    for (auto& [name, part] : collect_parts(entry, true, skipped, progress))
+    for (auto& [name, part] : collect_parts(entry, true, skipped, mark, progress))
       sequences[name].emplace(*sequence, std::move(part));
   }
   for (auto& [name, members] : sequences)
@@ -341,7 +342,12 @@ bool has_any_ending(const Path& path, std::string_view endings) {
 constexpr std::array tensor_format_table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
                  [](const Path& path, std::string_view) { return system::is_folder(path); },
-                 readers::open_folder},
+                 [](const Path& path, const StopToken& progress) {
+                   return readers::open_folder(path, progress, DecimalMark::point);
+                 },
+                 [](const Path& path, const StopToken& progress) {
+                   return readers::open_folder(path, progress, DecimalMark::comma);
+                 }},
     TensorFormat{"npy", ".npy", "NumPy's file of one array",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_npy(begin) || path.extension() == ".npy";
@@ -374,11 +380,20 @@ constexpr std::array tensor_format_table{
                  [](const Path& path, std::string_view) {
                    return path.extension() == ".csv" || path.extension() == ".tsv";
                  },
-                 readers::open_table},
+                 [](const Path& path, const StopToken& progress) {
+                   return readers::open_table(path, progress, false);
+                 },
+                 [](const Path& path, const StopToken& progress) {
+                   return readers::open_table(path, progress, true);
+                 }},
     TensorFormat{
         "text", ".txt", "what PyTorch or NumPy printed, a JSON list, or numbers in rows",
-        [](const Path&, std::string_view begin) { return is_text(begin) && !begin.starts_with('{'); },
-        readers::open_text},
+        [](const Path&, std::string_view begin) {
+          return is_text(readers::utf8_text(std::string(begin))) &&
+                 (!begin.starts_with('{') || begin.starts_with("{{"));
+        },
+        [](const Path& path, const StopToken& progress) { return readers::open_text(path, progress, false); },
+        [](const Path& path, const StopToken& progress) { return readers::open_text(path, progress, true); }},
 };
 
 }  // namespace
@@ -419,10 +434,12 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   return open_tensors(path, progress);
 }
 
-TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress) {
+TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark) {
   if (readers::shard_number(path) && system::is_file(path))
     return readers::open_numbered_shards(path, progress);
-  return tensor_format_of(path).open(path, progress);
+  const TensorFormat& format = tensor_format_of(path);
+  const bool has_comma = mark == DecimalMark::comma && format.open_with_comma;
+  return (has_comma ? format.open_with_comma : format.open)(path, progress);
 }
 
 }  // namespace core::formats

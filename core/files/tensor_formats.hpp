@@ -9,6 +9,9 @@
 
 namespace core::formats {
 
+/// The mark before the fraction of numbers that are written as text.
+enum class DecimalMark { point, comma };
+
 /// A file format of tensors.
 struct TensorFormat {
   const char* name;     ///< "npz"
@@ -17,6 +20,8 @@ struct TensorFormat {
   /// Returns whether a file is of this format, damaged or not, by its ending and its first bytes.
   bool (*matches)(const std::filesystem::path& path, std::string_view begin);
   TensorFile (*open)(const std::filesystem::path& path, const StopToken& progress);
+  /// Opens a file whose numbers have decimal commas; nullptr if they are not written as text.
+  TensorFile (*open_with_comma)(const std::filesystem::path& path, const StopToken& progress) = nullptr;
 };
 
 /// Returns all formats of tensors, the most reliably recognized first.
@@ -26,11 +31,13 @@ std::span<const TensorFormat> tensor_formats();
 /// names its real format and what to do, if known, or else all formats.
 const TensorFormat& tensor_format_of(const std::filesystem::path& path);
 
-/// Opens a file of any format in tensor_formats(), or a folder of such files.
+/// Opens a file of any format in tensor_formats(), or a folder of such files, whose tables and texts have
+/// this decimal mark.
 ///
 /// Throws core::Error, one line that begins with the path, when it has none of the formats or is damaged.
 TensorFile open_tensors(const std::filesystem::path& path);
-TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress);
+TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress,
+                        DecimalMark mark = DecimalMark::point);
 
 /// Returns the endings of all formats, separated by spaces: ".npy .npz .safetensors …".
 std::string tensor_endings();

@@ -177,12 +177,10 @@ std::string row_sums_note(const attention::Model& model) {
                      n_rows, first);
 }
 
-void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
-                       const std::optional<bool>& header_choice, ImportReport& import_report) {
-  if (header_choice) return;
-  if (const std::string words = index_header_words(file, tensor); !words.empty())
-    import_report.assumed.push_back(
-        words + ", is a row of numbers and no names of columns (--first-line says which)");
+void note_index(const formats::TensorFile& file, const formats::Tensor& tensor,
+                const formats::IndexChoice& choice, ImportReport& import_report) {
+  for (std::string& words : index_assumptions(file, tensor, choice))
+    import_report.assumed.push_back(std::move(words));
 }
 
 const TensorInfo* guess_embeddings(const TensorFile& file) {
@@ -276,6 +274,15 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   return sequences;
 }
 
+/// Returns the file of the embeddings: a checkpoint itself, or another one, a table of which may have names.
+TensorFile embeddings_file(const TensorFile& checkpoint, const Choices& choices,
+                           const core::StopToken& progress) {
+  if (choices.embeddings.empty()) return checkpoint;
+  TensorFile file = formats::open_tensors(choices.embeddings, progress, choices.mark);
+  const formats::TableIndex names = choices.index.names();
+  return names.any() ? with_index_as_names(file, names, progress) : file;
+}
+
 /// Returns the sequences for a checkpoint's attention with d_in columns, chosen or else sampled; adds to the
 /// result which they are and what is assumed about them.
 std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
@@ -288,7 +295,7 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
     return {{attention::numbered_tokens(n_sampled_tokens), sampled_embeddings(d_in)}};
   }
   const bool is_other = !choices.embeddings.empty();
-  const TensorFile file = is_other ? formats::open_tensors(choices.embeddings, progress) : checkpoint;
+  const TensorFile file = embeddings_file(checkpoint, choices, progress);
   auto sequences = embeddings_in(file, choices.embeddings_tensor, progress);
   const std::size_t n_columns = sequences.front().embeddings->n_cols;
   if (n_columns != d_in)
@@ -299,7 +306,7 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
   const std::string from = is_other ? " of " + file.path().filename().string() : "";
   result.import_report.used.push_back(tensor_words(info) + from + " as embeddings");
   note_norm(info, norm_before, result.import_report);
-  if (is_other) note_index_header(file, file.read(info.name, {}, progress), {}, result.import_report);
+  if (is_other) note_index(file, file.read(info.name, {}, progress), choices.index, result.import_report);
   return sequences;
 }
 
@@ -311,8 +318,7 @@ constexpr std::array names_of_sources{"encoder_hidden_states", "encoder_last_hid
 void read_source(const TensorFile& checkpoint, const Choices& choices,
                  const attention::Projections& projections, ImportResult& result,
                  const core::StopToken& progress) {
-  const TensorFile file =
-      choices.embeddings.empty() ? checkpoint : formats::open_tensors(choices.embeddings, progress);
+  const TensorFile file = embeddings_file(checkpoint, choices, progress);
   const auto& all = file.tensors();
   const auto found = std::ranges::find_if(all, [](const TensorInfo& info) {
     return can_be_embeddings(info) && is_named(info, names_of_sources);
@@ -366,7 +372,7 @@ ImportResult import_embeddings(const TensorFile& file, const Choices& choices,
   import_report.assumed.push_back("causal");
   attention::require_within_limits(result.model, file.place());
   import_report.assumed.push_back(scale_words(result.model));
-  note_index_header(file, whole, choices.has_header_line, import_report);
+  note_index(file, whole, choices.index, import_report);
   note_unused(import_report, file, {info->name}, "");
   return result;
 }
@@ -587,11 +593,12 @@ ImportResult import_without_settings(const Checkpoint& checkpoint, const Choices
 
 ImportResult import_tensors(const Checkpoint& checkpoint, const Choices& choices,
                             const core::StopToken& progress) {
-  if (choices.has_header_line == true) {
+  if (const formats::TableIndex names = choices.index.names(); names.any() && choices.embeddings.empty()) {
     Choices rest = choices;
-    rest.has_header_line = false;
+    if (names.line) rest.index.line = false;
+    if (names.column) rest.index.column = false;
     Checkpoint renamed = checkpoint;
-    renamed.file = std::make_shared<const TensorFile>(with_index_header_as_names(*checkpoint.file, progress));
+    renamed.file = std::make_shared<const TensorFile>(with_index_as_names(*checkpoint.file, names, progress));
     return import_tensors(renamed, rest, progress);
   }
   ImportResult result = import_without_settings(checkpoint, choices, progress);
@@ -633,8 +640,8 @@ ImportResult import_file(const std::filesystem::path& path, const Choices& choic
     imported.import_report.assumed = std::move(session.assumed);
     return imported;
   }
-  const Checkpoint checkpoint =
-      checkpoints::read_checkpoint(std::make_shared<const TensorFile>(formats::open_tensors(path, progress)));
+  const Checkpoint checkpoint = checkpoints::read_checkpoint(
+      std::make_shared<const TensorFile>(formats::open_tensors(path, progress, choices.mark)));
   ImportResult result = import_tensors(checkpoint, choices, progress);
   const auto& notes = checkpoint.file->notes();
   result.notes.insert(result.notes.begin(), notes.begin(), notes.end());

@@ -78,16 +78,17 @@ struct Choices {
   std::vector<formats::StageFile> given = {};  ///< stages given by other files, for a model of any kind
   std::string embeddings_tensor = {};          ///< the tensor of that file, or of the file itself
   std::vector<StageSource> stages = {};        ///< of the file itself, by hand, not detected
-  std::optional<bool> has_header_line = {};  ///< whether a table's first line 0, 1, 2 … is names, not numbers
-  bool first_axis_is_batch = false;          ///< of stages of four dimensions; if false it counts layers
-  bool computes_stages = false;              ///< uses only queries, keys and values where the file has them
+  formats::IndexChoice index = {};  ///< whether a table's first line and column 0, 1, 2 … are names
+  formats::DecimalMark mark = formats::DecimalMark::point;  ///< of tables and texts
+  bool first_axis_is_batch = false;  ///< of stages of four dimensions; if false it counts layers
+  bool computes_stages = false;      ///< uses only queries, keys and values where the file has them
   AttentionSettings settings = {};
   /// Features that may be ignored, by name, or "all"; without a list all may, with a note.
   std::optional<std::vector<std::string>> ignored = {};
   UntrustedPaths untrusted_paths = UntrustedPaths::refused;  ///< whether a session may name files elsewhere
   bool has_choices() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
-           has_header_line || settings != AttentionSettings();
+           index != formats::IndexChoice() || settings != AttentionSettings();
   }
 };
 

@@ -730,6 +730,8 @@ class StageImporter {
     note_unused(report_, file_, used_, by_name_ ? stage_layer_.name : "");
     for (attention::Sequence& sequence : model.sequences)
       sequence.tokens = tokens_in(file_, sequence.tokens.size(), progress_);
+    for (const formats::TensorStage& table : labeled_)
+      if (name_tokens(model, table)) report_.used.push_back("names of rows and columns as tokens");
     result_.notes.push_back(opened_note());
     return std::move(result_);
   }
@@ -782,7 +784,7 @@ class StageImporter {
     for (const std::string& name : source.tensors) {
       const std::string place = file_.place() + name + ": ";
       Tensor tensor = numbers_of(file_.info(name));
-      note_index_header(file_, tensor, choices_.has_header_line, report_);
+      note_index(file_, tensor, choices_.index, report_);
       if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), report_);
       if (has_head_columns && !n_heads_) n_heads_ = heads_by_name(tensor, report_);
       const auto& n_kv_heads = choices_.settings.n_kv_heads;
@@ -791,6 +793,8 @@ class StageImporter {
       auto part =
           formats::stage_from_tensor(tensor, source.stage, has_head_columns ? n_own.value_or(1) : 1, place);
       all.n_sequences = part.n_sequences;
+      if (source.tensors.size() == 1)
+        all.row_labels = part.row_labels, all.column_labels = part.column_labels;
       for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
     }
     repeat_kv_heads(source, all);
@@ -814,6 +818,7 @@ class StageImporter {
         throw Error(fmt::format("{}{}: expected {} sequences, as the other stages have, got {}",
                                 file_.place(), source.tensors.front(), n_sequences, stage.n_sequences));
       n_sequences = stage.n_sequences;
+      if (!stage.row_labels.empty() || !stage.column_labels.empty()) labeled_.push_back(stage);
       all.push_back(std::move(stage.given));
     }
     return all;
@@ -881,6 +886,7 @@ class StageImporter {
   std::vector<StageSource> stages_;
   LayerIndex layer_;
   std::vector<std::string> used_;
+  std::vector<formats::TensorStage> labeled_;  ///< tables with names
   ImportResult result_;
   ImportReport& report_ = result_.import_report;
 };

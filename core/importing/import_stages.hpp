@@ -31,9 +31,10 @@ std::string scale_words(const attention::Model& model);
 std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
                                    const core::StopToken& progress);
 
-/// Notes that the first line 0, 1, 2 … of a table was read as numbers, unless the user said what it is.
-void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
-                       const std::optional<bool>& header_choice, ImportReport& import_report);
+/// Notes that the first line or column 0, 1, 2 … of a table was read as numbers, unless the user said what it
+/// is.
+void note_index(const formats::TensorFile& file, const formats::Tensor& tensor,
+                const formats::IndexChoice& choice, ImportReport& import_report);
 
 /// Returns whether a first axis of four counts the sequences of a batch and not layers: by the user's choice,
 /// or because no layer was chosen and a mask next to the stages has as many sequences.

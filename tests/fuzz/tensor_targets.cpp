@@ -5,6 +5,7 @@
 #include "core/base/draw_op.hpp"
 #include "core/editing/draw.hpp"
 #include "core/editing/presets.hpp"
+#include "core/files/composed_weights.hpp"
 #include "core/files/little_endian.hpp"
 #include "core/files/readers.hpp"
 #include "core/files/table.hpp"
@@ -12,6 +13,7 @@
 #include "core/out/numpy.hpp"
 #include "core/out/tables.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace fuzz {
 namespace {
@@ -27,6 +29,16 @@ void open_bytes(Bytes bytes) {
     const StopToken token;
     read_all(open(file.path(), token));
   });
+}
+
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress) {
+  return readers::open_table(path, progress, false);
+}
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress) {
+  return readers::open_text(path, progress, true);
+}
+TensorFile open_any(const std::filesystem::path& path, const StopToken& progress) {
+  return open_tensors(path, progress);
 }
 
 Seeds npy_seeds() {
@@ -74,8 +86,18 @@ Seeds table_seeds() {
 }
 
 Seeds printed_seeds() {
-  return {"tensor([[1., 2.],\n        [3., inf]], dtype=torch.float64)", "array([[1, 2], [3, 4]])",
-          "[[0.1, 0.2], [0.3, 0.4]]", "weights = Parameter containing:\ntensor([[True, False]])", "1,2\n3,4"};
+  return {"tensor([[1., 2.],\n        [3., inf]], dtype=torch.float64)",
+          "array([[1, 2], [3, 4]])",
+          "[[0.1, 0.2], [0.3, 0.4]]",
+          "weights = Parameter containing:\ntensor([[True, False]])",
+          "1,2\n3,4",
+          "<tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 2.]], dtype=float32)>",
+          "{{1., 2.}, {3., 4.}}",
+          "\n(0 ,.,.) = \n1.0e-02 *\n 0.5 1\n[torch.FloatTensor of size 1x1x2]\n",
+          "A =\n\n  1.0e+03 *\n\n  Columns 1 through 1\n\n 0.5\n\n  Column 2\n\n 1\n",
+          "w(:,:,1) =\n\n 1 2\n\nw(:,:,2) =\n\n 3 4\n",
+          "1×2×1 Array{Float64, 3}:\n[:, :, 1] =\n 1.0 2.0\n",
+          ", , 1\n\n     [,1]\n[1,]  0.5\n     [,2]\n[1,]  1.5\n"};
 }
 
 void run_index(Bytes bytes) {
@@ -84,6 +106,51 @@ void run_index(Bytes bytes) {
     const StopToken token;
     readers::open_index(file.path(), token);
   });
+}
+
+/// Composes weights of a .safetensors file, which follows a line of JSON: config.json and
+/// adapter_config.json.
+void run_composed(Bytes bytes) {
+  static const support::TemporaryDirectory folder;
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  const std::string config(bytes.substr(0, end));
+  attempt([&] {
+    const StopToken token;
+    const MemoryFile memory(bytes.substr(std::min(end + 1, bytes.size())));
+    const TensorFile file = readers::open_safetensors(memory.path(), token);
+    std::vector<TensorEntry> entries;
+    for (const TensorInfo& info : file.tensors())
+      entries.push_back({info,
+                         [&file, name = info.name](std::span<const std::size_t> leading, const StopToken& t) {
+                           return file.read(name, leading, t);
+                         },
+                         {}});
+    support::put_bytes(folder / "adapter_config.json", config);
+    const auto moved =
+        std::make_shared<const TensorFile>(folder / "model.safetensors", "safetensors", std::move(entries));
+    read_all(*checkpoints::compose_weights(moved, parse_json(config, "config.json")));
+  });
+}
+
+Seeds composed_seeds() {
+  const std::string config =
+      R"({"peft_type": "LORA", "r": 1, "lora_alpha": 2, "quantization_config": {"weight_block_size": [1, 2]}})";
+  Seeds seeds;
+  for (const std::string tensors :
+       {R"("a.q_proj.weight":{"dtype":"F8_E4M3","shape":[2,2],"data_offsets":[0,4]},
+            "a.q_proj.weight_scale":{"dtype":"F32","shape":[1],"data_offsets":[4,8]})",
+        R"("a.q_proj.weight":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},
+            "a.q_proj.lora_A.weight":{"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[4,6]},
+            "a.q_proj.lora_B.weight":{"dtype":"F8_E4M3","shape":[1,1],"data_offsets":[6,7]},
+            "a.q_proj.lora_magnitude_vector":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[7,8]})",
+        R"("a.weight_g":{"dtype":"F16","shape":[1,1],"data_offsets":[0,2]},
+            "a.weight_v":{"dtype":"F16","shape":[1,3],"data_offsets":[2,8]})"}) {
+    const std::string header = "{" + tensors + "}";
+    std::string bytes = config + "\n";
+    append_little_endian(bytes, std::uint64_t{header.size()});
+    seeds.push_back(bytes + header + std::string(8, '\x38'));
+  }
+  return seeds;
 }
 
 Seeds index_seeds() {
@@ -170,26 +237,31 @@ const std::array tensor_table{
            pickle_seeds,
            {"ctorch._utils\n_rebuild_tensor_v2\n", "ccollections\nOrderedDict\n",
             "ctorch._utils\n_rebuild_parameter\n", "ctorch\nBFloat16Storage\n", "ctorch\nSize\n",
-            "c_codecs\nencode\n", "storage", "cpu"}},
-    Target{"table",
-           open_bytes<readers::open_table>,
-           table_seeds,
-           {"\xEF\xBB\xBF", "\r\n", "-inf", "1e-400", "\"\""}},
+            "cargparse\nNamespace\n", "ccollections\ndefaultdict\n", "c_codecs\nencode\n", "storage", "cpu"}},
+    Target{"table", open_bytes<open_table>, table_seeds, {"\xEF\xBB\xBF", "\r\n", "-inf", "1e-400", "\"\""}},
     Target{"printed",
-           open_bytes<readers::open_text>,
+           open_bytes<open_text>,
            printed_seeds,
            {"dtype=torch.", "dtype=float32", "array(", "tensor(", "grad_fn=<", "..., ", "np.float64(",
-            "device='cuda:0'"}},
-    Target{"any", open_bytes<open_tensors>, any_seeds},
+            "device='cuda:0'", "numpy=", "-element Vector{", "[torch.FloatTensor of size ", "Columns ",
+            "[,1]", " ="}},
+    Target{"any", open_bytes<open_any>, any_seeds},
+    Target{"composed",
+           run_composed,
+           composed_seeds,
+           {"\"F8_E4M3\"", "\"shape\":[", ".weight_scale_inv", ".scale_weight", ".lora_A.default.weight",
+            ".lora_B.weight", ".base_layer.weight", "parametrizations.weight.original0",
+            "\"use_rslora\": true"}},
     Target{"index", run_index, index_seeds, {"\"weight_map\"", ".safetensors", "../"}},
     Target{"draw", run_draw, draw_seeds, {"Embedding(", "uniform(", "Dropout("}},
     Target{"sentence", run_sentence, sentence_seeds},
     Target{"pasted", run_pasted, pasted_seeds},
-    Target{"arguments",
-           run_arguments,
-           arguments_seeds,
-           {"--off", "--given", "--layer", "--map", "--all-heads", "--strip", "--first-line", "--mistake",
-            "--allow-outside", "--colours", "--sequence", "--no-labels"}},
+    Target{
+        "arguments",
+        run_arguments,
+        arguments_seeds,
+        {"--off", "--given", "--layer", "--map", "--all-heads", "--strip", "--first-line", "--first-column",
+         "--decimal-comma", "--mistake", "--allow-outside", "--colours", "--sequence", "--no-labels"}},
 };
 
 }  // namespace

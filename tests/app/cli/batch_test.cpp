@@ -196,8 +196,8 @@ TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
   const Outcome unsaid = run({"export", "--given", given, "--out", out});
   EXPECT_EQ(
       unsaid.err.substr(0, unsaid.err.find('\n')),
-      "attnscope: note: w.csv: assumed: that its first line, 0, 1 … or 1, 2 …, is a row of numbers and no "
-      "names of columns (--first-line says which)");
+      "attnscope: note: w.csv: assumed: the first line of w, 0, 1 …, is a row of numbers and no names of columns "
+      "(--first-line says which)");
   EXPECT_EQ(rows(), (core::formats::TensorShape{1, 4, 3}));
   const Outcome names = run({"export", "--given", given, "--first-line", "names", "--out", out});
   EXPECT_EQ(names.status, 0) << names.err;
@@ -205,6 +205,30 @@ TEST(Batch, AsksWhatTheFirstLineOfGivenTablesIs) {
   EXPECT_EQ(rows(), (core::formats::TensorShape{1, 3, 3}));
   EXPECT_EQ(run({"export", "--given", given, "--first-line", "numbers", "--out", out}).status, 0);
   EXPECT_EQ(rows(), (core::formats::TensorShape{1, 4, 3}));
+}
+
+TEST(Batch, ReadsGivenTablesAsTheOptionsSay) {
+  const support::TemporaryDirectory dir;
+  const std::string file = (dir / "w.csv").string(), out = (dir / "w.json").string();
+  const auto tokens_of = [&](const char* text, std::vector<std::string> options) {
+    support::put_bytes(file, text);
+    options.insert(options.begin(), {"session", "--given", "weights=" + file, "--out", out});
+    const Outcome outcome = run(options);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto model = core::formats::load_session(out).model;
+    EXPECT_EQ(model.given.stages.front().matrices.front()->at(1, 0), 0.25);
+    return model.sequences.front().tokens;
+  };
+  using Tokens = std::vector<std::string>;
+  EXPECT_EQ(tokens_of(";The;cat\nThe;1;0\ncat;0,25;0,75\n", {"--decimal-comma"}), (Tokens{"The", "cat"}));
+  EXPECT_EQ(tokens_of("The;cat\n1;0\n0,25;0,75\n", {"--decimal-comma"}), (Tokens{"The", "cat"}));
+  EXPECT_EQ(tokens_of("1,1,0\n2,0.25,0.75\n3,0,1\n", {"--first-column", "names"}), (Tokens{"1", "2", "3"}));
+  // The program's own table.
+  const std::string own = (dir / "own.csv").string();
+  ASSERT_EQ(run({"export", "--preset", "004-causal", "--stages", "weights", "--out", own}).status, 0);
+  ASSERT_EQ(run({"session", "--given", "weights=" + own, "--out", out}).status, 0);
+  EXPECT_EQ(core::formats::load_session(out).model.sequences.front().tokens,
+            core::editing::find_preset("004-causal")->make().sequences.front().tokens);
 }
 
 }  // namespace

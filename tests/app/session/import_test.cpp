@@ -109,6 +109,19 @@ TEST_F(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
   EXPECT_EQ(dialog(), Dialog::none) << "there is nothing to be asked";
 }
 
+TEST_F(ImportDialog, AsksWhetherAFirstColumnOfNumbersNamesTheRows) {
+  const auto path = put("x.csv", "0,0.5,0.25\n1,1,2\n2,3,4\n");
+  open(path);
+  ASSERT_EQ(dialog(), Dialog::import_tensors);
+  EXPECT_THAT(said(), HasSubstr("say whether it names the rows"));
+  confirm();
+  EXPECT_EQ(model().d_model(), 2u);
+  open(path);
+  choose("import/first_column", "1");
+  confirm();
+  EXPECT_EQ(model().d_model(), 3u);
+}
+
 TEST_F(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   open(fixtures + "/checkpoints/families/bart/model.safetensors");
   ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
@@ -319,6 +332,24 @@ TEST_F(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
   program.click("browser/entry/x.csv");
   program.run(3);
   EXPECT_EQ(program.store.opening().preview, "table of 1 tensor: x float64 [2, 2], -2 … 4");
+}
+
+TEST_F(OpenDialog, ReadsDecimalCommasIfItsBoxIsTicked) {
+  support::put_bytes(directory / "x.csv", "0,5;-2\n3;4\n");
+  program.store.dispatch(ShowDialog{Dialog::open});
+  program.store.dispatch(BrowseTo{directory.path()});
+  program.run();
+  program.click("browser/entry/x.csv");
+  program.run(3);
+  EXPECT_THAT(program.store.opening().preview,
+              HasSubstr("for decimal commas give --decimal-comma, or choose them in the dialog"));
+  program.click("browser/decimal_comma");
+  program.run(3);
+  EXPECT_EQ(program.store.opening().preview, "table of 1 tensor: x float64 [2, 2], -2 … 4");
+  confirm();
+  EXPECT_EQ(model().sequences.front().embeddings->at(0, 0), 0.5);
+  program.store.dispatch(ShowDialog{Dialog::open});
+  EXPECT_FALSE(program.store.view().forms.browser.decimal_comma) << "for this file alone";
 }
 
 TEST_F(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {

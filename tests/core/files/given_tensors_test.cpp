@@ -47,6 +47,13 @@ TEST_F(GivenTensors, StartAModelFromTheLayerThatWasChosen) {
   EXPECT_EQ(attention::attend(m).at(weights, 0)(0, 1), 91);
 }
 
+TEST_F(GivenTensors, MayBeTheLayerThatATupleOrDictNamesByItsNumber) {
+  const std::string folder = FIXTURES "/formats/pytorch/attentions/";
+  const attention::Model want = given(std::nullopt, "weights", folder + "want.npz");
+  for (const char* name : {"tuple.pt", "list.pt", "dict.pt", "model_output.pt"})
+    EXPECT_TRUE(given(std::nullopt, "weights", folder + name, 2) == want) << name;
+}
+
 TEST_F(GivenTensors, ReplaceAStageOfAModel) {
   const attention::Model m = given(model, "scores", file({2, 3, 3}));
   EXPECT_EQ(attention::attend(m).at(scores, 1)(0, 0), 9);

@@ -1,17 +1,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/utf8.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/out/tables.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {
 namespace {
 
+using namespace std::string_literals;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string error_of_table(std::string_view text, const TableRules& rules = {}) {
@@ -39,8 +41,22 @@ TEST(Table, HasADecimalCommaOnlyWhenThatIsSaid) {
   TableRules comma;
   comma.decimal_comma = true;
   expect_two_by_two("1;-2,5\n300;4", comma);
-  EXPECT_EQ(error_of_table("1;-2,5\n300;4"),
-            "a.csv: line 1, column 2: expected a number, got \"-2,5\" (a decimal comma must be asked for)");
+  EXPECT_EQ(
+      error_of_table("1;-2,5\n300;4"),
+      "a.csv: line 1, column 2: expected a number with a decimal point, got \"-2,5\"; for decimal commas "
+      "give --decimal-comma, or choose them in the dialog");
+  for (const char* text : {"0,25;0,75\n1;0", "0,25;1\n0;1"})  // no names of columns or rows
+    EXPECT_THAT(error_of_table(text),
+                testing::HasSubstr("line 1, column 1: expected a number with a decimal point"));
+  const support::TemporaryDirectory directory;
+  for (const char* name : {"a.csv", "a.txt"}) {
+    support::put_bytes(directory / name, "1;-2,5\n300;4");
+    for (const auto& path : {directory / name, directory.path()}) {
+      const TensorFile file = open_tensors(path, StopToken(), DecimalMark::comma);
+      EXPECT_THAT(file.read("a").numbers, ElementsAre(1, -2.5, 300, 4)) << path;
+    }
+    std::filesystem::remove(directory / name);
+  }
 }
 
 TEST(Table, FindsNamesOfRowsAndColumnsOut) {
@@ -122,6 +138,64 @@ TEST(Table, RefusesNamesThatAreNotUtf8) {
   EXPECT_EQ(error_of_table(",Zoë\nb,1\n"), "no error");
 }
 
+TEST(Table, MayBeInUtf16) {
+  const std::string text = "The,Zoë\n0.25,0.75\n";
+  const auto units = [&](bool is_little_endian) {
+    std::string bytes = is_little_endian ? "\xFF\xFE" : "\xFE\xFF";
+    for (const char32_t c : text::decode_utf8_lossy(text)) {
+      const char low = static_cast<char>(c & 0xFF), high = static_cast<char>(c >> 8);
+      bytes += is_little_endian ? std::string{low, high} : std::string{high, low};
+    }
+    return bytes;
+  };
+  const support::TemporaryDirectory directory;
+  for (const bool is_little_endian : {true, false})
+    for (const char* name : {"a.csv", "a.txt"}) {
+      support::put_bytes(directory / name, units(is_little_endian));
+      const Tensor tensor = open_tensors(directory / name).read("a");
+      EXPECT_THAT(tensor.numbers, ElementsAre(0.25, 0.75));
+      EXPECT_THAT(tensor.column_labels, ElementsAre("The", "Zoë"));
+    }
+  EXPECT_EQ(utf8_text("\xFF\xFE\x3D\xD8\x00\xDE\x00\xDC"s), "😀\uFFFD");  // a pair, and half of one
+  EXPECT_EQ(utf8_text("\xEF\xBB\xBF"
+                      "1,2"),
+            "\xEF\xBB\xBF"
+            "1,2");
+}
+
+TEST(Table, MayHaveAnIndexAsItsFirstLineOrColumn) {
+  const support::TemporaryDirectory directory;
+  const StopToken progress;
+  const auto open = [&](const char* text) {
+    support::put_bytes(directory / "a.csv", text);
+    return open_tensors(directory / "a.csv");
+  };
+  const TensorFile column = open("0,0.5,0.5\n1,0.25,0.75\n2,1,0\n");
+  EXPECT_EQ(find_index(column, progress), (TableIndex{false, true}));
+  const Tensor named = with_index_as_names(column, {false, true}, progress).read("a");
+  EXPECT_THAT(named.numbers, ElementsAre(0.5, 0.5, 0.25, 0.75, 1, 0));
+  EXPECT_THAT(named.row_labels, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(named.column_labels, IsEmpty());
+  EXPECT_THAT(index_assumptions(column, column.read("a"), {}),
+              ElementsAre("the first column of a, 0, 1 …, is a column of numbers and no names of rows "
+                          "(--first-column says which)"));
+  EXPECT_THAT(index_assumptions(column, column.read("a"), {.column = false}), IsEmpty());
+  const Tensor under_names =
+      with_index_as_names(open("i,x,y\n1,0.5,0.5\n2,0.25,0.75\n3,1,0\n"), {false, true}, progress).read("a");
+  EXPECT_THAT(under_names.column_labels, ElementsAre("x", "y"));
+  EXPECT_THAT(under_names.row_labels, ElementsAre("1", "2", "3"));
+  const Tensor line = with_index_as_names(open("0,1,2\n5,6,7\n"), {true, false}, progress).read("a");
+  EXPECT_THAT(line.numbers, ElementsAre(5, 6, 7));
+  EXPECT_THAT(line.column_labels, ElementsAre("0", "1", "2"));
+  for (const char* text : {"0,1\n1,0\n", "1,2\n2,1\n3,3\n4,5\n6,6\n", "0.5,1\n1,2\n2,3\n"})
+    EXPECT_FALSE(find_index(open(text), progress).column) << text;
+  EXPECT_EQ(support::error_of([&] {
+              with_index_as_names(column, {true, false}, progress);
+            }),
+            (directory / "a.csv").string() +
+                ": expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …, which can be names");
+}
+
 TEST(WrittenNumber, MayBeWrittenInManyWays) {
   EXPECT_EQ(parse_number_field(" +1.5 "), 1.5);
   EXPECT_EQ(parse_number_field("1."), 1.0);
@@ -162,57 +236,6 @@ TEST(Table, TakesTheSignBeforeALabelAwayThatKeepsSpreadsheetsFromRunningIt) {
 TEST(Table, OfOneEndlessLineIsRefusedBeforeItTakesAllMemory) {
   EXPECT_EQ(error_of_table(std::string(3 << 20, '\t')),
             "a.csv: line 1: expected at most 1048576 fields, got more");
-}
-
-std::string error_of_text(std::string_view text) {
-  return support::error_of([&] { parse_numbers(text, "pasted text, "); });
-}
-
-TEST(PrintedTensor, OfPyTorchAndNumPyReadsBackAsItShows) {
-  const auto known = known_tensors(folder + "printed.json");
-  ASSERT_EQ(known.size(), 20u);
-  for (const auto& [name, tensor] : known)
-    EXPECT_EQ(difference(open_tensors(folder + "printed/" + name + ".txt").read(name), tensor), "") << name;
-}
-
-TEST(PrintedTensor, KnowsHowFarItWasRounded) {
-  EXPECT_DOUBLE_EQ(open_tensors(folder + "printed/torch.txt").read("torch").printed_precision, 0.5e-4);
-  EXPECT_DOUBLE_EQ(parse_printed("[0.25, 1e-3, 7]", "").printed_precision, 0.5e-2);
-}
-
-TEST(PrintedTensor, ThatWasCutIsRefusedWithAdvice) {
-  for (const char* name : {"torch_cut.text", "numpy_cut.text"})
-    EXPECT_THAT(support::error_of([&] { open_tensors(folder + "printed/" + name); }),
-                HasSubstr("print them in full after torch.set_printoptions(threshold=10**9)"));
-}
-
-TEST(PrintedTensor, MayBeATableInstead) {
-  EXPECT_THAT(parse_numbers("1\t2\n3\t4\n", "").numbers, ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(parse_numbers("0,5 1\n", "", true).numbers, ElementsAre(0.5, 1));
-}
-
-TEST(PrintedTensor, NamesLineAndColumnOfWhatIsWrong) {
-  EXPECT_EQ(error_of_text("[[1, 2],\n [3, x]]"),
-            "pasted text, line 2, column 6: expected a number, got \"x\"");
-  EXPECT_EQ(error_of_text("[[1, 2],\n [3]]"),
-            "pasted text, line 2, column 2: expected a list of 2 as before, not of 1, got \"[\"");
-  EXPECT_EQ(error_of_text("[[1, 2], 3]"), "pasted text, line 1, column 10: expected '[', got \"3\"");
-  EXPECT_EQ(error_of_text("[1, [2]]"), "pasted text, line 1, column 5: expected a number, got \"[\"");
-  EXPECT_EQ(error_of_text("[[1, 2]"), "pasted text, line 1, column 8: expected ']', got the end of the text");
-  EXPECT_EQ(error_of_text("tensor([1.])) "),
-            "pasted text, line 1, column 13: expected nothing after the numbers, got \")\"");
-  EXPECT_EQ(error_of_text("tensor([1.], device='cuda:0'"),
-            "pasted text, line 1, column 29: expected ')', got the end of the text");
-  EXPECT_EQ(error_of_text("tensor([1+2j], dtype=torch.complex64)"),
-            "pasted text, line 1, column 9: expected a number, got \"1+2j\"");
-  EXPECT_EQ(
-      error_of_text("tensor([1], dtype=torch.qint8)"),
-      "pasted text, line 1, column 19: expected a type of numbers such as float32, got \"torch.qint8\"");
-  EXPECT_EQ(error_of_text("[[[]], [1]]"), "pasted text, line 1, column 9: expected '[', got \"1\"");
-  EXPECT_EQ(error_of_text("[−1, x]"), "pasted text, line 1, column 6: expected a number, got \"x\"");
-  EXPECT_EQ(error_of_text("[1,,2]"), "pasted text, line 1, column 4: expected a number, got \",\"");
-  EXPECT_EQ(error_of_text(std::string(100000, '[')),
-            "pasted text, line 1, column 33: expected at most 32 dimensions, got \"[\"");
 }
 
 }  // namespace

@@ -274,6 +274,62 @@ TEST_F(ComposedWeights, AreNotRefusedWithBuffersAndTensorsOfOtherParts) {
   EXPECT_EQ(refusal(), "no error");
 }
 
+/// Returns a file with one more tensor.
+std::shared_ptr<const formats::TensorFile> with_tensor(const formats::TensorFile& file,
+                                                       const std::string& name) {
+  std::vector<formats::TensorEntry> entries;
+  for (const formats::TensorInfo& info : file.tensors())
+    entries.push_back(
+        {info,
+         [file, own = info.name](std::span<const std::size_t> leading, const StopToken& progress) {
+           return file.read(own, leading, progress);
+         },
+         {}});
+  formats::Tensor more;
+  more.name = name, more.shape = {1}, more.numbers = {2};
+  entries.push_back(formats::make_entry(std::move(more)));
+  return std::make_shared<const formats::TensorFile>(file.path(), file.format(), std::move(entries));
+}
+
+// Each projection of each layer of the checkpoints of all families.
+TEST(LayersOfEveryFamily, AreRefusedWithAScaleAnAdapterOrAGate) {
+  const std::filesystem::path families = FIXTURES "/checkpoints/families";
+  std::vector<std::string> ignored;
+  for (const auto& feature : formats::checkpoints::features())
+    if (feature.name != std::string_view("tensors")) ignored.emplace_back(feature.name);
+  for (const auto& family : std::filesystem::directory_iterator(families)) {
+    if (!family.is_directory()) continue;
+    const formats::TensorFile file = formats::open_tensors(family.path());
+    const auto layers = formats::checkpoints::find_layers(file);
+    ASSERT_FALSE(layers.empty()) << family;
+    for (std::size_t k = 0; k < layers.size(); ++k) {
+      std::optional<std::size_t> n_heads;
+      const auto error = [&](const std::string& more) {
+        return support::error_of([&] {
+          const auto checkpoint = more.empty()
+                                      ? support::read_checkpoint(file)
+                                      : formats::checkpoints::read_checkpoint(with_tensor(file, more));
+          import_tensors(checkpoint, {.layer = std::to_string(k), .n_heads = n_heads, .ignored = ignored},
+                         {});
+        });
+      };
+      if (error("").find("--heads") != std::string::npos) n_heads = 2;
+      ASSERT_EQ(error(""), "no error") << family << k;
+      const auto stem_of = [](const std::string& weight) {
+        return weight.ends_with(".weight") ? weight.substr(0, weight.size() - 6) : weight + ".";
+      };
+      for (const std::string& weight : formats::checkpoints::projection_tensors(layers[k].mapping)) {
+        if (weight.ends_with("bias")) continue;
+        for (const char* end : {"weight_scale", "lora_A.weight"})
+          EXPECT_THAT(error(stem_of(weight) + end), HasSubstr(stem_of(weight) + end));
+      }
+      const std::string query = stem_of(layers[k].mapping.query.weights.front());
+      const std::string gate = query.substr(0, query.rfind('.', query.size() - 2) + 1) + "g_proj.weight";
+      EXPECT_THAT(error(gate), HasSubstr(gate));
+    }
+  }
+}
+
 // [d_model, heads, d_head] is x·W with the columns of a head together.
 TEST_F(ComposedWeights, OfKerasAndFlaxAreKernelsOfHeads) {
   const std::vector<float> kernel{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};  // [3, 2, 2]

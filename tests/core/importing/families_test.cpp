@@ -13,6 +13,7 @@
 namespace core::importing {
 namespace {
 
+using attention::Stage;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;

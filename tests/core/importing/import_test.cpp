@@ -124,7 +124,7 @@ TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
 
 TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
   const support::TemporaryDirectory directory;
-  const auto opened = [&](bool names) { return imported(directory / "x.csv", {.has_header_line = names}); };
+  const auto opened = [&](bool names) { return imported(directory / "x.csv", {.index = {.line = names}}); };
   support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");
   EXPECT_EQ(opened(false).model.n_tokens(), 3u);
   EXPECT_THAT(opened(false).import_report.assumed, Not(Contains(HasSubstr("first line"))));

@@ -1,6 +1,7 @@
 """Checkpoints of transformers' families: small models with random parameters are saved, and the program opens them.
 
 Each layer's weights must equal eager attention, and the model's logits its own, to 1e-4; else a sentence must say why not.
+With a scale, an adapter or a gate beside its weights each is refused by the name of that tensor.
 `python3 test_checkpoints.py [FAMILY …]` prints the table, --markdown that of docs/models-and-files.md; wrong results are errors.
 ATTNSCOPE names the program."""
 
@@ -16,6 +17,7 @@ import warnings
 from support import np, torch
 
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 
 transformers.logging.set_verbosity_error()
@@ -319,6 +321,25 @@ def whole(folder, found, logits, text):
     return f"right {worst:.0e}"
 
 
+def ignored(folder, found, of_layers, of_whole):
+    """Returns the scales, adapters and gates beside weights that are not refused by their names where the layer or model is right."""
+    path = folder / "model.safetensors"
+    at = next((at for at, words in of_layers if words.startswith("right")), None)
+    tensors = load_file(path)
+    weights = [n for n, t in tensors.items() if at and f".{at}." in f".{n}" and n.endswith(".weight") and t.ndim == 2]
+    module = weights[0][: weights[0].index(at) + len(at)] + "." if weights else ""
+    beside = [name.removesuffix("weight") + end for name in weights for end in ("weight_scale", "lora_A.weight")]
+    missed = []
+    for more in beside + [module + "g_proj.weight"] * bool(weights):
+        save_file(tensors | {more: torch.ones(1)}, path, {"format": "pt"})
+        answers = [layer(folder, at, *found[at])]
+        if of_whole.startswith("right"):
+            answers.append("refused: " + program("predict", folder, "--text", TEXT)[2])
+        missed += [f"{more}: {words}" for words in answers if not words.startswith("refused") or more not in words]
+    save_file(tensors, path, {"format": "pt"})
+    return missed
+
+
 def letters():
     """Returns GPT-2's letters for bytes."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -362,7 +383,10 @@ def rows(chosen=()):
             if not found:
                 status, _, err = program("export", folder / "model.safetensors", "--out", folder / "ours.npz")
                 of_layers = [("0", "refused: " + sentence(err, folder) if status else "WRONG: nothing to compare with")]
-            yield name, of_layers, whole(folder, found, logits, text)
+            of_whole = whole(folder, found, logits, text)
+            if missed := ignored(folder, found, of_layers, of_whole):
+                of_layers.append(("0", "WRONG: ignores " + "; ".join(missed)))
+            yield name, of_layers, of_whole
 
 
 REASONS = [  # Pattern of a sentence, and its short form
@@ -374,6 +398,7 @@ REASONS = [  # Pattern of a sentence, and its short form
     (r"clip", "clipped queries, keys and values"),
     (r"relative position biases", "its relative positions"),
     (r"embedding_size|do_layer_norm_before", "embeddings of another width"),
+    (r"--ignore tensors", "tensors of unknown use"),
     (r"known layout|none of the names tells|expected a layer from", "layout of its tensors"),
 ]
 

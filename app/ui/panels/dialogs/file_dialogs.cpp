@@ -250,6 +250,9 @@ std::optional<fs::path> file_to_open(const Frame& frame, BrowserFilter filter,
                                      const std::function<void()>& on_another = {}) {
   auto path = file_browser(frame, filter, browser_size(frame));
   preview(frame);
+  if (const auto on = checkbox(frame, "browser/decimal_comma", "tables have decimal commas",
+                               frame.forms.browser.decimal_comma))
+    frame.commands.add(set<&Browser::decimal_comma>(*on), PreviewFile{chosen_path(frame.forms.browser)});
   const std::string_view pressed =
       confirm_buttons(frame, browser_width(frame), "Open", !frame.forms.browser.name.empty(), another);
   if (pressed == "dialog/confirm") path = chosen_path(frame.forms.browser);

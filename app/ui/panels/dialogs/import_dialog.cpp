@@ -495,10 +495,21 @@ void draw_first_line_choice(const FormRows& rows) {
   const std::vector<Option> options{
       {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
       {"numbers", "A row like the others"}};
-  const std::size_t current = frame.forms.import.choices.has_header_line == true ? 0 : 1;
+  const std::size_t current = frame.forms.import.choices.index.line == true ? 0 : 1;
   rows.row("first line");
   if (const auto chosen = combo(frame, "import/first_line", frame.metrics.px(240), options, current))
-    change_choices(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
+    change_choices(frame, [&](core::importing::Choices& c) { c.index.line = *chosen == 0; });
+}
+
+/// Draws the choice whether a first column 0, 1, 2 … of a table names its rows.
+void draw_first_column_choice(const FormRows& rows) {
+  const Frame& frame = rows.frame;
+  const std::vector<Option> options{{"names of the rows", "0, 1, 2 … as pandas writes them"},
+                                    {"numbers", "A column like the others"}};
+  const std::size_t current = frame.forms.import.choices.index.column == true ? 0 : 1;
+  rows.row("first column");
+  if (const auto chosen = combo(frame, "import/first_column", frame.metrics.px(240), options, current))
+    change_choices(frame, [&](core::importing::Choices& c) { c.index.column = *chosen == 0; });
 }
 
 /// Draws the choices of the form. Landmarks "import/as", "import/heads", "import/stage_layer", "import/batch"
@@ -508,7 +519,8 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
   {
     const FormRows rows(frame, "kind", width);
     draw_open_as_line(rows, tensors);
-    if (tensors.has_index_header) draw_first_line_choice(rows);
+    if (tensors.index.line) draw_first_line_choice(rows);
+    if (tensors.index.column) draw_first_column_choice(rows);
   }  // ends the table
   if (as == ImportAs::stages) draw_import_stages(frame, tensors, width);
   const FormRows rows(frame, "choices", width);
