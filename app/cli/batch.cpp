@@ -352,13 +352,11 @@ bool has_no_layers(const CheckModel& command) {
   return !path || (!path->empty() && core::importing::is_session(*path));
 }
 
-core::check::MatchResult matched_tensors(const CheckModel& command, const core::attention::Model& model,
-                                         std::ostream& err) {
+core::check::MatchResult matched_tensors(const CheckModel& command, const core::attention::Model& model) {
   core::system::buffer_pipe_to_file(command.against);
   auto file = core::formats::open_tensors(command.against, core::StopToken(), command.choices.mark);
   if (const auto names = command.choices.index.names(); names.any())
     file = core::formats::with_index_as_names(file, names, core::StopToken());
-  for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
   const bool is_of_tensors = has_no_layers(command) && command.choices.given.empty();
@@ -567,7 +565,7 @@ struct Runner {
     of_model.choices.computes_stages = command.computes_source;
     core::attention::Model model = load_edited_model(of_model, err).model;
     if (command.computes_source) model = fit_to_later_tensors(command, std::move(model), err);
-    const check::MatchResult matched = matched_tensors(command, model, err);
+    const check::MatchResult matched = matched_tensors(command, model);
     core::StopToken token;
     const check::Report report = [&] {
       const SearchWatch watch(token, err);

@@ -480,6 +480,7 @@ void add_ambiguity(const ObservedTensor& observed, std::vector<std::string>& not
 /// heads or sequences given; lists the stages that were not given.
 void add_notes(const Comparison& c, const MatchResult& matched, Report& report) {
   const Model& model = c.reference.model();
+  report.notes.insert(report.notes.begin(), matched.notes.begin(), matched.notes.end());
   const std::string layer = layer_words(matched);
   if (!layer.empty()) report.notes.insert(report.notes.begin(), "The tensors are those of " + layer);
   for (std::size_t k = 0; k < c.observed.size(); ++k) add_other_name(c, k, report.notes);

@@ -296,9 +296,14 @@ namespace {
 
 // Messages for a shape that fits no possible stage.
 
-TensorShape expected_shape(const Model& model, Stage stage, bool one_head) {
+TensorShape expected_shape(const Model& model, Stage stage, bool one_head, const TensorLayout* layout) {
   const Lengths l = lengths_of(model, stage);
   TensorShape shape;
+  if (layout && !one_head && has_features_of_heads(attention::info(stage))) {
+    for (const char letter : std::string_view(layout->axes))
+      if (letter != 's' || l.sequences > 1) shape.push_back(l.of(letter));
+    return shape;
+  }
   if (l.sequences > 1) shape.push_back(l.sequences);
   if (attention::info(stage).per_head && !one_head) shape.push_back(l.heads);
   shape.insert(shape.end(), {l.rows, l.columns});
@@ -391,7 +396,7 @@ std::string explain_kv_heads(const Model& model, Stage stage, const TensorShape&
 std::string suggest_fix(const Model& model, const std::vector<Stage>& stages, const TensorShape& shape,
                         bool one_head, const TensorLayout* layout) {
   const Stage stage = stages.front();
-  const TensorShape expected = expected_shape(model, stage, one_head);
+  const TensorShape expected = expected_shape(model, stage, one_head, layout);
   std::string words;
   if (layout && !one_head)
     for (const Stage one : stages)
@@ -419,7 +424,7 @@ std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& s
     return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
            " of this stage";
   const std::string words = suggest_fix(model, stages, shape, one_head, layout);
-  return "expected " + formats::shape_text(expected_shape(model, stage, one_head)) + ", got " +
+  return "expected " + formats::shape_text(expected_shape(model, stage, one_head, layout)) + ", got " +
          formats::shape_text(shape) + (words.empty() ? "" : ": " + words);
 }
 
@@ -510,7 +515,9 @@ ObservedTensor read_observed(const Model& model, const TensorFile& file, const C
   observed.stage = c.stages.front();
   observed.readings = readings_as(model, c, shape, options);
   std::vector<std::size_t> leading;
-  if (observed.readings.empty() && n_layers > 0 && shape.size() > 1 && shape.front() == n_layers) {
+  const bool has_end = formats::model_tensor_of(c.parsed.own) == ModelTensor::entering;  // of the last layer
+  if (observed.readings.empty() && n_layers > 0 && shape.size() > 1 &&
+      (shape.front() == n_layers || (has_end && shape.front() == n_layers + 1))) {
     observed.readings = readings_as(model, c, TensorShape(shape.begin() + 1, shape.end()), options);
     leading = {layer};
   }
@@ -660,6 +667,7 @@ MatchResult match(const Model& model, const TensorFile& file,
                   const core::StopToken& progress) {
   for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws if it does not exist
   MatchResult matched;
+  for (const std::string& note : file.notes()) matched.notes.emplace_back(text::trimmed(note, "."));
   std::vector<Candidate> all = candidates(model, file, by_hand, matched.left_out, progress);
   choose_by_name(file, options, all, matched);
   std::size_t n_layers = 0;  // as a first axis
@@ -677,7 +685,8 @@ MatchResult match(const Model& model, const TensorFile& file,
   if (matched.observed.empty())
     throw Error(
         file.place() +
-        "expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE says which is which");
+        "expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE says which is which" +
+        (matched.notes.empty() ? "" : " (" + text::joined(matched.notes, "; ") + ")"));
   return matched;
 }
 

@@ -100,6 +100,7 @@ struct MatchResult {
   std::vector<ObservedTensor>
       observed;  ///< no readings, and numbers only for inference, if the shape does not fit
   std::vector<IgnoredTensors> left_out;  ///< unknown names, or of another layer
+  std::vector<std::string> notes;        ///< on what the file holds beside these, a sentence each
   std::vector<std::string> layers;  ///< names of the file's layers, or as many ""; empty for fewer than two
   std::size_t layer = 0;            ///< index of the layer used
   bool used_first_by_default = false;  ///< the layers are a first axis, and the first was used by default

@@ -34,51 +34,48 @@ constexpr double sum_roundings = 2;
 /// Smallest mean squares of the median row that rows and shares are compared with.
 constexpr double least_of_rows = 0.01, least_of_shares = 0.05;
 
-/// Returns a number from 0 to 1 that depends on all of these alone.
-double uniform(std::uint64_t draw, std::uint64_t stage, std::uint64_t matrix, std::uint64_t row,
-               std::uint64_t column) {
-  std::uint64_t x = 0x243F6A8885A308D3u;
-  for (const std::uint64_t part : {draw, stage, matrix, row, column}) {  // splitmix64
-    x += part + 0x9E3779B97F4A7C15u;
+/// Random numbers of the cells of a matrix, which depend on its number, that of its stage and the draw alone.
+class CellNoise {
+ public:
+  CellNoise(std::uint64_t draw, std::uint64_t stage, std::uint64_t matrix)
+      : seed_(mixed(mixed(mixed(draw) + stage) + matrix)) {}
+
+  std::uint64_t bits(std::uint64_t row, std::uint64_t column) const {
+    return mixed(seed_ + (row << 32 | column));
+  }
+  /// From 0 to 1.
+  double uniform(std::uint64_t row, std::uint64_t column) const {
+    return static_cast<double>(bits(row, column) >> 11) * 0x1p-53;
+  }
+  /// From −1 to 1.
+  double symmetric(std::uint64_t row, std::uint64_t column) const { return 2 * uniform(row, column) - 1; }
+
+ private:
+  static std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+    x += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    x ^= x >> 31;
+    return x ^ (x >> 31);
   }
-  return static_cast<double>(x >> 11) * 0x1p-53;
-}
 
-/// Rounds up or down at random, so that the mean is the number.
-double randomly_rounded(Precision precision, double number, double random) {
-  if (!std::isfinite(number)) return number;
-  const double smallest = 2 * attention::rounding_error(precision, 0);  // of subnormal numbers
-  int exponent = 0;
-  std::frexp(number, &exponent);
-  const double step =
-      std::max(std::ldexp(attention::rounding_error(precision, 1) - smallest / 2, exponent), smallest);
-  if (!(step > 0)) return number;
-  return attention::rounded(precision, std::floor(number / step + random) * step);
-}
+  std::uint64_t seed_;
+};
 
-arma::mat randomly_rounded(Precision precision, arma::mat numbers, std::uint64_t draw, std::uint64_t stage,
-                           std::uint64_t matrix) {
+arma::mat randomly_rounded(Precision precision, arma::mat numbers, const CellNoise& noise) {
   for (std::size_t j = 0; j < numbers.n_cols; ++j)
     for (std::size_t i = 0; i < numbers.n_rows; ++i)
-      numbers.at(i, j) = randomly_rounded(precision, numbers.at(i, j), uniform(draw, stage, matrix, i, j));
+      numbers.at(i, j) = attention::randomly_rounded(precision, numbers.at(i, j), noise.bits(i, j));
   return numbers;
 }
 
 /// Adds the roundings within a softmax: of each exponent, its power and the quotient, and of the row's sum.
-arma::mat with_rounded_steps(Precision precision, arma::mat weights, std::uint64_t draw,
-                             std::uint64_t matrix) {
+arma::mat with_rounded_steps(Precision precision, arma::mat weights, const CellNoise& noise) {
   const double unit = attention::rounding_error(precision, 1);
-  const auto random = [&](std::uint64_t row, std::uint64_t column) {
-    return 2 * uniform(draw, graph::max_stages + 1, matrix, row, column) - 1;
-  };
   for (std::size_t i = 0; i < weights.n_rows; ++i) {
-    const double sum = 1 + sum_roundings * unit * random(i, weights.n_cols);
+    const double sum = 1 + sum_roundings * unit * noise.symmetric(i, weights.n_cols);
     for (std::size_t j = 0; j < weights.n_cols; ++j)
       if (const double weight = weights.at(i, j); weight > 0)
-        weights.at(i, j) *= sum * (1 + unit * (1 - std::log(weight)) * random(i, j));
+        weights.at(i, j) *= sum * (1 + unit * (1 - std::log(weight)) * noise.symmetric(i, j));
   }
   return weights;
 }
@@ -101,7 +98,7 @@ struct EditedModel {
 Model with_rounded_inputs(Model model, Precision precision, std::uint64_t n) {
   std::uint64_t matrix = 0;
   const auto round = [&](SharedMatrix& numbers) {
-    numbers = randomly_rounded(precision, numbers, n, graph::max_stages, matrix++);
+    numbers = randomly_rounded(precision, numbers, {n, graph::max_stages, matrix++});
   };
   for (attention::Sequence& sequence : model.sequences) {
     round(sequence.embeddings);
@@ -124,9 +121,10 @@ void round_stages(Editing& e, Precision precision, bool in_softmax, std::uint64_
     const bool has_steps = in_softmax && stage == softmax;
     e.wrap(stage, [=](const graph::OperationInputs& in) {
       const std::uint64_t matrix = in.sequence << 32 | in.head;
-      return randomly_rounded(precision,
-                              has_steps ? with_rounded_steps(precision, in[0], n, matrix) : arma::mat(in[0]),
-                              n, graph::index(stage), matrix);
+      arma::mat numbers = in[0];
+      if (has_steps)
+        numbers = with_rounded_steps(precision, std::move(numbers), {n, graph::max_stages + 1, matrix});
+      return randomly_rounded(precision, std::move(numbers), {n, graph::index(stage), matrix});
     });
   }
 }
@@ -235,11 +233,11 @@ class NoiseJudge {
   std::vector<SharedMatrix> before_rounding(const ObservedStage& given, std::size_t draw) const {
     std::vector<SharedMatrix> all;
     for (std::size_t m = 0; m < given.matrices.size(); ++m) {
+      const CellNoise noise(draw, graph::index(given.stage), m);
       arma::mat numbers = given.matrices[m];
       for (std::size_t j = 0; j < numbers.n_cols; ++j)
         for (std::size_t i = 0; i < numbers.n_rows; ++i)
-          numbers.at(i, j) += attention::rounding_error(precision_, numbers.at(i, j)) *
-                              (2 * uniform(draw, graph::index(given.stage), m, i, j) - 1);
+          numbers.at(i, j) += attention::rounding_error(precision_, numbers.at(i, j)) * noise.symmetric(i, j);
       all.emplace_back(std::move(numbers));
     }
     return all;

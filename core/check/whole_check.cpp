@@ -338,7 +338,7 @@ class WholeComparison {
     MatchResult matched = match(of_layer, file_, hands, how);
     for (const auto& [name, why] : matched.left_out)  // tensors of other layers are expected here
       if (is_of(layer, name)) leave_out(layer, name, why);
-    matched.left_out.clear();
+    matched.left_out.clear(), matched.notes.clear();
     return check(of_layer, matched, options_.tolerance, search_);
   }
 

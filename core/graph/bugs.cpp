@@ -39,13 +39,18 @@ bool BugContext::reaches(Stage stage) const {
   return after.find(target) && !after.is_unchanged(target);
 }
 
+arma::mat normalized(arma::mat weights) {
+  weights.each_col() /= arma::vec(arma::sum(weights, 1));
+  return weights;
+}
+
 std::span<const Bug* const> all_bugs() {
   static const std::vector<const Bug*> all = [] {
     std::vector<const Bug*> rows(offered_bugs().begin(), offered_bugs().end());
     for (const auto& family :
          {offered_projection_bugs(), offered_score_bugs(), projection_bugs(), norm_bugs(), rotary_bugs(),
           position_bugs(), score_bugs(), bias_bugs(), mask_bugs(), masking_bugs(), softmax_bugs(),
-          output_bugs(), cache_bugs(), report_bugs()})
+          dropout_bugs(), output_bugs(), cache_bugs(), report_bugs()})
       for (const Bug& bug : family)
         if (!bug.is_offered()) rows.push_back(&bug);
     std::ranges::stable_partition(rows, [](const Bug* bug) { return !bug->is_last; });

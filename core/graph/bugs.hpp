@@ -223,6 +223,8 @@ bool is_number(const Editing&, const Numbers& x) {
 }
 /// Returns whether all fitted numbers of a list are equal; another row has that case with one number.
 bool are_all_equal(const Numbers& numbers);
+/// Returns weights divided by the sums of their rows.
+arma::mat normalized(arma::mat weights);
 /// Returns the cases of all bugs, in the order of reporting.
 std::vector<BugCase> bug_cases(const BugContext& context);
 
@@ -239,6 +241,7 @@ std::span<const Bug> mask_bugs();
 std::span<const Bug> masking_bugs();
 std::span<const Bug> cache_bugs();
 std::span<const Bug> softmax_bugs();
+std::span<const Bug> dropout_bugs();
 std::span<const Bug> output_bugs();
 std::span<const Bug> report_bugs();
 

@@ -38,11 +38,15 @@ double rounded_tiny(const Format& format, double number) {
   return std::rint(number / last_digit) * last_digit;
 }
 
+/// Returns a rounded number of such a sign, or infinity beyond the range.
+double within_range(const Format& format, double rounded) {
+  return std::abs(rounded) < format.beyond ? rounded : std::copysign(arma::datum::inf, rounded);
+}
+
 double rounded(const Format& format, double number) {
   if (number == 0 || !std::isfinite(number)) return number;
   const bool normal = std::abs(number) >= format.smallest;
-  const double nearest = normal ? rounded_normal(format, number) : rounded_tiny(format, number);
-  return std::abs(nearest) < format.beyond ? nearest : std::copysign(arma::datum::inf, number);
+  return within_range(format, normal ? rounded_normal(format, number) : rounded_tiny(format, number));
 }
 
 }  // namespace
@@ -60,6 +64,18 @@ double rounding_error(Precision precision, double number) {
 
 double rounded(Precision precision, double number) {
   return precision == Precision::float64 ? number : rounded(format_of(precision), number);
+}
+
+double randomly_rounded(Precision precision, double number, std::uint64_t random) {
+  if (precision == Precision::float64 || number == 0 || !std::isfinite(number)) return number;
+  const Format& format = format_of(precision);
+  if (std::abs(number) < format.smallest) {
+    const double last_digit = std::ldexp(format.smallest, 1 - format.digits);
+    return std::floor(number / last_digit + static_cast<double>(random >> 11) * 0x1p-53) * last_digit;
+  }
+  const std::uint64_t mask = (std::uint64_t{1} << (53 - format.digits)) - 1;
+  const auto bits = std::bit_cast<std::uint64_t>(number);
+  return within_range(format, std::bit_cast<double>((bits + (random & mask)) & ~mask));
 }
 
 arma::mat rounded(Precision precision, arma::mat numbers) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <cstdint>
 #include <optional>
 
 namespace core::attention {
@@ -16,6 +17,9 @@ double rounding_error(Precision precision, double number);
 
 /// Returns the nearest number of a precision, ties to even; overflow is infinite, tiny ones are subnormal.
 double rounded(Precision precision, double number);
+
+/// Returns the next number of a precision above or below, by 64 random bits, so that the mean is the number.
+double randomly_rounded(Precision precision, double number, std::uint64_t random);
 
 /// Rounds every number of a matrix; float64 costs nothing.
 arma::mat rounded(Precision precision, arma::mat numbers);

@@ -1,4 +1,4 @@
-"""Follows the advice of each message about a file to the letter: the file is refused or noted with it, and opens without it.
+"""Follows the advice of each message about a file to the letter: the file is refused or noted with it, and opens, or agrees, without it.
 
 usage: check_advice.py ATTNSCOPE    exit status: 0 right, 1 wrong, 77 NumPy or PyTorch is missing
 """
@@ -21,6 +21,7 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
+PROGRAM = os.path.abspath(sys.argv[1])
 W = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
 LARGE = torch.full((50, 50), 0.02)
 
@@ -154,6 +155,46 @@ def layer(*options):
     return lambda file: ["session", file, "--layer", "0", *options, "--out", "out.json"]
 
 
+def dump(**changed):
+    """Saves stages of the preset with two heads, changed, under the names given: of four layers, all the same, if "layers"."""
+    subprocess.run([PROGRAM, "export", "--preset", "multi-head", "--format", "npz", "--out", "all.npz"], check=True)
+    with numpy.load("all.npz") as stages:
+        return savez(**{name: change(stages) for name, change in changed.items()})
+
+
+def swapped(stage):
+    return lambda stages: stages[stage].swapaxes(-1, -2)
+
+
+def stage(name):
+    return lambda stages: stages[name]
+
+
+def layers(name, n):
+    return lambda stages: numpy.stack([stages[name]] * n)
+
+
+def residuals(stages):
+    """Returns hidden states before a norm, which attention never sees."""
+    return numpy.random.default_rng(1).normal(size=(5, *stages["embeddings"].shape))
+
+
+def check(*options):
+    return lambda file: ["check", "--preset", "multi-head", *options, "--against", file]
+
+
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "transformer", "llama")
+
+
+def of_layer():
+    subprocess.run([PROGRAM, "export", MODEL, "--text", "ab", "--layer", "1", "--out", "a.npz"], check=True, capture_output=True)
+    return "a.npz"
+
+
+def check_whole(*options):
+    return lambda file: ["check", MODEL, "--text", "ab", *options, "--against", file]
+
+
 # The words of a message, the file that gets it, and a file that follows it; each with the command, if it is not the first.
 ADVICE = [
     ("save model.state_dict()", lambda: saved(Named()), lambda: saved(Named().state_dict())),
@@ -197,19 +238,31 @@ ADVICE = [
     ("--heads", lambda: saved(Attention().state_dict()), None, layer(), layer("--heads", "2")),
     ("--ignore tensors", lambda: saved({**Attention().state_dict(), "q_proj.gain": W}), None, layer("--heads", "2"),
      layer("--heads", "2", "--ignore", "tensors")),
+    ("transpose the last two axes", lambda: dump(queries=swapped("queries")), lambda: dump(queries=stage("queries")), check(), check()),
+    ("transpose, or say --layout htd", lambda: dump(queries=stage("queries")), None, check("--layout", "thd"), check("--layout", "htd")),
+    ("transpose, or say --layout htd", lambda: dump(queries=stage("queries")), lambda: dump(queries=lambda all: all["queries"].swapaxes(0, 1)),
+     check("--layout", "thd"), check("--layout", "thd")),
+    ("--map says which stage it is", lambda: dump(values=stage("weights")), None, check(), check("--map", "values=weights")),
+    ("--map NAME=STAGE says which is which", lambda: dump(mine=stage("weights")), None, check(), check("--map", "mine=weights")),
+    ("--map NAME= ignores a tensor", lambda: dump(weights=stage("weights"), values=lambda _: numpy.ones((5, 5))), None, check(),
+     check("--map", "values=")),
+    ("--map \"output=concatenated\" says so", lambda: dump(output=stage("concatenated")), None, check(), check("--map", "output=concatenated")),
+    ("--map \"hidden_states=embeddings\" compares it", lambda: dump(attentions=layers("weights", 4), hidden_states=residuals),
+     lambda: dump(attentions=layers("weights", 4), hidden_states=layers("embeddings", 5)), check(), check("--map", "hidden_states=embeddings")),
+    ("--layer says of which layer they are", of_layer, None, check_whole(), check_whole("--layer", "1")),
 ]
 
 
-def follow(program, words, wrong, right, first=given(), then=given()):
+def follow(words, wrong, right, first=given(), then=given()):
     def run(command):
-        done = subprocess.run([program, *command], capture_output=True, text=True, check=False)
-        return done.returncode, done.stderr
+        done = subprocess.run([PROGRAM, *command], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     for name in os.listdir("."):
         os.remove(name)
     status, message = run(first(wrong()))
     assert words in message, f"{words}: {message}"
-    assert status != 0 or "says which" in words, f"{words}: status {status}"
+    assert status != 0 or "says which" in words or "compares it" in words, f"{words}: status {status}"
     for name in os.listdir(".") if right else ():
         os.remove(name)
     status, message = run(then((right or wrong)()))
@@ -217,12 +270,11 @@ def follow(program, words, wrong, right, first=given(), then=given()):
 
 
 def main():
-    program = os.path.abspath(sys.argv[1])
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for case in ADVICE:
-            follow(program, *case)
+            follow(*case)
         os.chdir("/")
     print(f"{len(ADVICE)} messages were followed")
 

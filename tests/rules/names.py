@@ -31,7 +31,7 @@ PARTS = [
     ("app/ui/widgets/heatmap/heatmap_drawn.hpp", "app/ui/widgets/heatmap/color_bar.cpp app/ui/widgets/heatmap/heatmap_labels.cpp",
      "what surrounds a heatmap"),
     ("app/screen/painter.hpp", "", "an interface; pooling() is defined with the pictures"),
-    ("core/graph/bugs.hpp", "core/graph/bugs_biases.cpp core/graph/bugs_cache.cpp core/graph/bugs_masking.cpp core/graph/bugs_masks.cpp core/graph/bugs_norms.cpp "
+    ("core/graph/bugs.hpp", "core/graph/bugs_biases.cpp core/graph/bugs_cache.cpp core/graph/bugs_dropout.cpp core/graph/bugs_masking.cpp core/graph/bugs_masks.cpp core/graph/bugs_norms.cpp "
      "core/graph/bugs_offered.cpp core/graph/bugs_offered_scores.cpp core/graph/bugs_outputs.cpp core/graph/bugs_positions.cpp "
      "core/graph/bugs_projections.cpp core/graph/bugs_reports.cpp core/graph/bugs_rotary.cpp core/graph/bugs_scores.cpp "
      "core/graph/bugs_softmax.cpp", "the table, by what a bug edits"),
