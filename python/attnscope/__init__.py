@@ -4,7 +4,7 @@ attnscope.show(q, k, v, causal=True)         opens the window on queries, keys a
 attnscope.show(module, x)                    … on the attention of a module
 with attnscope.capture(model) as c: …        records every attention that a model computes
 attnscope.attach(model, tokenizer)           … on a model that stays in PyTorch: every head, edits, the next token
-attnscope.check(ours, theirs)                the first stage that differs, and the mistake that explains it
+attnscope.check(observed, reference)          the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,6 +43,41 @@ def to_numpy(x: Any, name: str = "the tensor") -> Array:
     if a.dtype not in (np.float32, np.float64, np.bool_):
         raise AttnscopeError(f"{name} is of type {a.dtype}; expected real numbers or booleans.")
     return np.ascontiguousarray(a)
+
+
+class BFloat16:
+    """Numbers rounded to bfloat16, for which NumPy has no type: as an array they are float32."""
+
+    dtype = "bfloat16"
+
+    def __init__(self, a: Array) -> None:
+        wide = np.ascontiguousarray(a, np.float32).reshape(a.shape)
+        bits = wide.view(np.uint32).astype(np.uint64)
+        nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16  # ties to even
+        self.bits = np.where(np.isnan(wide), 0x7FC0, nearest).astype("<u2")
+        self.shape = a.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        wide = (self.bits.astype(np.uint32) << 16).view(np.float32).reshape(self.shape)
+        return wide if dtype is None else wide.astype(dtype)
+
+
+def _float16(a: Array) -> Array:
+    return a.astype(np.float16)
+
+
+HALVES: dict[str, Callable[[Array], Array | BFloat16]] = {"bfloat16": BFloat16, "float16": _float16}
+
+
+def half_of(x: Any) -> str | None:
+    """Returns the dtype of a tensor in half precision, None of any other."""
+    name = dtype_name(x)
+    return name if name in HALVES else None
+
+
+def stored(a: Array, half: str | None) -> Array | BFloat16:
+    """Returns numbers as they were before to_numpy() widened them."""
+    return a if half is None else HALVES[half](a)
 
 
 def dtype_name(x: Any) -> str:

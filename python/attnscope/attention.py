@@ -19,6 +19,7 @@ from . import program, safetensors
 from .arrays import Array, shape_text
 from .errors import AttnscopeError
 from .masks import Mask
+from .names import renamed
 
 if TYPE_CHECKING:
     from .checking import Report
@@ -86,6 +87,7 @@ class Attention:
     observed: dict[str, Array] = field(
         default_factory=dict
     )  # computed by the module itself: "weights", "contexts", "output"
+    halves: dict[str, str] = field(default_factory=dict)  # stages that were float16 or bfloat16, and which
     editable: Editable | None = None
     not_editable: str = "its projections are not known"
     _file: Path | None = field(default=None, repr=False)
@@ -243,6 +245,7 @@ class Attention:
             name=f"{self.name}, head {head}",
             layer=self.layer,
             observed={name: a[:, one] for name, a in self.observed.items() if a.ndim == 4},
+            halves=self.halves,
             not_editable="it is one head of several",
         )
 
@@ -467,11 +470,21 @@ class Attention:
 
         return show(self, name=name)
 
-    def check(self, other: Any, *, rtol: float | None = None, atol: float | None = None) -> Report:
-        """Compares these numbers with another computation of the same attention; see attnscope.check()."""
+    @renamed(other="reference")
+    def check(
+        self,
+        reference: Any,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        causal: bool | None = None,
+        mask: Any = None,
+        scale: float | None = None,
+    ) -> Report:
+        """Compares these numbers with those of a reference; see attnscope.check()."""
         from .checking import check
 
-        return check(self, other, rtol=rtol, atol=atol)
+        return check(self, reference, rtol=rtol, atol=atol, causal=causal, mask=mask, scale=scale)
 
     def stages(self) -> dict[str, Array]:
         """Returns the recorded, given or computed numbers by stage name, to be compared with another computation."""
@@ -507,13 +520,12 @@ def of_stages(
     name: str = "attention",
 ) -> Attention:
     """Returns the attention of these tensors, after checking that they fit each other."""
-    from .arrays import as_heads, dtype_name, to_numpy
+    from .arrays import as_heads, half_of, to_numpy
     from .masks import as_mask, recognize
 
-    notes = []
-    for stage, x in (("queries", queries), ("keys", keys), ("values", values), ("weights", weights)):
-        if x is not None and dtype_name(x) in ("bfloat16", "float16"):
-            notes.append(f"{stage} of {dtype_name(x)} are widened to float32.")
+    given = {"queries": queries, "keys": keys, "values": values, "weights": weights}
+    halves = {stage: half for stage, x in given.items() if (half := half_of(x)) is not None}
+    notes = [f"{stage} of {half} are widened to float32." for stage, half in halves.items()]
     if weights is not None:
         if queries is not None or keys is not None:
             raise AttnscopeError(
@@ -539,14 +551,7 @@ def of_stages(
         q, k = as_heads(queries, "queries"), as_heads(keys, "keys")
         v = None if values is None else as_heads(values, "values")
         _require_fit(q, k, v)
-        rule, bias = Mask(causal=bool(causal)), None
-        if mask is not None:
-            rule, bias = as_mask(mask, q.shape[0], q.shape[1], q.shape[2], k.shape[2])
-            if causal and not rule.causal:
-                both = rule.visible(q.shape[2], k.shape[2], q.shape[0]) & Mask(causal=True).visible(
-                    q.shape[2], k.shape[2]
-                )
-                rule = recognize(both) or rule
+        rule, bias = as_mask(mask, q.shape[0], q.shape[1], q.shape[2], k.shape[2], causal)
         s = None if sinks is None else to_numpy(sinks, "sinks").reshape(-1)
         if s is not None and s.size != q.shape[1]:
             raise AttnscopeError(f"There are {s.size} sinks for {q.shape[1]} heads.")
@@ -556,6 +561,7 @@ def of_stages(
         if kept.shape != a.shape:
             raise AttnscopeError(f"dropout_mask has the shape {shape_text(kept)}; expected {list(a.shape)}.")
         a.dropout_mask, a.dropout = kept, dropout
+    a.halves = halves
     a.tokens, a.key_tokens = _texts(tokens), _texts(key_tokens)
     if a.tokens is not None:
         a._names(a.tokens, a.n_queries)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .arrays import Array, dtype_name, to_numpy
+from .arrays import HALVES, Array, dtype_name, half_of, stored, to_numpy
 from .attention import Attention
 from .errors import AttnscopeError
 from .flexible import FlexCall, cells_of
@@ -454,6 +454,7 @@ class _Recorder(TorchFunctionMode):
         if site.kept is not None:
             a.dropout, a.dropout_mask = site.dropout, layout.stage(site.kept)
         a.observed["contexts"] = layout.stage(context)
+        a.halves = _halves(site.queries, site.keys, values, context)
         self._finish(a, _coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
 
     def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
@@ -533,6 +534,7 @@ class _Recorder(TorchFunctionMode):
             self._apply_mask(a, mask)
         self._apply_dropout(a, float(said.get("dropout_p") or 0.0), drawn)
         a.observed["contexts"] = layout.stage(result)
+        a.halves = _halves(query, key, value, result)
         self._finish(a, _coarsest(dtype_name(query), dtype_name(result)), None, layout)
 
     def _record_flex(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, drawn: list[Array]) -> None:
@@ -547,6 +549,7 @@ class _Recorder(TorchFunctionMode):
         if (changed := call.changed_scores()) is not None:
             self._apply_changed_scores(a, copied(changed).astype(np.float64), copied(seen))
         a.observed["contexts"] = copied(result[0])
+        a.halves = _halves(call.query, call.key, call.value, result[0])
         self._finish(a, dtype_name(call.query), None, layout)
 
     @staticmethod
@@ -612,6 +615,7 @@ class _Recorder(TorchFunctionMode):
         self._apply_dropout(a, said["dropout_p"] if training else 0.0, drawn)
         output = result[0] if batched else result[0][:, None]
         a.observed["output"] = copied(output.transpose(0, 1)).astype(np.float64)
+        a.halves = _halves(*(c.out for c in calls), None, output)
         weight, bias = said["out_proj_weight"], said.get("out_proj_bias")
         joined = torch.as_tensor(
             a.context.transpose(0, 2, 1, 3).reshape(*output.transpose(0, 1).shape[:2], -1),
@@ -683,6 +687,7 @@ class _Recorder(TorchFunctionMode):
         self._apply_dropout(a, p, masks)
         context, weights = result[0], result[1] if isinstance(result, tuple) and len(result) > 1 else None
         a.observed["contexts"] = copied(context.transpose(1, 2)).reshape(*a.shape[:3], -1)
+        a.halves = _halves(query, key, value, context)
         known = None if weights is None or weights.ndim != 4 else copied(weights)[..., :n_keys].astype(np.float64)
         if known is not None and a.dropout_mask is not None:
             known = None  # they are weights after dropout
@@ -716,6 +721,8 @@ class _Recorder(TorchFunctionMode):
             a.forget_computed()
             if weights is not None:
                 a.given, a.bias = {"weights": weights}, None
+                if dtype in HALVES and np.array_equal(np.asarray(stored(weights, dtype), np.float64), weights):
+                    a.halves["weights"] = dtype
                 words = "so the weights are shown as they are"
             else:
                 words = "so take its stages with care"
@@ -819,6 +826,12 @@ def _worst(a: Attention, weights: Array | None = None) -> float:
         if not worst < np.inf:
             return float("inf")
     return worst
+
+
+def _halves(*tensors: Tensor | None) -> dict[str, str]:
+    """Returns the dtypes of the stages in half precision among queries, keys, values, context vectors and output."""
+    stages = zip(("queries", "keys", "values", "contexts", "output"), tensors)
+    return {stage: half for stage, t in stages if t is not None and (half := half_of(t)) is not None}
 
 
 def _coarsest(*dtypes: str) -> str:

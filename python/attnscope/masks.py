@@ -138,10 +138,18 @@ def _rule_of(common: Array) -> Mask | None:
     return None
 
 
-def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: int) -> tuple[Mask, Array | None]:
+def as_mask(
+    mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: int, causal: bool | None = None
+) -> tuple[Mask, Array | None]:
     """Reads an attn_mask as PyTorch's scaled_dot_product_attention does: True is unmasked, floats are added.
 
-    Returns a mask and the remaining bias [heads or 1, queries, keys], or None."""
+    Returns a mask, which is also causal where that is said, and the remaining bias [heads or 1, queries, keys], or None."""
+    if mask is None:
+        return Mask(causal=bool(causal)), None
+    if causal:
+        rule, bias = as_mask(mask, n_sequences, n_heads, n_queries, n_keys)
+        both = rule.visible(n_queries, n_keys, n_sequences) & Mask(causal=True).visible(n_queries, n_keys)
+        return (rule if rule.causal else recognize(both) or rule), bias
     if isinstance(mask, Mask):
         return mask, None
     a = to_numpy(mask, "mask")

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .arrays import half_of
 from .attention import Attention, Editable, Linear
 from .capturing import Capture
-from .checking import Report, _run
+from .checking import Observed, Report, run
 from .errors import AttnscopeError
-from .masks import Mask
+from .masks import as_mask
 from .recording import Recording
 
 
@@ -152,16 +153,17 @@ _ROLES = {
 }
 
 
-def check_module(module: nn.Module, x: Any, *, causal: bool | None = None, heads: int | None = None, rtol: float | None = None,
-                 atol: float | None = None, tokens: Any = None) -> Report:  # fmt: skip
+def check_module(module: nn.Module, x: Any, *, causal: bool | None = None, mask: Any = None, scale: float | None = None,
+                 heads: int | None = None, rtol: float | None = None, atol: float | None = None) -> Report:  # fmt: skip
     """Compares a module with the attention that its own parameters define: x·W, 1/√d_head, mask, softmax, heads, W_o.
 
-    causal says whether later keys must be masked (default: as in the module); heads is found in the module by default."""
+    causal says whether later keys must be masked, and mask which others (default: as in the module); heads is found in
+    the module by default."""
     if not isinstance(x, Tensor):
         raise AttnscopeError(f"check(module, x): x is of type {type(x).__name__}; expected a tensor.")
     problems: list[str] = []
     try:
-        seen = record_call(module, (x,), {"tokens": tokens} if tokens is not None else {})
+        seen = record_call(module, (x,), {})
         a = seen[0]
     except AttnscopeError as error:
         a = None
@@ -174,27 +176,25 @@ def check_module(module: nn.Module, x: Any, *, causal: bool | None = None, heads
         out = module(x, x, x) if isinstance(module, nn.MultiheadAttention) else module(x)
     out = out[0] if isinstance(out, tuple) else out
     claim = _claim(module, x, a, heads)
-    if causal is None:
+    if causal is None and mask is None:
         causal = (
             a is not None
             and (a.mask.causal or bool(a.mask.window))
             or any("mask" in n for n, _ in module.named_buffers())
         )
-    model = Attention(*_stages(claim), mask=Mask(causal=causal) if a is None or not causal or a.mask.causal else Mask(causal=True),
-                      name=type(module).__name__, editable=claim, not_editable="")  # fmt: skip
+    model = Attention(*_stages(claim), scale=scale, name=type(module).__name__, editable=claim, not_editable="")
+    model.mask, model.bias = as_mask(mask, *model.shape, causal=causal)
     tensors = {} if a is None else {k: v for k, v in a.stages().items() if k != "output"}
     if a is not None and a.dropout_mask is not None:
         model.dropout, model.dropout_mask = a.dropout, a.dropout_mask
     n = model.n_sequences
     result = out.detach().double().cpu().numpy()
     tensors["output"] = result.reshape(n, -1, result.shape[-1])
-    report = _run(
-        model.session_file(),
-        {k: v if v.dtype == bool else v.astype(np.float64) for k, v in tensors.items()},
-        0,
-        rtol or 1e-4,
-        atol or 1e-5,
-    )
+    halves = dict(a.halves) if a is not None else {}
+    if half := half_of(out):
+        halves["output"] = half
+    observed = Observed({k: v if v.dtype == bool else v.astype(np.float64) for k, v in tensors.items()}, halves)
+    report = run(model.session_file(), observed, 0, 1e-4 if rtol is None else rtol, 1e-5 if atol is None else atol)
     report.notes += problems
     return report
 

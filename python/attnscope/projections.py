@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .arrays import Array, to_numpy
+from .arrays import Array, half_of, to_numpy
 from .attention import Attention, Editable, Linear
 from .errors import AttnscopeError
 
@@ -479,6 +479,8 @@ def find_output(a: Attention, call: LinearCall, tolerance: float, order: Array |
                 return False
             order, settings = np.arange(width), {"merge_heads": "reshape_without_transpose"}
     a.observed["output"] = _numbers(call.out).reshape(n, n_queries, -1)
+    if half := half_of(call.out):
+        a.halves["output"] = half
     if a.editable is not None and call.weight.numel() <= _MAX_PARAMETERS:
         a.editable.output = call.input_rows(order)
         a.editable.settings |= settings

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import safetensors
-from .arrays import Array
+from .arrays import Array, BFloat16, half_of, stored, to_numpy
 from .attention import Attention
 from .errors import AttnscopeError
 from .masks import Mask
+from .names import renamed
 
 if TYPE_CHECKING:
     from .checking import Report
@@ -100,7 +101,7 @@ class Recording:
                 )
             self[layer or 0].write_session(path)
         elif path.suffix == ".safetensors":
-            tensors: dict[str, Array] = {}
+            tensors: dict[str, Array | BFloat16] = {}
             about = [
                 _describe(a, f"layers.{i}." if len(self) > 1 else "", tensors) for i, a in enumerate(self.attentions)
             ]
@@ -140,19 +141,29 @@ class Recording:
         self._require_some()
         return show(self[layer], name=name)
 
-    def check(self, other: Any, *, rtol: float | None = None, atol: float | None = None) -> Report:
-        """Compares these numbers with another computation of the same attentions; see attnscope.check()."""
+    @renamed(other="reference")
+    def check(
+        self,
+        reference: Any,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        causal: bool | None = None,
+        mask: Any = None,
+        scale: float | None = None,
+    ) -> Report:
+        """Compares these numbers with those of a reference; see attnscope.check()."""
         from .checking import check
 
-        return check(self, other, rtol=rtol, atol=atol)
+        return check(self, reference, rtol=rtol, atol=atol, causal=causal, mask=mask, scale=scale)
 
 
-def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str, Any]:
+def _describe(a: Attention, prefix: str, tensors: dict[str, Array | BFloat16]) -> dict[str, Any]:
     """Stores the tensors of an attention under names that the program reads, and returns its other settings."""
 
     def put(name: str, x: Array | None) -> None:
         if x is not None:
-            tensors[prefix + name] = x
+            tensors[prefix + name] = stored(x, a.halves.get(name.removeprefix("recorded.")))
 
     put("queries", a.queries)
     put("keys", a.keys)
@@ -218,10 +229,11 @@ def load(path: str | Path) -> Recording:
         raise AttnscopeError(f"{path}: what it says about its tensors is damaged ({error}).") from None
 
 
-def _read(about: dict[str, Any], index: int, tensors: dict[str, Array]) -> Attention:
+def _read(about: dict[str, Any], index: int, file: dict[str, Array | BFloat16]) -> Attention:
     prefix, said = about["prefix"], about["mask"]
-    get = lambda name: tensors.get(prefix + name)  # noqa: E731
-    given = {stage: tensors[prefix + stage] for stage in about["given"]}
+    tensors = {name.removeprefix(prefix): x for name, x in file.items() if name.startswith(prefix)}
+    get = lambda name: None if name not in tensors else to_numpy(tensors[name], name)  # noqa: E731
+    given = {stage: to_numpy(tensors[stage], stage) for stage in about["given"]}
     q, k = get("queries"), get("keys")
     n_queries, n_keys = (
         (q.shape[2], k.shape[2]) if q is not None and k is not None else next(iter(given.values())).shape[2:]
@@ -263,4 +275,5 @@ def _read(about: dict[str, Any], index: int, tensors: dict[str, Array]) -> Atten
             for name, place in {"output": "output", **{n: f"recorded.{n}" for n in _RECORDED}}.items()
             if (x := get(place)) is not None
         },
+        halves={name.removeprefix("recorded."): half for name, x in tensors.items() if (half := half_of(x)) is not None},
     )

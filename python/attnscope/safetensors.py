@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, BFloat16
 from .errors import AttnscopeError
 
 _NAMES = {
@@ -25,21 +25,26 @@ _NAMES = {
 _LARGEST_HEADER = 100_000_000
 
 
-def write(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
+def write(path: Path, tensors: Mapping[str, Array | BFloat16], metadata: Mapping[str, str] | None = None) -> None:
     """Writes a file atomically: under another name first, then renamed."""
     header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     blocks, at = [], 0
     for name, array in tensors.items():
-        kind = next((k for k, dtype in _NAMES.items() if dtype == array.dtype), None)
-        if kind is None:
-            raise AttnscopeError(f"{name} is of type {array.dtype}, which is not written to .safetensors files.")
-        block = np.ascontiguousarray(array).tobytes()
+        numbers, kind = (array.bits, "BF16") if isinstance(array, BFloat16) else (array, _kind_of(name, array))
+        block = np.ascontiguousarray(numbers).tobytes()
         header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(block)]}
         blocks.append(block)
         at += len(block)
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # numbers begin at a multiple of 8
     write_whole(path, b"".join([len(text).to_bytes(8, "little"), text, *blocks]))
+
+
+def _kind_of(name: str, array: Array) -> str:
+    kind = next((k for k, dtype in _NAMES.items() if dtype == array.dtype), None)
+    if kind is None:
+        raise AttnscopeError(f"{name} is of type {array.dtype}, which is not written to .safetensors files.")
+    return kind
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -60,8 +65,8 @@ def write_whole(path: Path, content: bytes) -> None:
         raise AttnscopeError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """Returns tensors and metadata of a file; bfloat16 is widened to float32. Lengths in the file are not trusted."""
+def read(path: Path) -> tuple[dict[str, Array | BFloat16], dict[str, str]]:
+    """Returns tensors and metadata of a file. Lengths in the file are not trusted."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -78,7 +83,7 @@ def read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
         raise damaged from None
 
 
-def _tensor(data: bytes, entry: dict[str, object]) -> Array:
+def _tensor(data: bytes, entry: dict[str, object]) -> Array | BFloat16:
     offsets: Any = entry["data_offsets"]
     begin, end = offsets
     if not 0 <= begin <= end <= len(data):
@@ -86,5 +91,5 @@ def _tensor(data: bytes, entry: dict[str, object]) -> Array:
     block = data[begin:end]
     if entry["dtype"] == "BF16":
         wide = np.frombuffer(block, "<u2").astype("<u4") << 16
-        return wide.view("<f4").reshape(entry["shape"])  # type: ignore[call-overload]
+        return BFloat16(wide.view("<f4").reshape(entry["shape"]))  # type: ignore[call-overload]
     return np.frombuffer(block, _NAMES[entry["dtype"]]).reshape(entry["shape"])  # type: ignore[index,call-overload]

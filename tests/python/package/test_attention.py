@@ -192,7 +192,7 @@ class Files(unittest.TestCase):
         bits = np.array([0x3F80, 0xC000], "<u2")  # 1 and −2
         header = b'{"w":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
         (self.path / "b.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bits.tobytes())
-        self.assertEqual(safetensors.read(self.path / "b.safetensors")[0]["w"].tolist(), [1.0, -2.0])
+        self.assertEqual(safetensors.read(self.path / "b.safetensors")[0]["w"].__array__().tolist(), [1.0, -2.0])
 
 
 class Pictures(unittest.TestCase):

@@ -187,12 +187,12 @@ class Claims(unittest.TestCase):
         wrong.load_state_dict(right.state_dict())
         x = torch.rand(1, 6, 8)
         with torch.no_grad():
-            with attnscope.capture(right) as theirs:
+            with attnscope.capture(right) as reference:
                 right(x)
-            with attnscope.capture(wrong) as ours:
+            with attnscope.capture(wrong) as observed:
                 wrong(x)
-        self.assertEqual(ours.check(theirs).causes, ["no_scale"])
-        attnscope.assert_same(theirs, theirs)
+        self.assertEqual(observed.check(reference).causes, ["no_scale"])
+        attnscope.assert_same(reference, reference)
 
 
 @needs_torch

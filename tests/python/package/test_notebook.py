@@ -73,10 +73,10 @@ class Documents(unittest.TestCase):
         model, tokenizer = transformers.GPT2LMHeadModel(config).eval(), Tokenizer()
         module, x = torch.nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 5, 8)
         q, k, v = random(3, 2, 5, 4)
-        ours = attnscope.attention.of_stages(q, k, v, causal=True)
+        a = attnscope.attention.of_stages(q, k, v, causal=True)
         names = {
             "model": model, "tokenizer": tokenizer, "inputs": tokenizer("one two three four"), "module": module, "x": x,
-            "q": q, "k": k, "v": v, "ours": ours, "theirs": ours, "w": ours.weights, "z": ours.context, "reference": ours,
+            "q": q, "k": k, "v": v, "observed": a, "reference": a, "w": a.weights, "z": a.context,
             "optimizer": torch.optim.SGD(model.parameters(), lr=0.0),
         }  # fmt: skip
         with attnscope.capture(model) as names["other"]:
