@@ -249,6 +249,23 @@ class Attention:
             not_editable="it is one head of several",
         )
 
+    def of_rows(self, rows: Array, sequence: int = 0) -> Attention:
+        """Returns some queries of one sequence as a separate attention."""
+        one = slice(sequence, sequence + 1)
+        return Attention(
+            None if self.queries is None else self.queries[one][:, :, rows],
+            None if self.keys is None else self.keys[one],
+            None if self.values is None else self.values[one],
+            scale=self.scale,
+            mask=Mask(cells=self.visible[sequence][rows], empty_rows=self.mask.empty_rows),
+            bias=None if self.bias is None else self.bias[:, rows],
+            softcap=self.softcap,
+            sinks=self.sinks,
+            mask_method=self.mask_method,
+            given={stage: a[one][:, :, rows] for stage, a in self.given.items()},
+            name=self.name,
+        )
+
     def forget_computed(self) -> None:
         """Frees the computed stages; they are recomputed on demand."""
         for name in _COMPUTED:

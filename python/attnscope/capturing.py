@@ -113,6 +113,8 @@ class Capture(Recording):
                     a.tokens = [str(t) for t in self._tokens]
                 if len(self._tokens) == a.n_keys and a.n_keys != a.n_queries:
                     a.key_tokens = [str(t) for t in self._tokens]
+                if len(self._tokens) not in (a.n_queries, a.n_keys):
+                    self.problems.append(f"{a.name}: tokens= has {len(self._tokens)} texts for {a.n_queries} rows, so they are not named.")
 
     def __reduce__(self) -> Any:  # a copy has what was recorded, without the model
         return Recording, (self.attentions, self.problems)

@@ -19,10 +19,8 @@ from .masks import as_mask
 from .recording import Recording
 
 
-def record_call(module: nn.Module, args: Sequence[Any], options: dict[str, Any]) -> Recording:
+def record_call(module: nn.Module, args: Sequence[Any], options: dict[str, Any], tokens: Any = None) -> Recording:
     """Calls a module once, without gradients, and returns the attentions inside it; the module is unchanged."""
-    options = dict(options)
-    tokens = options.pop("tokens", None)
     if len(args) > 1 and isinstance(args[1], str) and callable(args[0]):
         tokenizer: Any = args[0]
         return _record_text(module, tokenizer, args[1], options)

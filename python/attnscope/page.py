@@ -8,17 +8,21 @@ import json
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .arrays import Array
 from .attention import Attention
 from .errors import AttnscopeError
+from .names import Stages
 from .safetensors import write_whole
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _HERE = Path(__file__).parent
 _TEMPLATE = _HERE / "page" if (_HERE / "page").is_dir() else _HERE.parents[1] / "assets" / "page"
@@ -74,8 +78,7 @@ class Page:
 
 
 def html(
-    what: Any,
-    *more: Any,
+    *what: Any,
     title: str | None = None,
     note: str = "",
     layers: Iterable[int] | None = None,
@@ -83,7 +86,8 @@ def html(
     stages: str = "auto",
     log: bool = False,
     select: Sequence[int] | None = None,
-    **options: Any,
+    inputs: Mapping[str, Any] | None = None,
+    **options: Unpack[Stages],
 ) -> Page:
     """Returns one self-contained page with every head of every layer, its numbers and its text.
 
@@ -91,7 +95,7 @@ def html(
     select is the [layer, head, query, key] shown first; log starts with the logarithmic scale."""
     from .showing import recording
 
-    found = recording(what, *more, **options)
+    found = recording(*what, inputs=inputs, **options)
     found._require_some()
     chosen = list(found) if layers is None else [found[i] for i in layers]
     if not chosen:

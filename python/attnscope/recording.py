@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from . import safetensors
+from . import program, safetensors
 from .arrays import Array, BFloat16, half_of, stored, to_numpy
 from .attention import Attention
 from .errors import AttnscopeError
-from .masks import Mask
+from .masks import Mask, recognize
 from .names import renamed
 
 if TYPE_CHECKING:
@@ -112,11 +113,10 @@ class Recording:
 
     # ---------------------------------------------------------------- pictures
 
-    def _repr_svg_(self) -> str | None:
-        return self.attentions[0]._repr_svg_() if self.attentions else None
+    def _repr_html_(self) -> str:
+        from .listing import listing
 
-    def _repr_png_(self) -> bytes | None:
-        return self.attentions[0]._repr_png_() if self.attentions else None
+        return listing(self)
 
     def html(
         self,
@@ -217,7 +217,9 @@ def is_recording(path: Path) -> bool:
 
 
 def load(path: str | Path) -> Recording:
-    """Reads a .safetensors file of save(), or any with tensors named weights, queries, keys and values."""
+    """Reads what save() writes, any session, or a .safetensors file with tensors named weights, queries, keys and values."""
+    if Path(path).suffix == ".json":
+        return Recording([_read_session(Path(path))])
     tensors, metadata = safetensors.read(Path(path))
     if _FORMAT not in metadata:
         from .showing import from_mapping
@@ -227,6 +229,43 @@ def load(path: str | Path) -> Recording:
         return Recording([_read(about, i, tensors) for i, about in enumerate(json.loads(metadata["layers"]))])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise AttnscopeError(f"{path}: what it says about its tensors is damaged ({error}).") from None
+
+
+def _read_session(path: Path) -> Attention:
+    """Returns the attention of a session, whose stages the program computes."""
+    try:
+        said = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise AttnscopeError(f"{path} cannot be read: {error}.") from None
+    with tempfile.TemporaryDirectory(prefix="attnscope-") as folder:
+        program.run(["export", path, "--out", Path(folder) / "stages.npz"])
+        with np.load(Path(folder) / "stages.npz") as file:
+            stages = {name: file[name] for name in file.files}
+
+    def heads(*names: str) -> Array | None:
+        found = next((stages[n] for n in names if n in stages), None)
+        return found if found is None or found.ndim == 4 else found[None]
+
+    weights, masked = heads("weights"), heads("masked_scores")
+    assert weights is not None
+    a = Attention(
+        heads("rotated_queries", "queries"), heads("rotated_keys", "keys"), heads("values"), name=path.stem,
+        tokens=said.get("tokens"), key_tokens=said.get("key_tokens"), scale=said["scale"] if isinstance(said.get("scale"), float) else None,
+        not_editable="it was read from a session; the window edits the file itself",
+    )  # fmt: skip
+    rule = recognize(stages["mask"] != 0) if "mask" in stages else None
+    a.mask = rule if rule is not None and not said.get("given", {}).get("weights") else Mask()
+    if "dropout_mask" in stages and said.get("dropout", {}).get("training"):
+        a.dropout, a.dropout_mask = said["dropout"]["rate"], np.broadcast_to(heads("dropout_mask") != 0, a.shape)  # type: ignore[arg-type]
+    if a.queries is None or a.keys is None or not np.allclose(a.weights, weights, rtol=1e-12, atol=1e-14, equal_nan=True):
+        a.forget_computed()  # a bias, a sink, a soft-cap or an edited stage
+        a.given = {"weights": weights} if masked is None or said.get("sink") else {"masked_scores": masked}
+        if not np.allclose(a.weights, weights, rtol=1e-12, atol=1e-14, equal_nan=True):
+            a.forget_computed()
+            a.given = {"weights": weights}
+    if "output" in stages:
+        a.observed["output"] = stages["output"] if stages["output"].ndim == 3 else stages["output"][None]
+    return a
 
 
 def _read(about: dict[str, Any], index: int, file: dict[str, Array | BFloat16]) -> Attention:

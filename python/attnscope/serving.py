@@ -26,7 +26,7 @@ from torch import Tensor
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
-from .showing import open_window, say
+from .showing import log, open_window
 from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
 
 PROTOCOL = 1
@@ -136,7 +136,7 @@ def attach_window(model: Any, tokenizer: Any, text: str, port: int | None) -> At
         if port is None and has_display():
             attached.open_window(text)
         else:
-            say(f"a window is opened on the model by: ATTNSCOPE_TOKEN={attached.token} attnscope attach {attached.address}")
+            log.warning(f"A window is opened on the model by: ATTNSCOPE_TOKEN={attached.token} attnscope attach {attached.address}")
     except BaseException:
         attached.close()
         raise

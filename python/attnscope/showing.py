@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +20,13 @@ from . import program
 from .arrays import Array, to_numpy
 from .attention import Attention, of_stages
 from .errors import AttnscopeError
+from .names import Stages, full_names
 from .recording import Recording
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+log = logging.getLogger("attnscope")
 _LIFE_SIGN = 0.4  # seconds in which a window that cannot start reports why
 
 
@@ -113,46 +119,50 @@ def _file_name(name: str) -> str:
 _windows = _Windows()
 
 
-def show(*what: Any, name: str | None = None, layer: int = 0, **options: Any) -> Window | Attention:
+def show(
+    *what: Any, name: str | None = None, layer: int = 0, inputs: Mapping[str, Any] | None = None, **stages: Unpack[Stages]
+) -> Window | Attention:
     """Opens the window on an attention and returns at once.
 
     show(q, k, v, causal=True, scale=…, mask=…, tokens=…)     queries, keys and values: [tokens, d_head] up to [batch, heads, tokens, d_head]
     show(weights=w)                                           attention weights alone
-    show(module, x)                                           any module of PyTorch with attention in it, called on x
+    show(module, x, inputs={…})                               any module of PyTorch with attention in it, called on x and inputs by name
     show(model, tokenizer, "text")                            a model of transformers
     show(cache)                                               a mapping with TransformerLens' names, or of stages to tensors
     show(capture), show(attention)                            what capture() recorded
 
     layer selects the attention if there are several. A second call with the same name replaces the window; without a name
     each call opens one. Without a display it returns the attention, which a notebook shows as a picture."""
-    found = recording(*what, **options)
+    found = recording(*what, inputs=inputs, **stages)
     found._require_some()
     a = found[layer]
     for note in a.notes:
-        say(note)
+        log.warning(note)
     if not program.has_display():
-        say("there is no display, so this is a picture; .html() gives a page, .save() a file for the window.")
+        log.warning("There is no display, so this is a picture; .html() gives a page, .save() a file for the window.")
         return a
     return _windows.start(a, name or f"{a.name} {id(a):x}")
 
 
-def say(text: str) -> None:
-    """Writes a line to stderr, or, in a notebook, where stderr looks like an error, below the cell."""
-    print(f"attnscope: {text}", file=sys.stdout if "ipykernel" in sys.modules else sys.stderr)
-
-
-def recording(*what: Any, **options: Any) -> Recording:
+def recording(*what: Any, inputs: Mapping[str, Any] | None = None, **stages: Unpack[Stages]) -> Recording:
     """Returns the attentions described by the arguments of show()."""
-    if not what:
-        return Recording([of_stages(**_renamed(options))])
-    first = what[0]
-    if isinstance(first, (Attention, Recording)):
-        _require_none(what[1:], options)
-        return Recording([first]) if isinstance(first, Attention) else first
+    options = full_names(stages)
+    first = what[0] if what else None
     if _is_module(first):
         from .modules import record_call
 
-        return record_call(first, what[1:], options)
+        tokens = options.pop("tokens", None)
+        if options:
+            name = next(iter(options))
+            raise AttnscopeError(f"{name}= belongs to tensors; the arguments of a module are given by name in inputs={{…}}.")
+        return record_call(first, what[1:], dict(inputs or {}), tokens)
+    if inputs is not None:
+        raise AttnscopeError("inputs= belongs to a module, which is called with it.")
+    if not what:
+        return Recording([of_stages(**options)])
+    if isinstance(first, (Attention, Recording)):
+        _require_none(what[1:], options)
+        return Recording([first]) if isinstance(first, Attention) else first
     if isinstance(first, (str, bytes)):
         raise AttnscopeError(
             "show() takes tensors, modules and captures; files are opened by `attnscope FILE` or attnscope.load()."
@@ -160,22 +170,12 @@ def recording(*what: Any, **options: Any) -> Recording:
     if isinstance(first, Mapping) or hasattr(first, "cache_dict"):
         return from_mapping(getattr(first, "cache_dict", first), *what[1:], **options)
     if len(what) in (2, 3):
-        return Recording([of_stages(*what, **_renamed(options))])
+        return Recording([of_stages(*what, **options)])
     if len(what) == 1:
         raise AttnscopeError(
             "One tensor alone does not say what it is: show(weights=w) for attention weights, show(q, k, v) for queries, keys, values."
         )
     raise AttnscopeError(f"Expected queries, keys and values, got {len(what)} arguments.")
-
-
-def _renamed(options: dict[str, Any]) -> dict[str, Any]:
-    """Replaces short argument names by the full ones."""
-    short = {"q": "queries", "k": "keys", "v": "values", "attn_mask": "mask", "is_causal": "causal"}
-    renamed = {short.get(key, key): value for key, value in options.items()}
-    known = set(of_stages.__annotations__) - {"return"}
-    if unknown := sorted(set(renamed) - known):
-        raise AttnscopeError(f"show() has no argument {unknown[0]!r}; there are {', '.join(sorted(known))}.")
-    return renamed
 
 
 def _require_none(rest: Sequence[Any], options: Mapping[str, Any]) -> None:
@@ -223,7 +223,7 @@ def from_mapping(mapping: Mapping[Any, Any], tokens: Any = None, **options: Any)
     made = []
     for i, (layer, stages) in enumerate(sorted(layers.items())):
         stages = {k: v for k, v in stages.items() if not ("weights" in stages and k in ("queries", "keys"))}
-        a = of_stages(**stages, tokens=tokens, **_renamed(options), name="attention" if layer < 0 else f"layer {layer}")
+        a = of_stages(**stages, tokens=tokens, **options, name="attention" if layer < 0 else f"layer {layer}")
         a.layer = i
         made.append(a)
     return Recording(made)
@@ -246,7 +246,7 @@ def _from_hooks(layer: int, hooks: Mapping[str, Any], tokens: Any, options: dict
     if pattern is None and (q is None or k is None):
         return None
     if q is not None and k is not None:
-        a = of_stages(q, k, v, **{"causal": True, **_renamed(options)}, tokens=tokens, name=name)
+        a = of_stages(q, k, v, **{"causal": True, **options}, tokens=tokens, name=name)
         if pattern is not None:
             a.observed["weights"] = pattern if pattern.ndim == 4 else pattern[None]
             if not np.allclose(a.weights, a.observed["weights"], rtol=1e-4, atol=1e-5):

@@ -139,6 +139,23 @@ class Files(unittest.TestCase):
             np.testing.assert_array_equal(back.context, a.context)
             self.assertEqual((back.tokens, back.name, str(back.mask)), (a.tokens, a.name, str(a.mask)))
 
+    def test_a_session_comes_back(self):
+        kept = random(1, 2, 6, 6, seed=3) > 0
+        for options in (
+            {"causal": True},
+            {"softcap": 2.0, "sinks": [1, 2]},
+            {"mask": random(2, 6, 6, seed=5), "scale": 0.3},
+            {"causal": True, "dropout": 0.5, "dropout_mask": kept},
+        ):
+            a = of_stages(*random(3, 2, 6, 4), tokens=list("abcdef"), **options)
+            back = attnscope.load(a.save(self.path / "a.json"))[0]
+            with self.subTest(list(options)):
+                np.testing.assert_allclose(back.weights, a.weights, atol=1e-14)
+                np.testing.assert_allclose(back.context, a.context, atol=1e-13)
+                self.assertEqual(back.tokens, a.tokens)
+        a = of_stages(weights=softmax(random(2, 6, 6)))
+        np.testing.assert_array_equal(attnscope.load(a.save(self.path / "a.json"))[0].weights, a.weights)
+
     def test_the_program_reads_what_is_saved(self):
         for options in (
             {"causal": True},

@@ -173,6 +173,13 @@ class Page(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, r"html\(layers=range\(\d\)\)"):
             r.html()
 
+    def test_it_takes_what_show_takes(self):
+        q, k, v = random(3, 2, 5, 4)
+        a = of_stages(q, k, v, causal=True)
+        for page in (attnscope.html(q, k, v, causal=True), attnscope.html(weights=a.weights, tokens=list("abcde")), attnscope.html(q=q, k=k, attn_mask=a.visible)):
+            weights = next(s for s in data_of(page.text)["stages"] if s["id"] == "weights")
+            np.testing.assert_array_equal(decoded(weights, [a.visible[0]])[0], a.weights[0])
+
     def test_choices_that_do_not_exist(self):
         r = layers()
         for options, words in (

@@ -40,7 +40,7 @@ class Show(unittest.TestCase):
     def test_without_a_display_it_is_a_picture_and_says_so_in_a_line(self):
         shown, said = quietly(*random(3, 2, 6, 4), causal=True)
         self.assertIn("<svg", shown._repr_svg_())
-        self.assertEqual(len(said.splitlines()), 1)
+        self.assertEqual(len(said.splitlines()), 1, said)
         self.assertIn("no display", said)
 
     def test_short_names_lists_and_dlpack(self):
@@ -83,7 +83,8 @@ class Show(unittest.TestCase):
             ((), {}, "Give queries and keys"),
             ((q,), {}, "does not say what it is"),
             ((q, q, q, q), {}, "got 4"),
-            ((q, q), {"heads": 3}, "no argument 'heads'"),
+            ((q, q), {"casual": True}, "There is no argument 'casual'; did you mean 'causal'?"),
+            ((q, q), {"inputs": {}}, "belongs to a module"),
             (("model.safetensors",), {}, "attnscope.load"),
             (({"x": q},), {}, "No name says"),
             (({},), {}, "none"),
@@ -92,6 +93,26 @@ class Show(unittest.TestCase):
             with self.subTest(words), self.assertRaises(attnscope.AttnscopeError) as raised:
                 recording(*what, **options)
             self.assertIn(words, str(raised.exception))
+
+    def test_messages_are_logged(self):
+        with self.assertLogs("attnscope") as logged:
+            quietly(*random(3, 2, 6, 4).astype(np.float16))
+        self.assertEqual(len(logged.output), 4)
+
+    def test_a_recording_in_a_notebook_is_a_list_with_a_map_of_every_head(self):
+        layers = [recording(*random(3, 2, 300, 4), causal=True)[0] for _ in range(50)]
+        layers[0].notes.append("<a note>")
+        r = attnscope.Recording(layers, ["a problem"])
+        shown = r._repr_html_()
+        for words in ("a problem", "&lt;a note&gt;", "max-width:640px", "2 heads, 300 tokens, causal", "… 2 more"):
+            self.assertIn(words, shown)
+        self.assertEqual(shown.count("<img"), 48)
+        self.assertNotIn("weights", layers[0].__dict__)  # nothing large is kept
+        self.assertIn("0 attentions", attnscope.Recording()._repr_html_())
+
+    def test_some_rows_are_those_of_the_whole(self):
+        a = recording(*random(3, 2, 9, 4), causal=True, softcap=2.0)[0]
+        np.testing.assert_array_equal(a.of_rows(np.array([0, 4, 8])).weights, a.weights[:, :, [0, 4, 8]])
 
     def test_capture_says_what_it_needs(self):
         with (
