@@ -3,6 +3,7 @@
 attnscope.show(q, k, v, causal=True)         opens the window on queries, keys and values
 attnscope.show(module, x)                    … on the attention of a module
 with attnscope.capture(model) as c: …        records every attention that a model computes
+attnscope.reference(q, k, v, causal=True)    the same numbers without a window
 attnscope.attach(model, tokenizer)           … on a model that stays in PyTorch: every head, edits, the next token
 attnscope.check(observed, reference)          the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .attention import Attention, Editable, Linear
+from .attention import Attention, Editable, Linear, of_stages as reference
 from .checking import Report, assert_same, check
 from .errors import AttnscopeError, Disagreement, ProgramNotFound
 from .masks import Mask
@@ -21,27 +22,31 @@ from .recording import Recording, load
 from .showing import Window, show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+
     from .capturing import Capture
     from .serving import Attached
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
-    "assert_same", "attach", "capture", "check", "html", "load", "show",
+    "ablate", "assert_same", "attach", "capture", "check", "edit", "html", "load", "reference", "show",
 ]  # fmt: skip
 __version__ = "0.2.0"
 
 
-def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:
-    """Records every attention that PyTorch computes inside a with block; a model supplies the module names.
+def capture(model: Any = None, tokenizer: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:
+    """Records every attention that PyTorch computes inside a with block; a model supplies the module names,
+    and a tokenizer the text of the tokens that are seen in the call.
 
-    with attnscope.capture(model) as c:
+    with attnscope.capture(model, tokenizer) as c:
         model(**inputs)
     c[5].weights, c[5].queries, …; c.show(); c.html(); c.save("x.safetensors"); c.check(other)"""
     try:
         from .capturing import Capture
     except ImportError as error:
         raise AttnscopeError(f"capture() needs PyTorch, which cannot be imported ({error}).") from None
-    return Capture(model, tokens=tokens, max_tokens=max_tokens)
+    return Capture(model, tokenizer, tokens=tokens, max_tokens=max_tokens)
 
 
 def attach(model: Any, tokenizer: Any = None, text: str = "", *, port: int | None = None) -> Attached:
@@ -55,3 +60,25 @@ def attach(model: Any, tokenizer: Any = None, text: str = "", *, port: int | Non
     except ImportError as error:
         raise AttnscopeError(f"attach() needs PyTorch and transformers, which cannot be imported ({error}).") from None
     return attach_window(model, tokenizer, text, port)
+
+
+def ablate(model: Any, heads: Iterable[tuple[int, int]]) -> AbstractContextManager[None]:
+    """Sets the context vectors of heads to 0 in every pass of a transformers model inside a with block.
+
+    with attnscope.ablate(model, [(5, 1)]):  # layer 5, head 1
+        model(**inputs)"""
+    from .editing import ablated
+
+    return ablated(model, heads)
+
+
+def edit(model: Any, place: str, change: Callable[[Any], Any]) -> AbstractContextManager[None]:
+    """Replaces a stage of one head by a function of it in every pass of a transformers model inside a with block.
+
+    with attnscope.edit(model, "5.1.weights", lambda w: w.tril(-1)):  # layer 5, head 1
+        model(**inputs)
+
+    The stage is a tensor [sequences, rows, columns]: queries, keys, values, weights or contexts."""
+    from .editing import edited, parsed
+
+    return edited(model, [(*parsed(place), change)])

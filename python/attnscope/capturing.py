@@ -88,8 +88,9 @@ class _Awaiting:
 class Capture(Recording):
     """The context manager that capture() returns, and the recording that it makes."""
 
-    def __init__(self, model: Any = None, tokens: Any = None, max_tokens: int = 2048) -> None:
+    def __init__(self, model: Any = None, tokenizer: Any = None, tokens: Any = None, max_tokens: int = 2048) -> None:
         super().__init__()
+        self._tokenizer = tokenizer
         if model is not None and not isinstance(model, nn.Module):
             raise AttnscopeError(f"capture() takes a module of PyTorch, got {type(model).__name__}.")
         self._model, self._tokens, self._max_tokens = model, tokens, max_tokens
@@ -98,7 +99,7 @@ class Capture(Recording):
     def __enter__(self) -> Capture:
         if self._recorder is not None:
             raise AttnscopeError("This capture is already running; make a new one with attnscope.capture().")
-        self._recorder = _Recorder(self, self._model, self._max_tokens)
+        self._recorder = _Recorder(self, self._model, self._max_tokens, self._tokenizer)
         self._recorder.start()
         return self
 
@@ -123,9 +124,11 @@ class Capture(Recording):
 class _Recorder(TorchFunctionMode):
     """Observes each PyTorch function that is called in its thread, and its result."""
 
-    def __init__(self, recording: Recording, model: nn.Module | None, max_tokens: int) -> None:
+    def __init__(self, recording: Recording, model: nn.Module | None, max_tokens: int, tokenizer: Any = None) -> None:
         super().__init__()
-        self.recording, self.max_tokens = recording, max_tokens
+        self.recording, self.max_tokens, self.tokenizer = recording, max_tokens, tokenizer
+        self.embeddings = _input_embeddings(model)
+        self.ids: list[Tensor] = []  # token IDs that were looked up
         self.paths = {} if model is None else {m: name.removeprefix("_orig_mod.") for name, m in model.named_modules()}
         self.thread = threading.get_ident()
         self.stack: list[nn.Module] = []
@@ -327,6 +330,8 @@ class _Recorder(TorchFunctionMode):
         out = outputs[0]
         if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and "attention" in name:
             raise AttnscopeError(f"{function} was called directly, which is not recorded; F.scaled_dot_product_attention is.")
+        if function is F.embedding and self.tokenizer is not None:
+            self._see_ids(*(dict(zip(("input", "weight"), args)) | kwargs).values())
         if call := linear_call(function, name, args, kwargs, out):
             self._see_linear(call.in_this_process())
         elif name in _SOFTMAX:
@@ -335,6 +340,30 @@ class _Recorder(TorchFunctionMode):
             self._see_weights(name, args, kwargs, out, *tagged)
         if name in PRODUCTS and not has_parameters(args, kwargs):
             self._name_missed(op)
+
+    def _see_ids(self, ids: Tensor, weight: Tensor, *_: Any) -> None:
+        if self.embeddings is None:
+            self.embeddings = weight  # the first that is used
+        if weight is self.embeddings and ids.ndim in (1, 2) and not ids.is_floating_point():
+            self.ids.append(ids.detach().reshape(-1, ids.shape[-1]).cpu())
+
+    def _name_tokens(self, a: Attention) -> None:
+        """Names rows by the token IDs that were looked up before: of this pass, or, in a cache, of those before it."""
+        if not self.ids:
+            return
+        n, _, n_queries, n_keys = a.shape
+        alike = [ids for ids in self.ids if len(ids) == n]
+        so_far = torch.cat(alike, 1) if alike else torch.empty(n, 0)
+        a.tokens = self._texts(next((ids for ids in reversed(alike) if ids.shape[1] == n_queries), None))
+        if n_keys != n_queries:
+            keys = next((ids for ids in reversed(alike) if ids.shape[1] == n_keys), so_far if so_far.shape[1] == n_keys else None)
+            a.key_tokens = self._texts(keys)
+
+    def _texts(self, ids: Tensor | None) -> list[Any] | None:
+        from .modules import token_texts
+
+        texts = None if ids is None else [token_texts(self.tokenizer, row) for row in ids.tolist()]
+        return texts[0] if texts and len(texts) == 1 else texts
 
     def _remember(self, op: Op) -> None:
         self.count += 1
@@ -634,6 +663,7 @@ class _Recorder(TorchFunctionMode):
             a.not_editable = f"what was recorded leads to another output (by {worst:.1e})"
             a.notes.append(f"{a.name}: {a.not_editable}.")
             a.editable = None
+        self._name_tokens(a)
         self.recording.attentions.append(a)
 
     def record_function(self, function: Callable[..., Any], implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
@@ -734,6 +764,7 @@ class _Recorder(TorchFunctionMode):
         else:
             find_editable(a, layout.calls(list(self.linears)), self.stack, tolerance)
         a.forget_computed()
+        self._name_tokens(a)
         self.recording.attentions.append(a)
         self.awaiting = [_Awaiting(a, layout)]
 
@@ -828,6 +859,15 @@ def _worst(a: Attention, weights: Array | None = None) -> float:
         if not worst < np.inf:
             return float("inf")
     return worst
+
+
+def _input_embeddings(model: nn.Module | None) -> Tensor | None:
+    """Returns the table of token embeddings, if the model names it."""
+    get: Any = getattr(model, "get_input_embeddings", None)
+    try:
+        return getattr(get() if get else None, "weight", None)
+    except (NotImplementedError, AttributeError):
+        return None
 
 
 def _halves(*tensors: Tensor | None) -> dict[str, str]:

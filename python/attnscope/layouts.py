@@ -24,7 +24,7 @@ class Layout:
     heads_first: bool = False
     tokens_first: bool = False  # the rows of projections are ordered by token: [tokens, sequences, features]
 
-    def stage(self, t: Tensor) -> Array:
+    def stage(self, t: Tensor | Array) -> Array:
         """Returns a copy of a stage as [sequences, heads, rows, columns]; it may have fewer (KV) heads."""
         a = np.array(to_numpy(t))
         rows = a.shape[-2:]

@@ -56,11 +56,12 @@ class LinearCall:
         """Returns this process's columns of a projection of DTensors; None where it has summands and not results."""
         if not hasattr(self.weight, "to_local"):
             return self
-        if any(p.is_partial() for p in self.out.placements):
+        whole: tuple[Any, ...] = (self.x, self.weight, self.bias, self.out)  # DTensors
+        if any(p.is_partial() for p in whole[3].placements):
             return None
-        x, weight, bias, out = (t if t is None else t.to_local() for t in (self.x, self.weight, self.bias, self.out))
-        mesh, axis = self.weight.device_mesh, 1 if self.is_in_out else 0
-        shared = [i for i, p in enumerate(self.weight.placements) if p.is_shard(axis)]
+        x, weight, bias, out = (t if t is None else t.to_local() for t in whole)
+        mesh, axis = whole[1].device_mesh, 1 if self.is_in_out else 0
+        shared = [i for i, p in enumerate(whole[1].placements) if p.is_shard(axis)]
         part = (mesh.get_local_rank(shared[0]), mesh.size(shared[0])) if shared else (0, 1)
         return LinearCall(x, weight, bias, out, self.is_in_out, part)
 

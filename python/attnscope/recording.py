@@ -256,7 +256,7 @@ def _read_session(path: Path) -> Attention:
     rule = recognize(stages["mask"] != 0) if "mask" in stages else None
     a.mask = rule if rule is not None and not said.get("given", {}).get("weights") else Mask()
     if "dropout_mask" in stages and said.get("dropout", {}).get("training"):
-        a.dropout, a.dropout_mask = said["dropout"]["rate"], np.broadcast_to(heads("dropout_mask") != 0, a.shape)  # type: ignore[arg-type]
+        a.dropout, a.dropout_mask = said["dropout"]["rate"], np.broadcast_to(heads("dropout_mask") != 0, a.shape)
     if a.queries is None or a.keys is None or not np.allclose(a.weights, weights, rtol=1e-12, atol=1e-14, equal_nan=True):
         a.forget_computed()  # a bias, a sink, a soft-cap or an edited stage
         a.given = {"weights": weights} if masked is None or said.get("sink") else {"masked_scores": masked}

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .asking import Questions
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
@@ -39,7 +40,7 @@ MAX_TOKENS, MAX_TEXT = 8192, 1 << 18
 Answer = tuple[dict[str, Any], Arrays]
 
 
-class Attached:
+class Attached(Questions):
     """The result of attach(). Closing it ends every connection; the model is never changed.
 
     `busy` is held during each request: `with attached.busy:` around an optimizer step keeps passes consistent."""
@@ -70,6 +71,15 @@ class Attached:
 
     def __repr__(self) -> str:
         return f"attached {type(self.engine.original).__name__} at {self.address}"
+
+    @property
+    def edits(self) -> str:
+        """What a window has changed in its last pass, as code that repeats it."""
+        edits = next((c.answers.edits for c in self.connections if c.answers.edits), {})
+        off = [(layer, head) for layer, edit in sorted(edits.items()) for head in sorted(edit.heads_off)]
+        lines = [f"with attnscope.ablate(model, {off}):\n    model(**inputs)"] if off else []
+        lines += [f"# The output of layer {n} is edited in the window; its session keeps it." for n, e in sorted(edits.items()) if e.output is not None]
+        return "\n".join(lines)
 
     def _accept(self) -> None:
         while True:
@@ -292,6 +302,7 @@ class Answers:
     def __init__(self, engine: Engine, tokenizer: Any = None) -> None:
         self.engine, self.tokenizer = engine, tokenizer
         self.passes: dict[int, Pass] = {}
+        self.edits: dict[int, Edits] = {}  # of the last pass
 
     # ---- the model and its tokens ------------------------------------------------------------------------------------
 
@@ -364,7 +375,7 @@ class Answers:
             if not residual.isfinite().all():
                 where = f"before block {block}" if block < self.engine.n_calls else "behind the last block"
                 raise AttnscopeError(f"numbers of the residual stream {where} are not finite")
-        self.passes[number] = made
+        self.passes[number], self.edits = made, edits
         return {"computed_from": made.computed_from, "layers": [p.number for p in made.layers], "state": told(made.state)}, {}
 
     def _edits(self, frame: Frame, n_tokens: int) -> dict[int, Edits]:

@@ -147,7 +147,7 @@ def show(
 def recording(*what: Any, inputs: Mapping[str, Any] | None = None, **stages: Unpack[Stages]) -> Recording:
     """Returns the attentions described by the arguments of show()."""
     options = full_names(stages)
-    first = what[0] if what else None
+    first: Any = what[0] if what else None
     if _is_module(first):
         from .modules import record_call
 

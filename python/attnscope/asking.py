@@ -1,0 +1,131 @@
+"""What the window shows of a model, asked for in Python: predictions, roles of heads, the logit lens, ablation effects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .arrays import Array
+from .engine import Edits, Engine, Pass
+from .errors import AttnscopeError
+
+ROLES = ("previous_token", "first_token", "itself", "same_token", "induction", "entropy")
+Heads = Iterable[tuple[int, int]]
+
+
+class Questions:
+    """Questions about texts in a model that stays in this process. Texts begin as the tokenizer begins them."""
+
+    engine: Engine
+    tokenizer: Any
+    busy: threading.Lock
+
+    def predict(self, text: str, *, off: Heads = (), top: int = 10) -> Array:
+        """Returns the most probable next tokens, with (layer, head) in `off` ablated: token, probability, logit."""
+        with self.busy:
+            logits = self._next(self.engine.run(self._ids(text), self._without(off)))
+        probabilities, most = logits.double().softmax(-1), logits.topk(min(top, len(logits))).indices.tolist()
+        rows = list(zip(self._texts(most), probabilities[most].tolist(), logits[most].tolist()))
+        return np.array(rows, [("token", object), ("probability", float), ("logit", np.float32)]).view(np.recarray)
+
+    def heads(self, text: str) -> Array:
+        """Returns [layer, head] measures: mean weights on the previous token, the first one, the query itself, earlier copies
+        of its token and the tokens after those (induction), and the entropy in bits. NaN where a text has no such keys."""
+        from .serving import roles
+
+        with self.busy:
+            made = self.engine.run(self._ids(text))
+            found = [roles(layer.weights().float(), made.ids).cpu().numpy() for layer in made.layers]
+        all_roles = np.full((len(found), max(map(len, found))), np.nan, [(name, float) for name in ROLES])
+        for layer, measures in enumerate(found):
+            for i, name in enumerate(ROLES):
+                all_roles[name][layer, : len(measures)] = measures[:, i]
+        return all_roles.view(np.recarray)
+
+    def lens(self, text: str) -> Array:
+        """Returns what the model would predict if it ended after each layer: token, probability, and the rank, from 0, of
+        what it predicts in the end."""
+        with self.busy:
+            made = self.engine.run(self._ids(text))
+            self._require_prediction()
+            ends = [site.call for site in self.engine.sites[1:]] + [self.engine.n_calls]
+            logits = self.engine.head(torch.stack([made.residuals[end][0, -1] for end in ends]))
+        last = int(logits[-1].argmax())
+        ranks = (logits > logits[:, last, None]).sum(-1).tolist()
+        probabilities = logits.double().softmax(-1).max(-1).values.tolist()
+        rows = list(zip(self._texts(logits.argmax(-1).tolist()), probabilities, ranks))
+        return np.array(rows, [("token", object), ("probability", float), ("rank", int)]).view(np.recarray)
+
+    def effects(self, text: str, *, answer: str | int | None = None, against: str | int | None = None) -> Array:
+        """Returns [layer, head]: by how much the logit of `answer` (default: the predicted token), minus that of `against`,
+        changes if the head is ablated. NaN where a layer has fewer heads."""
+        with self.busy:
+            base = self.engine.run(self._ids(text))
+            logits = self._next(base)
+            one = int(logits.argmax()) if answer is None else self._token(answer)
+            other = None if against is None else self._token(against)
+
+            def score(logits: Tensor) -> float:
+                return float(logits[one] - (0 if other is None else logits[other]))
+
+            changes = np.full((len(self.engine.sites), max(s.n_heads for s in self.engine.sites)), np.nan)
+            for layer, site in enumerate(self.engine.sites):
+                for head in range(site.n_heads):
+                    made = self.engine.run(base.ids, {layer: Edits(frozenset([head]))}, passes=[base])
+                    changes[layer, head] = score(self._next(made)) - score(logits)
+        return changes
+
+    # ---- tokens --------------------------------------------------------------------------------------------------------
+
+    def _ids(self, text: str) -> Tensor:
+        from .serving import Answers, Frame
+
+        answers = Answers(self.engine, self.tokenizer)
+        ids = answers.tokens(Frame({"text": text}))[1]["ids"]
+        return torch.tensor(answers._ids(Frame({}, {"ids": ids}), answers._n_context()), device=self.engine.device)
+
+    def _texts(self, ids: list[int]) -> list[str]:
+        from .serving import Answers
+
+        return [b.decode(errors="replace") for b in Answers(self.engine, self.tokenizer)._told(ids)[1]]
+
+    def _token(self, text: str | int) -> int:
+        if isinstance(text, int):
+            ids = [text]
+        elif self.tokenizer is None:
+            ids = [int(text)]
+        else:
+            ids = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        if len(ids) != 1 or not 0 <= ids[0] < self.engine.n_vocabulary:
+            raise AttnscopeError(f"{text!r} is {len(ids)} tokens {ids[:4]}; expected one token of the vocabulary.")
+        return ids[0]
+
+    # ---- passes --------------------------------------------------------------------------------------------------------
+
+    def _without(self, off: Heads) -> dict[int, Edits]:
+        layers: dict[int, set[int]] = {}
+        for layer, head in off:
+            require_head(self.engine, layer, head)
+            layers.setdefault(layer, set()).add(head)
+        return {layer: Edits(frozenset(heads)) for layer, heads in layers.items()}
+
+    def _next(self, made: Pass) -> Tensor:
+        self._require_prediction()
+        return self.engine.next(made, len(made.ids) - 1)[0]
+
+    def _require_prediction(self) -> None:
+        if not self.engine.predicts:
+            raise AttnscopeError("The model has no output embeddings: nothing is predicted.")
+
+
+def require_head(engine: Engine, layer: int, head: int) -> None:
+    n = len(engine.sites)
+    if not 0 <= layer < n:
+        raise AttnscopeError(f"There is no layer {layer}; there are {n}.")
+    if not 0 <= head < engine.sites[layer].n_heads:
+        raise AttnscopeError(f"There is no head {head} in layer {layer}; there are {engine.sites[layer].n_heads}.")

@@ -1,0 +1,45 @@
+"""Everything that the package offers, for type checkers alone: see test_types.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import attnscope
+from attnscope import Attention, Page, Recording, Report, Window
+
+
+def tensors(q: np.ndarray[Any, Any], k: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> None:
+    shown: Window | Attention = attnscope.show(q, k, v, causal=True, scale=0.5, tokens=["a", "b"], name="mine")
+    page: Page = attnscope.html(weights=q, title="mine", layers=range(2), select=[0, 0, 1, 1], log=True)
+    page.save(Path("page.html"))
+    a: Attention = attnscope.reference(q, k, v, mask=attnscope.Mask(causal=True, window=(3, 0)), softcap=30.0)
+    report: Report = attnscope.check({"weights": q}, {"q": q, "k": k}, causal=True, rtol=0, atol=1e-6)
+    attnscope.assert_same(a, a, mask=q)
+    a.check(a, causal=True)
+    if report.could_hide:
+        print(report.explanations, report.could_hide["row"], report.stages[0].rounding, report)
+    print(shown, a.weights.sum(), a.context, a.scores, a.svg("scores", head=1), a.png(), a.stages()["weights"], a.halves)
+
+
+def models(model: Any, tokenizer: Any) -> None:
+    with attnscope.capture(model, tokenizer, max_tokens=64) as c:
+        model()
+    first: Attention = c[0]
+    some: Recording = c[2:4]
+    c.save("run.safetensors")
+    c.save("layer.json", layer=0)
+    loaded: Recording = attnscope.load("run.safetensors")
+    loaded.check(c).report.splitlines()
+    c.html(stages="all", sequence=0).save("page.html")
+    c.show(1, name="mine")
+    with attnscope.attach(model, tokenizer, "a text", port=0) as at:
+        at.predict("a text", off=[(5, 1)], top=3)
+        at.heads("a text")
+        at.lens("a text")
+        at.effects("a text", answer=" Mary", against=" John")
+        print(at.edits, first.name, some.problems)
+    with attnscope.ablate(model, [(5, 1)]), attnscope.edit(model, "5.1.weights", lambda w: w * 0):
+        model()
