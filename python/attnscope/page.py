@@ -41,6 +41,9 @@ _PARTS = [
 _LARGE_WEIGHTS = 400_000  # bytes of float32; more are stored in 16 bits
 _LARGE_STAGES = 1_500_000  # bytes; queries, keys and values are included up to this in a page of many layers
 _LARGE_PAGE = 5_000_000
+_POOLED_CELLS = 5_000_000  # more unmasked cells than these are pooled: about 3 bytes a cell make the page
+_EXACT_CELLS = 1_300_000  # of those, at most so many keep their numbers: the strongest of each row
+_BLOCK = (8, 16)  # rows and columns whose other cells are pooled
 _FEW_NUMBERS = 4000  # up to this, float64 is stored as float64
 _SEEN_ONLY = {"weights", "dropped_weights"}  # masked positions are not stored
 HEIGHT = 520
@@ -111,6 +114,7 @@ def html(
     if stages not in ("auto", "all", "weights"):
         raise AttnscopeError(f'stages is {stages!r}; expected "auto", "all" or "weights".')
     data = _data(alike, sequence, stages)
+    note = " ".join(part for part in (note, data.pop("pooled", "")) if part)
     data |= {
         "title": title or (alike[0].name if len(alike) == 1 else "attention"),
         "note": note,
@@ -185,7 +189,10 @@ def _data(attentions: list[Attention], sequence: int, stages: str) -> dict[str, 
     data: dict[str, Any] = {"layers": len(attentions), "heads": first.n_heads, **names, "masks": masks}
     if any(mask_of):
         data["mask_of"] = mask_of
-    weights = np.stack([a.weights[sequence] for a in attentions])
+    weights = _weights(attentions, sequence)
+    strongest = _strongest(weights, seen)
+    if strongest:
+        data["pooled"] = f"Large maps are pooled: the {strongest} strongest cells of each row have their own numbers, the others the mean of their {_BLOCK[0]} × {_BLOCK[1]} block."
     found = {"weights": weights}
     if all(a.dropout_mask is not None for a in attentions):
         kept = np.stack([a.dropout_mask[sequence] / (1 - a.dropout) for a in attentions])  # type: ignore[index]
@@ -203,8 +210,42 @@ def _data(attentions: list[Attention], sequence: int, stages: str) -> dict[str, 
                 found["output"] = first.output[sequence][None, None]
     order = ["embeddings", "queries", "keys", "values", "weights", "dropout_mask", "dropped_weights", "output", "bias"]
     large = weights.size * 4 > _LARGE_WEIGHTS
-    data["stages"] = [_stage(name, found[name], seen, large) for name in order if name in found]
+    data["stages"] = [_stage(name, found[name], seen, large, strongest) for name in order if name in found]
     return data
+
+
+def _weights(attentions: list[Attention], sequence: int) -> Array:
+    """Returns the weights of one sequence, [layers, heads, queries, keys]; those that were not computed before are forgotten."""
+    large = len(attentions) * int(np.prod(attentions[0].shape[1:])) * 4 > _LARGE_WEIGHTS
+    weights = np.empty((len(attentions), *attentions[0].shape[1:]), np.float32 if large else np.float64)
+    for layer, a in zip(weights, attentions):
+        is_new = "weights" not in a.__dict__
+        layer[...] = a.weights[sequence]
+        if is_new:
+            a.forget_computed()
+    return weights
+
+
+def _strongest(weights: Array, seen: list[Array]) -> int:
+    """Returns how many cells of each row keep their numbers in a page that would be too large; 0 for all of them."""
+    n_layers, n_heads, n_rows, _ = weights.shape
+    if n_heads * sum(int(s.sum()) for s in seen) <= _POOLED_CELLS or not np.isfinite(weights).all():
+        return 0
+    return max(4, min(32, _EXACT_CELLS // (n_layers * n_heads * n_rows)))
+
+
+def _pooled(a: Array, seen: Array, strongest: int) -> tuple[Array, Array]:
+    """Returns a layer's maps with the mean of each block, but for the strongest cells of each row; and where those are."""
+    exact = np.zeros(a.shape, bool)
+    np.put_along_axis(exact, np.argpartition(a, -strongest, -1)[..., -strongest:], True, -1)
+    rest = seen & ~exact
+    sums, counts = np.where(rest, a, 0), rest.astype(np.float32)
+    for axis, size in zip((1, 2), _BLOCK):
+        starts = np.arange(0, a.shape[axis], size)
+        sums, counts = np.add.reduceat(sums, starts, axis), np.add.reduceat(counts, starts, axis)
+    means = sums / np.maximum(counts, 1)
+    means = means.repeat(_BLOCK[0], 1).repeat(_BLOCK[1], 2)[:, : a.shape[1], : a.shape[2]]
+    return np.where(exact, a, means), exact
 
 
 def _same_shapes(attentions: list[Attention], parts: list[str]) -> bool:
@@ -272,7 +313,7 @@ def _mask(a: Attention, seen: Array) -> Any:
     return packed(np.packbits(seen, bitorder="little"))
 
 
-def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, Any]:
+def _stage(name: str, a: Array, seen: list[Array], is_large: bool, strongest: int) -> dict[str, Any]:
     """Returns one stage as JSON: [layers, heads, rows, columns], weights only where unmasked."""
     only_seen = name in _SEEN_ONLY and not all(s.all() for s in seen)
     stage: dict[str, Any] = {"id": name, "shape": list(a.shape), "seen": only_seen}
@@ -284,11 +325,16 @@ def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, 
         else "f32"
     )
     if store == "q16":
-        a = np.where(np.stack(seen)[:, None], a, 0) if only_seen else a
-        most = a.max(-1, keepdims=True).astype("<f4").astype(np.float64)
-        step = np.where(most > 0, most, 1) / 65535
-        steps = np.minimum(np.rint(a / step), 65535)
-        stage |= {"most": packed(most.astype("<f4")), "loss": float(np.abs(steps * step - a).max())}
+        steps, largest, loss = np.empty(a.shape, "<u2"), np.empty((*a.shape[:3], 1), "<f4"), 0.0
+        for i, (layer, s) in enumerate(zip(a, seen)):
+            layer = np.where(s, layer, 0) if only_seen else layer
+            layer, exact = _pooled(layer, s, strongest) if strongest else (layer, np.ones(1, bool))
+            largest[i] = layer.max(-1, keepdims=True)
+            most = largest[i].astype(np.float64)
+            step = np.where(most > 0, most, 1) / 65535
+            steps[i] = np.minimum(np.rint(layer / step), 65535)
+            loss = max(loss, float((np.abs(steps[i] * step - layer) * exact).max()))
+        stage |= {"most": packed(largest), "loss": loss}
         a = steps
     flat = np.concatenate([layer[:, s].reshape(-1) for layer, s in zip(a, seen)]) if only_seen else a
     stage |= {
@@ -301,5 +347,5 @@ def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, 
 def packed(a: Array) -> str:
     """Returns base64 of raw deflate over byte planes: bytes of equal significance together compress better."""
     planes = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, a.itemsize).T.tobytes()
-    squeeze = zlib.compressobj(9, wbits=-15)
+    squeeze = zlib.compressobj(9 if len(planes) < _POOLED_CELLS else 6, wbits=-15)
     return base64.b64encode(squeeze.compress(planes) + squeeze.flush()).decode()

@@ -160,6 +160,21 @@ class Page(unittest.TestCase):
         self.assertEqual(data["masks"], [{"left": -1, "right": 0}])
         self.assertEqual(data["stages"][0]["store"], "q16")
 
+    def test_a_page_of_many_cells_is_pooled_and_says_so(self):
+        w = np.tril(softmax(random(4, 10, 512, 512) * 3).astype(np.float32))
+        w /= w.sum(-1, keepdims=True)
+        page = attnscope.Recording([of_stages(weights=x, causal=True) for x in w]).html(note="mine")
+        self.assertLess(len(page.text.encode()), 15_000_000 * 4 * 10 / 144 * 1.2)  # 12 layers of 12 heads: 15 MB
+        data = data_of(page.text)
+        self.assertRegex(data["note"], "^mine Large maps are pooled: the 32 strongest cells of each row have their own numbers")
+        stage = data["stages"][0]
+        most = np.frombuffer(zlib.decompress(base64.b64decode(stage["most"]), -15), np.uint8).reshape(4, -1)
+        most = np.ascontiguousarray(most.T).view("<f4").reshape(4, 10, 512, 1)
+        shown = decoded(stage, [np.tril(np.ones((512, 512), bool))] * 4) / 65535 * most
+        strong = w >= np.sort(w, -1)[..., -32, None]
+        self.assertLess(np.abs(shown - w)[strong].max(), 1e-5)
+        np.testing.assert_allclose(shown[..., 400:, :].sum((-2, -1)), w[..., 400:, :].sum((-2, -1)), rtol=1e-3)  # means keep sums
+
     def test_what_is_stored_is_what_was_given(self):
         r = layers()
         stage = next(s for s in data_of(r.html().text)["stages"] if s["id"] == "queries")
