@@ -5,7 +5,7 @@ attnscope.show(module, x)                    … on the attention of a module
 with attnscope.capture(model) as c: …        records every attention that a model computes
 attnscope.reference(q, k, v, causal=True)    the same numbers without a window
 attnscope.attach(model, tokenizer)           … on a model that stays in PyTorch: every head, edits, the next token
-attnscope.check(observed, reference)          the first stage that differs, and the bug that explains it
+attnscope.check(observed, reference)         the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
 """
 

@@ -50,12 +50,15 @@ class BFloat16:
 
     dtype = "bfloat16"
 
-    def __init__(self, a: Array) -> None:
+    def __init__(self, bits: Array) -> None:
+        self.bits, self.shape = bits, bits.shape
+
+    @classmethod
+    def rounded(cls, a: Array) -> BFloat16:
         wide = np.ascontiguousarray(a, np.float32).reshape(a.shape)
         bits = wide.view(np.uint32).astype(np.uint64)
         nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16  # ties to even
-        self.bits = np.where(np.isnan(wide), 0x7FC0, nearest).astype("<u2")
-        self.shape = a.shape
+        return cls(np.where(np.isnan(wide), 0x7FC0, nearest).astype("<u2"))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         wide = (self.bits.astype(np.uint32) << 16).view(np.float32).reshape(self.shape)
@@ -66,7 +69,7 @@ def _float16(a: Array) -> Array:
     return a.astype(np.float16)
 
 
-HALVES: dict[str, Callable[[Array], Array | BFloat16]] = {"bfloat16": BFloat16, "float16": _float16}
+HALVES: dict[str, Callable[[Array], Array | BFloat16]] = {"bfloat16": BFloat16.rounded, "float16": _float16}
 
 
 def half_of(x: Any) -> str | None:

@@ -61,8 +61,28 @@ class Editable:
         return {name: m for name, m in named.items() if m is not None}
 
 
+class Checked:
+    """Numbers that can be compared with a reference: an attention, or several."""
+
+    @renamed(other="reference")
+    def check(
+        self,
+        reference: Any,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        causal: bool | None = None,
+        mask: Any = None,
+        scale: float | None = None,
+    ) -> Report:
+        """Compares these numbers with those of a reference; see attnscope.check()."""
+        from .checking import check
+
+        return check(self, reference, rtol=rtol, atol=atol, causal=causal, mask=mask, scale=scale)
+
+
 @dataclass(eq=False)
-class Attention:
+class Attention(Checked):
     """One attention: queries, keys and values of every head, or only its weights.
 
     Stages of heads are [sequences, heads, rows, columns]; keys and values may have fewer (KV) heads."""
@@ -486,22 +506,6 @@ class Attention:
         from .showing import show
 
         return show(self, name=name)
-
-    @renamed(other="reference")
-    def check(
-        self,
-        reference: Any,
-        *,
-        rtol: float | None = None,
-        atol: float | None = None,
-        causal: bool | None = None,
-        mask: Any = None,
-        scale: float | None = None,
-    ) -> Report:
-        """Compares these numbers with those of a reference; see attnscope.check()."""
-        from .checking import check
-
-        return check(self, reference, rtol=rtol, atol=atol, causal=causal, mask=mask, scale=scale)
 
     def stages(self) -> dict[str, Array]:
         """Returns the recorded, given or computed numbers by stage name, to be compared with another computation."""

@@ -743,7 +743,7 @@ class _Recorder(TorchFunctionMode):
         tolerance = TOLERANCE.get(dtype, 1e-4)
         self._say_compiled(a.name)
         self._say_rank(a)
-        if dtype in ("bfloat16", "float16"):
+        if dtype in HALVES:
             a.notes.append(f"{a.name}: tensors of {dtype} are widened to float32.")
         if not np.isfinite(a.queries).all() or not np.isfinite(a.keys).all():  # type: ignore[arg-type]
             a.notes.append(f"{a.name}: its queries or keys hold NaN or infinity.")

@@ -13,13 +13,11 @@ import numpy as np
 
 from . import program, safetensors
 from .arrays import Array, BFloat16, half_of, stored, to_numpy
-from .attention import Attention
+from .attention import Attention, Checked
 from .errors import AttnscopeError
 from .masks import Mask, recognize
-from .names import renamed
 
 if TYPE_CHECKING:
-    from .checking import Report
     from .page import Page
     from .showing import Window
 
@@ -29,7 +27,7 @@ _RECORDED = ("weights", "contexts")  # by the model itself; the program computes
 
 
 @dataclass(eq=False)
-class Recording:
+class Recording(Checked):
     """A sequence of attentions; `r[5]` is the sixth, `r["h.5.attn"]` the one of a module."""
 
     attentions: list[Attention] = field(default_factory=list)
@@ -140,22 +138,6 @@ class Recording:
 
         self._require_some()
         return show(self[layer], name=name)
-
-    @renamed(other="reference")
-    def check(
-        self,
-        reference: Any,
-        *,
-        rtol: float | None = None,
-        atol: float | None = None,
-        causal: bool | None = None,
-        mask: Any = None,
-        scale: float | None = None,
-    ) -> Report:
-        """Compares these numbers with those of a reference; see attnscope.check()."""
-        from .checking import check
-
-        return check(self, reference, rtol=rtol, atol=atol, causal=causal, mask=mask, scale=scale)
 
 
 def _describe(a: Attention, prefix: str, tensors: dict[str, Array | BFloat16]) -> dict[str, Any]:

@@ -90,6 +90,5 @@ def _tensor(data: bytes, entry: dict[str, object]) -> Array | BFloat16:
         raise ValueError
     block = data[begin:end]
     if entry["dtype"] == "BF16":
-        wide = np.frombuffer(block, "<u2").astype("<u4") << 16
-        return BFloat16(wide.view("<f4").reshape(entry["shape"]))  # type: ignore[call-overload]
+        return BFloat16(np.frombuffer(block, "<u2").reshape(entry["shape"]))  # type: ignore[call-overload]
     return np.frombuffer(block, _NAMES[entry["dtype"]]).reshape(entry["shape"])  # type: ignore[index,call-overload]

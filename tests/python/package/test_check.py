@@ -15,7 +15,7 @@ if torch:
 
 def rounded(x):
     """Returns numbers rounded to bfloat16, as float32."""
-    return np.asarray(attnscope.arrays.BFloat16(x))
+    return np.asarray(attnscope.arrays.BFloat16.rounded(x))
 
 
 class Check(unittest.TestCase):
