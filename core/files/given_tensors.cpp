@@ -158,9 +158,11 @@ Model with_overrides_from_files(const std::optional<Model>& model, std::span<con
     const TensorAddress address = parse_tensor_address(tensor.source);
     const StopToken progress;
     TensorFile file = open_tensors(address.file, progress, tensor.mark);
-    const TableIndex index = find_index(file, progress);
-    const TableIndex names{tensor.names.line && index.line, tensor.names.column && index.column};
-    if (names.any()) file = with_index_as_names(file, names, progress);
+    if (tensor.names.any()) {
+      const TableIndex index = find_index(file, progress);
+      const TableIndex names{tensor.names.line && index.line, tensor.names.column && index.column};
+      if (names.any()) file = with_index_as_names(file, names, progress);
+    }
     const auto [info, layer] = select_tensor(file, address.tensor, tensor);
     if (tensor.stage == "embeddings") {
       if (!result) throw Error("embeddings: expected a session or a preset for them");

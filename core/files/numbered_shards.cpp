@@ -123,7 +123,8 @@ TensorFile open_numbered_shards(const fs::path& path, const StopToken& progress)
     if (shard_number(shard) != files.size())
       throw Error(fmt::format("{}: expected all shards in its folder, consolidated.{:02}{} is missing",
                               path.string(), files.size(), path.extension().string()));
-    files.push_back(std::make_shared<const TensorFile>(tensor_format_of(shard).open(shard, progress)));
+    files.push_back(std::make_shared<const TensorFile>(
+        tensor_format_of(shard).open(shard, progress, DecimalMark::point)));
   }
   const TensorFile& first = *files.front();
   if (files.size() == 1) {

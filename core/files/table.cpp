@@ -381,14 +381,15 @@ Tensor parse_numbers(std::string_view text, const std::string& place, bool decim
   return parse_table(text, place, rules);
 }
 
-TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma) {
-  return file_of(path, "text",
-                 parse_numbers(read_text_file(path, progress), path.string() + ": ", decimal_comma));
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark) {
+  return file_of(
+      path, "text",
+      parse_numbers(read_text_file(path, progress), path.string() + ": ", mark == DecimalMark::comma));
 }
 
-TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma) {
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark) {
   TableRules rules;
-  rules.decimal_comma = decimal_comma;
+  rules.decimal_comma = mark == DecimalMark::comma;
   if (path.extension() == ".tsv") rules.separator = '\t';
   return file_of(path, "table", parse_table(read_text_file(path, progress), path.string() + ": ", rules));
 }
@@ -495,16 +496,14 @@ std::vector<std::string> index_assumptions(const TensorFile& file, const Tensor&
   if (!is_of_tables(file)) return assumptions;
   const TableIndex index = index_of(tensor);
   const auto first = static_cast<int>(index.any() ? tensor.numbers.front() : 0);
-  if (index.line && !choice.line)
+  const auto assume_numbers = [&](const char* first_of, const char* kind, const char* named) {
     assumptions.push_back(
-        fmt::format("the first line of {}, {}, {} …, is a row of numbers and no names of "
-                    "columns (--first-line says which)",
-                    tensor.name, first, first + 1));
-  if (index.column && !choice.column)
-    assumptions.push_back(
-        fmt::format("the first column of {}, {}, {} …, is a column of numbers and no names "
-                    "of rows (--first-column says which)",
-                    tensor.name, first, first + 1));
+        fmt::format("the first {0} of {1}, {2}, {3} …, is a {4} of numbers and no names of {5} "
+                    "(--first-{0} says which)",
+                    first_of, tensor.name, first, first + 1, kind, named));
+  };
+  if (index.line && !choice.line) assume_numbers("line", "row", "columns");
+  if (index.column && !choice.column) assume_numbers("column", "column", "rows");
   return assumptions;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/files/tensor.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace core::formats {
 
@@ -57,7 +58,7 @@ double half_last_digit(std::string_view field);
 Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma = false);
 
 /// Opens a text file of numbers, printed or as a table.
-TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma);
+TensorFile open_text(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark);
 
 /// Format of a table of numbers; missing values are detected.
 struct TableRules {
@@ -78,6 +79,6 @@ struct TableRules {
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules = {});
 
 /// Opens a table file; .tsv is separated by tabs.
-TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, bool decimal_comma);
+TensorFile open_table(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark);
 
 }  // namespace core::formats::readers

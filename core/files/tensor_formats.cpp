@@ -339,61 +339,55 @@ bool has_any_ending(const Path& path, std::string_view endings) {
   });
 }
 
+/// Opens a file whose numbers are not written as text.
+template <TensorFile (*open)(const Path&, const StopToken&)>
+TensorFile whatever_mark(const Path& path, const StopToken& progress, DecimalMark) {
+  return open(path, progress);
+}
+
 constexpr std::array tensor_format_table{
     TensorFormat{"folder", "", "a folder of such files, such as attnscope exports",
                  [](const Path& path, std::string_view) { return system::is_folder(path); },
-                 [](const Path& path, const StopToken& progress) {
-                   return readers::open_folder(path, progress, DecimalMark::point);
-                 },
-                 [](const Path& path, const StopToken& progress) {
-                   return readers::open_folder(path, progress, DecimalMark::comma);
-                 }},
+                 readers::open_folder},
     TensorFormat{"npy", ".npy", "NumPy's file of one array",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_npy(begin) || path.extension() == ".npy";
                  },
-                 readers::open_npy},
+                 whatever_mark<readers::open_npy>},
     TensorFormat{"npz", ".npz", "NumPy's archive of arrays",
                  [](const Path& path, std::string_view begin) {
                    return (readers::looks_like_zip(begin) && !readers::looks_like_pytorch(begin)) ||
                           path.extension() == ".npz";
                  },
-                 readers::open_npz},
+                 whatever_mark<readers::open_npz>},
     TensorFormat{"gguf", ".gguf", "a model of llama.cpp, quantised or not",
                  [](const Path& path, std::string_view begin) {
                    return looks_like_gguf(begin) || path.extension() == ".gguf";
                  },
-                 open_gguf},
+                 whatever_mark<open_gguf>},
     TensorFormat{"safetensors", ".safetensors", "a checkpoint of Hugging Face",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_safetensors(begin) || path.extension() == ".safetensors";
                  },
-                 readers::open_safetensors},
+                 whatever_mark<readers::open_safetensors>},
     TensorFormat{"index", ".index.json", "a checkpoint of Hugging Face in several files",
-                 readers::looks_like_index, readers::open_index},
+                 readers::looks_like_index, whatever_mark<readers::open_index>},
     TensorFormat{"pytorch", pytorch_endings, "what torch.save wrote, if it holds only tensors",
                  [](const Path& path, std::string_view begin) {
                    return readers::looks_like_pytorch(begin) || has_any_ending(path, pytorch_endings);
                  },
-                 readers::open_pytorch},
+                 whatever_mark<readers::open_pytorch>},
     TensorFormat{"table", ".csv .tsv", "a table with or without names of rows and columns",
                  [](const Path& path, std::string_view) {
                    return path.extension() == ".csv" || path.extension() == ".tsv";
                  },
-                 [](const Path& path, const StopToken& progress) {
-                   return readers::open_table(path, progress, false);
+                 readers::open_table},
+    TensorFormat{"text", ".txt", "what PyTorch or NumPy printed, a JSON list, or numbers in rows",
+                 [](const Path&, std::string_view begin) {
+                   return is_text(readers::utf8_text(std::string(begin))) &&
+                          (!begin.starts_with('{') || begin.starts_with("{{"));
                  },
-                 [](const Path& path, const StopToken& progress) {
-                   return readers::open_table(path, progress, true);
-                 }},
-    TensorFormat{
-        "text", ".txt", "what PyTorch or NumPy printed, a JSON list, or numbers in rows",
-        [](const Path&, std::string_view begin) {
-          return is_text(readers::utf8_text(std::string(begin))) &&
-                 (!begin.starts_with('{') || begin.starts_with("{{"));
-        },
-        [](const Path& path, const StopToken& progress) { return readers::open_text(path, progress, false); },
-        [](const Path& path, const StopToken& progress) { return readers::open_text(path, progress, true); }},
+                 readers::open_text},
 };
 
 }  // namespace
@@ -437,9 +431,7 @@ TensorFile open_tensors(const std::filesystem::path& path) {
 TensorFile open_tensors(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark) {
   if (readers::shard_number(path) && system::is_file(path))
     return readers::open_numbered_shards(path, progress);
-  const TensorFormat& format = tensor_format_of(path);
-  const bool has_comma = mark == DecimalMark::comma && format.open_with_comma;
-  return (has_comma ? format.open_with_comma : format.open)(path, progress);
+  return tensor_format_of(path).open(path, progress, mark);
 }
 
 }  // namespace core::formats

@@ -19,9 +19,7 @@ struct TensorFormat {
   const char* about;    ///< one line for the user
   /// Returns whether a file is of this format, damaged or not, by its ending and its first bytes.
   bool (*matches)(const std::filesystem::path& path, std::string_view begin);
-  TensorFile (*open)(const std::filesystem::path& path, const StopToken& progress);
-  /// Opens a file whose numbers have decimal commas; nullptr if they are not written as text.
-  TensorFile (*open_with_comma)(const std::filesystem::path& path, const StopToken& progress) = nullptr;
+  TensorFile (*open)(const std::filesystem::path& path, const StopToken& progress, DecimalMark mark);
 };
 
 /// Returns all formats of tensors, the most reliably recognized first.

@@ -33,9 +33,13 @@ double rounded_normal(const Format& format, double number) {
   return std::bit_cast<double>((bits + to_even) & ~(last - 1));
 }
 
+/// Returns the distance of numbers below the smallest normal one.
+double tiny_step(const Format& format) {
+  return std::ldexp(format.smallest, 1 - format.digits);
+}
+
 double rounded_tiny(const Format& format, double number) {
-  const double last_digit = std::ldexp(format.smallest, 1 - format.digits);
-  return std::rint(number / last_digit) * last_digit;
+  return std::rint(number / tiny_step(format)) * tiny_step(format);
 }
 
 /// Returns a rounded number of such a sign, or infinity beyond the range.
@@ -70,8 +74,8 @@ double randomly_rounded(Precision precision, double number, std::uint64_t random
   if (precision == Precision::float64 || number == 0 || !std::isfinite(number)) return number;
   const Format& format = format_of(precision);
   if (std::abs(number) < format.smallest) {
-    const double last_digit = std::ldexp(format.smallest, 1 - format.digits);
-    return std::floor(number / last_digit + static_cast<double>(random >> 11) * 0x1p-53) * last_digit;
+    const double share = static_cast<double>(random >> 11) * 0x1p-53;
+    return std::floor(number / tiny_step(format) + share) * tiny_step(format);
   }
   const std::uint64_t mask = (std::uint64_t{1} << (53 - format.digits)) - 1;
   const auto bits = std::bit_cast<std::uint64_t>(number);

@@ -32,10 +32,10 @@ void open_bytes(Bytes bytes) {
 }
 
 TensorFile open_table(const std::filesystem::path& path, const StopToken& progress) {
-  return readers::open_table(path, progress, false);
+  return readers::open_table(path, progress, DecimalMark::point);
 }
 TensorFile open_text(const std::filesystem::path& path, const StopToken& progress) {
-  return readers::open_text(path, progress, true);
+  return readers::open_text(path, progress, DecimalMark::comma);
 }
 TensorFile open_any(const std::filesystem::path& path, const StopToken& progress) {
   return open_tensors(path, progress);

@@ -37,9 +37,9 @@ std::string_view confirm_buttons(const Frame& frame, float width, const char* wo
 /// by hand, given stages, or embeddings; and the list of all tensors with their shapes, types and, once
 /// clicked, ranges.
 ///
-/// Landmarks "import/as", "import/draw_first_line_choice", "import/layer", "import/heads", "import/causal",
-/// "import/scale", "import/rope", "import/window", "import/kv_heads", "import/embeddings", "import/file",
-/// "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
+/// Landmarks "import/as", "import/first_line", "import/first_column", "import/layer", "import/heads",
+/// "import/causal", "import/scale", "import/rope", "import/window", "import/kv_heads", "import/embeddings",
+/// "import/file", "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
 void draw_import_dialog(const Frame& frame);
 
 /// Draws the file being read or written and its progress, with a button to stop it; nothing when it takes no

@@ -489,27 +489,15 @@ void draw_open_as_line(const FormRows& rows, const OpenedTensors& tensors) {
     frame.commands.add(set<&ImportForm::as>(all[*chosen]));
 }
 
-/// Draws the choice whether a first line 0, 1, 2 … of a table is a header.
-void draw_first_line_choice(const FormRows& rows) {
+/// Draws the choice whether a first line or column 0, 1, 2 … of a table is names of columns or rows.
+void draw_index_choice(const FormRows& rows, const char* label, const char* landmark,
+                       std::optional<bool> core::formats::IndexChoice::*are_names,
+                       const std::vector<Option>& options) {
   const Frame& frame = rows.frame;
-  const std::vector<Option> options{
-      {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
-      {"numbers", "A row like the others"}};
-  const std::size_t current = frame.forms.import.choices.index.line == true ? 0 : 1;
-  rows.row("first line");
-  if (const auto chosen = combo(frame, "import/first_line", frame.metrics.px(240), options, current))
-    change_choices(frame, [&](core::importing::Choices& c) { c.index.line = *chosen == 0; });
-}
-
-/// Draws the choice whether a first column 0, 1, 2 … of a table names its rows.
-void draw_first_column_choice(const FormRows& rows) {
-  const Frame& frame = rows.frame;
-  const std::vector<Option> options{{"names of the rows", "0, 1, 2 … as pandas writes them"},
-                                    {"numbers", "A column like the others"}};
-  const std::size_t current = frame.forms.import.choices.index.column == true ? 0 : 1;
-  rows.row("first column");
-  if (const auto chosen = combo(frame, "import/first_column", frame.metrics.px(240), options, current))
-    change_choices(frame, [&](core::importing::Choices& c) { c.index.column = *chosen == 0; });
+  const std::size_t current = frame.forms.import.choices.index.*are_names == true ? 0 : 1;
+  rows.row(label);
+  if (const auto chosen = combo(frame, landmark, frame.metrics.px(240), options, current))
+    change_choices(frame, [&](core::importing::Choices& c) { c.index.*are_names = *chosen == 0; });
 }
 
 /// Draws the choices of the form. Landmarks "import/as", "import/heads", "import/stage_layer", "import/batch"
@@ -519,8 +507,15 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
   {
     const FormRows rows(frame, "kind", width);
     draw_open_as_line(rows, tensors);
-    if (tensors.index.line) draw_first_line_choice(rows);
-    if (tensors.index.column) draw_first_column_choice(rows);
+    using core::formats::IndexChoice;
+    if (tensors.index.line)
+      draw_index_choice(rows, "first line", "import/first_line", &IndexChoice::line,
+                        {{"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
+                         {"numbers", "A row like the others"}});
+    if (tensors.index.column)
+      draw_index_choice(rows, "first column", "import/first_column", &IndexChoice::column,
+                        {{"names of the rows", "0, 1, 2 … as pandas writes them"},
+                         {"numbers", "A column like the others"}});
   }  // ends the table
   if (as == ImportAs::stages) draw_import_stages(frame, tensors, width);
   const FormRows rows(frame, "choices", width);
