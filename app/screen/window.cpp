@@ -315,6 +315,8 @@ bool Window::prepare_fonts(float scale) {
 }
 
 void Window::set_title(const std::string& title) {
+  if (title == title_) return;  // X11 tells of a new title, which would be the next event to draw after
+  title_ = title;
   glfwSetWindowTitle(window_, title.c_str());
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "app/screen/screen.hpp"
@@ -94,7 +95,8 @@ class Window : public Screen {
   FontLoader font_loader_;
   Display display_;
   GLFWwindow* window_ = nullptr;
-  std::optional<render::Canvas> canvas_;    // ends before the context
+  std::optional<render::Canvas> canvas_;  // ends before the context
+  std::string title_;
   std::array<int, 4> windowed_geometry_{};  // x, y, width and height, before it filled the screen
   render::Damage damage_;
   Rgb background_;

@@ -56,6 +56,11 @@ namespace {
 using core::lessons::Lesson;
 using core::lessons::LessonStep;
 
+/// Returns whether a step is about the token that is the most probable one at its start.
+bool follows_token(const LessonStep& step) {
+  return (step.done + step.seen).find("followed") != std::string::npos;
+}
+
 /// Unfolds the stages that a step points at, and shows the strip without zoom.
 void unfold_focus(View& view, const LessonStep& step) {
   for (const std::string_view name : step.focus) {
@@ -73,6 +78,7 @@ void restore_view_choices(View& view, const View& before) {
   view.look.tab = before.look.tab;
   view.look.sequence = before.look.sequence, view.look.head = before.look.head;
   view.look.heads_stage = before.look.heads_stage;
+  view.look.tokens.pinned_query = before.look.tokens.pinned_query;
   view.look.folded = before.look.folded;
   view.look.large = before.look.large;
   view.look.positions = before.look.positions;
@@ -115,9 +121,18 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   const LessonStep& shown = l.state.lesson->steps[step];
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
   std::optional<OpenedModel> opened;
+  std::size_t head = 0;
   if (!l.state.lesson->model.empty()) {
-    opened = read_full_model(l.model, core::lessons::experiment_at_start(shown), l.model->description().path,
-                             core::StopToken());
+    core::experiment::Experiment start = core::lessons::experiment_at_start(shown);
+    if (document.full_model && start.layer == 0) {
+      // The head of the last step stays, unless it ends this one.
+      const std::size_t layer = document.full_model->experiment.layer;
+      if (!core::lessons::is_done(
+              shown, core::lessons::WholeStepState{*l.model, *l.first_reading, *l.first_reading, layer,
+                                                   view.look.head}))
+        start.layer = layer, head = view.look.head;
+    }
+    opened = read_full_model(l.model, start, l.model->description().path, core::StopToken());
     document = document_of(*opened, origin);
   } else {
     document = document_of(core::lessons::model_at_start(shown), origin);
@@ -135,6 +150,9 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   document.history.end_gesture();
   restore_view_choices(view, {});
   if (opened) show_layers_view(view);
+  view.look.head = head;
+  if (opened && follows_token(shown))  // also when another text makes another one lead
+    view.layers.token = arma::index_max(arma::frowvec(opened->reading->logits.tail_rows(1)));
   view.look.folded = l.own_view.look.folded;
   unfold_focus(view, shown);
   view.selection.lesson = LessonPlace{l.state.lesson->name, step};

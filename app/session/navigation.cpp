@@ -321,34 +321,38 @@ namespace {
 
 using core::attention::Model;
 
-bool has_other_numbers(const Selection& now, Dialog, const Model& model) {
+bool has_other_numbers(const Selection& now, const Look&, Dialog, const Model& model) {
   const Model& start = *now.tour->start;
   for (std::size_t s = 0; s < std::min(start.sequences.size(), model.sequences.size()); ++s)
     if (!(model.sequences[s].embeddings == start.sequences[s].embeddings)) return true;
   return !(model.projections == start.projections);
 }
 
-bool watches_a_weight(const Selection& now, Dialog, const Model&) {
-  return now.hovered && now.hovered->stage == Stage::weights;
+bool pinned_a_weight(const Selection& now, const Look&, Dialog, const Model&) {
+  return now.pinned && now.pinned->stage == Stage::weights;
 }
 
-bool followed_an_operand(const Selection& now, Dialog, const Model&) {
+bool followed_an_operand(const Selection& now, const Look&, Dialog, const Model&) {
   return now.pinned && !now.trail.empty();
 }
 
-bool has_another_mask(const Selection& now, Dialog, const Model& model) {
+bool shows_another_head(const Selection&, const Look& look, Dialog, const Model&) {
+  return look.head > 0;
+}
+
+bool has_another_mask(const Selection& now, const Look&, Dialog, const Model& model) {
   return model.mask.causal != now.tour->start->mask.causal;
 }
 
-bool has_dropout(const Selection& now, Dialog, const Model& model) {
+bool has_dropout(const Selection& now, const Look&, Dialog, const Model& model) {
   return !(model.dropout == now.tour->start->dropout);
 }
 
-bool is_only_shown(const Selection&, Dialog, const Model&) {
+bool is_only_shown(const Selection&, const Look&, Dialog, const Model&) {
   return false;
 }
 
-bool opened_the_export(const Selection&, Dialog dialog, const Model&) {
+bool opened_the_export(const Selection&, const Look&, Dialog dialog, const Model&) {
   return dialog == Dialog::export_files;
 }
 
@@ -356,21 +360,20 @@ constexpr std::array steps{
     TourStep{"Drag this number", "Hold it and move the mouse sideways: every stage follows at once.",
              "edit/cell/1/0", has_other_numbers},
     TourStep{"Watch a weight",
-             "Point at a cell: the inspector shows how it is computed. Cells that your "
-             "number has changed are underlined.",
-             "strip/weights", watches_a_weight},
-    TourStep{
-        "Pin it and follow an operand",
-        "Click the cell: the inspector at the right works it out. Then press one of its pink numbers to go "
-        "to the stage that it comes from.",
-        "region/inspector", followed_an_operand},
+             "Point at a cell: the inspector shows how it is computed. Cells that your number has changed "
+             "are underlined. Click one to pin it.",
+             "strip/weights", pinned_a_weight},
+    TourStep{"Follow an operand",
+             "The inspector works the pinned cell out. Press one of its pink numbers to go to the stage "
+             "that it comes from.",
+             "region/inspector", followed_an_operand},
     TourStep{"Switch the mask", "Press it: without the causal mask every token also attends to later tokens.",
              "model/causal", has_another_mask},
     TourStep{"Drop some weights", "Drag the rate: half of the weights become 0, the others are rescaled.",
              "model/dropout", has_dropout},
     TourStep{"Look at another head",
              "Each head has its own queries, keys and values. The keys 1 to 9 select one.", "view/heads",
-             is_only_shown},
+             shows_another_head},
     TourStep{"Take it with you",
              "Press Ctrl+E, or File → Export…: numbers for a spreadsheet or NumPy, a figure, a program.",
              "menu/File", opened_the_export},

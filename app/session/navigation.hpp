@@ -75,7 +75,7 @@ struct TourStep {
   const char* title;
   const char* words;
   const char* place;  ///< the landmark that it points at
-  bool (*done)(const Selection& now, Dialog dialog, const core::attention::Model& model);
+  bool (*done)(const Selection& now, const Look& look, Dialog dialog, const core::attention::Model& model);
 };
 std::span<const TourStep> tour_steps();
 

@@ -136,12 +136,13 @@ ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
   if (row.coloring == Coloring::mask) return {0, top};
   const bool is_signed = row.coloring == Coloring::signed_values;
   const bool typed = chosen.range == ColorRangeRule::typed;
-  if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : ColorLimits{0, top};
+  const bool is_logarithmic = chosen.is_logarithmic(row.coloring);
+  if (!is_signed && !is_logarithmic) return typed ? chosen.typed_weights : ColorLimits{0, top};
   const ValueRange of = range_in_force(chosen.range, model, stages, number_range, row, head);
   const double most = std::max(-of.smallest, of.largest);
   ColorLimits ends = is_signed ? ColorLimits{-most, most} : ColorLimits{0, top};
   if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
-  if (chosen.logarithmic) ends.least = least_of(ends, of.least);
+  if (is_logarithmic) ends.least = least_of(ends, of.least);
   return ends;
 }
 

@@ -173,7 +173,7 @@ void Store::handle(const LeaveTour&) {
   const auto first = view_.selection.tour->first;
   leave_tour(view_);
   if (first && !document_.full_model && !(*first == document_.model))
-    handle(ApplyEdit{editing::ReplaceModel{*first, "the model before the tour"}});
+    handle(ApplyEdit{editing::ReplaceModel{*first, "tour changes"}});
 }
 
 void Store::handle(const EndGesture&) {
@@ -325,10 +325,15 @@ void Store::replace_document(Document document) {
   cancel_deferred();
   unpin_cell(view_);
   view_.selection.hovered.reset();
+  view_.selection.cursor.reset();
+  view_.look.sequence = view_.look.head = 0;
   view_.look.tokens.pinned_query.reset();
   view_.look.tokens.silent_heads.clear();
   view_.look.positions = {};
-  view_.selection.cursor.reset();
+  view_.look.compared.reference = 0;
+  references_.clear();
+  view_.forms.sentence = {};
+  view_.forms.submitted.reset();
   view_.forms.dialog = Dialog::none;
 }
 

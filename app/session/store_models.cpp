@@ -292,7 +292,7 @@ void Store::add_reference(core::attention::Model model, std::string title) {
 
 void Store::handle(const AddReference&) {
   add_reference(document_.model, document().title);
-  say("Kept as " + references_.back().name +
+  say("Snapshot " + references_.back().name +
       ". Change something: the Compare tab shows what follows from it.");
 }
 
@@ -373,7 +373,7 @@ void Store::handle(const CheckTensors& command) {
                          close(Dialog::open_tensors);
                          view_.look.tab = Tab::compare;
                          live_comparison_.search();
-                         std::string words = "B are the tensors of " + path.string();
+                         std::string words = "B: tensors from " + path.string();
                          for (const std::string& note : file->notes())
                            words += (words.ends_with('.') ? " " : ". ") + note;
                          say(words);

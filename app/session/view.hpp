@@ -40,11 +40,15 @@ struct ColorLimits {
 struct ColorChoice {
   ColorRangeRule range = ColorRangeRule::matrix;
   ColorLimits typed_values{-1, 1}, typed_weights{0, 1};
-  bool logarithmic = false;
+  bool logarithmic = false, logarithmic_weights = false;  ///< of all matrices, or of weights alone
   /// The ends when they were locked, by stage and head; nothing: they follow the numbers.
   std::optional<std::map<std::pair<core::attention::Stage, std::size_t>, ColorLimits>> locked;
   core::color::ColorMap sequential = core::color::ColorMap::weights,
                         diverging = core::color::ColorMap::values;
+
+  bool is_logarithmic(core::attention::Coloring coloring) const {
+    return logarithmic || (logarithmic_weights && coloring == core::attention::Coloring::weights);
+  }
   friend bool operator==(const ColorChoice&, const ColorChoice&) = default;
 };
 
@@ -86,6 +90,7 @@ struct Tour {
   std::size_t step = 0;
   std::shared_ptr<const core::attention::Model> start;  ///< the model when the step began
   std::shared_ptr<const core::attention::Model> first;  ///< when the tour began; restored at its end
+  std::size_t head = 0;                                 ///< displayed when the step began
 };
 
 using core::attention::Stage;
@@ -367,9 +372,10 @@ enum class LayerMaps { weights, before, change };
 
 /// View of a whole model; changes no number.
 struct LayersLook {
-  std::optional<std::size_t> token;  ///< whose logit is displayed; nothing: the most probable one
-  double temperature = 0;            ///< of generated tokens; 0: always the most probable one
-  std::size_t top = 40;              ///< top-k for sampling, 0 for all tokens
+  std::optional<std::size_t>
+      token;               ///< whose logit is displayed; nothing: the most probable one before the edits
+  double temperature = 0;  ///< of generated tokens; 0: always the most probable one
+  std::size_t top = 40;    ///< top-k for sampling, 0 for all tokens
   std::uint64_t seed = 123;
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
@@ -410,24 +416,24 @@ using ViewFields = MemberList<
     &Look::code_lines, &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks,
     &TokensLook::hovered_query, &TokensLook::pinned_query, &TokensLook::hovered_key,
     &TokensLook::silent_heads, &TokensLook::hide_below, &TokensLook::scrolls_to_query, &ColorChoice::range,
-    &ColorChoice::typed_values, &ColorChoice::typed_weights, &ColorChoice::logarithmic, &ColorChoice::locked,
-    &ColorChoice::sequential, &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference,
-    &PositionsLook::decoded, &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::dragged_arrow,
-    &Selection::hovered, &Selection::pinned, &Selection::trail, &Selection::unfolded,
-    &Selection::hovered_head, &Selection::cursor, &Selection::last_scroll_position, &Selection::menu_cell,
-    &Selection::scroll_target, &Selection::similarity_version, &Selection::lesson,
-    &Selection::shows_inspector, &Presentation::on, &Presentation::full_screen,
-    &Presentation::operand_animation, &Settings::dark, &Settings::scale, &Settings::text_size,
-    &Settings::left_width, &Settings::right_width, &Settings::export_format, &Settings::export_scale,
-    &Settings::export_dark, &Settings::export_numbers, &Settings::copy, &Settings::copy_decimals,
-    &Settings::reduce_motion, &Settings::pytorch_numbers, &Settings::animation_speed, &Settings::start_page,
-    &Forms::start_page, &Forms::used_actions, &Forms::dialog, &Forms::typed, &Forms::submitted,
-    &Forms::search, &Forms::fill, &Forms::overridden_stage, &ActionSearch::text, &ActionSearch::line,
-    &ActionSearch::needs_focus, &Browser::name, &Browser::by_date, &Browser::confirms_overwrite,
-    &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
-    &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
-    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
-    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
-    &LayersLook::shows_effects, &LayersLook::maps>;
+    &ColorChoice::typed_values, &ColorChoice::typed_weights, &ColorChoice::logarithmic,
+    &ColorChoice::logarithmic_weights, &ColorChoice::locked, &ColorChoice::sequential,
+    &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference, &PositionsLook::decoded,
+    &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::dragged_arrow, &Selection::hovered,
+    &Selection::pinned, &Selection::trail, &Selection::unfolded, &Selection::hovered_head, &Selection::cursor,
+    &Selection::last_scroll_position, &Selection::menu_cell, &Selection::scroll_target,
+    &Selection::similarity_version, &Selection::lesson, &Selection::shows_inspector, &Presentation::on,
+    &Presentation::full_screen, &Presentation::operand_animation, &Settings::dark, &Settings::scale,
+    &Settings::text_size, &Settings::left_width, &Settings::right_width, &Settings::export_format,
+    &Settings::export_scale, &Settings::export_dark, &Settings::export_numbers, &Settings::copy,
+    &Settings::copy_decimals, &Settings::reduce_motion, &Settings::pytorch_numbers,
+    &Settings::animation_speed, &Settings::start_page, &Forms::start_page, &Forms::used_actions,
+    &Forms::dialog, &Forms::typed, &Forms::submitted, &Forms::search, &Forms::fill, &Forms::overridden_stage,
+    &ActionSearch::text, &ActionSearch::line, &ActionSearch::needs_focus, &Browser::name, &Browser::by_date,
+    &Browser::confirms_overwrite, &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices,
+    &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured,
+    &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule,
+    &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token, &LayersLook::temperature,
+    &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps>;
 
 }  // namespace app

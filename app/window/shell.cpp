@@ -65,8 +65,10 @@ bool shows_one_layer(const Frame& frame) {
 bool presents_layers(const Frame& f) {
   return presents(f) && f.pending.full_model && f.displayed.look.tab == Tab::layers;
 }
-bool presents_stage(const Frame& f) {
-  return presents(f) && !presents_layers(f);
+/// Returns whether a view fills the window or is between the side panels, as it is presented too; of the
+/// stages one is presented, and the heads of a whole model with its prediction.
+bool shows_view(const Frame& f, Tab tab) {
+  return f.displayed.look.tab == tab && !panels::shows_start_page(f);
 }
 float view_top(const Frame& f, const Regions& r) {
   return r.top + (presents(f) ? 0 : f.metrics.tabs) + r.banner;
@@ -174,7 +176,11 @@ const std::array table_of_panels{
              [](const Frame& f) { return panels::banner_height(f) > 0 && has_side_panels(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::stages && has_side_panels(f); }},
-    PanelRow{"stages", panels::draw_presented_stage, false, false, view_rect, presents_stage},
+    PanelRow{"stages", panels::draw_presented_stage, false, false, view_rect,
+             [](const Frame& f) { return presents(f) && shows_view(f, Tab::stages); }},
+    PanelRow{"heading", panels::draw_presented_heading, true, false,
+             [](const Frame&, const Regions& r) { return ImVec4(0, 0, r.size.x, r.top); },
+             [](const Frame& f) { return presents(f) && !presents_layers(f); }},
     PanelRow{"layers", panels::draw_layers, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(0, r.top, std::round(r.size.x * presented_maps_share), r.bottom);
@@ -186,13 +192,13 @@ const std::array table_of_panels{
              },
              presents_layers},
     PanelRow{"heads", panels::draw_heads, true, true, view_rect,
-             [](const Frame& f) { return f.displayed.look.tab == Tab::heads && has_side_panels(f); }},
+             [](const Frame& f) { return shows_view(f, Tab::heads); }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_rect,
-             [](const Frame& f) { return f.displayed.look.tab == Tab::tokens && has_side_panels(f); }},
+             [](const Frame& f) { return shows_view(f, Tab::tokens); }},
     PanelRow{"compare", panels::draw_compare, true, false, view_rect,
-             [](const Frame& f) { return f.displayed.look.tab == Tab::compare && has_side_panels(f); }},
+             [](const Frame& f) { return shows_view(f, Tab::compare); }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_rect,
-             [](const Frame& f) { return f.displayed.look.tab == Tab::laboratory && has_side_panels(f); }},
+             [](const Frame& f) { return shows_view(f, Tab::laboratory); }},
     PanelRow{"layers", panels::draw_layers, true, false, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::layers && has_side_panels(f); }},
     PanelRow{"exhibit", panels::draw_lesson_pictures, true, false,
@@ -260,7 +266,18 @@ Regions regions(const Frame& frame) {
   r.size = size;
   r.grip = m.px(4);
   if (presents(frame)) {  // the view alone
-    r = {size, -r.grip, -r.grip, r.grip, 0, size.y - panels::present_bar_height(frame), 0, 0, 0, 0, 0, 0};
+    r = {size,
+         -r.grip,
+         -r.grip,
+         r.grip,
+         panels::presented_heading_height(frame),
+         size.y - panels::present_bar_height(frame),
+         0,
+         0,
+         0,
+         0,
+         0,
+         0};
     return r;
   }
   const float max_width = std::max(m.left, size.x * 0.4f);

@@ -80,7 +80,7 @@ Graph intended(const Model& m) {
 
   if (SampleKeepMask::is_needed(m.dropout)) g.add(kept_weights, SampleKeepMask(m));
   g.add(dropout_mask, DropoutFactors(kept_weights, m));
-  g.add(dropped_weights, Multiply(weights, dropout_mask, "× mask", "weights × mask"));
+  g.add(dropped_weights, Multiply(weights, dropout_mask, "× dropout mask", "weights × mask"));
 
   g.add(contexts, WeightedSum(dropped_weights, v));
   g.add(concatenated, CombineHeads(contexts, m));

@@ -420,7 +420,7 @@ mat MaskedFill::matrix(const OperationInputs& in) const {
 std::string MaskedFill::formula(bool brief, const std::string& hidden) const {
   if (!masks_keys) return hidden + (brief ? "nothing masked" : "no key is masked");
   const std::string words = hidden + attention::fill_text(fill);
-  if (is_only_causal) return words + (brief ? " ahead" : " where key > query");
+  if (is_only_causal) return words + " where key > query";
   return words + (brief ? " if masked" : " where masked");
 }
 

@@ -367,13 +367,13 @@ std::string describe_weights(const Computation& of, std::size_t head) {
 }
 
 std::string describe_output(const graph::Graph& g, const Model& m) {
-  std::string words = "Weights mix the values";
+  std::string words = "Context vectors = weights · V";
   const graph::HeadLayout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
   if (m.n_heads > 1)
     words += layout == &graph::untransposed  ? "; heads are combined without the transpose"
              : layout == &graph::interleaved ? "; heads are interleaved"
                                              : "; heads are concatenated";
-  if (m.projections && m.projections->output) words += " and are projected";
+  if (m.projections && m.projections->output) words += m.n_heads > 1 ? " and projected" : ", then projected";
   if (const std::size_t n = m.heads_off.size(); n > 0)
     words += fmt::format("; {}{}", n, n == 1 ? " head is ablated" : " heads are ablated");
   return words;

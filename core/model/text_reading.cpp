@@ -242,8 +242,8 @@ Prediction predict_next(const FullModel& model, const TextReading& now, const Te
                         std::optional<std::size_t> token, double temperature, const CallContext& context) {
   Prediction result;
   if (now.logits.empty()) return result;
-  const arma::frowvec logits = now.logits.tail_rows(1);
-  const Probabilities probable(logits, temperature), was_probable(before.logits.tail_rows(1), temperature);
+  const arma::frowvec logits = now.logits.tail_rows(1), logits_before = before.logits.tail_rows(1);
+  const Probabilities probable(logits, temperature), was_probable(logits_before, temperature);
   const auto next = [&](std::size_t id) {
     return NextToken{id, transformer::token_name(model, id), probable.of(id), was_probable.of(id)};
   };
@@ -256,7 +256,8 @@ Prediction predict_next(const FullModel& model, const TextReading& now, const Te
   }
   result.other_probability = std::max(0.0, result.other_probability);
   result.n_other_tokens = n_tokens - result.candidates.size();
-  result.chosen = token && *token < n_tokens ? next(*token) : result.candidates.front();
+  const bool is_chosen = token && *token < n_tokens;
+  result.chosen = next(is_chosen ? *token : transformer::top_tokens(logits_before, 1, n_tokens).front().id);
   result.logit = logits[result.chosen.id];
   for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
     const arma::frowvec row = now.logits.row(l);

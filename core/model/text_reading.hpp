@@ -87,7 +87,7 @@ struct Prediction {
 
 /// Returns the prediction now, compared with that before the edits; empty where nothing is predicted.
 ///
-/// token is the chosen one, or nothing for the most probable one; temperature above 0.
+/// token is the chosen one, or nothing for the most probable one before the edits; temperature above 0.
 Prediction predict_next(const transformer::FullModel& model, const TextReading& now,
                         const TextReading& before, std::optional<std::size_t> token, double temperature,
                         const transformer::CallContext& context);

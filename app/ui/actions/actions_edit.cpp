@@ -54,7 +54,13 @@ void add_token_actions(ActionRows& rows) {
                   .title = "Type a sentence…",
                   .menu = "Edit",
                   .group = 2,
-                  .command = show_dialog(Dialog::sentence)});
+                  .command = [](const ActionContext& now) {
+                    const bool words = now.forms.sentence.rule == core::text::TokenRule::words;
+                    const auto& tokens = now.displayed.sequence().tokens;
+                    return CommandList{
+                        set<&SentenceDraft::text>(core::text::joined(tokens, words ? " " : "")),
+                        ShowDialog{Dialog::sentence}};
+                  }});
   rows.push_back({.id = "edit/add_token",
                   .title = "Add a token",
                   .menu = "Edit",

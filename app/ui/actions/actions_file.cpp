@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <array>
+#include <cctype>
 
 #include "app/session/exporting.hpp"
 #include "app/session/lessons.hpp"
@@ -28,6 +29,9 @@ void add_presets(ActionRows& rows) {
     Action row{.id = std::string("new/") + preset.name,
                .title = preset.title,
                .menu = "File/New/" + preset_submenu(preset)};
+    if (const std::string group = "Modern: "; row.title.starts_with(group))
+      row.title =
+          static_cast<char>(std::toupper(row.title[group.size()])) + row.title.substr(group.size() + 1);
     row.about = preset.about;
     if (is_default) row.keys = {ctrl(Key::n)}, row.sheet_text = "New";
     row.command = always(LoadPreset{preset.name});
@@ -95,7 +99,7 @@ std::vector<Action> file_actions(const ActionContext& s) {
                   .command = show_dialog(Dialog::open)});
   add_models(rows, s);
   rows.push_back({.id = "file/as_tensors",
-                  .title = "Open its tensors instead of the whole model",
+                  .title = "Open tensors only…",
                   .menu = "File",
                   .about = "Opens one layer of this model's file as a checkpoint layer",
                   .disabled_reason = unless(
@@ -110,7 +114,7 @@ std::vector<Action> file_actions(const ActionContext& s) {
                   }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
-                  .title = "Choose from this file…",
+                  .title = "Pick layer from file…",
                   .menu = "File",
                   .disabled_reason = unless([](const ActionContext& now) { return now.document.of_tensors; },
                                             "the model was not made of a file of tensors"),

@@ -123,7 +123,7 @@ void add_presenting(ActionRows& rows) {
 
 namespace {
 
-constexpr const char* navigation_menu = "View/Walk";
+constexpr const char* navigation_menu = "View/Move selection";
 
 struct CellMove {
   const char* id;
@@ -176,7 +176,8 @@ void add_cell_moves(ActionRows& rows) {
 /// Returns the cell at the same row and column, clamped, in the previous (−1) or next (+1) shown stage.
 std::optional<CellRef> cell_in_neighbor_stage(const ActionContext& s, int by) {
   const auto all = core::attention::stages();
-  auto at = static_cast<std::ptrdiff_t>(active_stage(s)) + by;
+  const bool of_heads = s.pending.selection.presentation.on && s.displayed.look.tab == Tab::heads;
+  auto at = static_cast<std::ptrdiff_t>(of_heads ? s.displayed.look.heads_stage : active_stage(s)) + by;
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   const auto shown = [&](std::ptrdiff_t k) {
     const auto& stage = all[static_cast<std::size_t>(k)];
@@ -201,22 +202,27 @@ bool is_presenting_stages(const Pending& view) {
 /// Adds plain arrow keys that change the presented stage, as they change the step of a lesson.
 void add_presented_stages(ActionRows& rows) {
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "present/back" : "present/next",
-                    .title = by < 0 ? "Present the previous stage" : "Present the next stage",
-                    .keys = {plain(by < 0 ? Key::left : Key::right)},
-                    .keys_apply = is_presenting_stages,
-                    .sheet_text = "Presenting: previous, next stage",
-                    .disabled_reason = [by](const ActionContext& now) -> std::string {
-                      if (!is_presenting_stages(now.pending)) return "only when presenting";
-                      return cell_in_neighbor_stage(now, by) ? ""
-                             : by < 0                        ? "this is the first stage"
-                                                             : "this is the last stage";
-                    },
-                    .command =
-                        [by](const ActionContext& now) {
-                          return CommandList{set<&Presentation::operand_animation>(std::nullopt),
-                                             PinCell{*cell_in_neighbor_stage(now, by)}};
-                        }});
+    rows.push_back(
+        {.id = by < 0 ? "present/back" : "present/next",
+         .title = by < 0 ? "Present the previous stage" : "Present the next stage",
+         .keys = {plain(by < 0 ? Key::left : Key::right)},
+         .keys_apply = is_presenting_stages,
+         .sheet_text = "Presenting: previous, next stage",
+         .disabled_reason = [by](const ActionContext& now) -> std::string {
+           if (!is_presenting_stages(now.pending)) return "only when presenting";
+           const Tab tab = now.displayed.look.tab;
+           if (tab != Tab::stages && tab != Tab::heads) return "only in Stages and Heads";
+           return cell_in_neighbor_stage(now, by) ? ""
+                  : by < 0                        ? "this is the first stage"
+                                                  : "this is the last stage";
+         },
+         .command =
+             [by](const ActionContext& now) {
+               const CellRef cell = *cell_in_neighbor_stage(now, by);
+               if (now.displayed.look.tab == Tab::heads)
+                 return CommandList{set<&Look::heads_stage>(cell.stage)};
+               return CommandList{set<&Presentation::operand_animation>(std::nullopt), PinCell{cell}};
+             }});
 }
 
 void add_neighbor_stages(ActionRows& rows) {

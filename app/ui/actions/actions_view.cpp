@@ -19,9 +19,9 @@ struct RangeRow {
 };
 constexpr std::array ranges{
     RangeRow{ColorRangeRule::matrix, "colours/matrix", "By matrix"},
-    RangeRow{ColorRangeRule::stage, "colours/stage", "By stage, over its heads"},
+    RangeRow{ColorRangeRule::stage, "colours/stage", "Per stage (all heads)"},
     RangeRow{ColorRangeRule::all_heads, "colours/all", "One for all stages and heads"},
-    RangeRow{ColorRangeRule::typed, "colours/typed", "Typed ends"}};
+    RangeRow{ColorRangeRule::typed, "colours/typed", "Manual range"}};
 
 Action color_action(const char* id, const char* title, int part) {
   return {.id = id, .title = title, .menu = "View/Colors", .group = 4, .part = part};
@@ -60,7 +60,7 @@ void add_colors(ActionRows& rows, const ActionContext&) {
   logarithmic.checked = [](const ActionContext& now) { return now.displayed.look.colors.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
-  Action lock = color_action("colours/lock", "Locked", 1);
+  Action lock = color_action("colours/lock", "Lock range", 1);
   lock.disabled_reason =
       unless([](const ActionContext& now) { return now.displayed.look.colors.locked || now.color_limits; },
              "no colors are shown");
@@ -89,19 +89,6 @@ constexpr std::array tabs{TabAction{Tab::stages, "tab/stages", "Stages", Key::di
                           TabAction{Tab::compare, "tab/compare", "Compare", Key::digit_4},
                           TabAction{Tab::laboratory, "tab/laboratory", "Dropout laboratory", Key::digit_5}};
 
-/// Opens a view; the laboratory sets a rate of 0.5 for a model without dropout, as it would show nothing.
-CommandList open_tab(Tab tab, const ActionContext& s) {
-  CommandList command_list = CommandList{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
-  const bool at_half = tab == Tab::laboratory && s.pending.model.dropout.rate == 0 &&
-                       s.pending.model.dropout.given.empty() && s.pending.look.tab != tab;
-  if (!at_half) return command_list;
-  command_list.push_back(EndGesture{});
-  command_list.push_back(ApplyEdit{core::editing::SetDropoutRate{0.5}});
-  command_list.push_back(EndGesture{});
-  command_list.push_back(ShowMessage{"The model had no dropout: its rate is 0.5 now. Ctrl+Z undoes that."});
-  return command_list;
-}
-
 void add_tabs(ActionRows& rows) {
   for (const TabAction& row : tabs)
     rows.push_back(
@@ -110,7 +97,7 @@ void add_tabs(ActionRows& rows) {
          .menu = "View",
          .keys = {ctrl(row.key)},
          .sheet_text = "Stages, Heads, Tokens, Compare, laboratory",
-         .command = [tab = row.tab](const ActionContext& now) { return open_tab(tab, now); },
+         .command = always(set<&Forms::start_page>(false), set<&Look::tab>(row.tab)),
          .checked = [tab = row.tab](const ActionContext& now) { return now.displayed.look.tab == tab; }});
 }
 
@@ -205,11 +192,17 @@ void add_zoom(ActionRows& rows) {
        .command = always(set<&Look::zoomed>({}))});
 }
 
+std::set<Stage> all_stages() {
+  std::set<Stage> all;
+  for (const auto& stage : core::attention::stages()) all.insert(stage.stage);
+  return all;
+}
+
 void add_stage_display(ActionRows& rows, const ActionContext& s) {
   rows.push_back(
       {.id = "stages/alone",
        .title = s.displayed.look.tab == Tab::stages && s.displayed.look.large ? "Back to all stages"
-                                                                              : "One stage alone",
+                                                                              : "Maximize stage",
        .menu = "View",
        .group = 5,
        .about = "The stage of the pinned cell, or the one under the mouse",
@@ -253,12 +246,11 @@ void add_stage_display(ActionRows& rows, const ActionContext& s) {
        .about = "The line of PyTorch below every stage; a click on a formula shows one",
        .command =
            [](const ActionContext& now) {
-             std::set<Stage> lines;
-             if (now.pending.look.code_lines.empty())
-               for (const auto& stage : core::attention::stages()) lines.insert(stage.stage);
-             return CommandList{set<&Look::code_lines>(std::move(lines))};
+             const std::set<Stage> all = all_stages();
+             return CommandList{
+                 set<&Look::code_lines>(now.pending.look.code_lines == all ? std::set<Stage>() : all)};
            },
-       .checked = [](const ActionContext& now) { return !now.displayed.look.code_lines.empty(); }});
+       .checked = [](const ActionContext& now) { return now.displayed.look.code_lines == all_stages(); }});
 }
 
 /// Adds the RoPE view, which is displayed below the rotated queries.
@@ -298,21 +290,21 @@ void add_stages(ActionRows& rows, const ActionContext& s) {
   add_zoom(rows);
   add_stage_display(rows, s);
   add_positions(rows);
-  add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
+  add_each(rows, s, "large/", "View/Maximize", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::large>(stage.stage), set<&Look::tab>(Tab::stages));
     row.checked = [which = stage.stage](const ActionContext& now) {
       return now.displayed.look.large == which;
     };
     return true;
   });
-  add_each(rows, s, "of_heads/", "View/One stage of all heads", [](Action& row, const StageInfo& stage) {
+  add_each(rows, s, "of_heads/", "View/Stage in Heads view", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::heads_stage>(stage.stage), set<&Look::tab>(Tab::heads));
     row.checked = [which = stage.stage](const ActionContext& now) {
       return now.displayed.look.tab == Tab::heads && now.displayed.look.heads_stage == which;
     };
     return stage.per_head;
   });
-  add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
+  add_each(rows, s, "shown/", "View/Visible stages", [](Action& row, const StageInfo& stage) {
     row.command = [which = stage.stage](const ActionContext& now) {
       return CommandList{FoldStage{which, !now.pending.look.folded.contains(which)}};
     };
@@ -339,7 +331,7 @@ void add_existing_action(ActionRows& rows, const std::vector<Action>& all, const
 Action large_row(const ActionContext& s, Stage stage) {
   const bool is_large = s.displayed.look.tab == Tab::stages && s.displayed.look.large == stage;
   return {.id = "stage/large",
-          .title = is_large ? "Back to all stages" : "Show large",
+          .title = is_large ? "Back to all stages" : "Maximize",
           .menu = stage_menu,
           .about = "Click the title or double-click its cells for the same",
           .command = always(set<&Look::large>(is_large ? std::nullopt : std::optional(stage)),
@@ -367,7 +359,7 @@ Action present_row(Stage stage, std::size_t head) {
 
 Action fold_row(Stage stage) {
   return {.id = "stage/fold",
-          .title = "Fold",
+          .title = "Hide stage",
           .menu = stage_menu,
           .about = "The line below the stages brings it back",
           .disabled_reason = unless(

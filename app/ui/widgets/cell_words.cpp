@@ -36,7 +36,10 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   std::string words = ex::name(*operand.place);
   words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
   if (stage)
-    words += "  " + row_tokens(core::attention::info(*stage), frame.displayed.sequence())[operand.place->row];
+    words += " (" +
+             quoted_token(
+                 row_tokens(core::attention::info(*stage), frame.displayed.sequence())[operand.place->row]) +
+             ")";
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -161,7 +164,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
 /// Returns a token with its index; if its name is its index, `kind` with the index.
 std::string token_with_index(const std::string& token, const char* kind, std::size_t index) {
   const std::string number = to_string(index);
-  return (token == number ? kind : token) + " " + number;
+  return (token == number ? kind : quoted_token(token)) + " " + number;
 }
 
 }  // namespace
@@ -177,8 +180,10 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
 }
 
 std::string stage_title(const Frame& frame, Stage stage) {
-  return stage == Stage::embeddings && frame.pending.full_model ? "Layer input"
-                                                                : core::attention::info(stage).title;
+  if (stage == Stage::embeddings && frame.pending.full_model) return "Layer input";
+  // Keys that a causal mask hides are of the same text.
+  if (stage == Stage::key_embeddings && frame.displayed.model.mask.causal) return "Cache (previous tokens)";
+  return core::attention::info(stage).title;
 }
 
 std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
@@ -197,12 +202,14 @@ CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   CellDescription words;
   words.title = stage.one;
-  words.subject = row_tokens(stage, sequence)[cell.row];
+  const std::string& subject = row_tokens(stage, sequence)[cell.row];
+  words.subject = quoted_token(subject);
   std::string head = head_words(frame.displayed.model, cell.stage, cell.head);
   if (!head.empty()) head += " · ";
   if (stage.columns == Columns::tokens) {
     words.relation = relation(cell.stage);
-    words.object = sequence.keys()[cell.column];
+    const bool is_same = cell.row == cell.column && !frame.displayed.model.has_key_embeddings();
+    words.object = is_same ? "itself" : quoted_token(sequence.keys()[cell.column]);
     words.place = fmt::format("{}query {} → key {}", head, cell.row, cell.column);
   } else if (stage.columns == Columns::features) {
     words.relation = ", column " + to_string(cell.column);
@@ -211,9 +218,10 @@ CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
     words.relation = ", the sum of its row";
     words.place = fmt::format("{}query {}", head, cell.row);
   }
-  words.heading = words.object.empty() ? token_with_index(words.subject, "row", cell.row) + words.relation
-                                       : token_with_index(words.subject, "query", cell.row) + " → " +
-                                             token_with_index(words.object, "key", cell.column);
+  words.heading = words.object.empty()
+                      ? token_with_index(subject, "row", cell.row) + words.relation
+                      : token_with_index(subject, "query", cell.row) + " → " +
+                            token_with_index(sequence.keys()[cell.column], "key", cell.column);
   words.reason = reason(frame, cell, cell_value(frame, cell));
   return words;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
@@ -156,9 +157,13 @@ std::optional<double> slider(const Frame& frame, const std::string& name, float 
   constexpr double low = 0, high = 1;
   platform::push_font(frame.fonts.mono14);
   ImGui::SetNextItemWidth(width);
+  // A double click types, as in every field; Dear ImGui has Ctrl and a click for that.
+  bool& ctrl = ImGui::GetIO().KeyCtrl;
+  const bool is_ctrl = std::exchange(ctrl, ctrl || ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left));
   // With an empty format it draws nothing over its grab; the text is at the right, as in every field.
   const bool moved = ImGui::SliderScalar(("##" + name).c_str(), ImGuiDataType_Double, &value, &low, &high, "",
                                          ImGuiSliderFlags_AlwaysClamp | flags);
+  ctrl = is_ctrl;
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
@@ -329,11 +334,18 @@ std::string typed_characters() {
   return text;
 }
 
+bool is_refused(const Frame& frame, const std::string& name) {
+  const auto& submitted = frame.forms.submitted;
+  return submitted && submitted->field == name && !submitted->error.empty();
+}
+
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
                        const FieldStyle& style) {
   const auto& typed = frame.forms.typed;
   const bool mine = typed && typed->field == name;
-  const std::string before = mine ? typed->text : shown;
+  const std::string before = mine                      ? typed->text
+                             : is_refused(frame, name) ? frame.forms.submitted->text
+                                                       : shown;
   std::vector<char> buffer(before.begin(), before.end());
   buffer.resize(before.size() + max_typed_bytes);
 

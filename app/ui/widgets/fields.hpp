@@ -99,6 +99,9 @@ struct FieldAnswer {
 /// Returns the characters typed in this frame, in UTF-8.
 std::string typed_characters();
 
+/// Returns whether the text that was submitted in a field was refused; the field still shows it.
+bool is_refused(const Frame& frame, const std::string& name);
+
 /// Draws a field that shows a text until another one is typed; unfinished text is kept in Forms::typed, which
 /// can also request the keyboard focus.
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,

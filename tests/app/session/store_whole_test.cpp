@@ -171,6 +171,38 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
 }
 
+TEST_F(WholeModelStore, WatchesTheTokenThatLedBeforeTheEdits) {
+  ask(ToggleLayerHead{2, 3});
+  ask(ToggleLayerHead{2, 0});
+  EXPECT_EQ(next().chosen.text, "ig");
+  EXPECT_NEAR(next().chosen.now, 0.01349, 1e-4);
+  EXPECT_NE(next().candidates.front().text, "ig") << "another one leads now";
+  ask(ReadText{"egg jam"});
+  EXPECT_NE(next().chosen.text, "ig") << "of another text";
+}
+
+TEST(WholeModelLesson, WatchesItsTokenAndKeepsTheSelectedHead) {
+  Store store;
+  store.apply_settings({.recent = {}, .progress = {}, .models = {tiny_gpt}});
+  store.dispatch(StartLesson{"induction"});
+  support::settle(store);
+  store.dispatch(ReadText{"egg jam ham and egg jam f"});
+  support::settle(store);
+  const Prediction* next = store.pending().reading->prediction();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->chosen.text, "ig");
+  EXPECT_NE(next->candidates.front().text, "ig");
+  store.dispatch(StepLesson{1});
+  support::settle(store);
+  EXPECT_TRUE(store.lesson()->seen.empty());
+  store.dispatch(ShowLayer{2});
+  store.dispatch(set<&Look::head>(3));
+  store.dispatch(StepLesson{1});
+  support::settle(store);
+  EXPECT_EQ(store.pending().full_model->layer, 2u);
+  EXPECT_EQ(store.view().look.head, 3u);
+}
+
 /// Both models read the same text, with different tokens.
 TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;

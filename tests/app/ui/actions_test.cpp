@@ -552,7 +552,7 @@ TEST_F(ActionPalette, ClosesOnEscapeOrAClickElsewhereAndDoesNothing) {
 TEST_F(ActionPalette, ReachesPresetsLessonsStagesAndSettings) {
   using Sought = std::pair<const char*, const char*>;
   for (const auto& [text, id] :
-       {Sought{"scale 150", "palette/scale/150"}, Sought{"large weights", "palette/large/weights"},
+       {Sought{"scale 150", "palette/scale/150"}, Sought{"maximize weights", "palette/large/weights"},
         Sought{"glossary", "palette/help/glossary"}, Sought{"eleven", "palette/lessons/000"},
         Sought{"new step by", "palette/new/000-causal"}}) {
     program.key(Key::escape);

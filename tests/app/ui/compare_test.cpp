@@ -317,7 +317,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
 }
 
 TEST_F(Compare, KeepsRenamesAndDropsTheChosenA) {
-  ui.right_click("model/preset");
+  store.dispatch(app::AddReference{});
   ASSERT_EQ(store.references().size(), 1u);
   EXPECT_EQ(store.references()[0].title, core::editing::default_preset().title);
   EXPECT_EQ(store.references()[0].model, store.model());

@@ -400,7 +400,10 @@ TEST_F(SentenceDialog, TakesCharactersAndASeed) {
 
 TEST_F(SentenceDialog, RefusesTooMuchTextWithoutAHang) {
   const auto before = p.store.model();
+  p.store.dispatch(app::ShowDialog{Dialog::none});
+  p.run(3);
   support::look(p.store, [](app::View& v) { v.forms.sentence.text = std::string(1'000'000, 'a'); });
+  p.store.dispatch(app::ShowDialog{Dialog::sentence});
   p.run(5);
   p.click("dialog/confirm");
   EXPECT_EQ(p.store.model(), before);

@@ -116,6 +116,20 @@ TEST_F(MatrixEditor, RefusesWhatIsNoNumber) {
   EXPECT_TRUE(arma::approx_equal(x(), before, "absdiff", 0));
 }
 
+TEST_F(MatrixEditor, ShowsWhatWasRefusedAtItsCell) {
+  ui.double_click("edit/cell/2/1");
+  ui.type("two");
+  ui.key(Key::enter);
+  ui.run(3);
+  ASSERT_TRUE(ui.view().forms.submitted);
+  EXPECT_THAT(ui.view().forms.submitted->error, HasSubstr("expected a number"));
+  EXPECT_EQ(ui.view().forms.submitted->text, "two");
+  EXPECT_EQ(ui.view().selection.cursor, (app::EditCursor{2, 1})) << "it stays there";
+  ui.click("edit/cell/0/0");
+  ui.run(3);
+  EXPECT_FALSE(ui.view().forms.submitted);
+}
+
 TEST_F(MatrixEditor, WalksWithKeysAndStopsAtTheEdges) {
   ui.click("edit/cell/0/0");
   const auto expect_after = [&](Key key, std::size_t row, std::size_t column) {
@@ -245,6 +259,21 @@ TEST_F(EditPanel, ShowsXWhenTheChosenMatrixIsGone) {
   ui.change([](auto& m) { m.projections.reset(), m.n_heads = 1; });
   EXPECT_TRUE(ui.has("edit/cell/5/2"));
   EXPECT_TRUE(ui.has("edit/add_token"));
+}
+
+TEST_F(EditPanel, OpensAtTheColumnsOfTheDisplayedHead) {
+  ui.change([](auto& m) { m = apply(apply(m, SetOutputWidth{64}), SetHeadCount{4}); });
+  ui.click("edit/tab/W_q");
+  ui.run();
+  EXPECT_TRUE(ui.has("edit/cell/0/0"));
+  EXPECT_FALSE(ui.has("edit/cell/0/48"));
+  ui.look([](auto& v) { v.look.head = 3; });
+  ui.run();
+  EXPECT_TRUE(ui.has("edit/cell/0/48"));
+  EXPECT_FALSE(ui.has("edit/cell/0/0"));
+  ui.click("edit/tab/W_o");
+  ui.run(4);
+  EXPECT_TRUE(ui.has("edit/cell/48/0"));
 }
 
 TEST_F(EditPanel, FillsWithWhatTheMenuSays) {

@@ -20,6 +20,7 @@
 #include "core/graph/stages.hpp"
 #include "core/graph/validation.hpp"
 #include "core/graph/words.hpp"
+#include "tests/support/drawn_texts.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -133,6 +134,38 @@ TEST_F(Inspector, PutsTheEditCursorOnALearnedNumber) {
   EXPECT_EQ(ui.view().look.edited.name, MatrixName::embeddings);
   EXPECT_EQ(ui.view().selection.cursor->row, 4u);
   EXPECT_EQ(ui.view().selection.cursor->column, 2u);
+}
+
+TEST_F(Inspector, NamesTheShapesOfSharedHeadsAndAllThatTheScoresPassThrough) {
+  const auto words = [&] {
+    std::string all;
+    support::TextReader reader;
+    for (const support::DrawnText& t : reader.texts()) all += t.text + "\n";
+    return all;
+  };
+  ui.screen.has_fonts = true;
+  ui.load("modern-grouped");
+  ui.run(3);
+  const std::size_t kv = ui.model().kv_heads(), heads = ui.model().n_heads;
+  ASSERT_LT(kv, heads);
+  EXPECT_THAT(words(), testing::HasSubstr(std::to_string(heads) + " × (6, "));
+  EXPECT_THAT(words(), testing::HasSubstr("K, V"));
+  EXPECT_THAT(words(), testing::HasSubstr(std::to_string(kv) + " × (6, "));
+  for (const auto& [preset, part] : {std::pair("modern-rotary", "RoPE"),
+                                     {"modern-alibi", "ALiBi"},
+                                     {"modern-cap", "tanh"},
+                                     {"modern-sink", "sink"}}) {
+    ui.load(preset);
+    ui.run(3);
+    const app::Rect box = ui.rect("inspector/formula");
+    std::string inside;
+    support::TextReader reader;
+    for (const support::DrawnText& t : reader.texts())
+      if (t.min.x > box.min.x && t.max.x < box.max.x + 1 && t.min.y > box.min.y && t.max.y < box.max.y)
+        inside += t.text + " ";
+    EXPECT_THAT(inside, testing::HasSubstr(part)) << preset;
+    EXPECT_THAT(inside, testing::HasSubstr("softmax")) << preset;
+  }
 }
 
 TEST_F(Inspector, FoldsALongSumAndUnfoldsItOnAClick) {
@@ -357,8 +390,8 @@ TEST_F(CellWords, NameTokensAndSayBrieflyWhatHidesAKey) {
   const auto hidden = [&](std::size_t query, std::size_t key) {
     return said([&](const Frame& frame) { return app::widgets::masked_reason(frame, query, key); });
   };
-  EXPECT_EQ(heading(Stage::weights), "journey 1 → Your 0");
-  EXPECT_EQ(heading(Stage::queries), "journey 1, column 0");
+  EXPECT_EQ(heading(Stage::weights), "‘journey’ 1 → ‘Your’ 0");
+  EXPECT_EQ(heading(Stage::queries), "‘journey’ 1, column 0");
   EXPECT_EQ(hidden(1, 3), "masked: later than journey");
   model.sequences[0].tokens = core::attention::numbered_tokens(model.n_tokens());
   EXPECT_EQ(heading(Stage::weights), "query 1 → key 0");

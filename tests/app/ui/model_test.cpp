@@ -279,7 +279,7 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
           {"more/original", "64", "positions.rotary.scaling.original 64"},
           {"more/columns", "3", "! positions.rotary.dimensions"},
           {"more/base", "many", "! base: expected a finite number, found \"many\""},
-          {"more/first", "0.5", "! first: expected a whole number"}});
+          {"more/first", "0.5", "! first position: expected a whole number"}});
   EXPECT_EQ(words(), "rotary adjacent");
   expect({{"more/frequencies", {}, "positions.rotary.inverse_frequencies [1]"},
           {"more/columns", "", "−positions.rotary.dimensions; −positions.rotary.inverse_frequencies"}});
@@ -362,7 +362,7 @@ TEST_F(AdditionsPopup, GivesKeysRowsOfTheirOwn) {
   EXPECT_EQ(ui.model().sequences[0].key_embeddings.at(0, 0), ui.model().sequences[0].embeddings.at(0, 0));
   EXPECT_EQ(ui.model().sequences[0].key_embeddings.at(7, 0), 0);
   EXPECT_EQ(ui.model().sequences[0].keys()[7], "7");
-  EXPECT_EQ(words(), "8 encoder states");
+  EXPECT_EQ(words(), "8 cached tokens");
   expect({{"more/keys", 0u, "… −key_embeddings"}});
 }
 

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/actions.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/words.hpp"
+#include "core/lessons/lessons.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
@@ -201,6 +204,113 @@ TEST_F(FirstScreen, OffersToInitializeNewRowsOfZeros) {
   ui.run(3);
   EXPECT_TRUE(arma::any((*ui.store.model().sequences[0].embeddings).row(6)));
   EXPECT_FALSE(ui.has("edit/initialize"));
+}
+
+TEST_F(FirstScreen, OffersToInitializeANewHeadOfZeros) {
+  ui.edit(core::editing::SetOutputWidth{6});
+  ui.edit(core::editing::SetHeadCount{3});
+  ui.run(3);
+  ASSERT_FALSE(arma::any(arma::vectorise(*ui.store.live().trace().at(Stage::queries, 2))));
+  ui.click("edit/initialize");
+  ui.run(3);
+  EXPECT_TRUE(arma::any(arma::vectorise(*ui.store.live().trace().at(Stage::queries, 2))));
+  EXPECT_FALSE(ui.has("edit/initialize"));
+}
+
+TEST_F(FirstScreen, NeverCutsTheOfferToInitialize) {
+  ui.edit(core::editing::InsertToken{6, "more"});
+  for (const ImVec2 size : {ImVec2(1280, 800), ImVec2(1024, 700)}) {
+    ImGui::GetIO().DisplaySize = size;
+    ui.run(4);
+    if (ui.has("edit/initialize")) {
+      EXPECT_LE(ui.rect("edit/initialize").max.y, ui.rect("region/edit").max.y) << size.x;
+    }
+  }
+}
+
+TEST_F(FirstScreen, KeepsNothingOfAnotherDocument) {
+  ui.store.dispatch(app::AddReference{});
+  ui.store.dispatch(app::set<&app::SentenceDraft::text>("another one"));
+  ui.store.dispatch(app::set<&app::Look::head>(1));
+  ui.store.dispatch(app::LoadPreset{"004-causal"});
+  EXPECT_TRUE(ui.store.references().empty());
+  EXPECT_EQ(ui.store.view().look.head, 0u);
+  ui.run(3);
+  ui.click("menu/Edit");
+  ui.click("menu/edit/sentence");
+  ui.run(3);
+  EXPECT_EQ(ui.store.view().forms.sentence.text, "Your journey starts with one step");
+}
+
+TEST_F(FirstScreen, TakesNoSnapshotWhereAMenuIsExpected) {
+  ui.right_click("model/preset");
+  EXPECT_TRUE(ui.store.references().empty());
+}
+
+TEST_F(FirstScreen, EditsNothingWhenTheLaboratoryOpens) {
+  const auto before = ui.store.model();
+  ui.click("menu/View");
+  ui.click("menu/tab/laboratory");
+  ui.run(3);
+  EXPECT_EQ(ui.store.view().look.tab, app::Tab::laboratory);
+  EXPECT_EQ(ui.store.model(), before);
+  ui.click("laboratory/rate");
+  EXPECT_EQ(ui.store.model().dropout.rate, 0.5);
+}
+
+TEST_F(FirstScreen, ShowsAllLinesOfCodeEvenWhenOneIsOpen) {
+  ui.store.dispatch(app::set<&app::Look::code_lines>({Stage::weights}));
+  const auto press = [&] {
+    ui.click("menu/View");
+    ui.click("menu/stages/code");
+    ui.run(3);
+  };
+  press();
+  EXPECT_TRUE(ui.has("strip/code/queries"));
+  EXPECT_TRUE(ui.has("strip/code/weights"));
+  press();
+  EXPECT_FALSE(ui.has("strip/code/weights"));
+}
+
+TEST_F(FirstScreen, TypesTheRateOfDropoutAfterADoubleClick) {
+  ui.double_click("model/dropout");
+  ui.type("0.25");
+  ui.key(Key::enter);
+  ui.run(3);
+  EXPECT_EQ(ui.store.model().dropout.rate, 0.25);
+}
+
+TEST_F(FirstScreen, CoversNothingThatTheTourSpeaksOf) {
+  ui.store.dispatch(app::StartTour{});
+  for (std::size_t step = 0; step < app::tour_steps().size(); ++step) {
+    ui.run(4);
+    const app::Rect card = ui.rect("tour/card"), target = ui.rect(app::tour_steps()[step].place);
+    const auto are_apart = [&](const app::Rect& other) {
+      return card.max.x <= other.min.x || card.min.x >= other.max.x || card.max.y <= other.min.y ||
+             card.min.y >= other.max.y;
+    };
+    EXPECT_TRUE(are_apart(target)) << step;
+    for (const char* map : {"strip/weights", "strip/scores", "strip/queries"})
+      EXPECT_TRUE(are_apart(ui.rect(map))) << step << ": " << map;
+    ui.store.dispatch(app::AdvanceTour{});
+  }
+}
+
+TEST_F(FirstScreen, OffersTheOpenWorkAndTheNextLessonOnTheStartPage) {
+  ui.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 2});
+  const auto& first = core::lessons::lessons().front();
+  std::set<std::size_t> done;
+  for (std::size_t k = 0; k < first.steps.size(); ++k) done.insert(k);
+  ui.store.dispatch(app::SetLessonProgress{first.name, first.steps.size() - 1, done});
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  ui.run(4);
+  EXPECT_THAT(texts_in("start/example"), testing::Contains("Your open model"));
+  EXPECT_THAT(texts_in("start/lessons"),
+              testing::Contains("Start: " + std::string(core::lessons::lessons()[1].title)));
+  ui.type("1");
+  ui.run(3);
+  EXPECT_FALSE(ui.store.view().forms.start_page);
+  EXPECT_EQ(ui.store.model().sequences[0].embeddings.at(0, 0), 2) << "nothing was replaced";
 }
 
 TEST_F(FirstScreen, HasAMenuOnEveryCellAndOnTheNumbersOfEdit) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -189,6 +190,36 @@ TEST_F(WholeWindow, PresentsTheHeadsWithThePrediction) {
   EXPECT_THAT(words_in("next/probability"), testing::HasSubstr("0.9285"));
   ui.key(Key::f5);
   settle();
+}
+
+TEST_F(WholeWindow, NamesTheTokenThatLeadsInPlaceOfTheWatchedOne) {
+  ui.store.dispatch(app::ToggleLayerHead{2, 3});
+  ui.store.dispatch(app::ToggleLayerHead{2, 0});
+  settle();
+  const std::string words = words_in("region/next token");
+  EXPECT_THAT(words, testing::HasSubstr("‘ig’"));
+  EXPECT_THAT(words, testing::HasSubstr("0.0135"));
+  EXPECT_THAT(words, testing::HasSubstr("now most ‘" + next().candidates.front().text + "’"));
+}
+
+TEST_F(WholeWindow, PresentsTheViewThatIsOnTheScreen) {
+  ui.store.dispatch(app::AddReference{});
+  const std::map<Tab, const char*> parts{
+      {Tab::heads, "heads/name/3"},        {Tab::tokens, "tokens/key/13"},
+      {Tab::compare, "compare/reference"}, {Tab::laboratory, "laboratory/weights"},
+      {Tab::layers, "layers/2.3"},         {Tab::stages, "present/weights"}};
+  for (const auto& [tab, part] : parts) {
+    go_to(tab);
+    ui.key(Key::f5);
+    settle();
+    EXPECT_TRUE(ui.store.view().selection.presentation.on);
+    EXPECT_TRUE(ui.has(part)) << part;
+    EXPECT_EQ(ui.has("present/heading"), tab != Tab::layers) << part;
+    EXPECT_FALSE(ui.has("region/inspector")) << part;
+    ui.key(Key::f5);
+    settle();
+    EXPECT_EQ(ui.store.view().look.tab, tab);
+  }
 }
 
 TEST_F(WholeWindow, ShowsALessonBesideTheMaps) {

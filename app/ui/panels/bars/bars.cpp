@@ -11,6 +11,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "app/ui/panels/menus/menus.hpp"
+#include "app/ui/panels/start/start_page.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/text.hpp"
@@ -96,6 +97,7 @@ void draw_menu(const Frame& frame, const TopLevelMenu& top_level_menu) {
 void title(const Frame& frame) {
   ImFont* font = frame.fonts.sans14;
   const ImVec2 pos = ImGui::GetWindowPos();
+  if (shows_start_page(frame)) return;
   const std::string words = frame.document.title + (frame.document.modified ? " •" : "");
   const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
   const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
@@ -143,6 +145,7 @@ void draw_side_tabs(const Frame& frame) {
 namespace {
 
 std::string hint(const Frame& frame) {
+  if (shows_start_page(frame)) return "1, 2, 3 or Tab and Enter open a card · Esc goes to the window";
   if (frame.displayed.selection.shows_reference && !frame.compared.references.empty() &&
       frame.displayed.look.tab != Tab::compare)
     return frame.compared.references[frame.displayed.look.compared.reference].name +
@@ -157,8 +160,8 @@ std::string hint(const Frame& frame) {
     return "Space resamples · D switches dropout · Esc goes back to the stages";
   if (frame.displayed.look.tab == Tab::compare)
     return !frame.compared.references.empty()
-               ? "K takes B as the new A · hold Space to see A in place of B · Esc releases"
-               : "K takes a snapshot as A";
+               ? "K: snapshot as A · hold Space to see A in place of B · Esc releases"
+               : "K: snapshot as A";
   if (frame.displayed.selection.lesson) return "your own work is kept and comes back when the lesson ends";
   if (frame.displayed.look.tab == Tab::tokens)
     return "click or ↑ ↓ pins a query · 1 … 9 and [ ] switch heads";
@@ -214,15 +217,17 @@ void draw_status(const Frame& frame) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
+  const bool starts = shows_start_page(frame);  // which shows no numbers
   const std::string shape =
-      fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
-                  frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
-                                                         : frame.displayed.model.n_keys(),
-                  core::text::counted(frame.displayed.model.n_heads, "head"));
+      starts ? ""
+             : fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
+                           frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
+                                                                  : frame.displayed.model.n_keys(),
+                           core::text::counted(frame.displayed.model.n_heads, "head"));
   float right = origin.x + room.x;
   right -=
       draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape) + frame.metrics.px(24);
-  right -= draw_state(frame, right, middle) + frame.metrics.px(24);
+  if (!starts) right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
   // The message comes first: hints get the remaining width.
   const std::string& message = frame.message.text;

@@ -35,6 +35,14 @@ void draw_status(const Frame& frame);
 /// as a program; traces, masks, overrides or exports. Landmarks "menu/copy/matrix/csv", "menu/copy/program".
 void draw_cell_menu(const Frame& frame);
 
+/// A view and what it shows.
+struct TabTitle {
+  Tab tab;
+  const char* title;
+  const char* about;
+};
+const TabTitle& tab_title(Tab tab);
+
 /// Draws the row above the pictures: the tabs of the views, and color, head and layer of the displayed one.
 void draw_view_bar(const Frame& frame);
 

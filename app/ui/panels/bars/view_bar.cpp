@@ -126,12 +126,6 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::EndPopup();
 }
 
-struct TabTitle {
-  Tab tab;
-  const char* title;
-  const char* about;
-};
-
 constexpr std::array tabs{
     TabTitle{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
     TabTitle{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
@@ -139,14 +133,24 @@ constexpr std::array tabs{
     TabTitle{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
     TabTitle{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
 
+}  // namespace
+
+const TabTitle& tab_title(Tab tab) {
+  static constexpr TabTitle laboratory{Tab::laboratory, "Dropout laboratory",
+                                       "Many dropout masks, their mean, and its convergence"};
+  const auto* const found = std::ranges::find(tabs, tab, &TabTitle::tab);
+  return found == tabs.end() ? laboratory : *found;
+}
+
+namespace {
+
 /// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
 float draw_tabs_as_combo(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabTitle::tab);
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   platform::push_font(frame.fonts.sans15);
-  if (begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
+  if (begin_combo(frame, "##tabs", tab_title(frame.displayed.look.tab).title)) {
     for (const TabTitle& row : tabs) {
       if (row.tab == Tab::layers && !frame.pending.full_model) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
@@ -292,14 +296,14 @@ void draw_colors(const Frame& frame, float width) {
 /// Draws the choice of the sort order of heads.
 void draw_order_chooser(const Frame& frame, float width) {
   const auto metrics = core::attention::head_metrics();
-  std::vector<Option> options{{.words = "number", .name = "number"}};
+  std::vector<Option> options{{.words = "index", .name = "number"}};
   std::size_t now = 0;
   for (const auto& metric : metrics) {
     if (frame.displayed.look.heads_order == metric.figure) now = options.size();
     options.push_back({.words = metric.title, .name = metric.name});
   }
   const auto k = combo(frame, "view/order", width, options, now, "", frame.fonts.sans14);
-  tooltip("Sorts the heads by number, mean entropy, or mean weight on certain tokens");
+  tooltip("Sorts the heads by index, mean entropy, or mean weight on certain tokens");
   if (k)
     frame.commands.add(
         set<&Look::heads_order>(*k == 0 ? std::nullopt : std::optional(metrics[*k - 1].figure)));

@@ -43,7 +43,7 @@ void draw_first_difference(Pen& pen) {
       std::ranges::any_of(frame.compared.comparison->stages,
                           [](const ComparedStage& s) { return s.within && s.all.largest > 0; });
   pen.prose(!first         ? has_rounding ? "A and B are equal to rounding in every cell of every stage."
-                                          : "A and B are equal in every cell of every stage."
+                                          : "A and B are identical in every stage."
             : at_once      ? "A and B differ from the very first stage."
             : has_rounding ? "Everything before it is equal to rounding."
                            : "Everything before it is equal.",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
@@ -114,7 +115,7 @@ std::string result_words(const Frame& frame, const ComparedStage& stage) {
   if (!stage.all.obstacle.empty()) return stage.all.obstacle + ": cannot be compared";
   if (!stage.all.differs())
     return stage.all.largest > 0 ? "equal to rounding, largest " + compared_number(stage.all.largest)
-                                 : "equal in every cell";
+                                 : "identical";
   if (stage.within) return "within tolerance, largest " + compared_number(stage.all.largest);
   const std::size_t head = frame.compared.comparison->key.head;
   const bool per_head = core::attention::info(stage.all.stage).per_head;
@@ -275,15 +276,53 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   return height;
 }
 
+bool is_identical(const ComparedStage& stage) {
+  return stage.all.obstacle.empty() && !stage.all.differs() && stage.all.largest == 0;
+}
+
+/// Draws the titles of identical stages side by side; returns the height of their lines.
+float draw_identical(const Frame& frame, const CompareLayout& l, std::span<const ComparedStage> stages,
+                     ImVec2 at) {
+  const Metrics& m = frame.metrics;
+  ImFont* font = m.compact ? frame.fonts.sans16 : frame.fonts.sans17;
+  Flow flow{at, l.width - m.px(80), m.px(20), m.px(title_height)};
+  for (const ComparedStage& stage : stages) {
+    const StageInfo& info = core::attention::info(stage.all.stage);
+    const float width = text_width(font, info.title);
+    const ImVec2 min = flow.place(width), max{min.x + width, min.y + m.px(title_height)};
+    draw_text(font, {min.x, (min.y + max.y) / 2}, Align::left_middle, frame.palette.dim, info.title);
+    if (frame.displayed.has(info.stage))
+      draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.displayed.look.head,
+                      {min.x, min.y + m.px(2)}, {width, m.px(title_height - 4)});
+    frame.landmarks.mark(std::string("compare/block/") + info.name, min, max);
+  }
+  draw_text(frame.fonts.sans14, {at.x + l.width, at.y + m.px(title_height) / 2}, Align::right_middle,
+            frame.palette.dim, result_words(frame, stages.front()));
+  return flow.next.y + m.px(title_height) - at.y;
+}
+
 void draw_compared_stages(const Frame& frame, const CompareLayout& l, bool swapped) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   ImVec2 at = origin;
-  for (const ComparedStage& stage : frame.compared.comparison->stages) {
+  const std::span<const ComparedStage> all = frame.compared.comparison->stages;
+  for (std::size_t k = 0, end = 0; k < all.size(); k = end) {
+    for (end = k; end < all.size() && is_identical(all[end]);) ++end;
+    const bool are_identical = end > k;
+    if (!are_identical) ++end;
+    const auto part = all.subspan(k, end - k);
     const ImVec2 start = at;
-    if (frame.displayed.selection.scroll_target == stage.all.stage) {
+    const auto target = [&](const ComparedStage& stage) {
+      return frame.displayed.selection.scroll_target == stage.all.stage;
+    };
+    if (std::ranges::any_of(part, target)) {
       ImGui::SetScrollY(start.y - origin.y);
       frame.commands.add(set<&Selection::scroll_target>(std::nullopt));
     }
+    if (are_identical) {
+      at.y += draw_identical(frame, l, part, at);
+      continue;
+    }
+    const ComparedStage& stage = part.front();
     draw_title(frame, stage, at, l.width);
     at.y += frame.metrics.px(title_height);
     const bool pictured = stage.all.same_shape && stage.all.differs();

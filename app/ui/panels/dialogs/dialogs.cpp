@@ -58,14 +58,14 @@ void recovery(const Frame& frame) {
   const float width = frame.metrics.px(520);
   paragraph(frame.fonts.sans15, frame.palette.text, width,
             "attnscope ended without saving. This work can be restored:");
-  for (std::size_t k = 0; k < frame.forms.leftovers.size(); ++k) {
-    ImGui::PushID(static_cast<int>(k));
+  const std::size_t n = frame.forms.leftovers.size();
+  for (std::size_t k = 0; k < n; ++k) {
     paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.leftovers[k]);
+    if (n == 1) break;  // the buttons are at the foot
     const std::string place = std::to_string(k);
-    if (button(frame, ("dialog/look" + place).c_str(), "Restore")) frame.commands.add(RestoreLeftover{k});
+    if (button(frame, "dialog/look" + place, "Restore")) frame.commands.add(RestoreLeftover{k});
     ImGui::SameLine();
-    if (button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DiscardLeftover{k});
-    ImGui::PopID();
+    if (button(frame, "dialog/drop" + place, "Discard")) frame.commands.add(DiscardLeftover{k});
   }
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (frame.message.is_error) {
@@ -73,8 +73,13 @@ void recovery(const Frame& frame) {
     frame.landmarks.mark_item("dialog/problem");
     ImGui::Dummy({width, frame.metrics.px(8)});
   }
-  if (!dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty())
-    frame.commands.add(KeepLeftovers{});
+  const DialogButton keep{"dialog/keep", "Decide later"};
+  const std::string_view pressed =
+      n == 1 ? dialog_foot(frame, width, {"dialog/look0", "Restore"}, keep, {"dialog/drop0", "Discard"})
+             : dialog_foot(frame, width, keep);
+  if (pressed == keep.name) frame.commands.add(KeepLeftovers{});
+  if (pressed == "dialog/look0") frame.commands.add(RestoreLeftover{0});
+  if (pressed == "dialog/drop0") frame.commands.add(DiscardLeftover{0});
 }
 
 void draw_keys_dialog(const Frame& frame) {
@@ -86,7 +91,8 @@ void about(const Frame& frame) {
   const float width = frame.metrics.px(400);
   paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
   paragraph(frame.fonts.sans15, frame.palette.dim, width,
-            "Take attention apart: edit it, watch it, explain it. Every number is computed in float64.");
+            "Take attention apart: edit it, watch it, explain it. Numbers are computed in float64; a remark "
+            "(float32) is the value as PyTorch would store it. MIT license.");
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (!dialog_foot(frame, width, {"dialog/close", "Close"}).empty() || enter_confirms()) close_dialog(frame);
 }

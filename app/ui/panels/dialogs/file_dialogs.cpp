@@ -23,7 +23,7 @@ namespace app::panels {
 namespace {
 
 /// Files that a browser lists besides the directories.
-enum class BrowserFilter { sessions, tensors, openable, directories };
+enum class BrowserFilter { sessions, tensors, openable, all };
 
 namespace fs = std::filesystem;
 
@@ -35,7 +35,7 @@ std::optional<fs::path> home() {
 bool passes_filter(const BrowserEntry& entry, const std::string& name, BrowserFilter filter) {
   if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
   if (entry.is_directory) return true;
-  if (filter == BrowserFilter::directories) return false;
+  if (filter == BrowserFilter::all) return true;
   const bool is_session = entry.name.ends_with(".json"),
              has_tensors = core::formats::has_tensor_ending(entry.name);
   return (is_session && filter != BrowserFilter::tensors) ||
@@ -416,7 +416,7 @@ void draw_export_dialog(const Frame& frame) {
   choose_what(frame, e);
   choose_look(frame, e.form);
   const std::string proposed = proposed_name(e);
-  const auto typed = file_browser(frame, BrowserFilter::directories, browser_size(frame, 360, 280), proposed);
+  const auto typed = file_browser(frame, BrowserFilter::all, browser_size(frame, 360, 280), proposed);
   e.path = typed.value_or(chosen_path(with_typed_name(frame, proposed)));
   const std::vector<fs::path> files = output_paths(frame.pending.model, e);
   draw_export_summary(frame, e, files);
@@ -427,7 +427,8 @@ void draw_export_dialog(const Frame& frame) {
                                      ? files.front().filename().string() + " exists. Replace it?"
                                      : std::to_string(n_existing()) + " of these files exist. Replace them?",
                                  e);
-  const bool confirmed = confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm";
+  const bool confirmed =
+      confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm" || enter_confirms();
   if (!confirmed && !typed) return;
   if (n_existing() > 0)
     frame.commands.add(set<&Browser::confirms_overwrite>(true));

@@ -50,7 +50,7 @@ float initialize_dialog_width(const Frame& frame) {
 std::optional<ParsedRngPrefix> draw_rng_prefix_row(const FormRows& form, const std::string& name,
                                                    const RngPrefix& before) {
   const Frame& frame = form.frame;
-  form.row("sampled before");
+  form.row("earlier samples");
   const float width = form.control_width();
   const FieldAnswer answer = text_field(
       frame, name, before.text, {.width = width, .font = frame.fonts.mono14, .alignment = Alignment::left});
@@ -161,7 +161,7 @@ void draw_initialize_dialog(const Frame& frame) {
     draw_output_row(form, draw);
     draw_torch_box(form, good ? torch_lines(frame.pending.model, draw) : "");
   }  // ends the table
-  if (draw_dialog_buttons(frame, "Draw", good)) {
+  if (draw_dialog_buttons(frame, "Initialize", good)) {
     frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, draw)});
     close_dialog(frame);
   }
@@ -388,25 +388,34 @@ namespace {
 
 using core::text::TokenRule;
 
+struct SentenceInput {
+  std::string text;
+  bool selects = false;  ///< all of the text, which typing then replaces
+};
+
 /// Lets ImGui write into a string of any length. Drops Enter, which confirms; Shift+Enter ends a line.
 int on_sentence_event(ImGuiInputTextCallbackData* data) {
+  auto& input = *static_cast<SentenceInput*>(data->UserData);
   if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter)
     return data->EventChar == '\n' && !ImGui::GetIO().KeyShift ? 1 : 0;
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackAlways && input.selects) data->SelectAll();
   if (data->EventFlag != ImGuiInputTextFlags_CallbackResize) return 0;
-  auto& text = *static_cast<std::string*>(data->UserData);
-  text.resize(static_cast<std::size_t>(data->BufTextLen));
-  data->Buf = text.data();
+  input.text.resize(static_cast<std::size_t>(data->BufTextLen));
+  data->Buf = input.text.data();
   return 0;
 }
 
 void draw_text_box(const Frame& frame, float width) {
-  std::string text = frame.forms.sentence.text;
+  bool& was_active = *ImGui::GetStateStorage()->GetBoolRef(ImGui::GetID("active"), false);
+  SentenceInput input{frame.forms.sentence.text, !was_active};
+  std::string& text = input.text;
   platform::push_font(frame.fonts.sans15);
   if (ImGui::IsWindowAppearing()) platform::focus_next_item();
   ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
                             ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
-                                ImGuiInputTextFlags_AutoSelectAll,
-                            on_sentence_event, &text);
+                                ImGuiInputTextFlags_CallbackAlways,
+                            on_sentence_event, &input);
+  was_active = ImGui::IsItemActive();
   ImGui::PopFont();
   frame.landmarks.mark_item("sentence/text");
   if (text != frame.forms.sentence.text) frame.commands.add(set<&SentenceDraft::text>(text));

@@ -104,6 +104,32 @@ std::vector<std::size_t> marked_rows(const Pending& view, MatrixRef place) {
   return rows;
 }
 
+HeadParts head_parts(const Pending& view, MatrixName name, const core::attention::SharedMatrix& numbers) {
+  using core::attention::Stage;
+  const auto stage = [&]() -> std::optional<Stage> {
+    switch (name) {
+      case MatrixName::query_weight:
+      case MatrixName::query_bias:
+        return Stage::queries;
+      case MatrixName::key_weight:
+      case MatrixName::key_bias:
+        return Stage::keys;
+      case MatrixName::value_weight:
+      case MatrixName::value_bias:
+        return Stage::values;
+      case MatrixName::output_weight:
+        return Stage::contexts;
+      default:
+        return std::nullopt;
+    }
+  }();
+  const std::size_t n = stage ? core::attention::n_matrices(view.model, *stage) : 1;
+  const bool of_rows = name == MatrixName::output_weight;
+  if (n < 2) return {};
+  return {(of_rows ? numbers.n_rows() : numbers.n_cols()) / n,
+          core::attention::matrix_of_head(view.model, *stage, view.look.head), of_rows};
+}
+
 struct Filling {
   const char *key, *words, *help;
   FillRule rule;
@@ -148,7 +174,7 @@ void draw_fill_buttons(const Frame& frame, MatrixRef place) {
     frame.commands.add(set<&Forms::fill>(std::move(form)));
   }
   ImGui::SameLine();
-  if (button(frame, "edit/fill", "fill", "Zeros, ones, identity, or random numbers as PyTorch samples them"))
+  if (button(frame, "edit/fill", "fill…", "Zeros, ones, identity, or random numbers as PyTorch samples them"))
     ImGui::OpenPopup("fill");
   if (ImGui::BeginPopup("fill")) {
     fill_popup(frame, place);
@@ -176,26 +202,75 @@ std::vector<std::size_t> rows_of_zeros(const core::attention::SharedMatrix& numb
   return rows.size() < numbers.n_rows() ? rows : std::vector<std::size_t>();
 }
 
-/// Draws an offer to initialize new tokens, whose rows are zeros; returns true when it was drawn.
-bool draw_offer_for_zeros(const Frame& frame, MatrixRef place, const core::attention::SharedMatrix& numbers,
-                          ImVec2 at) {
-  if (place.name != MatrixName::embeddings) return false;
-  const std::vector<std::size_t> rows = rows_of_zeros(numbers);
-  if (rows.empty()) return false;
-  const std::string words = rows.size() == 1 ? fmt::format("Row {} is all zeros. ", rows.front())
-                                             : std::to_string(rows.size()) + " rows are all zeros. ";
+/// Returns the heads whose queries are 0, as those of a new head; none in a very large model.
+std::vector<std::size_t> heads_of_zeros(const Frame& frame) {
+  constexpr std::size_t max_cells = 1u << 14;
+  std::vector<std::size_t> heads;
+  const auto* weight = find_matrix(frame.pending.model, chosen_place(frame, MatrixName::query_weight));
+  const std::size_t n = frame.pending.model.n_heads;
+  if (!weight || frame.pending.full_model || weight->n_rows() * weight->n_cols() > max_cells) return heads;
+  for (std::size_t h = 0, size = weight->n_cols() / n; h < n; ++h)
+    if (!arma::any(arma::vectorise((*weight)->cols(h * size, (h + 1) * size - 1)))) heads.push_back(h);
+  return heads.size() < n ? heads : std::vector<std::size_t>();
+}
+
+/// New tokens or, if all have numbers, new heads that are all zeros; words are empty if there are none.
+struct ZerosOffer {
+  std::string words;
+  std::vector<std::size_t> rows;  ///< of X
+};
+
+ZerosOffer offer_for_zeros(const Frame& frame, MatrixRef place,
+                           const core::attention::SharedMatrix& numbers) {
+  const auto words = [](const char* one, const char* several, const std::vector<std::size_t>& all) {
+    return all.empty()       ? std::string()
+           : all.size() == 1 ? fmt::format("{} {} is all zeros. ", one, all.front())
+                             : fmt::format("{} {} are all zeros. ", all.size(), several);
+  };
+  if (place.name == MatrixName::embeddings)
+    if (auto rows = rows_of_zeros(numbers); !rows.empty())
+      return {words("Row", "rows", rows), std::move(rows)};
+  return {words("Head", "heads", heads_of_zeros(frame)), {}};
+}
+
+/// Samples new rows of X.
+void initialize_tokens(const Frame& frame, MatrixRef place, const std::vector<std::size_t>& rows) {
+  const core::attention::Model& model = frame.pending.model;
+  arma::mat now = **find_matrix(model, place);
+  const arma::mat sampled = filled(model, place, {FillRule::randn, frame.forms.fill.fill.seed, {}});
+  for (const std::size_t row : rows) now.row(row) = sampled.row(row);
+  frame.commands.edit(SetBlock{place, 0, 0, std::move(now)});
+}
+
+/// Samples the columns of zeros of the projections, and the rows of zeros of W_o.
+void initialize_heads(const Frame& frame) {
+  core::attention::Model model = frame.pending.model;
+  for (const MatrixName name : {MatrixName::query_weight, MatrixName::key_weight, MatrixName::value_weight,
+                                MatrixName::output_weight}) {
+    const MatrixRef place = chosen_place(frame, name);
+    const auto* numbers = find_matrix(model, place);
+    if (!numbers) continue;
+    const bool of_rows = name == MatrixName::output_weight;
+    arma::mat now = of_rows ? arma::mat((**numbers).t()) : **numbers,
+              sampled = filled(model, place, {FillRule::linear, frame.forms.fill.fill.seed, {}});
+    if (of_rows) arma::inplace_trans(sampled);
+    for (std::size_t k = 0; k < now.n_cols; ++k)
+      if (!arma::any(now.col(k))) now.col(k) = sampled.col(k);
+    if (of_rows) arma::inplace_trans(now);
+    model = core::editing::apply(model, SetBlock{place, 0, 0, std::move(now)});
+  }
+  frame.commands.edit(ReplaceModel{std::move(model), "initialize head"});
+}
+
+/// Draws an offer to initialize what is new and all zeros.
+void draw_offer(const Frame& frame, MatrixRef place, const ZerosOffer& offer, ImVec2 at) {
   ImFont* font = frame.fonts.sans14;
   const float middle = at.y + frame.metrics.px(9);
-  draw_text(font, {at.x, middle}, Align::left_middle, frame.palette.faint, words);
-  if (!link(frame, "edit/initialize", font, {at.x + text_width(font, words), middle}, Align::left_middle,
-            frame.palette.accent, "Initialize"))
-    return true;
-  arma::mat filled = *numbers;
-  const arma::mat sampled = core::editing::filled(
-      frame.pending.model, place, {core::editing::FillRule::randn, frame.forms.fill.fill.seed, {}});
-  for (const std::size_t row : rows) filled.row(row) = sampled.row(row);
-  frame.commands.edit(SetBlock{place, 0, 0, std::move(filled)});
-  return true;
+  draw_text(font, {at.x, middle}, Align::left_middle, frame.palette.faint, offer.words);
+  if (!link(frame, "edit/initialize", font, {at.x + text_width(font, offer.words), middle},
+            Align::left_middle, frame.palette.accent, "Initialize"))
+    return;
+  offer.rows.empty() ? initialize_heads(frame) : initialize_tokens(frame, place, offer.rows);
 }
 
 }  // namespace
@@ -224,11 +299,15 @@ void draw_edit(const Frame& frame) {
     matrix.names = &frame.pending.model.sequences.at(place.nth).keys();
   else if (place.name == MatrixName::score_bias)
     matrix.names = &frame.pending.model.sequences.at(frame.pending.look.sequence).tokens;
+  matrix.heads = head_parts(frame.pending, place.name, numbers);
   const float top = ImGui::GetCursorScreenPos().y;
-  const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
+  const ZerosOffer offer = offer_for_zeros(frame, place, numbers);
+  const bool has_offer = !offer.words.empty();
+  const float buttons = m.px(10) + m.frame, hint = m.px(10) + (has_offer ? 1 : 2) * m.px(18);
   const float min_height = m.px(20 + 26 + 8), wanted = matrix_editor_height(frame, matrix, width);
   const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
-  const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
+  // The numbers come first in a low window.
+  const bool has_hint = left - hint >= std::min(wanted, has_offer ? min_height : m.px(300));
   // A window too low for a row and the buttons shows rows alone.
   const float max_height = has_hint ? left - hint : left >= min_height ? left : std::max(left, room_for_all);
   const float height = matrix_editor_height(frame, matrix, ImVec2(width, max_height));
@@ -239,7 +318,8 @@ void draw_edit(const Frame& frame) {
   platform::move_to({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);
   platform::move_to({x, top + height + m.px(10) + m.frame + m.px(10)});
-  if (draw_offer_for_zeros(frame, place, numbers, ImGui::GetCursorScreenPos()) || !has_hint) return;
+  if (!has_hint) return;
+  if (has_offer) return draw_offer(frame, place, offer, ImGui::GetCursorScreenPos());
   paragraph(frame.fonts.sans14, frame.palette.faint, width,
             "Drag to change, double-click to type. Shift: coarse, Alt: fine.");
 }

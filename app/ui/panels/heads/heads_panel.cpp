@@ -254,7 +254,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   const auto& model = frame.displayed.model;
   const bool chosen =
       matrix_of_head(model, stage.stage, h) == matrix_of_head(model, stage.stage, frame.displayed.look.head);
-  if (chosen) outline({left - 5, top - 5}, {right + 4, bottom + 4}, frame.palette.selection, 2);
+  if (chosen) outline({left - 2, top - 2}, {right + 1, bottom + 1}, frame.palette.selection, 2);
   draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
   platform::move_to({left, bottom + m.px(6)});
   const bool pressed = hit_area(("select head " + std::to_string(h)).c_str(), {width, m.px(26)});

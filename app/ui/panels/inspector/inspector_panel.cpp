@@ -1,8 +1,10 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/session/full_model_reading.hpp"
@@ -56,7 +58,9 @@ void draw_head(Pen& pen) {
   const std::size_t head = frame.displayed.selection.hovered_head.value_or(frame.displayed.look.head);
   const core::attention::HeadStatistics& facts = head_statistics(frame)[head];
   pen.skip(20);
-  pen.at_left(frame.fonts.sans19, frame.palette.text, "Head " + std::to_string(head));
+  const std::string layer =
+      frame.pending.full_model ? std::to_string(frame.pending.full_model->layer) + "." : "";
+  pen.at_left(frame.fonts.sans19, frame.palette.text, "Head " + layer + std::to_string(head));
   const std::string entropy = facts.entropy_bits ? fixed(*facts.entropy_bits, 2) : "–";
   pen.at_right(frame.fonts.mono32, frame.palette.text, entropy);
   pen.skip(24);
@@ -301,7 +305,7 @@ std::optional<CellRef> example_cell(const Frame& frame) {
 std::string searched_rows_text(const Frame& frame) {
   const auto& weights = frame.displayed.trace.at(Stage::weights, frame.displayed.look.head);
   const std::size_t n = n_rows_searched(weights);
-  return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
+  return n == weights.n_rows() ? "rows with ≥ 2 keys" : "last " + core::text::counted(n, "row");
 }
 
 /// Returns the number of parameters of the projections.
@@ -316,26 +320,54 @@ std::size_t n_parameters(const core::attention::Model& model) {
   return n;
 }
 
-/// Draws the formulas of the layer, with its numbers.
+/// Returns the formulas of the layer: all that it computes between projections and output.
+std::vector<std::string> layer_formulas(const Frame& frame) {
+  const auto& model = frame.displayed.model;
+  const core::attention::Additions& added = model.additions;
+  const auto has = [&](Stage stage) { return frame.displayed.has(stage); };
+  std::vector<std::string> lines;
+  const char* norm = has(Stage::normed_queries) ? "QK norm" : "";
+  if (has(Stage::rotated_queries))
+    lines.push_back(std::string("Q, K: ") + norm + (*norm ? ", then " : "") + "RoPE");
+  else if (*norm)
+    lines.push_back(std::string("Q, K: ") + norm);
+  std::string scores = "QKᵀ";
+  if (model.scale.rule != core::attention::ScaleRule::none && has(Stage::scaled_scores))
+    scores += " " + core::attention::formula_of(frame.displayed.graph, model,
+                                                core::attention::info(Stage::scaled_scores), true);
+  const std::string plain = scores;
+  if (has(Stage::capped_scores) && added.softcap) {
+    const std::string cap = number_text(*added.softcap);
+    scores = fmt::format("{} tanh( {} ÷ {} )", cap, scores, cap);
+  }
+  if (added.positions.alibi) scores += " + ALiBi";
+  if (added.positions.relative) scores += " + T5 bias";
+  if (!added.score_bias.empty()) scores += " + bias";
+  if (scores != plain) lines.push_back("S = " + std::exchange(scores, "S"));
+  if (model.mask.causal || model.mask.masks_keys()) scores += " + mask";
+  if (added.sink) scores += ", sink";
+  lines.push_back("head = softmax( " + scores + " ) V");
+  if (has(Stage::output))
+    lines.push_back("output = heads " + core::attention::formula_of(frame.displayed.graph, model,
+                                                                    core::attention::info(Stage::output),
+                                                                    true));
+  return lines;
+}
+
+/// Draws the formulas of the layer.
 void draw_formula_box(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto& model = frame.displayed.model;
-  const auto formula = [&](Stage stage) {
-    return core::attention::formula_of(frame.displayed.graph, model, core::attention::info(stage), true);
-  };
-  std::string inner = "QKᵀ";
-  if (model.scale.rule != core::attention::ScaleRule::none && frame.displayed.has(Stage::scaled_scores))
-    inner += " " + formula(Stage::scaled_scores);
-  if (model.mask.causal || model.mask.masks_keys()) inner += " + mask";
-  std::vector<std::string> lines{"head = softmax( " + inner + " ) V"};
-  if (frame.displayed.has(Stage::output)) lines.push_back("output = heads " + formula(Stage::output));
+  const std::vector<std::string> lines = layer_formulas(frame);
   const float pitch = frame.metrics.px(22), pad = frame.metrics.px(12);
   const float height = pitch * static_cast<float>(lines.size()) + frame.metrics.px(10);
   draw_rect({pen.left, pen.y}, {pen.right, pen.y + height}, frame.palette.background.raised,
             frame.metrics.px(3));
   float y = pen.y + frame.metrics.px(8);
   for (const std::string& line : lines) {
-    draw_formula(frame.fonts.sans14, {pen.left + pad, y}, frame.palette.text, line);
+    ImFont* font = frame.fonts.sans14;
+    for (ImFont* smaller : {frame.fonts.sans13, frame.fonts.sans12})
+      if (formula_width(font, line) > pen.right - pen.left - 2 * pad) font = smaller;
+    draw_formula(font, {pen.left + pad, y}, frame.palette.text, line);
     y += pitch;
   }
   frame.landmarks.mark("inspector/formula", {pen.left, pen.y}, {pen.right, pen.y + height});
@@ -346,14 +378,22 @@ void draw_formula_box(Pen& pen) {
 void draw_shapes(Pen& pen) {
   const Frame& frame = pen.frame;
   const auto& model = frame.displayed.model;
-  for (const Stage stage : {Stage::queries, Stage::scores, Stage::contexts, Stage::output}) {
-    const auto& info = core::attention::info(stage);
+  const auto shape = [&](Stage stage) {
+    const std::size_t n = core::attention::n_matrices(model, stage);
+    return (n > 1 ? std::to_string(n) + " × " : std::string()) + core::attention::torch_shape(model, stage);
+  };
+  std::vector<std::pair<std::string, std::string>> lines;  // labels and shapes; Q, K, V join if equal
+  for (const auto& [stage, label] :
+       {std::pair(Stage::queries, "Q"), {Stage::keys, "K"}, {Stage::values, "V"}}) {
     if (!frame.displayed.has(stage)) continue;
-    const std::string words = core::attention::torch_shape(model, stage);
-    const std::string heads =
-        info.per_head && model.n_heads > 1 ? std::to_string(model.n_heads) + " × " : std::string();
-    pen.pair(stage == Stage::queries ? "Q, K, V" : info.title, heads + words);
+    if (!lines.empty() && lines.back().second == shape(stage))
+      lines.back().first += std::string(", ") + label;
+    else
+      lines.emplace_back(label, shape(stage));
   }
+  for (const Stage stage : {Stage::scores, Stage::contexts, Stage::output})
+    if (frame.displayed.has(stage)) lines.emplace_back(core::attention::info(stage).title, shape(stage));
+  for (const auto& [label, words] : lines) pen.pair(label, words);
 }
 
 /// Draws a link to something to try when nothing is pinned; returns true when it was pressed.

@@ -140,7 +140,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
                  " bits",
              fixed(facts.entropy_bits, 4));
     const float top = pen.y;
-    pen.pair("effective number", fixed(facts.effective_count, 2) + " keys");
+    pen.pair("effective number of keys", fixed(facts.effective_count, 2));
     lines_tooltip(pen, top,
                   "2 to the power of the entropy: the number of equally weighted keys with the same entropy");
     if (frame.displayed.model.dropout.active())
@@ -160,8 +160,9 @@ void draw_plain_row(Pen& pen, const CellRef& cell) {
   const RowStatistics facts = core::attention::row_statistics(row);
   if (row.n_elem < 2) return;
   pen.rule();
-  pen.heading("Its row");
-  pen.pair("smallest", fixed(facts.smallest, 4));
+  pen.heading("Row summary");
+  const auto smallest = static_cast<std::size_t>(row.index_min());
+  pen.pair("smallest", fmt::format("{} at {}", fixed(facts.smallest, 4), smallest));
   pen.pair("largest", fmt::format("{} at {}", fixed(facts.largest, 4), facts.argmax));
 }
 
@@ -183,7 +184,7 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
   if (!stage.per_head || n < 2) return;
   const bool shared = n < model.n_heads;
   pen.rule();
-  pen.heading(shared ? "The same cell in each group" : "The same cell in each head");
+  pen.heading(shared ? "Same cell across groups" : "Same cell across heads");
   for (std::size_t k = 0; k < std::min(n, max_listed_heads); ++k) {
     const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
     const std::string number =
@@ -436,9 +437,9 @@ void draw_similarity(Pen& pen, std::size_t head) {
     outline({g.at(row, 0).x - 1, g.at(row, 0).y - 1}, g.at(row + 1, g.count), frame.palette.selection, 1);
     handle_mouse(frame, g, similarity, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
-    pen.prose(std::string(has_numbers(frame, g) ? "in hundredths, 1 from 0.995 on; " : "") +
-                  "click to select a head",
-              frame.palette.faint);
+    pen.prose(
+        has_numbers(frame, g) ? "× 100; 1 means ≥ 0.995. Click selects a head." : "Click selects a head.",
+        frame.palette.faint);
     pen.skip(4);
   } else {
     pen.prose(fmt::format("The matrix is shown for up to {} heads.", max_similarity_heads),
@@ -554,7 +555,7 @@ void draw_downstream_cells(Pen& pen, const CellRef& cell) {
   const std::vector<SourceRect> all = downstream(frame, cell);
   if (all.empty()) return;
   pen.rule();
-  pen.heading("Leads to");
+  pen.heading("Used in");
   for (std::size_t k = 0; k < std::min(all.size(), max_links); ++k) {
     const CellRef target = nearest(all[k], cell);
     const std::string number = all[k].count() == 1 ? inspector_text(cell_value(frame, target))

@@ -299,7 +299,7 @@ void draw_operator_sign(const Frame& frame, const LaboratoryLayout& l, int after
   draw_text(frame.fonts.sans17, {x, middle}, Align::middle, frame.palette.dim, words);
 }
 
-/// Draws each row's sum before and after dropout, and how many rows lost everything.
+/// Draws each row's sum before and after dropout, and how many rows have only dropped weights.
 void row_sums(const Frame& frame, const LaboratoryLayout& l, float y) {
   const arma::vec &sums_before = frame.work.laboratory->sums_before,
                   &sums_after = frame.work.laboratory->sums_after;
@@ -326,14 +326,9 @@ void row_sums(const Frame& frame, const LaboratoryLayout& l, float y) {
               after == 0 && before > 0 ? frame.palette.status.warning : frame.palette.text, sum);
   }
   if (lost == 0) return;
-  std::string words = std::to_string(lost) + (lost == 1 ? " row lost" : " rows lost"), more = "everything";
-  if (text_width(frame.fonts.sans13, words + " " + more) <= right - left)
-    words += " " + std::exchange(more, "");
-  float below = top + static_cast<float>(l.map_height) + frame.metrics.px(13);
-  for (const std::string& line : {words, more}) {
-    draw_text(frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.status.warning, line);
-    below += frame.metrics.px(16);
-  }
+  const std::string words = lost == 1 ? "1 row sums to 0" : fmt::format("{} rows sum to 0", lost);
+  draw_text(frame.fonts.sans13, {left, top + static_cast<float>(l.map_height) + frame.metrics.px(13)},
+            Align::left_middle, frame.palette.status.warning, words);
 }
 
 void draw_one_mask(const Frame& frame, const LaboratoryLayout& l, float& y) {

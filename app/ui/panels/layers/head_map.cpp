@@ -266,10 +266,6 @@ void draw_bar(const HeadTile& m) {
 }
 
 void draw_tooltip(const HeadTile& m) {
-  const auto& roles = m.head_map.roles;
-  const auto share = [](const char* words, const std::optional<double>& value) {
-    return std::string("\n") + words + ": " + (value ? fixed(*value, 3) : "–");
-  };
   std::string text = "Head " + head_name(m) + (m.is_ablated ? ", ablated" : "");
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const auto index = [&](float at, float begin) {
@@ -286,21 +282,6 @@ void draw_tooltip(const HeadTile& m) {
                         fixed(weight, 4));
   if (m.before && m.before->map(row, column) != weight)
     text += "\nbefore the edits: " + core::text::display_number(m.before->map(row, column));
-  text += share("previous token", roles.previous) + share("first token", roles.first) +
-          share("itself", roles.itself) + share("earlier same token", roles.same_token) +
-          share("induction", roles.induction) + "\nmean entropy of a row: " + fixed(roles.entropy_bits, 2) +
-          " bits";
-  const HeadRole role = role_of(m.frame, m.layer, m.head);
-  if (role.source != RoleSource::prompt)
-    text += "\non random repeated tokens" +
-            std::string(role.source == RoleSource::model ? ": " : ", before the edits: ") + role.words();
-  const Bar bar = bar_of(m);
-  if (bar.now)
-    text += std::string("\n") +
-            (m.frame.pending.layers->shows_effects ? "ablation changes the logit of "
-                                                   : "direct attribution to the logit of ") +
-            quoted_token(m.frame.pending.reading->prediction()->chosen.text) +
-            (m.frame.pending.layers->shows_effects ? " by " : ": ") + signed_text(*bar.now, 2);
   if (m.layer_heads.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());

@@ -337,9 +337,10 @@ void draw_layers(const Frame& frame) {
   const float legend = is_presented ? 0 : frame.metrics.px(legend_height),
               scrollbar = ImGui::GetStyle().ScrollbarSize;
   const float height = room.y - legend;
-  LayersTiling t = tile_layers(frame.metrics, {room.x, height}, n_layers, n_heads, now.names.size());
+  const float width = room.x - frame.metrics.px(4);  // the frame of a map is outside of it
+  LayersTiling t = tile_layers(frame.metrics, {width, height}, n_layers, n_heads, now.names.size());
   if (t.height(n_layers) > height)  // it scrolls
-    t = tile_layers(frame.metrics, {room.x - scrollbar, height}, n_layers, n_heads, now.names.size());
+    t = tile_layers(frame.metrics, {width - scrollbar, height}, n_layers, n_heads, now.names.size());
   platform::begin_child("maps", {room.x, height}, false, ImGuiWindowFlags_HorizontalScrollbar);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   const float left = start.x, view_left = origin.x, top = start.y + t.first_row();

@@ -6,6 +6,7 @@
 
 #include "app/session/full_model_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "core/lessons/lessons.hpp"
 
@@ -45,14 +46,22 @@ std::string heading(const Frame& frame) {
   return frame.pending.full_model->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
 }
 
+/// Returns whether the chosen token is the most probable one now.
+bool leads(const Prediction& next) {
+  return next.candidates.front().id == next.chosen.id;
+}
+
 /// Returns how the token was chosen, and the temperature where that is not 1.
 std::string choice_words(const Frame& frame) {
   const double temperature = frame.pending.layers->shown_temperature();
   const std::string at = temperature == 1 ? "" : ", T " + core::text::number_text(temperature);
-  return (frame.pending.layers->token ? "selected · Esc releases" : "most probable") + at;
+  if (frame.pending.layers->token) return "selected · Esc releases" + at;
+  const Prediction& next = *prediction(frame);
+  return (leads(next) ? "most probable" : "most probable before the edits") + at;
 }
 
-/// Draws the probability before the edits and the difference; without edits the runner-up.
+/// Draws the probability before the edits and the difference, without edits the runner-up; instead of either
+/// the most probable token if that is another.
 void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, float width) {
   const auto& f = frame;
   const auto at_left = [&](const std::string& words, const std::string& number) {
@@ -60,23 +69,18 @@ void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, floa
     draw_text(f.fonts.mono13, {at.x + text_width(f.fonts.sans13, words), at.y}, Align::left_middle,
               f.palette.dim, number);
   };
-  if (is_edited(f)) {
-    at_left("before the edits ", fixed(next.chosen.before, 4));
-    draw_text(f.fonts.mono14, {at.x + width, at.y}, Align::right_middle, f.palette.text,
-              signed_text(next.chosen.now - next.chosen.before, 4));
-    return;
-  }
-  const auto second =
-      std::ranges::find_if(next.candidates, [&](const NextToken& t) { return t.id != next.chosen.id; });
-  if (second == next.candidates.end()) return;
-  const bool is_first = next.candidates.front().id == next.chosen.id;
-  at_left(is_first ? "then " : "most probable ", "");
-  const float used = text_width(f.fonts.sans13, is_first ? "then " : "most probable ");
-  const std::string number = fixed(second->now, 4);
-  const float room = width - used - text_width(f.fonts.mono13, number) - f.metrics.px(8);
-  draw_text(f.fonts.sans13, {at.x + used, at.y}, Align::left_middle, f.palette.dim,
-            shortened(f.fonts.sans13, quoted_token(second->text), room));
-  draw_text(f.fonts.mono13, {at.x + width, at.y}, Align::right_middle, f.palette.dim, number);
+  const std::string change = is_edited(f) ? signed_text(next.chosen.now - next.chosen.before, 4) : "";
+  draw_text(f.fonts.mono14, {at.x + width, at.y}, Align::right_middle, f.palette.text, change);
+  if (leads(next) && is_edited(f)) return at_left("before the edits ", fixed(next.chosen.before, 4));
+  if (leads(next) && next.candidates.size() < 2) return;
+  const NextToken& other = next.candidates[leads(next) ? 1 : 0];
+  const std::string words = leads(next)    ? "then "
+                            : is_edited(f) ? "now most "
+                                           : "most probable ",
+                    number = " " + fixed(other.now, 4);
+  const float room = width - text_width(f.fonts.sans13, words) - text_width(f.fonts.mono13, number) -
+                     text_width(f.fonts.mono14, change) - f.metrics.px(8);
+  at_left(words + shortened(f.fonts.sans13, quoted_token(other.text), room), number);
 }
 
 void draw_token_row(const Frame& frame, const NextToken& token, bool is_chosen, float width) {
@@ -181,17 +185,7 @@ void draw_presented_prediction(const Frame& frame) {
     paragraph(font, color, width, words);
   };
   if (f.lesson) {
-    const core::lessons::LessonStep& step = f.lesson->shown();
-    say(f.fonts.sans12, f.palette.dim, f.lesson->lesson->title);
-    say(f.fonts.sans16, f.palette.text, step.title);
-    say(f.fonts.sans12, f.palette.text, step.text);
-    const ImVec2 top = ImGui::GetCursorScreenPos();
-    ImGui::Indent(f.metrics.px(8));
-    paragraph(f.fonts.sans12, f.lesson->seen.empty() ? f.palette.text : f.palette.status.good,
-              width - f.metrics.px(8), f.lesson->seen.empty() ? step.try_it : f.lesson->seen);
-    ImGui::Unindent(f.metrics.px(8));
-    draw_rect(top, {top.x + f.metrics.px(2), ImGui::GetItemRectMax().y}, f.palette.accent);
-    f.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
+    draw_presented_lesson(f, width);
   } else {
     const auto& full_model = *f.pending.full_model;
     say(f.fonts.sans16, f.palette.text, full_model.model->description().path.filename().string());

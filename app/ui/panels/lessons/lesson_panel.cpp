@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -29,27 +30,39 @@ bool is_stage(std::string_view name) {
   return name.starts_with("strip/");
 }
 
-bool is_focus(const Frame& frame, std::string_view name) {
-  const auto& focus = frame.lesson->shown().focus;
-  return std::find(focus.begin(), focus.end(), name) != focus.end();
-}
-
-/// Dims the stages that are not in the focus of the step, if it has any.
+/// Dims all between and around the stages in the focus of the step, if it has any.
 void dim_other_stages(const Frame& frame) {
-  constexpr std::string_view block = "block/";
-  const auto& focus = frame.lesson->shown().focus;
-  if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
-  const auto is_focused = [&](const std::string& name) {
-    return is_focus(frame, "strip/" + name.substr(block.size()));
-  };
-  for (const auto& [name, rect] : frame.landmarks.all()) {
-    if (!name.starts_with(block) || is_focused(name)) continue;
-    float left = rect.min.x;
-    for (const auto& [other, seen] : frame.landmarks.all())  // a block may extend under its left neighbor
-      if (other.starts_with(block) && is_focused(other) && seen.min.y < rect.max.y &&
-          seen.max.y > rect.min.y && seen.min.x < rect.min.x)
-        left = std::max(left, seen.max.x);
-    draw_rect({left, rect.min.y}, rect.max, packed(frame.palette.background.back, dim_opacity));
+  const ImVec2 min = ImGui::GetWindowDrawList()->GetClipRectMin(),
+               max = ImGui::GetWindowDrawList()->GetClipRectMax();
+  std::vector<Rect> bright;  // from left to right
+  std::vector<float> edges{min.y, max.y};
+  for (const std::string_view name : frame.lesson->shown().focus) {
+    if (!is_stage(name)) continue;
+    if (const auto rect = frame.landmarks.find("block/" + std::string(name.substr(6))))
+      bright.push_back(*rect);
+  }
+  if (bright.empty()) return;
+  for (Rect& rect : bright)  // a block may extend under its left neighbor
+    for (const auto& [name, other] : frame.landmarks.all())
+      if (name.starts_with("block/") && other.min.x < rect.min.x && other.min.y < rect.max.y &&
+          other.max.y > rect.min.y)
+        rect.min.x = std::max(rect.min.x, other.max.x);
+  std::ranges::sort(bright, {}, [](const Rect& rect) { return rect.min.x; });
+  for (const Rect& rect : bright)
+    for (const float y : {rect.min.y, rect.max.y}) edges.push_back(std::clamp(y, min.y, max.y));
+  std::ranges::sort(edges);
+  for (std::size_t k = 0; k + 1 < edges.size(); ++k) {  // in bands, so that nothing is dimmed twice
+    const auto dim = [&, top = edges[k], bottom = edges[k + 1]](float left, float right) {
+      if (left < right && top < bottom)
+        draw_rect({left, top}, {right, bottom}, packed(frame.palette.background.back, dim_opacity));
+    };
+    float left = min.x;
+    for (const Rect& rect : bright) {
+      if (rect.min.y >= edges[k + 1] || rect.max.y <= edges[k]) continue;
+      dim(left, rect.min.x);
+      left = std::max(left, rect.max.x);
+    }
+    dim(left, max.x);
   }
 }
 
@@ -368,6 +381,49 @@ float lesson_panel_height(const Frame& frame, float width) {
   const float room = text_width_within(frame, width);
   const float words = glossary_text_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
   return frame.metrics.px(edges + top_line + title_line + gap + keys_line) + words + box_height(frame, room);
+}
+
+namespace {
+
+struct PresentedText {
+  ImFont* font;
+  Rgb color;
+  std::string words;
+};
+
+/// Returns the lesson, the step, its text, and its task, or what was seen.
+std::array<PresentedText, 4> presented_texts(const Frame& frame) {
+  const Fonts& f = frame.fonts;
+  const Palette& p = frame.palette;
+  const LessonStep& step = frame.lesson->shown();
+  const bool is_seen = !frame.lesson->seen.empty();
+  return {PresentedText{f.sans12, p.dim, frame.lesson->lesson->title},
+          {f.sans16, p.text, step.title},
+          {f.sans12, p.text, step.text},
+          {f.sans12, is_seen ? p.status.good : p.text, is_seen ? frame.lesson->seen : step.try_it}};
+}
+
+}  // namespace
+
+float presented_lesson_height(const Frame& frame, float width) {
+  float height = 0;
+  for (const PresentedText& text : presented_texts(frame))
+    height += glossary_text_height(frame, text.font, width - frame.metrics.px(8), text.words) +
+              ImGui::GetStyle().ItemSpacing.y;
+  return height;
+}
+
+void draw_presented_lesson(const Frame& frame, float width) {
+  const float room = width - frame.metrics.px(8);  // the task is indented
+  const auto texts = presented_texts(frame);
+  for (std::size_t k = 0; k + 1 < texts.size(); ++k)
+    draw_glossary_text(frame, texts.at(k).font, texts.at(k).color, room, texts.at(k).words);
+  const ImVec2 top = ImGui::GetCursorScreenPos();
+  ImGui::Indent(frame.metrics.px(8));
+  draw_glossary_text(frame, texts.back().font, texts.back().color, room, texts.back().words);
+  ImGui::Unindent(frame.metrics.px(8));
+  draw_rect(top, {top.x + frame.metrics.px(2), ImGui::GetItemRectMax().y}, frame.palette.accent);
+  frame.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
 }
 
 void draw_lesson(const Frame& frame) {

@@ -23,6 +23,10 @@ float lesson_panel_height(const Frame& frame, float width);
 /// Draws the step of the lesson: its text, the task to try, and the navigation keys.
 void draw_lesson(const Frame& frame);
 
+/// Draws title, text and task of the lesson's step for an audience, marked "present/lesson".
+void draw_presented_lesson(const Frame& frame, float width);
+float presented_lesson_height(const Frame& frame, float width);
+
 /// Draws "Terms of this step" for the inspector; nothing without a lesson.
 void draw_lesson_terms(const Frame& frame);
 

@@ -26,7 +26,9 @@ bool is_within(const std::string& menu, const std::string& path) {
 
 void draw_submenu(const Frame& frame, const ActionContext& context, std::span<const Action> all,
                   const std::string& path, const std::string& words) {
+  ImGui::PushStyleVar(ImGuiStyleVar_ChildBorderSize, ImGui::GetStyle().PopupBorderSize);  // as other menus
   const bool open = ImGui::BeginMenu(words.c_str());
+  ImGui::PopStyleVar();
   if (!open) frame.landmarks.mark_item("menu/" + path);
   if (!open) return;
   draw_menu_items(frame, context, all, path);

@@ -140,7 +140,6 @@ void preset_row(const ModelForm& form) {
   }
   if (const auto chosen = combo(form.frame, "model/preset", form.width, options, index, shown))
     form.frame.commands.add(LoadPreset{presets()[*chosen].name});
-  if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) form.frame.commands.add(AddReference{});
 }
 
 /// Draws the label of the second of two fields in a row, which ends where the row ends.

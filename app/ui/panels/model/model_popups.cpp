@@ -146,12 +146,12 @@ Scaling scaling_by(ScalingRule rule, const Rotary& rotary, std::size_t d_head) {
 
 void columns_row(PopupFields& fields, const Rotary& rotary) {
   const auto typed =
-      fields.field("columns", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
+      fields.field("rotary dims", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
                    "How many columns of a head are rotated, an even number. Empty: all.");
   if (!typed) return;
   const auto counts = parse_counts(*typed);
   if (!counts || counts->size() > 1)
-    return fields.report_invalid("columns", "a whole number or nothing", *typed);
+    return fields.report_invalid("rotary dims", "a whole number or nothing", *typed);
   change_rotary(fields, [&](Rotary& r) {
     r.dimensions.reset();
     if (!counts->empty()) r.dimensions = counts->front();
@@ -242,7 +242,7 @@ void scaling_rows(PopupFields& fields, const Model& model, const Rotary& rotary)
 void frequencies_row(PopupFields& fields, const Model& model, const Rotary& rotary) {
   fields.row("frequencies");
   const auto own = checkbox(
-      fields.frame, "more/frequencies", "own frequencies", rotary.inverse_frequencies.has_value(),
+      fields.frame, "more/frequencies", "custom frequencies", rotary.inverse_frequencies.has_value(),
       "The rotation per position of each pair in radians, editable under EDIT; initially those of the base");
   if (!own) return;
   change_rotary(fields, [&](Rotary& r) {
@@ -272,7 +272,8 @@ void rotary_rows(PopupFields& fields, const Model& model) {
     change_rotary(fields, [&](Rotary& r) { r.pairs = static_cast<Pairs>(*chosen); });
   tooltip("Which columns form a pair: p and p + d/2, as in Hugging Face's Llama, or 2p and 2p + 1");
   columns_row(fields, *now);
-  if (const auto first = fields.whole("first", "more/first", now->first, "The position of the first key"))
+  if (const auto first =
+          fields.whole("first position", "more/first", now->first, "The position of the first key"))
     change_rotary(fields, [&](Rotary& r) { r.first = *first; });
   scaling_rows(fields, model, *now);
   frequencies_row(fields, model, *now);
@@ -315,7 +316,7 @@ void distance_rows(PopupFields& fields, const Model& model) {
     });
   if (alibi) {
     fields.row("");
-    const auto own = checkbox(fields.frame, "more/slopes", "own slopes", alibi->slopes.has_value(),
+    const auto own = checkbox(fields.frame, "more/slopes", "custom slopes", alibi->slopes.has_value(),
                               "A number for each head, editable under EDIT; initially the standard ones");
     if (own)
       change_positions(fields, [&](Positions& p) {
@@ -348,12 +349,12 @@ void kv_heads_row(PopupFields& fields, const Model& model) {
   for (std::size_t n = model.n_heads; n > 0; --n) {
     if (model.n_heads % n != 0) continue;
     if (n == model.kv_heads()) now = counts.size();
-    const char* remark = n == model.n_heads ? " · each head its own" : n == 1 ? " · all heads share" : "";
+    const char* remark = n == model.n_heads ? ", one per head" : n == 1 ? ", shared (MQA)" : "";
     options.push_back({std::to_string(n) + remark});
     counts.push_back(n);
   }
   if (const auto chosen = fields.choice(
-          "keys, values", "more/groups", options, now,
+          "KV heads", "more/groups", options, now,
           "The number of KV heads (GQA, MQA); a new one is the mean of those of its query heads"))
     fields.frame.commands.edit(SetKvHeadCount{counts[*chosen]});
 }
@@ -376,11 +377,12 @@ SetKeyEmbeddings resized_encoder_states(const Model& model, std::size_t n_keys) 
 
 void keys_rows(PopupFields& fields, const Model& model) {
   if (!model.has_embeddings()) return;
-  const std::array options{Option{"the tokens", "Self-attention: keys and values are projected from X"},
-                           Option{"a copy of the tokens", "Encoder states, initially a copy of X"},
+  const std::array options{Option{"same sequence", "Self-attention: keys and values are projected from X"},
+                           Option{"copy of the sequence", "Encoder states, initially a copy of X"},
                            Option{"encoder states, zeros", "Cross-attention, or a KV cache"}};
-  const auto chosen = fields.choice("keys from", "more/keys", options, model.has_key_embeddings() ? 2 : 0,
-                                    "What keys and values are projected from (key_embeddings)");
+  const auto chosen =
+      fields.choice("keys/values from", "more/keys", options, model.has_key_embeddings() ? 2 : 0,
+                    "What keys and values are projected from (key_embeddings)");
   if (chosen == 0u && model.has_key_embeddings()) fields.frame.commands.edit(SetKeyEmbeddings{});
   if (chosen == 1u) {
     SetKeyEmbeddings edit;
@@ -394,9 +396,9 @@ void keys_rows(PopupFields& fields, const Model& model) {
     edit.embeddings.assign(model.sequences.size(), SharedMatrix(zeros));
     fields.frame.commands.edit(std::move(edit));
   }
-  const auto typed =
-      fields.field("number", "more/n_keys", model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
-                   "The number of encoder states; new ones are zeros. Empty: none.");
+  const auto typed = fields.field("number of keys", "more/n_keys",
+                                  model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
+                                  "The number of encoder states; new ones are zeros. Empty: none.");
   if (!typed) return;
   const auto counts = parse_counts(*typed);
   if (counts && counts->empty())
@@ -471,8 +473,8 @@ void score_bias_row(PopupFields& fields, const Model& model) {
   const auto& biases = model.additions.score_bias;
   const std::size_t now = biases.empty() ? 0 : biases.size() == 1 ? 1 : 2;
   const auto chosen = fields.choice(
-      "bias", "more/bias", options, now,
-      "Attention bias: added to the scores before the mask, like a float attn_mask; initially zeros, or the previous bias (of the first head)");
+      "attention bias", "more/bias", options, now,
+      "Added to the scores before the mask, like a float attn_mask; initially zeros, or the previous bias (of the first head)");
   if (!chosen || *chosen == now) return;
   SetAttentionBias edit;
   const arma::mat zeros(model.n_tokens(), model.n_keys(), arma::fill::zeros);
@@ -500,7 +502,9 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   const auto& a = model.additions;
   if (model.kv_heads() != model.n_heads)
     parts.push_back(fmt::format("KV heads {} → {}", model.n_heads, model.kv_heads()));
-  if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
+  if (model.has_key_embeddings())
+    parts.push_back(
+        core::text::counted(model.n_keys(), model.mask.causal ? "cached token" : "encoder state"));
   if (a.normalize)
     parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalize->rule)) +
                     (a.normalize->over == NormScope::all_heads ? " over all heads" : ""));
@@ -548,9 +552,9 @@ struct CellKind {
 };
 
 std::array<CellKind, n_kinds> cell_kinds(const core::color::Palette& p) {
-  return {{{{true, VisibilityReason::by_nothing}, "seen", p.accent, 0.9f},
+  return {{{{true, VisibilityReason::by_nothing}, "unmasked", p.accent, 0.9f},
            {{true, VisibilityReason::by_prefix}, "unmasked: prefix", p.head(2), 0.9f},
-           {{false, VisibilityReason::by_future}, "after the query", p.faint, 0.25f},
+           {{false, VisibilityReason::by_future}, "masked: future position", p.faint, 0.25f},
            {{false, VisibilityReason::by_window}, "outside the window", p.head(1), 0.3f},
            {{false, VisibilityReason::by_document}, "other document", p.head(4), 0.3f},
            {{false, VisibilityReason::by_padding}, "padding", p.head(5), 0.3f},

@@ -10,6 +10,8 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
+#include "app/ui/panels/bars/bars.hpp"
+#include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -17,6 +19,7 @@
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/words.hpp"
 
 namespace app::panels {
 
@@ -386,24 +389,30 @@ void draw_animation_bar(const Frame& frame) {
 
 namespace {
 
-constexpr float card_width = 320, card_gap = 14;  // at scale 1
+constexpr float card_width = 208, card_height = 240, card_gap = 14;  // of its text, and about; at scale 1
 
-/// Returns the position of a card of that size: right of its target, else left, below or above, within the
-/// window.
-ImVec2 card_position(const Frame& frame, const Rect& rect, ImVec2 size) {
-  const ImVec2 window = ImGui::GetIO().DisplaySize;
-  const float gap = frame.metrics.px(card_gap), inset = frame.metrics.px(8);
-  ImVec2 at{rect.max.x + gap, rect.min.y};
-  if (at.x + size.x > window.x - inset) at.x = rect.min.x - gap - size.x;
-  if (at.x < inset) at = {rect.min.x, rect.max.y + gap};
-  if (at.y + size.y > window.y - inset && at.y == rect.max.y + gap) at.y = rect.min.y - gap - size.y;
-  // The weights must stay visible: a card that would cover them moves below them.
-  if (const auto weights = frame.landmarks.find("strip/weights");
-      weights && at.x < weights->max.x && at.x + size.x > weights->min.x && at.y < weights->max.y &&
-      at.y + size.y > weights->min.y && weights->max.y + 2 * gap + size.y < window.y)
-    at.y = weights->max.y + 2 * gap;
-  return {std::clamp(at.x, inset, std::max(inset, window.x - size.x - inset)),
-          std::clamp(at.y, inset, std::max(inset, window.y - size.y - inset))};
+/// Returns the position of a card of that size over the side panel next to its target, or over the other one
+/// if the target is in that panel.
+ImVec2 card_position(const Frame& frame, const Rect& target, ImVec2 size) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize, middle = target.center();
+  const float gap = frame.metrics.px(card_gap), top = frame.metrics.menu + gap;
+  const auto is_in = [&](const char* panel) {
+    const auto rect = frame.landmarks.find(panel);
+    return rect && middle.y > top && middle.x > rect->min.x && middle.x < rect->max.x;
+  };
+  const bool is_at_right = middle.x > window.x / 2 ? !is_in("region/inspector") : is_in("region/edit");
+  const float lowest = window.y - frame.metrics.status - gap - size.y;
+  return {is_at_right ? window.x - gap - size.x : gap,
+          std::clamp(middle.y - size.y / 2, top, std::max(top, lowest))};
+}
+
+/// Draws a line from a card to its target.
+void draw_pointer(const Frame& frame, const Rect& card, const Rect& target) {
+  const auto nearest = [](const Rect& rect, ImVec2 to) {
+    return ImVec2(std::clamp(to.x, rect.min.x, rect.max.x), std::clamp(to.y, rect.min.y, rect.max.y));
+  };
+  const ImVec2 end = nearest(target, card.center());
+  ImGui::GetForegroundDrawList()->AddLine(nearest(card, end), end, packed(frame.palette.accent));
 }
 
 void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool is_last) {
@@ -428,7 +437,7 @@ void draw_tour(const Frame& frame) {
   if (!tour || frame.lesson || frame.displayed.selection.presentation.on) return;
   const TourStep& step = tour_steps()[tour->step];
   const bool is_last = tour->step + 1 == tour_steps().size();
-  if (step.done(frame.pending.selection, frame.forms.dialog, frame.pending.model)) {
+  if (step.done(frame.pending.selection, frame.pending.look, frame.forms.dialog, frame.pending.model)) {
     // A number that is being dragged is not interrupted.
     if (!ImGui::IsAnyItemActive()) frame.commands.add(AdvanceTour{});
     return;
@@ -440,13 +449,14 @@ void draw_tour(const Frame& frame) {
   if (place)
     outline({rect.min.x - margin, rect.min.y - margin}, {rect.max.x + margin, rect.max.y + margin},
             frame.palette.accent, 2, ImGui::GetForegroundDrawList());
-  const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(150)};
+  const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(card_height)};
   ImGui::SetNextWindowPos(card_position(frame, rect, guess), ImGuiCond_Always);
   begin_note(frame, "tour", frame.palette.accent);
   draw_card(frame, step, tour->step, is_last);
   const auto [min, max] = window_rect();
   frame.landmarks.mark("tour/card", min, max);
   ImGui::End();
+  if (place) draw_pointer(frame, {min, max}, rect);
 }
 
 namespace {
@@ -472,18 +482,24 @@ std::optional<CellRef> presented_cell(const Frame& frame) {
   return current_step ? current_step->to : frame.displayed.selection.pinned;
 }
 
-/// Returns the presented stage: of the animation, the pinned cell, the lesson's step or the Heads view, else
+/// Returns whether one stage is presented, or one of all heads.
+bool presents_one_stage(const Frame& frame) {
+  const Tab tab = frame.displayed.look.tab;
+  return tab == Tab::stages || tab == Tab::heads;
+}
+
+/// Returns the presented stage: of the Heads view, the animation, the pinned cell or the lesson's step, else
 /// the one shown large, or the weights.
 Stage presented_stage(const Frame& frame) {
   const auto present = [&](Stage stage) { return frame.displayed.has(stage); };
+  if (frame.displayed.look.tab == Tab::heads && present(frame.displayed.look.heads_stage))
+    return frame.displayed.look.heads_stage;
   if (const auto cell = presented_cell(frame); cell && present(cell->stage)) return cell->stage;
   if (frame.lesson)
     for (const std::string_view name : frame.lesson->shown().focus)
       if (name.starts_with("strip/"))
         if (const auto* stage = core::attention::find_stage(name.substr(6)); stage && present(stage->stage))
           return stage->stage;
-  if (frame.displayed.look.tab == Tab::heads && present(frame.displayed.look.heads_stage))
-    return frame.displayed.look.heads_stage;
   if (frame.displayed.look.large && present(*frame.displayed.look.large)) return *frame.displayed.look.large;
   if (present(Stage::weights)) return Stage::weights;
   for (const StageInfo& stage : core::attention::stages())
@@ -506,21 +522,28 @@ std::pair<std::size_t, std::size_t> index_and_count(const Frame& frame) {
   return {index, count};
 }
 
-/// Returns position and title of the lesson's step, else of the animation, else of the stage.
+/// Returns position and title of the lesson's step, else of the view, the animation or the stage.
 std::pair<std::string, std::string> position_and_title(const Frame& frame) {
-  if (presents_heads(frame) && !frame.lesson)
-    return {"layer " + std::to_string(frame.pending.full_model->experiment.layer),
-            "head " + std::to_string(frame.pending.look.head)};
+  if (presents_heads(frame) && !frame.lesson) {
+    const std::size_t layer = frame.pending.full_model->experiment.layer;
+    return {fmt::format("layer {}", layer), fmt::format("head {}.{}", layer, frame.pending.look.head)};
+  }
   const auto [index, count] = index_and_count(frame);
   const std::string place = fmt::format("{} of {}", index, count);
-  if (frame.lesson)
-    return {place, frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
+  if (frame.lesson) return {place, frame.lesson->shown().title};
+  if (!presents_one_stage(frame)) return {"", tab_title(frame.displayed.look.tab).title};
   if (const std::string words = animation_words(frame); !words.empty()) return {"", words};
   return {place, core::attention::info(presented_stage(frame)).title};
 }
 
+/// Returns whether arrows lead on: through stages, or the steps of a lesson.
+bool has_steps(const Frame& frame) {
+  return frame.lesson || presents_heads(frame) || presents_one_stage(frame);
+}
+
 float share_done(const Frame& frame) {
   const auto [index, count] = index_and_count(frame);
+  if (!has_steps(frame)) return 0;
   return count > 0 ? static_cast<float>(index) / static_cast<float>(count) : 0;
 }
 
@@ -542,6 +565,31 @@ float draw_cell_caption(const Frame& frame, float right, float middle, float roo
 
 }  // namespace
 
+float presented_heading_height(const Frame& frame) {
+  if (presents_heads(frame)) return 0;  // a lesson is next to its maps
+  const float width = ImGui::GetIO().DisplaySize.x - 2 * frame.metrics.padding;
+  return frame.metrics.px(14) +
+         (frame.lesson ? presented_lesson_height(frame, width) : platform::font_size(frame.fonts.sans16));
+}
+
+void draw_presented_heading(const Frame& frame) {
+  if (frame.lesson) return draw_presented_lesson(frame, ImGui::GetContentRegionAvail().x);
+  const TabTitle& tab = tab_title(frame.displayed.look.tab);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const std::string title =
+      tab.tab == Tab::heads ? core::attention::info(presented_stage(frame)).title : tab.title;
+  const float x = at.x + draw_text(frame.fonts.sans16, at, Align::left_top, frame.palette.text, title) +
+                  frame.metrics.px(10);
+  const std::string about = tab.tab == Tab::stages ? core::explain::describe_line(
+                                                         frame.displayed, frame.displayed.look.head,
+                                                         core::attention::info(presented_stage(frame)).line)
+                                                   : tab.about;
+  draw_text(frame.fonts.sans12, {x, at.y + baseline_drop(frame.fonts.sans16, frame.fonts.sans12)},
+            Align::left_top, frame.palette.dim, about);
+  frame.landmarks.mark("present/heading", at,
+                       {x + text_width(frame.fonts.sans12, about), at.y + frame.metrics.px(16)});
+}
+
 float present_bar_height(const Frame& frame) {
   return frame.displayed.selection.presentation.on ? frame.metrics.px(32) : 0;
 }
@@ -559,7 +607,7 @@ void draw_present_bar(const Frame& frame) {
   right = draw_cap(frame, right, middle, "F5", "back");
   if (frame.displayed.selection.pinned && !frame.settings.reduce_motion)
     right = draw_cap(frame, right, middle, "space", "plays");
-  right = draw_cap(frame, right, middle, "← →", "");
+  if (has_steps(frame)) right = draw_cap(frame, right, middle, "← →", "");
   const auto [place, words] = position_and_title(frame);
   float x = at.x + frame.metrics.px(26);
   ImFont* font = frame.fonts.sans12;
@@ -576,7 +624,7 @@ namespace {
 // At scale 1, at which the screen is 500 high.
 constexpr float edge = 40, left_share = 0.31f, max_cell_width = 60, max_cell_height = 45,
                 small_cell_width = 38, small_cell_height = 21, min_cell_width = 28, labels_room = 64,
-                title_room = 26;
+                title_room = 26, top_room = 10;
 
 /// Returns the width of a title with its formula and head.
 float title_width(const Frame& frame, Stage stage, ImFont* font) {
@@ -726,12 +774,12 @@ void draw_presented_stage(const Frame& frame) {
   const auto cell = presented_cell(frame);
   const StageInfo& info = core::attention::info(stage);
   const float left = cell ? size.x * left_share + m.px(edge) : m.px(edge) / 2;
-  const float top = origin.y + m.px(34);
+  const float top = origin.y + m.px(top_room);
   if (cell)
     draw_operands(frame, *cell, {origin.x + m.px(edge), top + m.px(24)},
-                  {size.x * left_share - m.px(edge) / 2, size.y - m.px(34 + 24 + 8)});
+                  {size.x * left_share - m.px(edge) / 2, size.y - m.px(top_room + 24 + 8)});
   const float labels = m.px(labels_room);
-  const ImVec2 room{size.x - left - labels - m.px(edge), size.y - m.px(34 + title_room + 36 + 40)};
+  const ImVec2 room{size.x - left - labels - m.px(edge), size.y - m.px(top_room + title_room + 36 + 40)};
   Heatmap map = map_of(frame, "present/", stage, room, {m.px(max_cell_width), m.px(max_cell_height)});
   map.label_width = labels;
   map.show_bar = info.columns != Columns::single;

@@ -20,6 +20,13 @@ void draw_tour(const Frame& frame);
 /// Marks "present/<stage>" and "present/from/<stage>".
 void draw_presented_stage(const Frame& frame);
 
+/// Draws the sentence of the presented view, or title, text and task of a lesson, above it.
+///
+/// Marks "present/heading" or "present/lesson".
+void draw_presented_heading(const Frame& frame);
+
+float presented_heading_height(const Frame& frame);
+
 /// Draws the bar below a presentation: the position, the current step, the keys.
 void draw_present_bar(const Frame& frame);
 

@@ -723,7 +723,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
   for (const StageInfo& stage : core::attention::stages()) {
     if (!is_folded(frame, stage)) continue;
     if (x == origin.x)
-      x += draw_text(font, {x, middle}, Align::left_middle, frame.palette.faint, "folded:") +
+      x += draw_text(font, {x, middle}, Align::left_middle, frame.palette.faint, "hidden stages:") +
            frame.metrics.px(10);
     if (x + text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
     if (link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle}, Align::left_middle,

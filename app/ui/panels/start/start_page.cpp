@@ -51,11 +51,23 @@ void draw_example(const Frame& frame, const Rect& box) {
   ImGui::EndDisabled();
 }
 
-/// Returns the interrupted lesson, or the first one, and its step.
+bool is_done(const Frame& frame, const core::lessons::Lesson& lesson) {
+  const LessonProgress* known = progress_of(frame.work.progress, lesson.name);
+  return known && known->done.size() == lesson.steps.size();
+}
+
+/// Returns the interrupted lesson, else the first one that is not done, else the first one; and its step.
 std::pair<const core::lessons::Lesson*, std::size_t> suggested_lesson(const Frame& frame) {
-  const auto* left = unfinished_lesson(frame.work.progress);
-  if (!left) return {&core::lessons::lessons().front(), 0};
-  return {left, progress_of(frame.work.progress, left->name)->step};
+  if (const auto* left = unfinished_lesson(frame.work.progress))
+    return {left, progress_of(frame.work.progress, left->name)->step};
+  const auto& all = core::lessons::lessons();
+  const auto next = std::ranges::find_if(all, [&](const auto& lesson) { return !is_done(frame, lesson); });
+  return {next == all.end() ? &all.front() : &*next, 0};
+}
+
+/// Returns whether the open model is the example, so that opening it loses nothing.
+bool is_example_open(const Frame& frame) {
+  return frame.document.is_preset && frame.document.preset == core::editing::default_preset().name;
 }
 
 void draw_lesson_picture(const Frame& frame, const Rect& box) {
@@ -65,10 +77,11 @@ void draw_lesson_picture(const Frame& frame, const Rect& box) {
   draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(8)}, Align::left_middle, frame.palette.text,
             shortened(frame.fonts.sans16, lesson->title, box.width()));
   const float pitch = box.width() / n, bars = box.min.y + m.px(28);
+  const LessonProgress* known = progress_of(frame.work.progress, lesson->name);
   for (std::size_t k = 0; k < lesson->steps.size(); ++k) {
     const float x = box.min.x + pitch * static_cast<float>(k);
     draw_rect({x, bars}, {x + pitch - m.px(3), bars + m.px(4)},
-              k < step ? frame.palette.accent : frame.palette.control.active);
+              known && known->done.contains(k) ? frame.palette.accent : frame.palette.control.active);
   }
   float y = bars + m.px(22);
   const auto n_below = static_cast<float>(lesson->steps.size() - step - 1);
@@ -126,31 +139,48 @@ std::string model_words(const Frame& frame) {
                      model.sizes.n_heads);
 }
 
-std::vector<StartCard> start_cards(const Frame& frame) {
+/// Returns the card of the example or, if something else is open, of that. Commands that open a document
+/// close the page themselves, after they asked about unsaved work.
+StartCard example_card(const Frame& frame) {
   const auto close = set<&Forms::start_page>(false);
+  if (!is_example_open(frame))
+    return {"start/example",
+            "Your open model",
+            "Go on where you were. Ctrl+N opens the small example instead.",
+            frame.document.title + (frame.document.modified ? " •" : ""),
+            {close},
+            draw_example};
+  std::vector<Command> opens{close, set<&Look::tab>(Tab::stages)};
+  if (!frame.settings.has_seen_tour) opens.emplace_back(StartTour{});
+  return {"start/example",
+          "A small example",
+          "Six tokens, two heads. Drag a number and watch scores, weights and output follow.",
+          "‘Your journey starts with one step’",
+          std::move(opens),
+          draw_example};
+}
+
+std::vector<StartCard> start_cards(const Frame& frame) {
   const auto [lesson, step] = suggested_lesson(frame);
-  std::vector<Command> example{close, LoadPreset{core::editing::default_preset().name},
-                               set<&Look::tab>(Tab::stages)};
-  if (!frame.settings.has_seen_tour) example.emplace_back(StartTour{});
+  const auto& all = core::lessons::lessons();
+  const auto n_done = std::ranges::count_if(all, [&](const auto& of) { return is_done(frame, of); });
   const auto& models = frame.forms.models;
-  const std::vector<Command> model = models.empty()
-                                         ? std::vector<Command>{close, ShowDialog{Dialog::open}}
-                                         : std::vector<Command>{close, OpenPath{.path = models.front()}};
-  return {{"start/example", "A small example",
-           "Six tokens, two heads. Drag a number and watch scores, weights and output follow.",
-           "‘Your journey starts with one step’", example, draw_example},
+  return {example_card(frame),
           {"start/lessons",
            "Lessons",
-           std::to_string(core::lessons::lessons().size()) +
-               " lessons: predict a number, then see it worked out.",
+           std::to_string(all.size()) + " lessons: predict a number, then see it worked out." +
+               (n_done > 0 ? fmt::format(" {} done.", n_done) : ""),
            (step > 0 ? "Resume: " : "Start: ") + std::string(lesson->title) +
                (step > 0 ? ", step " + std::to_string(step + 1) : ""),
-           {close, StartLesson{lesson->name}},
+           {set<&Forms::start_page>(false), StartLesson{lesson->name}},
            draw_lesson_picture},
-          {"start/model", "A whole model",
+          {"start/model",
+           "A whole model",
            models.empty() ? "A folder with a config.json, weights and a tokenizer."
                           : "A tiny GPT. Type a prompt, ablate a head, watch the next token.",
-           model_words(frame), model, draw_model_picture}};
+           model_words(frame),
+           {models.empty() ? Command(ShowDialog{Dialog::open}) : Command(OpenPath{.path = models.front()})},
+           draw_model_picture}};
 }
 
 /// Draws a card that opens on a click, Enter or its key; returns whether it has the keyboard focus.
@@ -159,7 +189,7 @@ bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
   const auto& p = frame.palette;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float pad = m.px(20);
-  Rect picture{box.min, {box.max.x, box.max.y - m.px(126)}};
+  Rect picture{box.min, {box.max.x, box.max.y - m.px(146)}};
   Rect text{{box.min.x, picture.max.y}, box.max};
   if (!is_tall) {
     picture = {box.min, {box.min.x + std::round(box.width() * 0.4f), box.max.y}};
@@ -182,13 +212,18 @@ bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
                {{picture.min.x + pad, picture.min.y + pad}, {picture.max.x - pad, picture.max.y - pad / 2}});
   list->PopClipRect();
   const float left = text.min.x + pad, width = text.width() - 2 * pad;
-  draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, p.text, card.title);
-  draw_key_cap(frame, frame.fonts.sans13,
-               {text.max.x - pad - key_cap_width(frame, frame.fonts.sans13, key), text.min.y + m.px(24)}, key,
-               p.control.rest);
-  draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, card.words);
-  draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, p.faint,
-            shortened(frame.fonts.sans13, card.foot, width));
+  const float middle = text.min.y + m.px(26);
+  draw_text(frame.fonts.sans19, {left, middle}, Align::left_middle, p.text, card.title);
+  float right = text.max.x - pad;
+  for (const char* cap : {key.c_str(), is_focused ? "Enter" : ""}) {
+    if (!*cap) continue;
+    right -= key_cap_width(frame, frame.fonts.sans13, cap);
+    draw_key_cap(frame, frame.fonts.sans13, {right, middle}, cap, p.control.rest);
+    right -= m.px(6);
+  }
+  draw_two_lines(frame.fonts.sans15, {left, text.min.y + m.px(48)}, width, m.px(20), p.dim, card.words);
+  draw_text(frame.fonts.sans14, {left, text.max.y - m.px(24)}, Align::left_middle, p.faint,
+            shortened(frame.fonts.sans14, card.foot, width));
   return is_focused;
 }
 
@@ -214,7 +249,7 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
     if (link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
              Align::left_middle, frame.palette.text, shortened(frame.fonts.sans15, name, room),
              recent[k].string()))
-      frame.commands.add(set<&Forms::start_page>(false), OpenPath{recent[k]});
+      frame.commands.add(OpenPath{recent[k]});
     draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle, frame.palette.dim,
               shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));
   }

@@ -355,7 +355,7 @@ void draw_weight_sums(const Frame& frame, const TokenLayout& l, const WeightSums
 }
 
 constexpr std::size_t max_drawn_lines = 3000;
-constexpr const char *keys_title = "Keys", *keys_words = "keys attended to";
+constexpr const char *keys_title = "Keys", *keys_words = "attended to by";
 
 /// Returns the width of a title with its explanation on the same line.
 float title_width(const Frame& frame, const char* title, const char* words) {
@@ -414,7 +414,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
     draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + title_offset, middle) : ImVec2(x, below),
               Align::left_middle, frame.palette.dim, explanation);
   };
-  title(l.queries, "Queries", "attended by", l.keys - l.queries);
+  title(l.queries, "Queries", "attend to →", l.keys - l.queries);
   title(l.keys, keys_title, keys_words, l.weight_sums - l.keys - frame.metrics.px(8));
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
@@ -433,11 +433,13 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
 /// Returns how many lines are drawn and how much of the weight they carry.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
   if (lines.n_unmasked == 0) return "No head is displayed.";
-  std::string words = fmt::format("{} of {} lines drawn", lines.lines.size(), lines.n_unmasked);
-  if (lines.n_above > lines.lines.size())
-    words = fmt::format("The strongest {}, {} are not hidden", words, lines.n_above);
-  words += "; they carry " + fixed(lines.total > 0 ? lines.line_weight / lines.total * 100 : 0, 1) +
-           " % of the weight. ";
+  const std::size_t n = lines.lines.size(), n_above = lines.n_above;
+  std::string words =
+      n < n_above
+          ? fmt::format("{} strongest of {} lines above the threshold", count_text(n), count_text(n_above))
+          : fmt::format("{} of {} lines", count_text(n), count_text(lines.n_unmasked));
+  words +=
+      " (" + fixed(lines.total > 0 ? lines.line_weight / lines.total * 100 : 0, 1) + " % of the weight). ";
   words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
 }

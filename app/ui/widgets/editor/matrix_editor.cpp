@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "app/screen/painter.hpp"
 #include "app/theme/imgui_compat.hpp"
@@ -170,6 +171,8 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     draw_text_within(sans, {x, centered_y(sans, min.y, height)}, max.x - x - m.px(3),
                      e.matrix.tokens ? p.text : p.dim, visible_token((*names)[row]));
   }
+  if (const HeadParts& heads = e.matrix.heads; heads.of_rows && row / heads.size == heads.selected)
+    draw_rect({max.x - m.px(2), min.y}, {max.x, max.y}, p.selection);
   const auto& marked = e.matrix.marked_rows;
   if (std::find(marked.begin(), marked.end(), row) != marked.end()) {
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -317,6 +320,39 @@ Rgb cell_background(const Palette& palette, double number, double largest) {
   return render::color_at(render::ColorMap::values, palette.dark, 0.5 + max_tint * share);
 }
 
+/// Draws a line before the first column of each head, and one below those of the displayed head, whose
+/// header ends at bottom_left; returns whether the column belongs to it.
+bool draw_head_limit(const EditorFrame& e, std::size_t column, ImVec2 bottom_left) {
+  const HeadParts& heads = e.matrix.heads;
+  if (heads.size == 0 || heads.of_rows) return false;
+  const Palette& p = e.frame.palette;
+  const float thick = e.frame.metrics.px(2);
+  if (column % heads.size == 0 && column > 0)
+    draw_rect({bottom_left.x - e.grid.gap, bottom_left.y - e.frame.metrics.px(14)},
+              {bottom_left.x - e.grid.gap + 1, bottom_left.y}, p.strong_line);
+  if (column / heads.size != heads.selected) return false;
+  draw_rect({bottom_left.x, bottom_left.y - thick}, {bottom_left.x + e.grid.cell_size().x, bottom_left.y},
+            p.selection);
+  return true;
+}
+
+/// Scrolls to the columns or rows of the displayed head after another head or matrix was chosen.
+void scroll_to_head(const EditorFrame& e) {
+  const HeadParts& heads = e.matrix.heads;
+  ImGuiStorage& storage = *ImGui::GetStateStorage();
+  int &shown = *storage.GetIntRef(ImGui::GetID("head"), 0),
+      &n_frames =
+          *storage.GetIntRef(ImGui::GetID("frames"), 0);  // left; another matrix has its size in the second
+  const ImGuiID now =
+      ImGui::GetID(fmt::format("{} {}", static_cast<int>(e.matrix.place.name), heads.selected).c_str());
+  if (std::exchange(shown, static_cast<int>(now)) != static_cast<int>(now)) n_frames = 2;
+  if (n_frames == 0 || heads.size == 0) return;
+  --n_frames;
+  const auto first = static_cast<float>(heads.size * heads.selected);
+  ImGui::SetScrollX(heads.of_rows ? 0 : first * e.grid.pitch.x);
+  if (heads.of_rows) ImGui::SetScrollY(first * e.grid.pitch.y);
+}
+
 void draw_column_labels(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const auto columns = g.visible_columns();
@@ -325,8 +361,9 @@ void draw_column_labels(const EditorFrame& e) {
   for (std::size_t c = columns.first; c < columns.end; ++c) {
     const std::string index = std::to_string(c);
     const float x = g.cell_min(0, c).x + (g.cell_size().x - text_width(font, index)) / 2;
-    draw_text(font, {std::round(x), centered_y(font, g.header_top(), g.header_height)}, e.frame.palette.faint,
-              index);
+    const bool is_selected = draw_head_limit(e, c, {g.cell_min(0, c).x, g.header_top() + g.header_height});
+    draw_text(font, {std::round(x), centered_y(font, g.header_top(), g.header_height)},
+              is_selected ? e.frame.palette.text : e.frame.palette.faint, index);
   }
   ImGui::PopClipRect();
 }
@@ -403,6 +440,7 @@ void drag_number(const EditorFrame& e) {
 /// Puts the cursor on a cell.
 void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
   frame.commands.add(set<&Selection::cursor>(EditCursor{row, column}));
+  if (is_refused(frame, cell_field)) frame.commands.add(set<&Forms::submitted>(std::nullopt));
 }
 
 /// Moves the cursor within the matrix and scrolls it into view.
@@ -515,39 +553,48 @@ void move_to_next(const EditorFrame& e, bool back) {
   move(e, 0, back ? -1 : 1);
 }
 
-void commit(const EditorFrame& e, const std::string& text) {
+/// Returns whether the text is a number, which the cell then has.
+bool commit(const EditorFrame& e, const std::string& text) {
   const auto& cursor = *e.frame.pending.selection.cursor;
-  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
-  if (const auto number = read_number(text))
+  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return true;
+  const auto number = read_number(text);
+  if (number)
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
   else
     e.frame.commands.add(ShowMessage{
         fmt::format("row {}, column {}: expected a number, found \"{}\"", cursor.row, cursor.column, text),
         true});
+  return number.has_value();
 }
 
-/// Draws the field over the cursor's cell while a number is typed.
+/// Draws the field over the cursor's cell while a number is typed, and after it was refused.
 void typing_field(const EditorFrame& e) {
   const auto& cursor = e.frame.pending.selection.cursor;
-  if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
+  const bool is_typing = is_typing_cell(e.frame.forms);
+  const auto& submitted = e.frame.forms.submitted;
+  const bool is_wrong = submitted && submitted->field == cell_field && e.frame.message.is_error;
+  if ((!is_typing && !is_wrong) || !cursor || cursor->row >= e.grid.n_rows ||
       cursor->column >= e.grid.n_columns)
     return;
-  const std::string text = e.frame.forms.typed->text;
   FieldStyle style;
   style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
   platform::move_to(e.grid.cell_min(cursor->row, cursor->column));
   const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
+  if (!is_typing) return;
+  const std::string text = e.frame.forms.typed->text;
   const bool escaped = key_pressed(ImGuiKey_Escape, false);
   const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
   const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
              tab = key_pressed(ImGuiKey_Tab);
+  bool is_number = true;
   if (answer.lost_focus) {
-    if (!escaped) commit(e, answer.text.value_or(text));
-    if (entered) move(e, 1, 0);
+    if (!escaped) is_number = commit(e, answer.text.value_or(text));
+    if (entered && is_number) move(e, 1, 0);
   } else if (up || down || tab || (entered && e.frame.forms.typed->needs_focus)) {
-    commit(e, text);
+    is_number = commit(e, text);
     e.frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
+  if (!is_number) return;
   if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
   if (up || down || (entered && !answer.lost_focus)) move(e, up ? -1 : 1, 0);
 }
@@ -625,6 +672,7 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
                      grid.view_min.y + size.y - (whole.x > size.x ? bar : 0)};
     grid.origin = ImGui::GetCursorScreenPos();
     update_cursor_focus(frame);
+    scroll_to_head(editor);
     draw_cells(editor);
     draw_column_labels(editor);
     typing_field(editor);

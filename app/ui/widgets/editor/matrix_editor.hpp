@@ -14,6 +14,13 @@
 
 namespace app::widgets {
 
+/// Division of a matrix among heads: as many columns, or rows of W_o, for each.
+struct HeadParts {
+  std::size_t size = 0;      ///< of a part; 0: the matrix is not divided
+  std::size_t selected = 0;  ///< the part of the displayed head
+  bool of_rows = false;
+};
+
 /// A matrix of the model in the editor.
 struct EditedMatrix {
   core::editing::MatrixRef place;
@@ -21,6 +28,7 @@ struct EditedMatrix {
   const std::vector<std::string>* tokens = nullptr;  ///< names of the rows, editable
   std::vector<std::size_t> marked_rows;              ///< have a bar in the operand color
   const std::vector<std::string>* names = nullptr;   ///< read-only names of the rows, if there are no tokens
+  HeadParts heads = {};
 };
 
 /// Returns the height of the whole editor without scrolling, in pixels.

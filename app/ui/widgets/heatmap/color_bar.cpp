@@ -210,8 +210,12 @@ void draw_vertical_bar(const Frame& frame, const HeatmapLayout& d, const ColorSc
   }
 }
 
+bool are_weights_logarithmic(const Frame& frame) {
+  return frame.displayed.look.colors.is_logarithmic(Coloring::weights);
+}
+
 const char* scale_words(const Frame& frame) {
-  return frame.displayed.look.colors.logarithmic ? "back to linear" : "use log scale";
+  return are_weights_logarithmic(frame) ? "back to linear" : "use log scale";
 }
 
 void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
@@ -290,9 +294,9 @@ bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
 }  // namespace
 
 float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
-  const bool is_logarithmic = frame.displayed.look.colors.logarithmic;
-  const bool offers = is_logarithmic ? core::attention::info(stage).coloring == Coloring::weights
-                                     : are_mostly_small(frame, stage, head);
+  const bool offers = are_weights_logarithmic(frame)
+                          ? core::attention::info(stage).coloring == Coloring::weights
+                          : are_mostly_small(frame, stage, head);
   if (!offers) return 0;
   return text_width(frame.fonts.sans12, scale_words(frame)) + frame.metrics.px(12);
 }
@@ -300,9 +304,9 @@ float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
 void draw_scale_link(const Frame& frame, const std::string& place, ImVec2 right_middle) {
   if (link(frame, place + "/log", frame.fonts.sans12, right_middle, Align::right_middle, frame.palette.accent,
            scale_words(frame)))
-    frame.commands.add(set<&ColorChoice::logarithmic>(!frame.displayed.look.colors.logarithmic),
-                       set<&ColorChoice::locked>(std::nullopt));
-  tooltip(frame.displayed.look.colors.logarithmic
+    frame.commands.add(set<&ColorChoice::logarithmic_weights>(!are_weights_logarithmic(frame)),
+                       set<&ColorChoice::logarithmic>(false), set<&ColorChoice::locked>(std::nullopt));
+  tooltip(are_weights_logarithmic(frame)
               ? "Colors in proportion to the numbers"
               : "95 % of the weights are below 0.02: equal ratios get equal steps of color");
 }
