@@ -370,6 +370,14 @@ struct RefusedText {
 /// Contents of the maps of heads: weights, weights before the edits, or the change by the edits.
 enum class LayerMaps { weights, before, change };
 
+/// What the heads of a layer, or its MLP, add to the residual stream.
+struct StreamAddition {
+  std::size_t layer = 0;
+  bool of_mlp = false;
+  std::size_t head = 0;  ///< displayed when it was selected: another head takes its place in the inspector
+  friend bool operator==(const StreamAddition&, const StreamAddition&) = default;
+};
+
 /// View of a whole model; changes no number.
 struct LayersLook {
   std::optional<std::size_t>
@@ -380,6 +388,7 @@ struct LayersLook {
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
+  std::optional<StreamAddition> addition;  ///< worked out in the inspector
 
   /// Returns the divisor of logits for displayed probabilities.
   double shown_temperature() const { return temperature > 0 ? temperature : 1; }
@@ -434,6 +443,7 @@ using ViewFields = MemberList<
     &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured,
     &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule,
     &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token, &LayersLook::temperature,
-    &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps>;
+    &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps,
+    &LayersLook::addition>;
 
 }  // namespace app

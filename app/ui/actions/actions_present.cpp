@@ -285,7 +285,10 @@ std::optional<Command> release_command(const ActionContext& s) {
   if (v.selection.presentation.on) return set<&Presentation::on>(false);
   if (v.selection.cursor) return set<&Selection::cursor>(std::nullopt);
   if (v.selection.tour) return LeaveTour{};
-  if (v.look.tab == Tab::layers && v.layers && v.layers->token) return set<&LayersLook::token>(std::nullopt);
+  if (v.look.tab == Tab::layers && v.layers && v.layers->addition)
+    return set<&LayersLook::addition>(std::nullopt);
+  if (v.look.tab == Tab::layers && v.layers && v.layers->token && !v.selection.lesson)
+    return set<&LayersLook::token>(std::nullopt);
   if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
     return set<&TokensLook::pinned_query>(std::nullopt);
   if (v.selection.pinned) return UnpinCell{};

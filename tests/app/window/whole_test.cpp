@@ -8,6 +8,7 @@
 
 #include "app/session/full_model_reading.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
+#include "core/base/number.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/lessons.hpp"
 #include "tests/support/program.hpp"
@@ -200,6 +201,30 @@ TEST_F(WholeWindow, NamesTheTokenThatLeadsInPlaceOfTheWatchedOne) {
   EXPECT_THAT(words, testing::HasSubstr("‘ig’"));
   EXPECT_THAT(words, testing::HasSubstr("0.0135"));
   EXPECT_THAT(words, testing::HasSubstr("now most ‘" + next().candidates.front().text + "’"));
+}
+
+TEST_F(WholeWindow, ShowsWhatEveryLayerAddsToTheResidualStream) {
+  go_to(Tab::layers);
+  for (int layer = 0; layer < 4; ++layer) {
+    EXPECT_TRUE(ui.has("layers/heads/" + std::to_string(layer))) << layer;
+    EXPECT_TRUE(ui.has("layers/mlp/" + std::to_string(layer))) << layer;
+  }
+  ImGui::GetIO().DisplaySize = {1600, 1000};
+  settle();
+  ui.click("layers/heads/2");
+  settle();
+  EXPECT_EQ(ui.store.pending().full_model->experiment.layer, 2u);
+  std::string words = words_in("region/inspector");
+  for (const char* part :
+       {"Heads of layer 2", "head 2.3", "output bias", "RESIDUAL STREAM", "embedding", "MLP 3", "last norm"})
+    EXPECT_THAT(words, testing::HasSubstr(part));
+  EXPECT_THAT(words, testing::HasSubstr(core::text::fixed(next().logit, 2))) << "the sum closes";
+  ui.click("stream/MLP 1");
+  settle();
+  EXPECT_THAT(words_in("region/inspector"), testing::HasSubstr("MLP of layer 1"));
+  ui.key(Key::digit_2);
+  settle();
+  EXPECT_THAT(words_in("region/inspector"), testing::HasSubstr("Head 1.1")) << "another head takes its place";
 }
 
 TEST_F(WholeWindow, PresentsTheViewThatIsOnTheScreen) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/session/full_model_reading.hpp"
+#include "app/session/model_title.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -450,6 +451,95 @@ void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, 
                   " % → " + fixed(effect->probability * 100, 1) + " %");
 }
 
+/// Draws a line and a title below it; returns the right end of the title's line, at its middle.
+ImVec2 draw_part_title(const Frame& frame, float width, const std::string& title) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float line = at.y + frame.metrics.px(4), middle = at.y + frame.metrics.px(26);
+  draw_rect({at.x, line}, {at.x + width, line + 1}, frame.palette.line);
+  draw_text(frame.fonts.sans19, {at.x, middle}, Align::left_middle, frame.palette.text, title);
+  ImGui::Dummy({width, frame.metrics.px(40)});
+  return {at.x + width, middle};
+}
+
+/// Draws an addition to the residual stream as the sum of its parts.
+void draw_addition(const LineWriter& lines, const StreamAddition& addition, double sum) {
+  const Frame& frame = lines.frame;
+  const Prediction& next = *frame.pending.reading->prediction();
+  const auto& of = *next.attribution;
+  const ImVec2 end = draw_part_title(
+      frame, lines.width, fmt::format("{} of layer {}", addition.of_mlp ? "MLP" : "Heads", addition.layer));
+  draw_text(frame.fonts.mono14, end, Align::right_middle, frame.palette.text, signed_text(sum, 2));
+  paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
+            fmt::format("{} to the logit of {}", addition.of_mlp ? "What it adds" : "What they add",
+                        quoted_token(next.chosen.text)));
+  if (addition.of_mlp) return;
+  const std::vector<double>& heads = of.heads[addition.layer];
+  std::vector<std::size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, std::ranges::greater(), [&](std::size_t h) { return std::abs(heads[h]); });
+  const float words = frame.metrics.px(88);
+  for (const std::size_t h : order)
+    lines.change(fmt::format("head {}.{}", addition.layer, h), heads[h], next.max_attribution, words);
+  lines.change("output bias", of.output_biases[addition.layer], next.max_attribution, words);
+}
+
+/// Draws how the logit of the chosen token builds up along the residual stream: every bar begins where the
+/// last one ended.
+void draw_stream(const LineWriter& lines, const std::vector<StreamPart>& parts) {
+  const Frame& frame = lines.frame;
+  const Metrics& m = frame.metrics;
+  const Palette& p = frame.palette;
+  const std::string logit_of = "logit of " + quoted_token(frame.pending.reading->prediction()->chosen.text);
+  ImGui::Dummy({lines.width, m.px(8)});
+  section_heading(frame, lines.width, "RESIDUAL STREAM", logit_of);
+  double sum = 0, low = 0, high = 0, largest = 0;
+  for (const StreamPart& part : parts) {
+    sum += part.value, low = std::min(low, sum), high = std::max(high, sum);
+    largest = std::max(largest, std::abs(part.value));
+  }
+  const float left = ImGui::GetCursorScreenPos().x, right = left + lines.width, bars = left + m.px(80),
+              bars_right = right - m.px(60), half = m.px(4.5f), pitch = m.px(17);
+  const auto x = [&](double value) {
+    return std::round(bars + (bars_right - bars) *
+                                 static_cast<float>(high > low ? (value - low) / (high - low) : 0));
+  };
+  const auto row = [&](const std::string& words, double from, double to, Rgb color, bool is_total) {
+    const float middle = std::round(ImGui::GetCursorScreenPos().y + pitch / 2);
+    draw_text(frame.fonts.sans13, {left, middle}, Align::left_middle, is_total ? p.text : p.dim, words);
+    const float begin = std::min(x(from), x(to)), end = std::max(x(from), x(to));
+    draw_rect({begin, middle - half}, {std::max(end, begin + m.px(2)), middle + half}, color);
+    draw_text(frame.fonts.mono12, {right, middle}, Align::right_middle, p.text,
+              is_total ? fixed(to, 2) : signed_text(to - from, 2));
+    return middle;
+  };
+  sum = 0;
+  for (const StreamPart& part : parts) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const std::string name = "stream/" + part.name;
+    const bool pressed = hit_area(name.c_str(), {lines.width, pitch});
+    const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+    frame.landmarks.mark(name, min, max);
+    if (pressed && part.addition) select(frame, *part.addition);
+    const bool selected = part.addition && is_selected(frame, *part.addition);
+    if (selected || (part.addition && ImGui::IsItemHovered()))
+      draw_rect({min.x - m.px(8), min.y}, {max.x + m.px(8), max.y},
+                selected ? p.control.active : p.control.rest, m.px(3));
+    draw_focus(frame, min, max);
+    platform::move_to(at);
+    const double share = largest > 0 ? part.value / largest : 0;
+    const float middle =
+        row(part.name, sum, sum + part.value,
+            render::color_at(frame.displayed.look.colors.diverging, p.dark, 0.5 + share / 2), false);
+    sum += part.value;
+    draw_rect({x(sum), middle + half}, {x(sum) + 1, middle + pitch - half}, p.faint);
+    platform::move_to({at.x, at.y + pitch});
+  }
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  draw_rect({left, at.y}, {right, at.y + 1}, p.line);
+  row("logit", 0, sum, p.control.active, true);
+  reserve_room(at, {lines.width, pitch + m.px(8)});
+}
+
 }  // namespace
 
 void draw_selected_head(const Frame& frame) {
@@ -460,17 +550,17 @@ void draw_selected_head(const Frame& frame) {
   const std::size_t layer = std::min(frame.pending.full_model->experiment.layer, now.layers.size() - 1),
                     head = frame.pending.look.head;
   if (head >= now.layers[layer]->heads.size()) return;
+  const std::vector<StreamPart> parts = stream_parts(frame);
+  const LineWriter lines{frame, width};
+  for (const StreamPart& part : parts) {
+    if (!part.addition || !is_selected(frame, *part.addition)) continue;
+    draw_addition(lines, *part.addition, part.value);
+    return draw_stream(lines, parts);
+  }
   const auto& maps = now.layers[layer]->heads[head];
   const bool is_ablated = frame.pending.full_model->experiment.heads_off.contains({layer, head});
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  draw_rect({at.x, at.y + frame.metrics.px(4)}, {at.x + width, at.y + frame.metrics.px(4) + 1},
-            frame.palette.line);
-  const float middle = at.y + frame.metrics.px(26);
-  draw_text(frame.fonts.sans19, {at.x, middle}, Align::left_middle, frame.palette.text,
-            fmt::format("Head {}.{}", layer, head));
-  draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
-  ImGui::Dummy({width, frame.metrics.px(40)});
-  const LineWriter lines{frame, width};
+  const ImVec2 end = draw_part_title(frame, width, fmt::format("Head {}.{}", layer, head));
+  draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, end.x, false, end.y, width / 2);
   const auto* random_token_roles = frame.pending.reading->random_roles();
   const bool has_random_roles =
       random_token_roles && layer < random_token_roles->size() && head < (*random_token_roles)[layer].size();
@@ -505,7 +595,7 @@ void draw_sizes(const Frame& frame, float width) {
   const auto& model = frame.pending.full_model->model->description();
   const auto& sizes = model.sizes;
   section_heading(frame, width, "MODEL", model.family);
-  const std::string name = model.path.filename().string();
+  const std::string name = model_title(model.path);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_text_within(frame.fonts.sans16, at, width, frame.palette.text, name);
   ImGui::Dummy({width, frame.metrics.px(22)});
@@ -534,28 +624,6 @@ void draw_separator(const Frame& frame, float width) {
   ImGui::Dummy({width, frame.metrics.px(12)});
 }
 
-void draw_layer_shares(const Frame& frame, float width) {
-  const Prediction* next = frame.pending.reading->prediction();
-  if (!next || !next->attribution) return;
-  const std::size_t layer = frame.pending.full_model->experiment.layer;
-  const auto& attribution = *next->attribution;
-  if (layer >= attribution.mlps.size()) return;
-  double heads = attribution.output_biases[layer], end = 0;
-  for (const double head : attribution.heads[layer]) heads += head;
-  for (std::size_t l = 0; l < attribution.mlps.size(); ++l) {
-    double sum = attribution.output_biases[l];
-    for (const double head : attribution.heads[l]) sum += head;
-    end = std::max({end, std::abs(sum), std::abs(attribution.mlps[l])});
-  }
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  draw_text_within(frame.fonts.sans14, at, width, frame.palette.dim,
-                   fmt::format("Layer {} adds to the logit of {}", layer, quoted_token(next->chosen.text)));
-  ImGui::Dummy({width, frame.metrics.px(18)});
-  const LineWriter lines{frame, width};
-  lines.change("heads", heads, end, frame.metrics.px(60));
-  lines.change("MLP", attribution.mlps[layer], end, frame.metrics.px(60));
-}
-
 void draw_layers_chooser(const Frame& frame, float width) {
   const std::size_t n = frame.pending.full_model->model->description().sizes.n_layers,
                     now = frame.pending.full_model->experiment.layer;
@@ -575,7 +643,6 @@ void draw_layers_chooser(const Frame& frame, float width) {
             combo(frame, "whole/layer", frame.metrics.px(96), options, now, fmt::format("{} of {}", now, n)))
       frame.commands.add(ShowLayer{*chosen});
   }
-  draw_layer_shares(frame, width);
 }
 
 /// Draws a line with a cross; returns true when the cross was pressed.

@@ -324,6 +324,7 @@ void handle_mouse(const HeadTile& m) {
   if (pressed) {
     m.frame.commands.add(ShowLayer{m.layer});
     m.frame.commands.add(set<&Look::head>(m.head));
+    m.frame.commands.add(set<&LayersLook::addition>(std::nullopt));
   }
   const bool hovered = ImGui::IsItemHovered();
   draw_menu(m);
@@ -374,6 +375,9 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
   if (head >= frame.pending.reading->readings()->now->layers[layer]->heads.size()) return;
   const HeadTile m = make_tile(frame, t, layer, head, corner);
   draw_cells(m);
+  if (is_selected(frame, {layer, false, frame.pending.look.head}))  // its layer's heads are summed
+    outline({corner.x - 1, corner.y - 1}, {m.bottom_right.x + 1, m.bottom_right.y + 1}, frame.palette.operand,
+            1);
   if (m.is_chosen)
     outline({corner.x - 3, corner.y - 3}, {m.bottom_right.x + 3, m.bottom_right.y + 3},
             frame.palette.selection, 2);

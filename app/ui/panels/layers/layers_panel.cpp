@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "app/session/full_model_reading.hpp"
@@ -178,42 +179,95 @@ void draw_token_probability(const Frame& frame, const std::string& token, double
                     probability > 0.02 ? color : f.palette.faint);
 }
 
-/// Draws the name of a layer, and its logit lens where there is room.
-void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
-  const auto& f = frame;
-  const bool is_selected = layer == f.pending.full_model->experiment.layer;
-  const float width = f.metrics.px(76), height = t.map;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  if (is_selected) {  // in the margin of the view
-    list->PushClipRect({at.x - f.metrics.px(12), list->GetClipRectMin().y}, list->GetClipRectMax(), false);
-    draw_rect({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height}, f.palette.selection);
-    list->PopClipRect();
+constexpr float stream_x = -7;  // of the residual stream, left of the names of layers
+
+/// Draws one part of the residual stream: its name and number above a bar, or the bar alone; a button where
+/// it can be selected.
+void draw_stream_part(const Frame& frame, const StreamPart& part, double end, ImVec2 at, float width,
+                      bool is_small) {
+  const Metrics& m = frame.metrics;
+  const Palette& p = frame.palette;
+  const bool selected = part.addition && is_selected(frame, *part.addition);
+  const float bar = at.y + m.px(is_small ? 0 : 11), height = m.px(is_small ? 4 : 6);
+  const ImVec2 min{at.x - m.px(3), at.y - m.px(is_small ? 2 : 9)},
+      max{at.x + width + m.px(3), bar + height + m.px(2)};
+  const std::string words = part.addition ? part.name.substr(0, part.name.find(' ')) : "embed";
+  bool hovered = hovers(min, max);
+  if (part.addition) {
+    const std::string name =
+        fmt::format("layers/{}/{}", part.addition->of_mlp ? "mlp" : "heads", part.addition->layer);
+    platform::move_to(min);
+    if (hit_area(name.c_str(), {max.x - min.x, max.y - min.y})) select(frame, *part.addition);
+    frame.landmarks.mark_item(name);
+    draw_focus(frame, min, max);
+    hovered = ImGui::IsItemHovered();
+    if (selected || hovered) draw_rect(min, max, selected ? p.control.active : p.control.rest, m.px(3));
   }
+  if (!is_small) {
+    draw_text(frame.fonts.sans13, at, Align::left_middle, selected ? p.selection : p.dim, words);
+    draw_text(frame.fonts.mono12, {at.x + width, at.y}, Align::right_middle, p.text,
+              signed_text(part.value, 2));
+  }
+  draw_signed_bar(frame, {at.x, bar}, {at.x + width, bar + height}, part.value / end);
+  const float radius = m.px(is_small ? 2 : 3);
+  ImGui::GetWindowDrawList()->AddCircleFilled({at.x + m.px(stream_x) + 1, bar + height / 2}, radius,
+                                              packed(selected ? p.selection : p.faint));
+  if (hovered)
+    ImGui::SetTooltip("%s: %s to the logit of %s", part.name.c_str(), signed_text(part.value, 4).c_str(),
+                      quoted_token(frame.pending.reading->prediction()->chosen.text).c_str());
+}
+
+/// Draws the residual stream along the names of layers, from `top` down to an arrow.
+void draw_stream_line(const Frame& frame, float x, float top, float bottom) {
+  const Metrics& m = frame.metrics;
+  const float left = x + m.px(stream_x), half = m.px(4);
+  draw_rect({left, top}, {left + m.px(2), bottom}, frame.palette.strong_line);
+  ImGui::GetWindowDrawList()->AddTriangleFilled({left + 1 - half, bottom - half},
+                                                {left + 1 + half, bottom - half}, {left + 1, bottom + half},
+                                                packed(frame.palette.faint));
+}
+
+/// Draws the name of a layer, its logit lens, and what it adds to the residual stream, as far as there is
+/// room.
+void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer,
+                      std::span<const StreamPart> parts, ImVec2 at) {
+  constexpr float stream_height = 112;  // of a map next to names and numbers of the residual stream
+  const auto& f = frame;
+  const Metrics& m = f.metrics;
+  const bool is_layer_selected = layer == f.pending.full_model->experiment.layer;
+  const float width = m.px(76), height = t.map;
+  if (is_layer_selected)
+    draw_rect({at.x - m.px(10), at.y}, {at.x - m.px(8), at.y + height}, f.palette.selection);
   platform::move_to(at);
-  if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, height})) f.commands.add(ShowLayer{layer});
+  const float named_height = parts.empty() ? height : m.px(44);  // above what it adds to the residual stream
+  if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, named_height}))
+    f.commands.add(ShowLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
-  const float named = draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
-                                is_selected ? f.palette.text : f.palette.dim, name);
+  const float named = draw_text(f.fonts.sans15, {at.x, at.y + m.px(7)}, Align::left_middle,
+                                is_layer_selected ? f.palette.text : f.palette.dim, name);
   if (f.pending.full_model->experiment.layers.contains(layer)) {
-    const float left = at.x + named + f.metrics.px(6);
-    draw_rect({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
-              f.palette.accent);
+    const float left = at.x + named + m.px(6);
+    draw_rect({left, at.y + m.px(4)}, {left + m.px(6), at.y + m.px(10)}, f.palette.accent);
   }
   const Prediction* next = f.pending.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
   const LensToken& lens_token = next->lens[layer];
-  float y = at.y + f.metrics.px(27);
-  if (!t.is_small) {
-    draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, f.palette.faint, "logit lens");
-    if (hovers({at.x, y - f.metrics.px(8)}, {at.x + width, y + f.metrics.px(8)}))
-      ImGui::SetTooltip("The top token if the model ended after this layer");
-    y += f.metrics.px(20);
+  const float lens = at.y + m.px(27);
+  draw_token_probability(f, lens_token.text, lens_token.probability, {at.x, lens}, width, true);
+  if (hovers({at.x, lens - m.px(8)}, {at.x + width, lens + m.px(14)}))
+    ImGui::SetTooltip("Logit lens: the top token if the model ended after this layer; %s has %s",
+                      quoted_token(next->chosen.text).c_str(),
+                      fixed(lens_token.chosen_probability, 4).c_str());
+  const double end = stream_scale(parts);
+  const bool is_small = height < m.px(stream_height);
+  float y = lens + m.px(is_small ? 20 : 30);
+  for (const StreamPart& part : parts) {
+    if (!part.addition || part.addition->layer != layer) continue;
+    if (is_small && y + m.px(4) > at.y + height + t.bar_gap + t.bar) return;
+    draw_stream_part(f, part, end, {at.x, y}, width, is_small);
+    y += m.px(is_small ? 9 : 36);
   }
-  draw_token_probability(f, lens_token.text, lens_token.probability, {at.x, y}, width, true);
-  if (!t.is_small && lens_token.text != next->chosen.text)
-    draw_token_probability(f, next->chosen.text, lens_token.chosen_probability, {at.x, y + f.metrics.px(27)},
-                           width, false);
 }
 
 /// Writer of the legend, from left to right while there is room.
@@ -292,6 +346,10 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
     legend.x += frame.metrics.px(26);
     legend.words("measured before the edits", frame.palette.faint);
   }
+  if (const auto parts = stream_parts(frame); !parts.empty()) {
+    const std::string words = "stream: ±" + core::text::number_text(stream_scale(parts));
+    if (legend.has_room(words, 30)) legend.words(words, frame.palette.faint);
+  }
   const std::string entropies = "corner: entropy, bits";
   if (legend.has_room(entropies, 0))
     draw_text(frame.fonts.sans13, {at.x + width, middle}, Align::right_middle, frame.palette.faint,
@@ -299,6 +357,43 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
 }
 
 }  // namespace
+
+std::vector<StreamPart> stream_parts(const Frame& frame) {
+  const Prediction* next = frame.pending.reading->prediction();
+  if (!next || !next->attribution) return {};
+  const core::transformer::LogitAttributions& of = *next->attribution;
+  const std::size_t head = frame.pending.look.head;
+  std::vector<StreamPart> parts{{"embedding", of.embedding, {}}};
+  for (std::size_t l = 0; l < of.mlps.size(); ++l) {
+    const double heads = std::accumulate(of.heads[l].begin(), of.heads[l].end(), of.output_biases[l]);
+    parts.push_back({fmt::format("heads {}", l), heads, StreamAddition{l, false, head}});
+    parts.push_back({fmt::format("MLP {}", l), of.mlps[l], StreamAddition{l, true, head}});
+  }
+  parts.push_back({"last norm", of.constant, {}});
+  return parts;
+}
+
+double stream_scale(std::span<const StreamPart> parts) {
+  double largest = 0;
+  for (const StreamPart& part : parts) largest = std::max(largest, std::abs(part.value));
+  double end = 1;
+  for (std::size_t k = 0; end < largest; ++k) end *= k % 3 == 1 ? 2.5 : 2;
+  return end;
+}
+
+bool is_selected(const Frame& frame, const StreamAddition& addition) {
+  return frame.pending.layers->addition == addition &&
+         frame.pending.full_model->experiment.layer == addition.layer;
+}
+
+void select(const Frame& frame, const StreamAddition& addition) {
+  if (is_selected(frame, addition)) {
+    frame.commands.add(set<&LayersLook::addition>(std::nullopt));
+    return;
+  }
+  frame.commands.add(ShowLayer{addition.layer});
+  frame.commands.add(set<&LayersLook::addition>(addition));
+}
 
 float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width) {
   constexpr float largest_cell = 20;
@@ -375,11 +470,23 @@ void draw_layers(const Frame& frame) {
   if (t.is_small)
     draw_text(frame.fonts.sans13, {view_left, start.y + t.top / 2}, Align::left_middle, frame.palette.faint,
               "layer");
+  const std::vector<StreamPart> parts = stream_parts(frame);
+  const float margin = view_left - frame.metrics.px(12);
+  list->PushClipRect({margin, clip_min.y}, clip_max);
+  if (!parts.empty()) {
+    const float embed = top - frame.metrics.px(45);
+    draw_stream_line(frame, view_left, t.is_small ? top : embed + frame.metrics.px(14),
+                     top + static_cast<float>(n_layers) * t.pitch() - t.header);
+    if (!t.is_small)
+      draw_stream_part(frame, parts.front(), stream_scale(parts), {view_left, embed}, frame.metrics.px(76),
+                       false);
+  }
   for (std::size_t l = first_row; l < n_layers; ++l) {  // labels do not scroll sideways
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y > clip_max.y) break;
-    draw_layer_label(frame, t, l, {view_left, y});
+    draw_layer_label(frame, t, l, parts, {view_left, y});
   }
+  list->PopClipRect();
   reserve_room(start, {t.width(n_heads), t.height(n_layers)});
   ImGui::EndChild();
   if (!is_presented) draw_legend(frame, now, has_outlined_role, {origin.x, origin.y + height}, room.x);

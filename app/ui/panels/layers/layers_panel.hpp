@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "app/ui/frame.hpp"
 #include "core/model/full_model.hpp"
@@ -83,6 +85,25 @@ void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t l
 /// Draws the cells of one head alone, with the tooltip of the hovered one.
 void draw_head_alone(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                      ImVec2 corner);
+
+/// Part of the logit of the chosen token, in the order of the residual stream.
+struct StreamPart {
+  std::string name;  ///< "heads 2"
+  double value = 0;
+  std::optional<StreamAddition> addition;  ///< nothing: of the embedding or the last norm
+};
+
+/// Returns the parts of the chosen token's logit, which is their sum; empty where it is no such sum.
+std::vector<StreamPart> stream_parts(const Frame& frame);
+
+/// Returns the end of the scale of the bars along the residual stream: a round number.
+double stream_scale(std::span<const StreamPart> parts);
+
+/// Returns whether an addition to the residual stream is worked out in the inspector.
+bool is_selected(const Frame& frame, const StreamAddition& addition);
+
+/// Adds commands that select it, or release it.
+void select(const Frame& frame, const StreamAddition& addition);
 
 /// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
 std::size_t marked_token(const Frame& frame, const core::experiment::TextReading& now);

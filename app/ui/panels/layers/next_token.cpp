@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/session/full_model_reading.hpp"
+#include "app/session/model_title.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -188,7 +189,7 @@ void draw_presented_prediction(const Frame& frame) {
     draw_presented_lesson(f, width);
   } else {
     const auto& full_model = *f.pending.full_model;
-    say(f.fonts.sans16, f.palette.text, full_model.model->description().path.filename().string());
+    say(f.fonts.sans16, f.palette.text, model_title(full_model.model->description().path));
     say(f.fonts.sans12, f.palette.dim,
         core::experiment::whole_text(*full_model.model, full_model.experiment));
   }
