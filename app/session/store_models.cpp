@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/session/model_title.hpp"
 #include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
@@ -51,7 +52,7 @@ core::attention::Model layer_with(const core::attention::Model& unedited, experi
 
 void Store::start_full_model(const Opened& ready) {
   const OpenedModel& opened = *ready.full_model;
-  Origin origin{opened.model->description().path.filename().string()};
+  Origin origin{model_title(opened.model->description().path)};
   if (!opened.stamp.empty())
     origin = {ready.path.filename().string(), "", absolute_path(ready.path), opened.stamp};
   replace_document(document_of(opened, std::move(origin)));

@@ -73,10 +73,12 @@ LessonStep read_step(const Json& json) {
 
 Lesson read_lesson(std::string_view file, std::string_view text) {
   const Json json = formats::parse_json(text, std::string(file));
-  json.expect_keys({"title", "about", "model", "steps"});
+  json.expect_keys({"title", "about", "group", "minutes", "model", "steps"});
   Lesson lesson{.name = std::string(file.substr(0, file.rfind('.'))),
                 .title = json.required("title").text(),
                 .about = json.required("about").text(),
+                .group = json.required("group").text(),
+                .minutes = static_cast<int>(json.required("minutes").whole(1)),
                 .steps = {},
                 .model = {}};
   if (const auto model = json.member("model")) lesson.model = model->text();

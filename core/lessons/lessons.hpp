@@ -70,6 +70,8 @@ struct Lesson {
   std::string name;   ///< "000", "dropout"
   std::string title;  ///< "Causal attention in eleven steps"
   std::string about;  ///< one line
+  std::string group;  ///< "Notebooks"
+  int minutes = 0;    ///< that it takes, about
   std::vector<LessonStep> steps;
   std::string model;  ///< the folder of the whole model that it uses, or ""
 };

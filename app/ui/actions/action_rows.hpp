@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <utility>
 
 #include "app/ui/actions/actions.hpp"
@@ -34,6 +35,14 @@ void add_presenting(ActionRows& rows);
 void add_decoding(ActionRows& rows);
 void add_navigation(ActionRows& rows, const ActionContext& context);
 void add_editor_keys(ActionRows& rows);
+
+/// The matrices that EDIT can show, in the order of its tabs.
+inline constexpr std::array editable_matrices = [] {
+  using enum core::editing::MatrixName;
+  return std::array{embeddings,  key_embeddings, query_weight,  key_weight,  value_weight, output_weight,
+                    query_bias,  key_bias,       value_bias,    output_bias, query_norm,   key_norm,
+                    frequencies, slopes,         relative_bias, score_bias,  sink};
+}();
 
 /// Returns the stage that keys apply to: the pinned one, else the displayed one.
 Stage active_stage(const ActionContext& context);

@@ -16,12 +16,15 @@ namespace app {
 
 /// Action of the user. Menus, keys, the key sheet and the palette are built from these rows.
 struct Action {
-  std::string id;          ///< "file/save"; unique
-  std::string title;       ///< as in a menu: "Save"
-  std::string menu = {};   ///< path of its menu: "File", "View/Scale"; "" in none
-  int group = 0;           ///< within the menu of the menu bar; lines separate groups
-  int part = 0;            ///< the same within a submenu
-  std::string about = {};  ///< its tooltip, one sentence, or ""
+  std::string id;            ///< "file/save"; unique
+  std::string title;         ///< as in a menu: "Save"
+  std::string menu = {};     ///< path of its menu: "File", "View/Scale"; "" in none
+  int group = 0;             ///< within the menu of the menu bar; lines separate groups
+  int part = 0;              ///< the same within a submenu
+  std::string about = {};    ///< its tooltip, one sentence, or ""
+  bool shows_about = false;  ///< below its title instead of in a tooltip
+  std::string section = {};  ///< heading in its menu of the lines with the same one, or ""
+  std::string remark = {};   ///< at the right of its line in a menu, where it has no key: "15 min"
   std::vector<KeyPress> keys = {};
   /// Whether its keys apply in a view; no two actions have the same key in the same view.
   bool (*keys_apply)(const Pending&) = [](const Pending&) { return true; };

@@ -1,11 +1,14 @@
 #include "app/session/exporting.hpp"
 
 #include <fmt/core.h>
+#include <algorithm>
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
+#include "core/base/number.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/injected_bugs.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::rows {
 
@@ -81,7 +84,16 @@ void add_token_actions(ActionRows& rows) {
        }});
 }
 
-void add_matrix_editing(ActionRows& rows) {
+void add_matrix_editing(ActionRows& rows, const ActionContext& s) {
+  for (const editing::MatrixName name : editable_matrices) {
+    const auto place = matrix_ref(s.pending.model, name, s.pending.look.sequence, s.pending.look.head);
+    if (!find_matrix(s.pending.model, place)) continue;
+    rows.push_back({.id = std::string("edit/matrix/") + symbol(name),
+                    .title = std::string("Edit ") + symbol(name),
+                    .menu = "Edit/Matrix",
+                    .group = 3,
+                    .command = always(MoveEditCursor{name, 0, 0})});
+  }
   rows.push_back({.id = "edit/by_keyboard",
                   .title = "Edit the matrix by keyboard",
                   .menu = "Edit",
@@ -137,7 +149,7 @@ std::vector<Action> edit_actions(const ActionContext& s) {
   add_undo_actions(rows, s);
   add_copy_actions(rows, s, "Edit/Copy as");
   add_token_actions(rows);
-  add_matrix_editing(rows);
+  add_matrix_editing(rows, s);
   add_editor_keys(rows);
   return rows;
 }
@@ -225,6 +237,14 @@ void add_model_toggles(ActionRows& rows, const ActionContext& s) {
                         return edit(editing::SetTraining{!now.pending.model.dropout.training});
                       },
                   .checked = [](const ActionContext& now) { return now.pending.model.dropout.training; }});
+  for (const double rate : {0.0, 0.1, 0.2, 0.5})
+    rows.push_back(
+        {.id = "model/dropout/" + core::text::number_text(rate),
+         .title = "Dropout rate " + core::text::number_text(rate),
+         .menu = "Model/Dropout rate",
+         .group = 1,
+         .command = always(EndGesture{}, ApplyEdit{editing::SetDropoutRate{rate}}, EndGesture{}),
+         .checked = [rate](const ActionContext& now) { return now.pending.model.dropout.rate == rate; }});
   rows.push_back({.id = "model/draw_mask",
                   .title = "Resample the dropout mask",
                   .menu = "Model",
@@ -243,14 +263,18 @@ void add_model_toggles(ActionRows& rows, const ActionContext& s) {
 }
 
 void add_mistakes(ActionRows& rows, const ActionContext& s) {
-  for (const Bug* bug : core::bugs::offered_bugs()) {
-    if (!core::bugs::is_relevant(*bug, s.pending.model)) continue;
+  std::vector<const Bug*> bugs;
+  for (const Bug* bug : core::bugs::offered_bugs())
+    if (core::bugs::is_relevant(*bug, s.pending.model)) bugs.push_back(bug);
+  std::ranges::stable_sort(bugs, {}, [](const Bug* bug) { return bug->texts.first; });
+  for (const Bug* bug : bugs) {
     rows.push_back(
         {.id = std::string("mistake/") + bug->name,
          .title = bug->texts.title,
-         .menu = "Model/Inject a bug",
+         .menu = std::string("Model/Inject a bug/") + core::attention::info(bug->texts.first).title,
          .group = 4,
          .about = bug->texts.about,
+         .section = core::attention::info(bug->texts.first).title,
          .disabled_reason = [bug](const ActionContext& now) { return injection_disabled_reason(*bug, now); },
          .command =
              [bug](const ActionContext& now) {

@@ -4,6 +4,7 @@
 
 #include "app/session/exporting.hpp"
 #include "app/session/lessons.hpp"
+#include "app/session/model_title.hpp"
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/base/error.hpp"
@@ -33,6 +34,8 @@ void add_presets(ActionRows& rows) {
       row.title =
           static_cast<char>(std::toupper(row.title[group.size()])) + row.title.substr(group.size() + 1);
     row.about = preset.about;
+    row.shows_about = true;
+    row.section = preset_submenu(preset);
     if (is_default) row.keys = {ctrl(Key::n)}, row.sheet_text = "New";
     row.command = always(LoadPreset{preset.name});
     rows.push_back(std::move(row));
@@ -60,7 +63,7 @@ void add_recent(ActionRows& rows, const ActionContext& s) {
 void add_models(ActionRows& rows, const ActionContext& s) {
   for (const auto& path : s.forms.models)
     rows.push_back({.id = "model/" + path.filename().string(),
-                    .title = path.filename().string(),
+                    .title = model_title(path),
                     .menu = "File/New/Whole model",
                     .about = path.string(),
                     .command = always(OpenPath{.path = path})});
@@ -405,6 +408,8 @@ std::vector<Action> lesson_actions(const ActionContext& s) {
                     .title = title_with_progress(lesson, s),
                     .menu = "Lessons",
                     .about = lesson.about,
+                    .section = lesson.group,
+                    .remark = fmt::format("{} min", lesson.minutes),
                     .command = always(StartLesson{lesson.name}),
                     .checked = [name = lesson.name, n = lesson.steps.size()](const ActionContext& now) {
                       const LessonProgress* known = progress_of(now.progress, name);

@@ -7,6 +7,7 @@
 #include "app/session/comparing.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/graph/model_changes.hpp"
+#include "core/graph/stages.hpp"
 #include "core/out/export.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -183,6 +184,8 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
   const auto choose = [&](const char* name) {
     program.click("menu/Model");
     program.click("menu/Model/Inject a bug");
+    const core::attention::Stage first = core::bugs::find_bug(name)->texts.first;
+    program.click(std::string("menu/Model/Inject a bug/") + core::attention::info(first).title);
     click(std::string("menu/mistake/") + name);
   };
   choose("softmax_over_queries");

@@ -1,4 +1,5 @@
 // The strip at 1280 × 800: maps keep their numbers as long as they can, and Weights is on the first screen.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -49,6 +50,26 @@ struct Digits : testing::Test {
         found.push_back(t);
     return found;
   }
+  /// Expects numbers with so many decimals in every map, with space between.
+  void expect_numbers(std::size_t min_decimals) {
+    for (const Stage stage : shown_stages()) {
+      const std::string name = core::attention::info(stage).name;
+      SCOPED_TRACE(name);
+      const auto numbers = numbers_in(stage);
+      ASSERT_FALSE(numbers.empty());
+      const app::Rect map = ui.rect("strip/" + name);
+      const auto columns = core::attention::shape_of(ui.store.model(), stage).n_cols;
+      const float cell = map.width() / static_cast<float>(columns);
+      std::size_t most = 0;
+      for (const support::DrawnText& t : numbers) {
+        EXPECT_THAT(t.text, testing::MatchesRegex("0|1|−∞|(−)?[0-9]*\\.[0-9]+"));
+        EXPECT_GE(cell - (t.max.x - t.min.x), 3) << t.text;
+        const auto dot = t.text.find('.');
+        if (dot != t.text.npos) most = std::max(most, t.text.size() - dot - 1);
+      }
+      EXPECT_GE(most, min_decimals) << numbers.front().text;
+    }
+  }
   std::vector<Stage> shown_stages() const {
     std::vector<Stage> found;
     for (const auto& stage : core::attention::stages())
@@ -62,25 +83,31 @@ TEST_F(Digits, AreInEveryMapFromThreeToTenTokensWithSpaceBetween) {
     for (std::size_t n = 3; n <= 10; ++n) {
       open(preset);
       show_tokens(n);
-      for (const Stage stage : shown_stages()) {
-        const std::string name = core::attention::info(stage).name;
-        SCOPED_TRACE(preset + (", " + std::to_string(n)) + " tokens, " + name);
-        const auto numbers = numbers_in(stage);
-        ASSERT_FALSE(numbers.empty());
-        const app::Rect map = ui.rect("strip/" + name);
-        const auto columns = core::attention::shape_of(ui.store.model(), stage).n_cols;
-        const float cell = map.width() / static_cast<float>(columns);
-        for (const support::DrawnText& t : numbers) {
-          EXPECT_THAT(t.text, testing::MatchesRegex("0|1|−∞|(−)?[0-9]*\\.[0-9]+"));
-          EXPECT_GE(cell - (t.max.x - t.min.x), 3) << t.text;
-        }
-        const bool has_two_decimals = std::ranges::any_of(numbers, [](const auto& t) {
-          const auto dot = t.text.find('.');
-          return dot != t.text.npos && t.text.size() - dot > 2;
-        });
-        EXPECT_TRUE(has_two_decimals || n == 8) << numbers.front().text;
-      }
+      SCOPED_TRACE(preset + (", " + std::to_string(n)) + " tokens");
+      expect_numbers(n == 8 ? 1 : 2);
     }
+}
+
+TEST_F(Digits, AreInEveryMapOfOneTwoAndFourHeadsInEveryWindow) {
+  struct Case {
+    ImVec2 size;
+    float scale;
+    std::vector<std::size_t> n_tokens;
+  };
+  for (const Case& window : {Case{{1280, 800}, 1, {3, 6, 8, 10}}, Case{{1600, 1000}, 1, {3, 8, 10, 12}},
+                             Case{{1280, 800}, 1.5f, {3, 5, 6, 7, 8}}}) {
+    support::look(ui.store, [&](app::View& view) { view.settings.scale = window.scale; });
+    ImGui::GetIO().DisplaySize = window.size;
+    for (const std::size_t n_heads : {1, 2, 4})
+      for (const std::size_t n : window.n_tokens) {
+        open("multi-head");
+        ui.edit(core::editing::SetHeadCount{n_heads});
+        show_tokens(n);
+        SCOPED_TRACE(
+            fmt::format("{} wide, scale {}: {} heads, {} tokens", window.size.x, window.scale, n_heads, n));
+        expect_numbers(1);
+      }
+  }
 }
 
 TEST_F(Digits, ShareLinesAndTheFirstScreenEndsWithAllOfTheWeights) {

@@ -242,6 +242,22 @@ TEST_F(FirstScreen, KeepsNothingOfAnotherDocument) {
   EXPECT_EQ(ui.store.view().forms.sentence.text, "Your journey starts with one step");
 }
 
+TEST_F(FirstScreen, SearchesAllGroupsOfALongList) {
+  ui.click("menu/File");
+  ui.run(3);
+  ui.click("menu/File/New");
+  ui.run(4);
+  ASSERT_TRUE(ui.has("menu/search"));
+  EXPECT_FALSE(ui.has("menu/new/modern-llama"));
+  ui.type("rope");
+  ui.run(3);
+  EXPECT_TRUE(ui.has("menu/new/modern-llama"));
+  EXPECT_FALSE(ui.has("menu/File/New/Notebooks"));
+  ui.click("menu/new/modern-llama");
+  ui.run(3);
+  EXPECT_TRUE(core::attention::rotary_of(ui.store.model()));
+}
+
 TEST_F(FirstScreen, TakesNoSnapshotWhereAMenuIsExpected) {
   ui.right_click("model/preset");
   EXPECT_TRUE(ui.store.references().empty());

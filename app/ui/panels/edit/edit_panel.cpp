@@ -7,6 +7,7 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/actions/action_rows.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/editor/matrix_editor.hpp"
@@ -19,13 +20,6 @@ namespace app::panels {
 namespace {
 
 using namespace core::editing;
-
-constexpr std::array matrices{
-    MatrixName::embeddings,   MatrixName::key_embeddings, MatrixName::query_weight,  MatrixName::key_weight,
-    MatrixName::value_weight, MatrixName::output_weight,  MatrixName::query_bias,    MatrixName::key_bias,
-    MatrixName::value_bias,   MatrixName::output_bias,    MatrixName::query_norm,    MatrixName::key_norm,
-    MatrixName::frequencies,  MatrixName::slopes,         MatrixName::relative_bias, MatrixName::score_bias,
-    MatrixName::sink};
 
 /// Returns the meaning of a matrix's numbers.
 const char* meaning(MatrixName name) {
@@ -77,7 +71,7 @@ void draw_tabs(const Frame& frame, MatrixRef shown, float width) {
   std::vector<TabItem> words;
   std::vector<MatrixName> names;
   std::size_t current = 0;
-  for (const MatrixName matrix : matrices) {
+  for (const MatrixName matrix : rows::editable_matrices) {
     if (!find_matrix(frame.pending.model, chosen_place(frame, matrix))) continue;
     if (matrix == shown.name) current = words.size();
     words.push_back({std::string("edit/tab/") + symbol(matrix), symbol(matrix)});

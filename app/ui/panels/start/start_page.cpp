@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/model_title.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -132,7 +133,7 @@ void draw_model_picture(const Frame& frame, const Rect& box) {
 /// Returns "957,184 parameters, 4 layers of 4 heads", once the model has been read.
 std::string model_words(const Frame& frame) {
   if (frame.forms.models.empty()) return "No example model is installed.";
-  if (!frame.work.start_model) return frame.forms.models.front().filename().string();
+  if (!frame.work.start_model) return model_title(frame.forms.models.front());
   const auto& model = frame.work.start_model->model->description();
   return fmt::format("{} parameters, {} layers of {} heads",
                      count_text(static_cast<std::size_t>(model.n_parameters)), model.sizes.n_layers,
