@@ -101,6 +101,7 @@ void ResetZoom::change(View& view) const {
 }
 
 void MoveEditCursor::change(View& view) const {
+  if (view.look.tab == Tab::layers) view.look.tab = Tab::stages;  // Layers has no editor
   view.look.edited = {matrix, view.look.sequence};
   view.selection.cursor = EditCursor{row, column, true};
 }

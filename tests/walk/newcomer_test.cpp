@@ -93,8 +93,8 @@ TEST_F(ByMouse, GoesThroughTheFirstLessonToItsEnd) {
 }
 
 TEST_F(ByMouse, MovesThePredictionOfAWholeModelByOneWeight) {
-  click("menu/File");
-  click("menu/model/tiny_gpt");
+  for (const char* name : {"menu/File", "menu/File/New", "menu/File/New/Whole model", "menu/model/tiny_gpt"})
+    click(name);
   ASSERT_TRUE(ui.store.pending().full_model);
   click("layers/2.3");
   const double before = next().chosen.now;

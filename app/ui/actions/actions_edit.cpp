@@ -99,7 +99,9 @@ void add_matrix_editing(ActionRows& rows, const ActionContext& s) {
                   .menu = "Edit",
                   .group = 3,
                   .keys = {plain(Key::e)},
-                  .command = always(set<&Selection::cursor>(EditCursor{0, 0, true}))});
+                  .command = [](const ActionContext& now) {
+                    return CommandList{MoveEditCursor{now.pending.look.edited.name, 0, 0}};
+                  }});
 }
 
 /// Adds the actions that override or initialize numbers of the model.
