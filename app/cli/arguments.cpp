@@ -379,7 +379,7 @@ void add_options(Options options, CheckModel& command) {
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
       .text(
-          "--ours", "FILE",
+          "--reference", "FILE",
           "Right tensors instead of a model: what follows from their queries, keys, values, mask and scale is compared",
           [&command](StringRef, StringRef path) {
             command.source = std::filesystem::path(path), command.computes_source = true;
@@ -388,7 +388,7 @@ void add_options(Options options, CheckModel& command) {
       ->excludes(options.app.get_option("--preset"))
       ->excludes(options.app.get_option("--text"));
   options
-      .value("--against,--theirs,DUMP", "PATH",
+      .value("--against,--observed,DUMP", "PATH",
              "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv", command.against)
       ->required();
   const auto tolerance = number_from(0, std::numeric_limits<double>::max(), "a number from 0");
@@ -533,7 +533,7 @@ void validate(const CLI::App&, Command&) {}
 
 void validate_model(const CLI::App& app, ModelOptions& command) {
   const std::string name = app.get_name();
-  const bool has_file = app.count("FILE") > 0 || (name == "check" && app.count("--ours") > 0);
+  const bool has_file = app.count("FILE") > 0 || (name == "check" && app.count("--reference") > 0);
   auto& given = command.choices.given;
   if (!has_file && app.count("--preset") == 0 && given.empty())
     throw core::Error(name + ": expected either a FILE or --preset NAME, got neither");
@@ -866,9 +866,25 @@ void add_manual(CLI::App& program, CommandLine& chosen) {
   app->add_option_function<std::string>("KIND", print, "man, markdown, bash, zsh or fish")->required();
 }
 
+/// Replaces earlier names of options of `check` and returns a note for each.
+std::vector<std::string> rename_options(std::vector<std::string>& arguments) {
+  constexpr std::pair<const char*, const char*> names[] = {{"--ours", "--reference"},
+                                                           {"--theirs", "--observed"}};
+  std::vector<std::string> notes;
+  if (arguments.empty() || arguments.front() != "check") return notes;
+  for (std::string& argument : arguments)
+    for (const auto& [before, now] : names)
+      if (const std::string name = argument.substr(0, argument.find('=')); name == before) {
+        argument.replace(0, name.size(), now);
+        notes.push_back(name + " is called " + now + " now");
+      }
+  return notes;
+}
+
 }  // namespace
 
 CommandLine parse_arguments(std::vector<std::string> arguments) {
+  const std::vector<std::string> renamed = rename_options(arguments);
   CLI::App program("Take attention apart: edit it, watch it, explain it.", "attnscope");
   OpenWindow window;
   ModelSource preset;
@@ -947,6 +963,7 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   } catch (const core::Error& error) {
     return UsageError{error.what()};
   }
+  if (auto* check = std::get_if<CheckModel>(&chosen)) check->renamed = renamed;
   if (!program.get_subcommands().empty()) return chosen;
   if (const auto* named = std::get_if<const core::editing::Preset*>(&preset)) window.preset = *named;
   return window;

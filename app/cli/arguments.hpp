@@ -56,8 +56,9 @@ struct CheckModel : ModelOptions {
   const core::check::TensorLayout* layout =
       nullptr;  ///< of the features of heads, or nullptr for whichever fits
   bool json = false;
-  bool computes_source = false;  ///< the model is computed from the tensors of the source
-  std::filesystem::path fixed;   ///< session to write with the first cause applied, or ""
+  bool computes_source = false;      ///< the model is computed from the tensors of the source
+  std::filesystem::path fixed;       ///< session to write with the first cause applied, or ""
+  std::vector<std::string> renamed;  ///< a note for each option that was given by its earlier name
 };
 struct DrawRandom {
   std::uint64_t seed = 0;

@@ -556,6 +556,7 @@ struct Runner {
     return done;
   }
   int operator()(const CheckModel& command) const {
+    for (const std::string& note : command.renamed) print_error(err, "note: " + note);
     namespace check = core::check;
     if (command.text && command.choices.layer.empty())
       return check_full_model(command, out, err) ? done : failed;

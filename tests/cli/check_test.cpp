@@ -53,26 +53,33 @@ TEST(CheckCommand, FindsEveryMistakeThatExportMakes) {
 
 TEST(CheckCommand, TakesTensorsInsteadOfAModel) {
   const TemporaryDirectory dir;
-  const std::string ours = (dir / "ours.npz").string(), theirs = (dir / "theirs.npz").string();
+  const std::string reference = (dir / "reference.npz").string(), observed = (dir / "observed.npz").string();
   const std::string stages = "queries,keys,values,scores,scaled_scores,masked_scores,weights,contexts";
-  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", ours, "--stages", stages}).status, 0);
-  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", theirs, "--stages", "weights,contexts",
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", reference, "--stages", stages}).status, 0);
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", observed, "--stages", "weights,contexts",
                  "--mistake", "no_scale"})
                 .status,
             0);
-  const Outcome same = run({"check", "--ours", ours, "--theirs", ours});
+  const Outcome same = run({"check", "--reference", reference, "--observed", reference});
   EXPECT_EQ(same.status, 0) << same.out;
-  EXPECT_THAT(same.err, HasSubstr("ours.npz: causal, as its own later tensors are"));
-  const Outcome other = run({"check", "--ours", ours, "--theirs", theirs});
+  EXPECT_THAT(same.err, HasSubstr("reference.npz: causal, as its own later tensors are"));
+  const Outcome other = run({"check", "--reference", reference, "--observed", observed});
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.out, HasSubstr("Likely cause: no_scale"));
-  const Outcome said = run({"check", "--ours", ours, "--theirs", theirs, "--causal", "--scale", "1"});
+  const Outcome said =
+      run({"check", "--reference", reference, "--observed", observed, "--causal", "--scale", "1"});
   EXPECT_THAT(said.err, HasSubstr("causal, as said, scale 1, as said"));
   EXPECT_EQ(said.status, 0) << said.out << said.err;
-  EXPECT_EQ(run({"check", fixture("causal.json"), "--ours", ours, "--theirs", theirs}).status, 2);
+  EXPECT_EQ(run({"check", fixture("causal.json"), "--reference", reference, "--observed", observed}).status,
+            2);
+  const Outcome before = run({"check", "--ours", reference, "--theirs=" + observed});
+  EXPECT_EQ(before.out, other.out);
+  EXPECT_THAT(before.err, AllOf(HasSubstr("note: --ours is called --reference now"),
+                                HasSubstr("note: --theirs is called --observed now")));
   // Only tensors computed from queries, keys and values are compared from an export.
-  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", ours, "--format", "npz"}).status, 0);
-  EXPECT_THAT(run({"check", "--ours", ours, "--theirs", theirs}).out, HasSubstr("Likely cause: no_scale"));
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", reference, "--format", "npz"}).status, 0);
+  EXPECT_THAT(run({"check", "--reference", reference, "--observed", observed}).out,
+              HasSubstr("Likely cause: no_scale"));
 }
 
 TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
