@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
+    from .asking import Chat
     from .capturing import Capture
     from .serving import Attached
 
@@ -49,17 +50,32 @@ def capture(model: Any = None, tokenizer: Any = None, *, tokens: Any = None, max
     return Capture(model, tokenizer, tokens=tokens, max_tokens=max_tokens)
 
 
-def attach(model: Any, tokenizer: Any = None, text: str = "", *, port: int | None = None) -> Attached:
-    """Opens the window on a model of transformers that stays in this process, and returns at once.
+def attach(
+    model: Any,
+    tokenizer: Any = None,
+    text: str = "",
+    *,
+    chat: Chat | None = None,
+    encode: Callable[[str], Any] | None = None,
+    decode: Callable[[list[int]], str] | None = None,
+    logits: Callable[[Any], Any] | None = None,
+    port: int | None = None,
+) -> Attached:
+    """Opens the window on a model that stays in this process, and returns at once.
 
     The window shows every head and the next token as the model itself computes them. Heads can be ablated and layers
-    edited there; the model computes the rest and is never changed. Without a tokenizer a text is token IDs.
+    edited there; the model computes the rest and is never changed. Without a tokenizer a text is token IDs. chat is
+    messages instead of a text, for the tokenizer's chat template.
+
+    attach(my_gpt, encode=encode, decode=decode)              # a model outside transformers: text → token IDs → text
+    attach(my_gpt, …, logits=lambda ids: my_gpt(ids, None)[0]) # if it is not called as model(ids)
+
     A port of 127.0.0.1 (0: a free one) accepts remote windows, for example over `ssh -L`; .close() ends everything."""
     try:
         from .serving import attach_window
     except ImportError as error:
         raise AttnscopeError(f"attach() needs PyTorch and transformers, which cannot be imported ({error}).") from None
-    return attach_window(model, tokenizer, text, port)
+    return attach_window(model, tokenizer, text, port, chat, encode=encode, decode=decode, logits=logits)
 
 
 def ablate(model: Any, heads: Iterable[tuple[int, int]]) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,30 +16,32 @@ from .errors import AttnscopeError
 
 ROLES = ("previous_token", "first_token", "itself", "same_token", "induction", "entropy")
 Heads = Iterable[tuple[int, int]]
+Chat = Sequence[Mapping[str, str]]  # messages: {"role": "user", "content": "…"}
 
 
 class Questions:
-    """Questions about texts in a model that stays in this process. Texts begin as the tokenizer begins them."""
+    """Questions about texts in a model that stays in this process. Texts begin as the tokenizer begins them; messages of a
+    chat become a text by its chat template."""
 
     engine: Engine
     tokenizer: Any
     busy: threading.Lock
 
-    def predict(self, text: str, *, off: Heads = (), top: int = 10) -> Array:
+    def predict(self, text: str = "", *, chat: Chat | None = None, off: Heads = (), top: int = 10) -> Array:
         """Returns the most probable next tokens, with (layer, head) in `off` ablated: token, probability, logit."""
         with self.busy:
-            logits = self._next(self.engine.run(self._ids(text), self._without(off)))
+            logits = self._next(self.engine.run(self._ids(text, chat), self._without(off)))
         probabilities, most = logits.double().softmax(-1), logits.topk(min(top, len(logits))).indices.tolist()
         rows = list(zip(self._texts(most), probabilities[most].tolist(), logits[most].tolist()))
         return np.array(rows, [("token", object), ("probability", float), ("logit", np.float32)]).view(np.recarray)
 
-    def heads(self, text: str) -> Array:
+    def heads(self, text: str = "", *, chat: Chat | None = None) -> Array:
         """Returns [layer, head] measures: mean weights on the previous token, the first one, the query itself, earlier copies
         of its token and the tokens after those (induction), and the entropy in bits. NaN where a text has no such keys."""
         from .serving import roles
 
         with self.busy:
-            made = self.engine.run(self._ids(text))
+            made = self.engine.run(self._ids(text, chat))
             found = [roles(layer.weights().float(), made.ids).cpu().numpy() for layer in made.layers]
         all_roles = np.full((len(found), max(map(len, found))), np.nan, [(name, float) for name in ROLES])
         for layer, measures in enumerate(found):
@@ -47,11 +49,11 @@ class Questions:
                 all_roles[name][layer, : len(measures)] = measures[:, i]
         return all_roles.view(np.recarray)
 
-    def lens(self, text: str) -> Array:
+    def lens(self, text: str = "", *, chat: Chat | None = None) -> Array:
         """Returns what the model would predict if it ended after each layer: token, probability, and the rank, from 0, of
         what it predicts in the end."""
         with self.busy:
-            made = self.engine.run(self._ids(text))
+            made = self.engine.run(self._ids(text, chat))
             self._require_prediction()
             ends = [site.call for site in self.engine.sites[1:]] + [self.engine.n_calls]
             logits = self.engine.head(torch.stack([made.residuals[end][0, -1] for end in ends]))
@@ -61,11 +63,13 @@ class Questions:
         rows = list(zip(self._texts(logits.argmax(-1).tolist()), probabilities, ranks))
         return np.array(rows, [("token", object), ("probability", float), ("rank", int)]).view(np.recarray)
 
-    def effects(self, text: str, *, answer: str | int | None = None, against: str | int | None = None) -> Array:
+    def effects(
+        self, text: str = "", *, chat: Chat | None = None, answer: str | int | None = None, against: str | int | None = None,
+    ) -> Array:  # fmt: skip
         """Returns [layer, head]: by how much the logit of `answer` (default: the predicted token), minus that of `against`,
         changes if the head is ablated. NaN where a layer has fewer heads."""
         with self.busy:
-            base = self.engine.run(self._ids(text))
+            base = self.engine.run(self._ids(text, chat))
             logits = self._next(base)
             one = int(logits.argmax()) if answer is None else self._token(answer)
             other = None if against is None else self._token(against)
@@ -82,9 +86,10 @@ class Questions:
 
     # ---- tokens --------------------------------------------------------------------------------------------------------
 
-    def _ids(self, text: str) -> Tensor:
+    def _ids(self, text: str, chat: Chat | None) -> Tensor:
         from .serving import Answers, Frame
 
+        text = with_chat(self.tokenizer, text, chat)
         answers = Answers(self.engine, self.tokenizer)
         ids = answers.tokens(Frame({"text": text}))[1]["ids"]
         return torch.tensor(answers._ids(Frame({}, {"ids": ids}), answers._n_context()), device=self.engine.device)
@@ -121,6 +126,37 @@ class Questions:
     def _require_prediction(self) -> None:
         if not self.engine.predicts:
             raise AttnscopeError("The model has no output embeddings: nothing is predicted.")
+
+
+class Captured(Questions):
+    """Questions about a captured model, by default about the text that was captured."""
+
+    def __init__(self, model: Any, tokenizer: Any, ids: Tensor) -> None:
+        from .serving import engine_of
+
+        self.engine, self.tokenizer, self.busy, self.captured = engine_of(model), tokenizer, threading.Lock(), ids
+
+    def _ids(self, text: str, chat: Chat | None) -> Tensor:
+        return super()._ids(text, chat) if text or chat is not None else self.captured.to(self.engine.device)
+
+
+def with_chat(tokenizer: Any, text: str, chat: Chat | None) -> str:
+    """Returns a text, or the messages of a chat as one, as the tokenizer's chat template writes them."""
+    if chat is None:
+        return text
+    if text:
+        raise AttnscopeError("Give a text or chat=, not both.")
+    if not getattr(tokenizer, "chat_template", None):
+        raise AttnscopeError("The tokenizer has no chat template, so chat= cannot be written as a text.")
+    ends_in_answer = bool(chat) and chat[-1].get("role") == "assistant"
+    try:
+        text = tokenizer.apply_chat_template(
+            list(chat), tokenize=False, add_generation_prompt=not ends_in_answer, continue_final_message=ends_in_answer
+        )
+    except Exception as error:  # of the template's own language
+        raise AttnscopeError(f"The chat template refuses these messages: {error}") from None
+    start, first = tokenizer.bos_token, tokenizer("")["input_ids"][:1]
+    return text.removeprefix(start) if start and first == [tokenizer.bos_token_id] else text  # else it is there twice
 
 
 def require_head(engine: Engine, layer: int, head: int) -> None:

@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -34,6 +34,9 @@ from .products import PRODUCTS, Op, has_parameters, linear_call, scale_and_softc
 from .projections import LinearCall, find_editable, find_output
 from .recording import Recording
 from .watching import is_in_compiled_code, watched
+
+if TYPE_CHECKING:
+    from .asking import Captured
 
 _REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
@@ -95,6 +98,15 @@ class Capture(Recording):
             raise AttnscopeError(f"capture() takes a module of PyTorch, got {type(model).__name__}.")
         self._model, self._tokens, self._max_tokens = model, tokens, max_tokens
         self._recorder: _Recorder | None = None
+        self._ids: Tensor | None = None  # of the text
+
+    def _questions(self, sequence: int) -> Captured:
+        from .asking import Captured
+
+        if self._model is None or self._ids is None:
+            what = "token IDs" if self._model is not None else "model"
+            raise AttnscopeError(f"This capture knows no {what}; capture(model, tokenizer) does, and attnscope.attach(model, tokenizer) asks about any text.")
+        return Captured(self._model, self._tokenizer, self._ids[sequence])
 
     def __enter__(self) -> Capture:
         if self._recorder is not None:
@@ -106,7 +118,7 @@ class Capture(Recording):
     def __exit__(self, *error: Any) -> None:
         assert self._recorder is not None
         self._recorder.stop(failed=error[0] is not None)
-        self._recorder = None
+        self._ids, self._recorder = self._recorder.text(), None
         for i, a in enumerate(self.attentions):
             a.layer = i
             if self._tokens is not None:
@@ -330,7 +342,7 @@ class _Recorder(TorchFunctionMode):
         out = outputs[0]
         if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and "attention" in name:
             raise AttnscopeError(f"{function} was called directly, which is not recorded; F.scaled_dot_product_attention is.")
-        if function is F.embedding and self.tokenizer is not None:
+        if function is F.embedding:
             self._see_ids(*(dict(zip(("input", "weight"), args)) | kwargs).values())
         if call := linear_call(function, name, args, kwargs, out):
             self._see_linear(call.in_this_process())
@@ -349,15 +361,23 @@ class _Recorder(TorchFunctionMode):
 
     def _name_tokens(self, a: Attention) -> None:
         """Names rows by the token IDs that were looked up before: of this pass, or, in a cache, of those before it."""
-        if not self.ids:
+        if self.tokenizer is None:
             return
         n, _, n_queries, n_keys = a.shape
-        alike = [ids for ids in self.ids if len(ids) == n]
-        so_far = torch.cat(alike, 1) if alike else torch.empty(n, 0)
-        a.tokens = self._texts(next((ids for ids in reversed(alike) if ids.shape[1] == n_queries), None))
+        a.tokens = self._texts(self._ids_of(n, n_queries))
         if n_keys != n_queries:
-            keys = next((ids for ids in reversed(alike) if ids.shape[1] == n_keys), so_far if so_far.shape[1] == n_keys else None)
-            a.key_tokens = self._texts(keys)
+            a.key_tokens = self._texts(self._ids_of(n, n_keys))
+
+    def _ids_of(self, n: int, length: int) -> Tensor | None:
+        """Returns the token IDs of n rows that were looked up, at once or one part after the other."""
+        alike = [ids for ids in self.ids if len(ids) == n]
+        whole = torch.cat(alike, 1) if alike else torch.empty(n, 0)
+        return next((ids for ids in reversed(alike) if ids.shape[1] == length), whole if whole.shape[1] == length else None)
+
+    def text(self) -> Tensor | None:
+        """Returns the token IDs that the last attention read, [sequences, tokens]."""
+        a = next(reversed(self.recording.attentions), None)
+        return None if a is None else self._ids_of(a.n_sequences, a.n_keys)
 
     def _texts(self, ids: Tensor | None) -> list[Any] | None:
         from .modules import token_texts

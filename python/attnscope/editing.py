@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from .asking import Heads, require_head
 from .engine import Engine, LayerPass, repeated
 from .errors import AttnscopeError
+from .recording import Recording
 
 STAGES = ("queries", "keys", "values", "weights", "contexts")
 Change = Callable[[Tensor], Any]
@@ -24,6 +25,12 @@ def edited(model: Any, changes: list[tuple[int, int, str, Change]]) -> Iterator[
     """Applies functions to stages of heads in every pass of this thread. The model gets no hook and no other configuration."""
     from transformers import modeling_utils
 
+    if isinstance(model, Recording):
+        model = model._questions(0).engine.original
+    if not hasattr(model, "set_attn_implementation"):
+        raise AttnscopeError(
+            f"ablate() and edit() need a model of transformers, not a {type(model).__name__}; attnscope.attach(model).predict(text, off=…) ablates heads of others."
+        )
     engine = Engine(model)
     for layer, head, stage, _ in changes:
         require_head(engine, layer, head)

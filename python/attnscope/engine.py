@@ -279,6 +279,24 @@ class Engine:
         return torch.device(offloaded.execution_device if offloaded else embeddings.weight.device)
 
     @property
+    def family(self) -> str:
+        return str(self.original.config.model_type)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.original.dtype
+
+    @property
+    def d_model(self) -> int:
+        return int(self.original.get_input_embeddings().weight.shape[1])
+
+    @property
+    def n_context(self) -> int | None:
+        """The longest text, if the configuration tells."""
+        known = (getattr(self.original.config, name, None) for name in ("max_position_embeddings", "n_positions"))
+        return next((n for n in known if n), None)
+
+    @property
     def n_vocabulary(self) -> int:
         return int(self.original.get_input_embeddings().weight.shape[0])
 

@@ -18,6 +18,7 @@ from .errors import AttnscopeError
 from .masks import Mask, recognize
 
 if TYPE_CHECKING:
+    from .asking import Captured, Chat, Heads
     from .page import Page
     from .showing import Window
 
@@ -108,6 +109,29 @@ class Recording(Checked):
         else:
             raise AttnscopeError(f"{path.name}: expected a name that ends with .safetensors or .json.")
         return path
+
+    # ---------------------------------------------------------------- questions about the captured model
+
+    def _questions(self, sequence: int) -> Captured:
+        raise AttnscopeError("This recording has no model to ask; a capture of this process has, and attnscope.attach(model, tokenizer).")
+
+    def predict(self, text: str = "", *, chat: Chat | None = None, off: Heads = (), top: int = 10, sequence: int = 0) -> Array:
+        """Returns the most probable next tokens after the captured text, or another; see Attached.predict()."""
+        return self._questions(sequence).predict(text, chat=chat, off=off, top=top)
+
+    def heads(self, text: str = "", *, chat: Chat | None = None, sequence: int = 0) -> Array:
+        """Returns [layer, head] measures of the captured model; see Attached.heads()."""
+        return self._questions(sequence).heads(text, chat=chat)
+
+    def lens(self, text: str = "", *, chat: Chat | None = None, sequence: int = 0) -> Array:
+        """Returns the prediction of the captured model after each layer; see Attached.lens()."""
+        return self._questions(sequence).lens(text, chat=chat)
+
+    def effects(
+        self, text: str = "", *, chat: Chat | None = None, answer: str | int | None = None, against: str | int | None = None, sequence: int = 0,
+    ) -> Array:  # fmt: skip
+        """Returns [layer, head] ablation effects in the captured model; see Attached.effects()."""
+        return self._questions(sequence).effects(text, chat=chat, answer=answer, against=against)
 
     # ---------------------------------------------------------------- pictures
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hmac
 import math
 import os
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .asking import Questions
+from .asking import Chat, Questions, with_chat
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
@@ -32,7 +33,7 @@ from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
 
 PROTOCOL = 1
 ROUNDED = {torch.float16: 2e-3, torch.bfloat16: 1e-2}  # tolerance of cosines and sines
-PROGRESS_EVERY, WATCH_EVERY = 0.05, 0.5  # seconds
+PROGRESS_EVERY, WATCH_EVERY, ENDING = 0.05, 0.5, 5.0  # seconds
 MAX_WINDOWS = 8
 MAX_WAITING = 256
 MAX_PASSES = 64
@@ -52,14 +53,14 @@ class Attached(Questions):
         self.connections: set[Connection] = set()
         self._free = threading.Semaphore(MAX_WINDOWS)
         self._folder = ""
-        if port is None:
+        if port is None and hasattr(socket, "AF_UNIX"):
             self._folder = tempfile.mkdtemp(prefix="attnscope-")  # of mode 0700
             self.address = os.path.join(self._folder, "model")
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(self.address)
         else:
             try:
-                self._listener = socket.create_server(("127.0.0.1", port))
+                self._listener = socket.create_server(("127.0.0.1", port or 0))
             except (OSError, OverflowError) as error:
                 why = error.strerror if isinstance(error, OSError) and error.strerror else error
                 raise AttnscopeError(f"Port {port} of 127.0.0.1 cannot be used: {why}.") from None
@@ -67,7 +68,9 @@ class Attached(Questions):
         self._listener.listen()
         self._closed = threading.Event()
         threading.Thread(target=self._accept, name="attnscope accept", daemon=True).start()
-        threading.Thread(target=self._watch, name="attnscope watch", daemon=True).start()
+        self._watching = threading.Thread(target=self._watch, name="attnscope watch", daemon=True)
+        self._watching.start()
+        atexit.register(self.close)  # a thread inside PyTorch while Python ends would abort the process
 
     def __repr__(self) -> str:
         return f"attached {type(self.engine.original).__name__} at {self.address}"
@@ -108,14 +111,18 @@ class Attached(Questions):
         self.connections.discard(connection)
         self._free.release()
 
-    def open_window(self, text: str = "") -> None:
-        """Opens another window on the model, in a separate process; text is its first text."""
+    def open_window(self, text: str = "", *, chat: Chat | None = None) -> None:
+        """Opens another window on the model, in a separate process; text, or the messages of a chat, is its first text."""
+        text = with_chat(self.tokenizer, text, chat)
+        if not text and hasattr(self.tokenizer, "example"):
+            text = self.tokenizer.example(self.description["n_context"], self.engine.n_vocabulary)
         log = Path(tempfile.mkdtemp(prefix="attnscope-")) / "messages.log"
         more = ["--text", text] if text else []
         open_window(["attach", self.address, *more], log, {"ATTNSCOPE_TOKEN": self.token})
 
     def close(self) -> None:
         """Ends every connection. The windows keep what they display."""
+        atexit.unregister(self.close)
         self._closed.set()
         try:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() alone does not
@@ -124,6 +131,10 @@ class Attached(Questions):
         self._listener.close()
         for connection in list(self.connections):
             connection.close()
+        self._watching.join(ENDING)
+        until = time.monotonic() + ENDING
+        while self.connections and time.monotonic() < until:
+            time.sleep(0.01)
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -134,17 +145,34 @@ class Attached(Questions):
         self.close()
 
 
-def attach(model: Any, tokenizer: Any = None, *, port: int | None = None) -> Attached:
-    """Serves a model of transformers on a Unix socket, or on a port of 127.0.0.1 (0: a free one). Returns at once."""
-    return Attached(Engine(model), tokenizer, port)
+def engine_of(model: Any, logits: Callable[[Tensor], Any] | None = None) -> Engine:
+    """Returns what reads texts with a model: of transformers, or any other."""
+    if logits is None and hasattr(model, "config") and hasattr(model, "set_attn_implementation"):
+        return Engine(model)
+    from .own_models import OwnEngine
+
+    return OwnEngine(model, logits)
 
 
-def attach_window(model: Any, tokenizer: Any, text: str, port: int | None) -> Attached:
+def attach(
+    model: Any, tokenizer: Any = None, *, encode: Any = None, decode: Any = None, logits: Callable[[Tensor], Any] | None = None, port: int | None = None,
+) -> Attached:  # fmt: skip
+    """Serves a model on a Unix socket, or on a port of 127.0.0.1 (0: a free one). Returns at once."""
+    if encode is None and decode is not None or encode is not None and tokenizer is not None:
+        raise AttnscopeError("Give a tokenizer, or encode= and decode=.")
+    if encode is not None:
+        from .own_models import Functions
+
+        tokenizer = Functions(encode, decode)
+    return Attached(engine_of(model, logits), tokenizer, port)
+
+
+def attach_window(model: Any, tokenizer: Any, text: str, port: int | None, chat: Chat | None = None, **functions: Any) -> Attached:
     """Does the same and opens a window; without a display, or with a port, prints how to open one."""
-    attached = attach(model, tokenizer, port=port)
+    attached = attach(model, tokenizer, port=port, **functions)
     try:
         if port is None and has_display():
-            attached.open_window(text)
+            attached.open_window(text, chat=chat)
         else:
             log.warning(f"A window is opened on the model by: ATTNSCOPE_TOKEN={attached.token} attnscope attach {attached.address}")
     except BaseException:
@@ -190,6 +218,7 @@ class Connection:
             self.ended = True  # a running pass ends at its next block
             if worker:
                 self.waiting.put(None)
+                worker.join(ENDING)
             self.close()
             self.peer.close()
             self.server.leave(self)
@@ -310,13 +339,13 @@ class Answers:
         e, model = self.engine, self.engine.original
         causal = recognized(e.run(torch.arange(3, 6, device=e.device) % e.n_vocabulary).layers[0].mask, 3)[0] != "none"
         return {
-            "protocol": PROTOCOL, "model": type(model).__name__, "family": str(model.config.model_type),
-            "dtype": str(model.dtype).removeprefix("torch."), "device": str(e.device),
+            "protocol": PROTOCOL, "model": type(model).__name__, "family": e.family,
+            "dtype": str(e.dtype).removeprefix("torch."), "device": str(e.device),
             "attention": e.own_implementation if e.own else "eager", "difference_from_own": e.difference_from_own if math.isfinite(e.difference_from_own) else None,
             "n_vocabulary": e.n_vocabulary, "n_context": self._n_context(), "n_blocks": e.n_calls, "causal": causal,
-            "d_model": int(model.get_input_embeddings().weight.shape[1]),
+            "d_model": e.d_model,
             "n_parameters": sum(p.numel() for p in model.parameters()),
-            "n_tokens": e.n_vocabulary if self.tokenizer is None else min(len(self.tokenizer), e.n_vocabulary),
+            "n_tokens": min(len(self.tokenizer), e.n_vocabulary) if hasattr(self.tokenizer, "__len__") else e.n_vocabulary,
             "text": self.tokenizer is not None, "mask_token": getattr(self.tokenizer, "mask_token_id", None),
             "predicts": e.predicts, "state": told(e.state()),
             "layers": [{"path": s.path, "heads": s.n_heads, "kv_heads": s.n_kv_heads, "d_head": s.d_head, "d_value": s.d_value,
@@ -324,9 +353,7 @@ class Answers:
         }  # fmt: skip
 
     def _n_context(self) -> int:
-        config = self.engine.original.config
-        known = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
-        return min(next((n for n in known if n), MAX_TOKENS), MAX_TOKENS)
+        return min(self.engine.n_context or MAX_TOKENS, MAX_TOKENS)
 
     def tokens(self, frame: Frame) -> Answer:
         text = field(frame, "text", str)
@@ -386,17 +413,13 @@ class Answers:
             assert isinstance(n, int)
             site, off = self.engine.sites[n], edit.get("heads_off", [])
             require(isinstance(off, list) and all(index(h, site.n_heads) for h in off), f"layer {n} has no such heads")
-            output, d_model = frame.arrays.get(f"output.{n}"), self.d_model
+            output, d_model = frame.arrays.get(f"output.{n}"), self.engine.d_model
             if output is not None:
                 require("output" in site.matrices, f"the output of layer {n} cannot be set: {site.problem}")
                 require(output.shape == (n_tokens, d_model) and output.dtype == np.float32 and bool(np.isfinite(output).all()),
                         f"the output of layer {n} must be {n_tokens} × {d_model} finite numbers, F32")  # fmt: skip
             made[n] = Edits(frozenset(off), None if output is None else torch.tensor(output))
         return made
-
-    @property
-    def d_model(self) -> int:
-        return int(self.engine.original.get_input_embeddings().weight.shape[1])
 
     def forget(self, frame: Frame) -> Answer:
         self.passes.pop(field(frame, "pass", int), None)
@@ -461,7 +484,7 @@ class Answers:
         """Returns a residual stream number through a layer: entering its block, as attention reads it, the output
         projection's result, and leaving the block."""
         p, n, row, column = self._pass(frame), self._layer(frame), self._row(frame), field(frame, "column", int)
-        require(0 <= column < self.d_model, f"there is no column {column}")
+        require(0 <= column < self.engine.d_model, f"there is no column {column}")
         a, block = self._layer_pass(frame), self.engine.sites[n].call
         require(block + 1 < len(p.residuals), f"the pass ends in layer {n}")
         read: dict[str, Tensor | None] = {"entering": p.residuals[block][0], "input": p.inputs[n],

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import pickle
 import unittest
 from unittest import mock
 
@@ -34,6 +35,21 @@ class Letters:
 
     def decode(self, ids, **_):
         return "".join(self.convert_ids_to_tokens(ids))
+
+
+class Chatty(Letters):
+    """Writes a chat as its contents between letters, and begins every text with "a"."""
+
+    bos_token, bos_token_id, chat_template = "a", 0, "yes"
+
+    def __call__(self, text, add_special_tokens=True, **_):
+        return super().__call__(("a" if add_special_tokens else "") + text)
+
+    def apply_chat_template(self, messages, *, tokenize, add_generation_prompt, continue_final_message):
+        assert not tokenize and add_generation_prompt != continue_final_message
+        if messages[0]["role"] not in ("user", "system"):
+            raise ValueError("a conversation begins with the user")
+        return "a" + "".join(f"b{m['content']}" for m in messages) + "c" * add_generation_prompt
 
 
 def llama(**options):
@@ -173,6 +189,47 @@ class Asking(unittest.TestCase):
                 cache = self.model(ids[None, :4], use_cache=True).past_key_values
                 self.model(ids[None, 4:], past_key_values=cache)
             self.assertEqual((c[3].tokens, c[3].key_tokens), (["b"], list("abcab")))
+
+
+    def test_a_chat_is_a_text_by_the_tokenizers_template(self):
+        from attnscope.serving import attach
+
+        with attach(self.model, Chatty()) as at:
+            asked = [{"role": "user", "content": "de"}]
+            np.testing.assert_array_equal(at.predict(chat=asked), at.predict("bdec"))  # "a" is there once
+            answered = [*asked, {"role": "assistant", "content": "f"}]
+            np.testing.assert_array_equal(at.lens(chat=answered), at.lens("bdebf"))
+            self.assertEqual((at.heads(chat=asked).shape, at.effects(chat=asked, answer="d").shape), ((3, 4), (3, 4)))
+            for call, words in (
+                (lambda: at.predict(chat=answered[1:]), "refuses these messages: a conversation begins with the user"),
+                (lambda: at.predict("de", chat=asked), "a text or chat="),
+                (lambda: self.at.predict(chat=asked), "has no chat template"),
+            ):
+                with self.subTest(words), self.assertRaises(AttnscopeError) as raised:
+                    call()
+                self.assertIn(words, str(raised.exception))
+
+    def test_a_capture_is_asked_about_its_text(self):
+        with torch.no_grad(), attnscope.capture(self.model) as c:
+            self.model(torch.cat([self.ids.flip(1), self.ids]))
+        np.testing.assert_array_equal(c.predict(sequence=1, top=3), self.at.predict(TEXT, top=3))
+        np.testing.assert_array_equal(c.predict(TEXT, off=[(1, 2)]), self.at.predict(TEXT, off=[(1, 2)]))
+        np.testing.assert_array_equal(c.heads(sequence=1), self.at.heads(TEXT))
+        np.testing.assert_array_equal(c.lens(sequence=1), self.at.lens(TEXT))
+        np.testing.assert_array_equal(c.effects(sequence=1, answer=7), self.at.effects(TEXT, answer=7))
+        with torch.no_grad(), attnscope.ablate(c, [(1, 2)]):
+            self.assertTrue(torch.equal(self.model(self.ids).logits[0, -1], self.by_hand(1, 2)))
+        with torch.no_grad(), attnscope.capture(self.model) as parts:  # a text read in two parts, with a cache
+            cache = self.model(self.ids[:, :5], use_cache=True).past_key_values
+            self.model(self.ids[:, 5:], past_key_values=cache)
+        np.testing.assert_array_equal(parts.predict(), self.at.predict(TEXT))
+        with torch.no_grad(), attnscope.capture() as nameless:
+            self.model(self.ids)
+        for recording in (pickle.loads(pickle.dumps(c)), nameless):
+            for ask in (recording.predict, recording.heads, recording.lens, recording.effects, attnscope.ablate(recording, []).__enter__):
+                with self.assertRaises(AttnscopeError) as raised:
+                    ask()
+                self.assertIn("attnscope.attach(model, tokenizer)", str(raised.exception))
 
 
 if __name__ == "__main__":
