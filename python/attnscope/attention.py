@@ -481,10 +481,19 @@ class Attention(Checked):
         return heads * n_queries * n_keys <= _MAX_SVG_CELLS
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if self._is_small() else None
+        return self.svg() if self._is_small() and program.is_here() else None
 
     def _repr_png_(self) -> bytes | None:
-        return None if self._is_small() else self.png(numbers=False, scale=1)
+        return self.png(numbers=False, scale=1) if not self._is_small() and program.is_here() else None
+
+    def _repr_html_(self) -> str | None:
+        """Returns a small map of every head where there is no program that draws a picture."""
+        if program.is_here():
+            return None
+        from .listing import listing
+        from .recording import Recording
+
+        return listing(Recording([self]))
 
     def html(
         self,

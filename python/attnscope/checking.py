@@ -18,12 +18,13 @@ import numpy as np
 from . import program, safetensors
 from .arrays import Array, half_of, is_torch, shape_text, stored, to_numpy
 from .attention import Attention
-from .errors import AttnscopeError, Disagreement
+from .errors import AttnscopeError, Disagreement, ProgramNotFound
 from .masks import as_mask
 from .names import renamed
 from .recording import Recording, is_recording, load
 
 RTOL, ATOL = 1e-5, 1e-6
+_ORDER = ("queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights", "contexts", "output")
 _ULPS = {"bfloat16": 2.0**-6, "float16": 2.0**-9}  # four roundings of the largest number in a row
 
 
@@ -61,6 +62,7 @@ class Report:
     not_given: list[str] = field(default_factory=list)  # stages that were not compared
     rounding: str | None = None  # the coarsest dtype of tensors that agree up to their rounding
     could_hide: dict[str, float | None] | None = None  # a relative error of a "row" and of a "head" below that rounding
+    searched: bool = True  # for the bug; without the native program stages are compared and no bug is looked for
 
     def __bool__(self) -> bool:
         return self.agrees
@@ -99,6 +101,8 @@ class Report:
         return f"\nRounding to {self.rounding} could hide a row that is off by up to {100 * (row or 0):.2g} %{more}."
 
     def _explained(self) -> list[str]:
+        if not self.searched:
+            return []  # a note says why
         if not self.explanations:
             parts = [f"Explains a part: {w}." for w in self.partly] + [f"Differs: {w}." for w in self.described]
             parts += [f"What differs: {self.pattern}."] if self.pattern else []
@@ -320,7 +324,10 @@ def _compare(model: Attention, side: Observed | Path, layer: int, rtol: float | 
         # the session has no output projection
         side = Observed({name: a for name, a in side.tensors.items() if name != "output"}, side.halves)
         recorded["output"] = _rounded(recorded["output"], model.stages()["output"], side.halves.get("output"))
-    report = run(model.session_file(), side, layer, rtol, atol) if side.tensors else Report(True, None, [], layer=layer)
+    try:
+        report = run(model.session_file(), side, layer, rtol, atol) if side.tensors else Report(True, None, [], layer=layer)
+    except ProgramNotFound as missing:
+        return _without_program(model, side, layer, rtol, atol, missing)
     is_noise = not report.agrees and report.first is None
     named = {s.name for s in report.stages}
     report.stages = [recorded[s.name] if s.name in recorded and recorded[s.name].agrees else s for s in report.stages]
@@ -332,12 +339,29 @@ def _compare(model: Attention, side: Observed | Path, layer: int, rtol: float | 
     return report
 
 
+def _without_program(
+    model: Attention, side: Observed, layer: int, rtol: float | None, atol: float | None, missing: ProgramNotFound
+) -> Report:
+    """Compares the stages that NumPy computes, without a search for the bug."""
+    there = model.stages()
+    if model.queries is not None:
+        there |= {"scores": model.scores, "scaled_scores": model.scores * model.factor, "masked_scores": model.masked_scores}
+    found = _against_recorded(model, side, layer, rtol, atol, there)
+    if not found:
+        raise missing
+    stages = [_rounded(found[n], there[n], side.halves.get(n)) for n in _ORDER if n in found]
+    first = next((s.name for s in stages if not s.agrees), None)
+    others = [name for name in side.tensors if name not in found]
+    notes = [f"note: not compared: {', '.join(others)}."] if others else []
+    return Report(first is None, first, [], stages, [*notes, f"note: No bug was looked for. {missing}"], layer, searched=False)
+
+
 def _against_recorded(
-    model: Attention, side: Observed, layer: int, rtol: float | None, atol: float | None
+    model: Attention, side: Observed, layer: int, rtol: float | None, atol: float | None, there: Mapping[str, Array] | None = None
 ) -> dict[str, Stage]:
     """Compares stages with those that an attention recorded or computes, where the shapes are the same."""
     found: dict[str, Stage] = {}
-    there = model.stages()
+    there = model.stages() if there is None else there
     for name, a in side.tensors.items():
         if name not in there or _without_ones(a) != _without_ones(there[name]):
             continue
@@ -402,5 +426,5 @@ def run(
         for s in said["stages"]
     ]
     notes = [f"ignored: {line}" for line in said.get("left_out", [])] + [f"note: {n}." for n in said.get("notes", [])]
-    same = {f.name for f in fields(Report)} - {"stages", "notes", "layer"}
+    same = {f.name for f in fields(Report)} - {"stages", "notes", "layer", "searched"}
     return Report(first=said["first_difference"], stages=stages, notes=notes, layer=layer, **{k: said[k] for k in same & set(said)})

@@ -30,9 +30,16 @@ def executable() -> Path:
         if found and (Path(folder) != own_scripts or not _is_script(Path(found))):
             return Path(found)
     raise ProgramNotFound(
-        "The attnscope executable was not found inside the package or on PATH; "
-        "install the wheel, or set the environment variable ATTNSCOPE to its path."
+        "The native program, which draws the window and finds bugs, is neither inside this package nor on PATH; the wheel of Linux on x86-64 "
+        "has it, and the environment variable ATTNSCOPE selects another. capture(), html() and check() of tensors work without it."
     )
+
+
+def is_here() -> bool:
+    try:
+        return bool(executable())
+    except ProgramNotFound:
+        return False
 
 
 def _is_script(path: Path) -> bool:

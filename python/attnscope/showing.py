@@ -139,6 +139,7 @@ def show(
     for note in a.notes:
         log.warning(note)
     if not program.has_display():
+        program.executable()  # it draws the picture too
         log.warning("There is no display, so this is a picture; .html() gives a page, .save() a file for the window.")
         return a
     return _windows.start(a, name or f"{a.name} {id(a):x}")
