@@ -1,10 +1,9 @@
 # cmake --install and cpack: the program, and its integration into the desktop and the shell.
 include(GNUInstallDirs)
 if(SKBUILD)
-  # A wheel: the program inside the package, with the files it looks for next to itself, and the template of pages.
+  # A wheel: the program inside the package, with the files it looks for next to itself.
   install(TARGETS attnscope RUNTIME DESTINATION attnscope/bin COMPONENT python)
   install(DIRECTORY assets/examples DESTINATION attnscope/share/attnscope COMPONENT python)
-  install(DIRECTORY assets/page DESTINATION attnscope COMPONENT python)
   return()
 endif()
 install(TARGETS attnscope RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

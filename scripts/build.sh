@@ -42,6 +42,18 @@ progress() {
   done 3>"$1"
 }
 
+# Runs a build whose steps ninja reports, and shows everything only when it fails.
+with_progress() {
+  log=$(mktemp) built=$(mktemp)
+  { NINJA_STATUS='[%f/%t] ' "$@" 2>&1 && echo yes >"$built"; } 9>&- | progress "$log"
+  if ! [ -s "$built" ]; then
+    cat "$log" >&2
+    rm -f "$log" "$built"
+    return 1
+  fi
+  rm -f "$log" "$built"
+}
+
 # build PRESET TARGET [CONFIGURE-OPTION...]; a second build of the same tree waits.
 build() (
   preset=$1 target=$2
@@ -55,13 +67,8 @@ build() (
     quietly cmake --preset "$preset" "$@" 9>&-
     configuration "$preset" "$@" >"build/$preset/configuration"
   fi
-  log=$(mktemp) built=$(mktemp)
-  { NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" --target "$target" 2>&1 && echo yes >"$built"; } 9>&- | progress "$log"
-  if ! [ -s "$built" ]; then
-    cat "$log" >&2
-    rm -f "$log" "$built"
+  if ! with_progress cmake --build --preset "$preset" --target "$target"; then
     say "$target cannot be built in build/$preset"
     exit 1
   fi
-  rm -f "$log" "$built"
 )
