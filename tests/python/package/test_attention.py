@@ -244,7 +244,7 @@ class Program(unittest.TestCase):
             mock.patch.dict(os.environ, {"ATTNSCOPE": "", "PATH": "/nowhere"}),
             mock.patch.object(attnscope.program, "INSIDE", Path("/none")),
         ):
-            with self.assertRaisesRegex(attnscope.ProgramNotFound, "install the wheel"):
+            with self.assertRaisesRegex(attnscope.ProgramNotFound, "neither inside this package nor on PATH"):
                 attnscope.program.executable()
 
 
