@@ -367,6 +367,37 @@ void add_options(Options options, Export& command) {
   add_mistake_option(options, command);
 }
 
+/// Adds the options that name the number; `of` and `target` are those for a cell and for an error.
+void add_gradient_options(Options options, GradientOptions& gradient, const char* of) {
+  options.text(of, "STAGE[ROW,COLUMN]",
+               "The number, as weights[3,1]; weights[3,:] is the sum of a row, weights that of all cells",
+               [&gradient](StringRef option, StringRef text) {
+                 named_stage(option, "a cell of a stage among", text.substr(0, text.find('[')));
+                 const auto target = core::graph::parse_target(text);
+                 if (!target) refuse(option, "STAGE[ROW,COLUMN], as weights[3,1] or weights[3,:]", text);
+                 gradient.target.stage = target->stage;
+                 gradient.target.row = target->row, gradient.target.column = target->column;
+               });
+  options.value("--head", "H", "Its head, 0 unless given", gradient.target.head)->check(whole_number());
+  options.value("--sequence", "S", "Its sequence of a batch, 0 unless given", gradient.sequence)
+      ->check(whole_number());
+}
+
+void add_options(Options options, WriteGradients& command) {
+  add_options(options, static_cast<Export&>(command));
+  add_gradient_options(options, command.of, "--of");
+  CLI::Option* of = options.app.get_option("--of");
+  CLI::Option* row =
+      options.value("--row", "I", "Row of the output that --target is for", command.of.target.row);
+  options
+      .value("--target", "FILE[:TENSOR]",
+             "Numbers that a row of the output should be: gradients of their mean squared error",
+             command.of.expected)
+      ->needs(row)
+      ->excludes(of);
+  row->check(whole_number())->excludes(of);
+}
+
 void add_options(Options options, WriteSession& command) {
   add_model_options(options, command);
   options.value("--out", "FILE", "Session file to write", command.file)->required();
@@ -417,6 +448,7 @@ void add_options(Options options, CheckModel& command) {
 void add_options(Options options, WriteProgram& command) {
   add_model_options(options, command);
   options.value("--out", "FILE", "Python file; without it, standard output", command.file);
+  add_gradient_options(options, command.gradient, "--gradient-of");
 }
 
 void add_options(Options options, DrawFigure& command) {
@@ -573,6 +605,31 @@ void validate(const CLI::App& app, Export& command) {
                       ", got \"" + format + "\"");
   if (command.is_page && app.count("--stages") > 0)
     throw core::Error("export: --stages: expected without a page, which has the stages that it needs");
+}
+
+/// Throws core::Error where a head or a sequence means nothing; `of` is the option that names the number.
+void validate_gradient(const CLI::App& app, const GradientOptions& gradient, const char* of) {
+  const StageInfo& stage = core::attention::info(gradient.target.stage);
+  const std::string name = app.get_name();
+  for (const char* option : {"--head", "--sequence"})
+    if (app.count(option) > 0 && app.count(of) == 0 && gradient.expected.empty())
+      throw core::Error(name + ": " + option + ": expected with " + of);
+  if (app.count("--head") > 0 && !stage.per_head)
+    throw core::Error(name + ": --head: expected a stage of each head, got " + stage.name +
+                      ", which is of all heads");
+}
+
+void validate(const CLI::App& app, WriteGradients& command) {
+  if (app.count("--of") + app.count("--target") == 0)
+    throw core::Error("gradient: expected either --of STAGE[ROW,COLUMN] or --target FILE, got neither");
+  if (command.is_page) throw core::Error("gradient: expected tables or an .npz, got a page");
+  validate_gradient(app, command.of, "--of");
+  validate(app, static_cast<Export&>(command));
+}
+
+void validate(const CLI::App& app, WriteProgram& command) {
+  validate_gradient(app, command.gradient, "--gradient-of");
+  command.has_gradient = app.count("--gradient-of") > 0;
 }
 
 void validate(const CLI::App& app, Generate& command) {
@@ -924,6 +981,9 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
                     "attnscope mistakes | cut -f1");
   add<Export>(program, chosen, "export", "Write every stage of a session or a preset, a file for each matrix",
               "attnscope export --preset 004-causal --stages weights --out causal");
+  add<WriteGradients>(program, chosen, "gradient",
+                      "Write the gradients of one number with respect to every stage and learned matrix",
+                      "attnscope gradient --preset 004-causal --of \"weights[3,1]\" --out gradients");
   add<WriteSession>(program, chosen, "session",
                     "Write a preset, or a model made of any file, as a session file",
                     "attnscope session model.safetensors --layer 3 --heads 12 --out layer3.json");

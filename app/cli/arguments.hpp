@@ -19,6 +19,7 @@
 #include "core/model/full_model.hpp"
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
+#include "core/out/gradient_export.hpp"
 
 namespace app {
 
@@ -42,8 +43,17 @@ struct Export : ModelOptions {
   core::formats::ExportOptions options;
   bool is_page = false;  ///< one self-contained HTML file, of a whole model with every layer
 };
+/// Number of which gradients are computed; for the error of a row of the output, the file of its target.
+struct GradientOptions : core::formats::GradientRequest {
+  std::string expected = {};  ///< FILE or FILE:TENSOR, or ""
+};
+struct WriteGradients : Export {
+  GradientOptions of;
+};
 struct WriteProgram : ModelOptions {
   std::optional<std::filesystem::path> file;  ///< else standard output
+  bool has_gradient = false;                  ///< it prints the gradients instead of every stage
+  GradientOptions gradient;
 };
 struct WriteSession : ModelOptions {
   std::filesystem::path file;
@@ -101,9 +111,9 @@ struct UsageError {
 };
 
 /// The parsed command line.
-using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession,
-                                 WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens, Predict,
-                                 ListHeadRoles, Generate, ShowText, UsageError>;
+using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients,
+                                 WriteSession, WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens,
+                                 Predict, ListHeadRoles, Generate, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 CommandLine parse_arguments(std::vector<std::string> arguments);

@@ -403,6 +403,16 @@ core::attention::Model fit_to_later_tensors(const CheckModel& command, core::att
   return check::injected(report.explanations.front());
 }
 
+/// Returns the number of which gradients are computed, with the numbers of its file. Throws core::Error.
+core::formats::GradientRequest complete_target(const core::attention::Model& model,
+                                               const GradientOptions& options) {
+  core::formats::GradientRequest request = options;
+  core::attention::require(model, request.sequence);
+  if (!options.expected.empty())
+    request.target.expected = core::formats::read_expected_row(options.expected, *request.target.row);
+  return request;
+}
+
 std::string title_of(const ModelSource& source) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&source)) return (*preset)->title;
   return std::get<std::filesystem::path>(source).filename().string();
@@ -539,9 +549,22 @@ struct Runner {
     core::system::write_atomically(file, core::formats::page_text(layers, {title_of(command.source)}));
     return done;
   }
+  int operator()(const WriteGradients& command) const {
+    const core::attention::Model model = load_edited_model(command, err).model;
+    require_memory(model);
+    const auto of = complete_target(model, command.of);
+    const auto all = core::graph::gradients(core::graph::attention(model), model, of.sequence, of.target);
+    core::formats::export_gradients(model, all, command.out, command.options);
+    out << (of.target.expected.empty() ? "" : "mean squared error of ") << text_of(of.target) << " = "
+        << core::text::number_text(all.value) << '\n';
+    return done;
+  }
   int operator()(const WriteProgram& command) const {
-    const std::string text =
-        core::formats::program_text(load_edited_model(command, err).model, title_of(command.source));
+    const core::attention::Model model = load_edited_model(command, err).model;
+    std::optional<core::formats::GradientRequest> of;
+    if (command.has_gradient) of = complete_target(model, command.gradient);
+    const std::string text = core::formats::program_text(model, title_of(command.source),
+                                                         core::editing::usual_seeds(), of ? &*of : nullptr);
     if (command.file)
       core::system::write_atomically(*command.file, text);
     else

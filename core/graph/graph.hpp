@@ -94,6 +94,7 @@ struct Input {
 
 struct Graph;
 struct Node;
+struct OperationGradient;
 class LazyStages;
 
 /// All rows of a matrix, or a list of some.
@@ -114,6 +115,8 @@ struct OperationInputs {
   const mat& operator[](std::size_t k) const { return of_head(k, head); }
   const mat& of_head(std::size_t k, std::size_t other) const { return of_sequence(k, sequence, other); }
   const mat& of_sequence(std::size_t k, std::size_t other_sequence, std::size_t other) const;
+  /// Returns which matrix of a stage that is input k a head reads.
+  std::size_t nth_of_head(std::size_t k, std::size_t other) const;
   std::size_t n_rows() const;
   /// Returns the row of the stage that is computed row a.
   std::size_t row(std::size_t a) const { return rows ? (*rows)[a] : a; }
@@ -196,6 +199,9 @@ struct Operation {
   virtual std::string formula(bool brief, const std::string& hidden) const = 0;
   /// Returns the PyTorch expression; `in` are the names of the inputs.
   virtual TorchCode torch_code(const InputNames& in) const = 0;
+  /// Adds to the gradients of the inputs, given that of the result; constants add nothing. By default
+  /// computed by central differences, for functions whose derivative is not known.
+  virtual void backward(const OperationGradient& gradient) const;
 };
 
 /// Operation that copies of a graph share until one of them edits it.

@@ -34,19 +34,19 @@ void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size
 
 }  // namespace
 
+std::size_t OperationInputs::nth_of_head(std::size_t k, std::size_t other) const {
+  // Heads of queries read the KV head that they share; KV heads read their own.
+  const Input& input = node.operation->inputs[k];
+  const Node& from = *stages.find(*input.stage());
+  const bool is_own = node.heads == NodeHeads::per_kv_head && from.heads == NodeHeads::per_kv_head;
+  return input.heads ? (*input.heads)[other] : is_own ? other : nth_matrix(graph, from, other);
+}
+
 const mat& OperationInputs::of_sequence(std::size_t k, std::size_t other_sequence, std::size_t other) const {
   const Input& input = node.operation->inputs[k];
   const Stage* stage = input.stage();
   const bool by_rows = rows && input.is_row_wise();
-  if (stage && !input.numbers) {
-    // Heads of queries read the KV head that they share; KV heads read their own.
-    const Node& from = *stages.find(*stage);
-    const bool is_own = node.heads == NodeHeads::per_kv_head && from.heads == NodeHeads::per_kv_head;
-    const std::size_t nth = input.heads ? (*input.heads)[other]
-                            : is_own    ? other
-                                        : nth_matrix(graph, from, other);
-    return stages.matrix(*stage, other_sequence, nth, by_rows);
-  }
+  if (stage && !input.numbers) return stages.matrix(*stage, other_sequence, nth_of_head(k, other), by_rows);
   const SharedMatrix& all =
       input.numbers
           ? *input.numbers
@@ -99,6 +99,14 @@ LazyStages::LazyStages(const Graph& edited, const Model& model, LazyStages& base
 
 void LazyStages::give(Stage stage, const std::vector<SharedMatrix>& matrices) {
   given_[index(stage)] = &matrices;
+}
+
+void LazyStages::put(Stage stage, std::size_t sequence, std::size_t nth, SharedMatrix matrix) {
+  same_[index(stage)].reset();
+  auto& slots = whole_[index(stage)];
+  const std::size_t n = n_matrices(stage);
+  slots.resize(n * model_.sequences.size());
+  slots[sequence * n + nth] = std::move(matrix);
 }
 
 const SharedMatrix& LazyStages::matrix(Stage stage, std::size_t sequence, std::size_t nth, bool by_rows) {

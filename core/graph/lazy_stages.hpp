@@ -25,6 +25,8 @@ class LazyStages {
 
   /// Sets a stage that is then not computed: [sequence · n + k], which must outlive this.
   void give(Stage stage, const std::vector<SharedMatrix>& matrices);
+  /// Sets one computed matrix, which may differ from that of the base.
+  void put(Stage stage, std::size_t sequence, std::size_t nth, SharedMatrix matrix);
   /// Counts what is computed from now on, here and where this is the base.
   void count_in(Work& work) { work_ = &work; }
 

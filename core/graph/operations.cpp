@@ -40,6 +40,11 @@ std::string Product::precision_text(bool brief) const {
          (sums ? std::string(", sums in ") + name_of(*sums) : "");
 }
 
+mat Product::rounded_factor(mat factor) const {
+  if (truncates) factor.transform(attention::truncate_to_tf32);
+  return attention::rounded(factors, std::move(factor));
+}
+
 Project::Project(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m)
     : Product({{x, "i:"}, {weight, ":j"}}), x_symbol(std::move(symbol_of_x)) {
   if (attention::find_matrix(m, {bias})) inputs.push_back({bias, "0j"});
@@ -536,13 +541,16 @@ ZeroEmptyRows::ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> m
   if (mask) inputs.push_back({*mask, "i:"});
 }
 
+bool ZeroEmptyRows::is_empty(const OperationInputs& in, std::size_t row) const {
+  const auto scores = in[1].row(row);
+  return reads_mask() ? arma::all(in[2].row(row) == 0 || scores == -infinity)
+                      : arma::all(scores == -infinity);
+}
+
 mat ZeroEmptyRows::matrix(const OperationInputs& in) const {
   mat y = in[0];
-  for (std::size_t i = 0; i < y.n_rows; ++i) {
-    const auto scores = in[1].row(i);
-    if (reads_mask() ? arma::all(in[2].row(i) == 0 || scores == -infinity) : arma::all(scores == -infinity))
-      y.row(i).zeros();
-  }
+  for (std::size_t i = 0; i < y.n_rows; ++i)
+    if (is_empty(in, i)) y.row(i).zeros();
   return y;
 }
 

@@ -21,6 +21,7 @@ struct Parameter : Operation {
     rounded = false, known = exists;
   }
   mat matrix(const OperationInputs& in) const override { return in[0]; }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool uses(const Cell&, std::size_t) const override { return false; }
   std::string formula(bool, const std::string&) const override { return symbol(name); }
@@ -37,6 +38,7 @@ struct Copy : Operation {
     inputs.push_back({needed, ""});
   }
   mat matrix(const OperationInputs& in) const override { return in[0]; }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override {
     return hidden + (brief ? brief_words : words);
@@ -65,6 +67,8 @@ struct Product : Operation {
   /// Writes Σ first · second, each term with a label.
   void write_products(const Cell& cell, Derivation& steps,
                       const std::function<Label(std::size_t)>& label) const;
+  /// Returns a factor as the product uses it.
+  mat rounded_factor(mat factor) const;
   mat reduced_product(mat a, mat b) const {
     for (mat* each : {&a, &b})
       if (truncates) each->transform(attention::truncate_to_tf32);
@@ -81,6 +85,7 @@ struct Project : Product {
   bool has_bias() const { return inputs.size() > 2; }
   bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a bug: x·Wᵀ
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   /// Returns some columns of the matrix.
   mat columns(const OperationInputs& in, const arma::uvec& which) const;
   void terms(const Cell& cell, Derivation& steps) const override;
@@ -95,6 +100,7 @@ struct DotProducts : Product {
   bool is_swapped = false;          ///< a bug: K·Qᵀ
   DotProducts(Stage a, Stage b) : Product({{a, "i:"}, {b, "j:"}}) {}
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
   TorchCode torch_code(const InputNames& in) const override {
@@ -108,6 +114,7 @@ struct WeightedSum : Product {
   mat matrix(const OperationInputs& in) const override {
     return has_reduced_precision() ? reduced_product(in[0], in[1]) : mat(in[0] * in[1]);
   }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return "weights·V" + precision_text(brief);
@@ -119,6 +126,7 @@ struct WeightedSum : Product {
 struct UniformScores : Operation {
   UniformScores(Stage q, Stage k) : Operation({{q, ""}, {k, ""}}) {}
   mat matrix(const OperationInputs& in) const override { return arma::zeros(in.n_rows(), in.model.n_keys()); }
+  void backward(const OperationGradient&) const override {}
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return "all zero"; }
   TorchCode torch_code(const InputNames& in) const override {
@@ -132,6 +140,7 @@ struct SplitHeads : Operation {
   SplitHeads(Stage all, std::size_t n, std::size_t d)
       : Operation({{all, "", &contiguous}}), n_heads(n), d_head(d) {}
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   TorchCode torch_code(const InputNames& in) const override;
@@ -148,6 +157,7 @@ struct CombineHeads : Operation {
     rounded = false;
   }
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool uses(const Cell& cell, std::size_t k) const override;
   Label label(const Model& m, std::size_t k) const override;
@@ -172,6 +182,7 @@ struct Normalize : Operation {
         d_head(d) {}
   bool is_over_all_heads() const { return over == attention::NormScope::all_heads && n_heads > 1; }
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::optional<std::size_t> previous_operand(const Cell& cell) const override { return cell.j; }
   std::string formula(bool brief, const std::string&) const override;
@@ -191,6 +202,7 @@ struct Rotate : Operation {
         first(first_position),
         more_keys(first_position - by.first) {}
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool uses(const Cell& cell, std::size_t k) const override;
   /// Returns the other column of the pair.
@@ -206,6 +218,7 @@ struct ScaleScores : Operation {
   std::size_t width;  ///< under the square root, for rules that have one
   ScaleScores(Stage x, const Model& m);
   mat matrix(const OperationInputs& in) const override { return in[0] * factor; }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
   TorchCode torch_code(const InputNames& in) const override;
@@ -216,6 +229,7 @@ struct Softcap : Operation {
   double cap;
   Softcap(Stage x, double c) : Operation({{x}}), cap(c) {}
   mat matrix(const OperationInputs& in) const override { return attention::softcapped(in[0], cap); }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "c·tanh(s/c)" : "c·tanh(s ÷ c)";
@@ -228,6 +242,7 @@ struct AlibiBias : Operation {
   std::vector<double> slopes;  ///< [head]
   explicit AlibiBias(const Model& m);
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "−slope·distance" : "−slope × distance of query and key";
@@ -244,6 +259,7 @@ struct RelativeBias : Operation {
         relative(*m.additions.positions.relative),
         n_heads(m.n_heads) {}
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   /// Returns the bucket of the distance.
   std::size_t column(const Model& m, std::size_t i, std::size_t j) const override;
@@ -260,6 +276,7 @@ struct AddBiases : Operation {
   mat matrix(const OperationInputs& in) const override {
     return has_one() ? mat(in[0] + in[1]) : mat(in[0] + (in[1] + in[2]));
   }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override {
     return !has_one() ? "+ position bias + bias" : inputs[1].stage() ? "+ position bias" : "+ bias";
@@ -275,6 +292,7 @@ struct AttentionMask : Operation {
   bool names_keys, is_shifted, has_own;  ///< its code: n_keys, a shifted diagonal, a mask per sequence
   AttentionMask(const Model& m, attention::Mask rules);
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient&) const override {}
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return !mask.masks_keys() ? "all 1" : brief ? "1 unmasked" : "1 unmasked, 0 masked";
@@ -288,6 +306,7 @@ struct MaskedFill : Operation {
   bool masks_keys, is_only_causal;
   MaskedFill(Stage x, Stage mask, double number, const attention::Mask& rules);
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   TorchCode torch_code(const InputNames& in) const override;
@@ -311,6 +330,7 @@ struct Softmax : Operation {
   std::size_t n_heads;
   Softmax(Stage x, const Model& m);
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool ignores_negative_infinity() const override { return !is_internal(*inputs[0].stage()); }
   std::optional<std::size_t> previous_operand(const Cell& cell) const override { return own(cell); }
@@ -333,6 +353,7 @@ struct SoftmaxOverQueries : Softmax {
   explicit SoftmaxOverQueries(const Softmax& right) : Softmax(right) {
     inputs = {{right.inputs[0].source, ":j"}};
   }
+  void backward(const OperationGradient& gradient) const override;
 
  protected:
   mat weights(mat scores, const OperationInputs& in) const override;
@@ -355,6 +376,7 @@ BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& bl
 struct SoftmaxInBlocks : Softmax {
   attention::Blocks blocks;
   SoftmaxInBlocks(const Softmax& right, attention::Blocks in) : Softmax(right), blocks(in) {}
+  void backward(const OperationGradient& gradient) const override;
 
  protected:
   mat weights(mat scores, const OperationInputs& in) const override;
@@ -369,6 +391,7 @@ struct Multiply : Operation {
   Multiply(Stage a, Stage b, std::string brief, std::string text)
       : Operation({{a}, {b}}), brief_words(std::move(brief)), words(std::move(text)) {}
   mat matrix(const OperationInputs& in) const override { return in[0] % in[1]; }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override { return brief ? brief_words : words; }
   TorchCode torch_code(const InputNames& in) const override { return {in[0] + " * " + in[1]}; }
@@ -377,6 +400,7 @@ struct Multiply : Operation {
 struct RowSum : Operation {
   explicit RowSum(Stage x) : Operation({{x, "i:"}}) {}
   mat matrix(const OperationInputs& in) const override { return arma::sum(in[0], 1); }
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return "Σ"; }
   TorchCode torch_code(const InputNames& in) const override { return {in[0] + ".sum(dim=-1, keepdim=True)"}; }
@@ -385,6 +409,7 @@ struct RowSum : Operation {
 struct DivideByRowSum : Operation {
   DivideByRowSum(Stage x, Stage sums) : Operation({{x}, {sums, "i0"}}) {}
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "÷ row sum" : "each row ÷ its sum";
@@ -397,7 +422,9 @@ struct ZeroEmptyRows : Operation {
   ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> mask);
   bool reads_mask() const { return inputs.size() > 2; }
   bool is_empty(const Cell& cell) const;
+  bool is_empty(const OperationInputs& in, std::size_t row) const;
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient& gradient) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool uses(const Cell& cell, std::size_t k) const override;
   std::string formula(bool, const std::string& hidden) const override { return hidden; }
@@ -411,6 +438,7 @@ struct SampleKeepMask : Operation {
   /// Returns whether random numbers decide which weights are kept.
   static bool is_needed(const attention::Dropout& d) { return d.active() && d.given.empty() && d.rate < 1; }
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient&) const override {}
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return ""; }
   TorchCode torch_code(const InputNames&) const override;
@@ -421,6 +449,7 @@ struct DropoutFactors : Operation {
   attention::Dropout dropout;
   DropoutFactors(Stage kept, const Model& m);
   mat matrix(const OperationInputs& in) const override;
+  void backward(const OperationGradient&) const override {}
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
   TorchCode torch_code(const InputNames& in) const override;

@@ -19,6 +19,7 @@ struct Variant : Right {
   explicit Variant(const Right& right) : Right(right) {}
   std::string words = "computed with a bug";
   void terms(const Cell& cell, Derivation& steps) const override;
+  void backward(const OperationGradient& gradient) const override { Operation::backward(gradient); }
   bool uses(const Cell&, std::size_t k) const override { return this->inputs[k].is_read(); }
   std::optional<std::size_t> previous_operand(const Cell&) const override { return std::nullopt; }
   std::string formula(bool brief, const std::string&) const override { return brief ? "with a bug" : words; }

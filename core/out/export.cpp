@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "core/base/error.hpp"
@@ -18,35 +19,39 @@ using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
 
-/// One matrix of an export and its file name.
-struct ExportFile {
-  std::size_t sequence;
-  const StageInfo* stage;
-  std::size_t head;
-  std::filesystem::path name;
-};
-
+/// Returns the matrices of an export; traces are computed one after the other.
 std::vector<ExportFile> files_of(const Model& model, const ExportOptions& options) {
   const std::vector<const StageInfo*> wanted = select_stages(model, options.stages);
+  const auto trace = std::make_shared<std::optional<Trace>>();
   std::vector<ExportFile> files;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
     for (const StageInfo* stage : wanted)
       for (std::size_t head = 0; head < stage->count(model.n_heads); ++head)
-        files.push_back({s, stage, head, folder / stage_file_name(*stage, head, *options.format)});
+        files.push_back({folder / stage_file_name(*stage, head, *options.format), [=, &model] {
+                           if (!*trace || (*trace)->sequence != s) *trace = attention::attend(model, s);
+                           return labeled_stage(model, **trace, *stage, head, s);
+                         }});
   }
   return files;
 }
 
-/// Returns the bytes of the only matrix of an export to a single file.
-std::string single_matrix(const Model& model, const std::filesystem::path& path,
-                          const ExportOptions& options) {
-  const std::vector<ExportFile> files = files_of(model, options);
-  if (files.size() != 1)
-    throw Error(fmt::format("{}: expected a directory for {} matrices; a .{} file holds one", path.string(),
-                            files.size(), options.format->name));
-  const Trace trace = attention::attend(model, 0);
-  return options.format->bytes(labeled_stage(model, trace, *files.front().stage, 0, 0), options.labels);
+std::vector<std::filesystem::path> write_file(std::filesystem::path file, const std::string& content) {
+  std::vector files{std::move(file)};  // first: nothing may throw after the file is written
+  system::write_atomically(files.front(), content);
+  return files;
+}
+
+std::vector<std::filesystem::path> write_to_directory(const std::vector<ExportFile>& files,
+                                                      const std::filesystem::path& directory,
+                                                      const ExportOptions& options) {
+  system::Staging staging(directory);
+  for (const auto& [name, matrix] : files) {
+    const std::string bytes = options.format->bytes(matrix(), options.labels);
+    if (options.progress) options.progress->add(bytes.size());
+    staging.add(name, bytes);
+  }
+  return staging.commit();
 }
 
 }  // namespace
@@ -82,19 +87,27 @@ std::string stage_file_name(const StageInfo& stage, std::size_t head, const Matr
   return stage.name + place + "." + format.name;
 }
 
+std::vector<std::filesystem::path> write_files(const std::vector<ExportFile>& files,
+                                               const std::filesystem::path& path,
+                                               const ExportOptions& options) {
+  const bool is_file =
+      !system::is_folder(path) &&
+      (system::descriptor_from_path(path) || path.extension() == std::string(".") + options.format->name);
+  if (!is_file) return write_to_directory(files, path, options);
+  if (files.size() != 1)
+    throw Error(fmt::format("{}: expected a directory for {} matrices; a .{} file holds one", path.string(),
+                            files.size(), options.format->name));
+  return write_file(path, options.format->bytes(files.front().matrix(), options.labels));
+}
+
+std::vector<std::filesystem::path> write_archive(const std::string& bytes, const std::filesystem::path& path,
+                                                 const char* name) {
+  return write_file(system::is_folder(path) ? path / name : path, bytes);
+}
+
 std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
                                                  const ExportOptions& options) {
-  const std::vector<ExportFile> files = files_of(model, options);
-  system::Staging staging(directory);
-  std::optional<Trace> trace;
-  for (const auto& [sequence, stage, head, name] : files) {
-    if (!trace || trace->sequence != sequence) trace = attention::attend(model, sequence);
-    const std::string bytes =
-        options.format->bytes(labeled_stage(model, *trace, *stage, head, sequence), options.labels);
-    if (options.progress) options.progress->add(bytes.size());
-    staging.add(name, bytes);
-  }
-  return staging.commit();
+  return write_to_directory(files_of(model, options), directory, options);
 }
 
 std::vector<std::filesystem::path> export_paths(const Model& model, const ExportOptions& options) {
@@ -105,19 +118,9 @@ std::vector<std::filesystem::path> export_paths(const Model& model, const Export
 
 std::vector<std::filesystem::path> export_to(const Model& model, const std::filesystem::path& path,
                                              const ExportOptions& options) {
-  const bool is_directory = system::is_folder(path);
-  const auto write = [](std::filesystem::path file, const std::string& content) {
-    std::vector files{std::move(file)};  // first: nothing may throw after the file is written
-    system::write_atomically(files.front(), content);
-    return files;
-  };
-  if (options.archive)
-    return write(is_directory ? path / "attention.npz" : path,
-                 npz_bytes(model, options.stages, options.progress));
-  if (!is_directory &&
-      (system::descriptor_from_path(path) || path.extension() == std::string(".") + options.format->name))
-    return write(path, single_matrix(model, path, options));
-  return export_stages(model, path, options);
+  return options.archive
+             ? write_archive(npz_bytes(model, options.stages, options.progress), path, "attention.npz")
+             : write_files(files_of(model, options), path, options);
 }
 
 std::string known_stage_names() {

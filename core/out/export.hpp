@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,19 @@ std::vector<std::filesystem::path> export_paths(const attention::Model& model, c
 /// Throws core::Error as export_stages() does, or when a single file is given for more than one matrix.
 std::vector<std::filesystem::path> export_to(const attention::Model& model, const std::filesystem::path& path,
                                              const ExportOptions& options = {});
+
+/// A matrix of an export, made when it is written, and its file in a directory.
+struct ExportFile {
+  std::filesystem::path name;
+  std::function<LabeledMatrix()> matrix;
+};
+/// Writes matrices as export_to() does, but no archive.
+std::vector<std::filesystem::path> write_files(const std::vector<ExportFile>& files,
+                                               const std::filesystem::path& path,
+                                               const ExportOptions& options);
+/// Writes an archive to the file `path`, or to the file of that name in the directory `path`.
+std::vector<std::filesystem::path> write_archive(const std::string& bytes, const std::filesystem::path& path,
+                                                 const char* name);
 
 /// Returns all stage names: "embeddings, queries, …".
 std::string known_stage_names();

@@ -51,8 +51,10 @@ std::string npy_strings(const std::vector<std::string>& words, const std::vector
   return bytes;
 }
 
-std::string npy_bytes(const arma::mat& matrix) {
-  std::string bytes = npy_header({matrix.n_rows, matrix.n_cols});
+std::string npy_bytes(const arma::mat& matrix, bool is_vector) {
+  std::vector<std::size_t> shape{matrix.n_cols};
+  if (!is_vector) shape.insert(shape.begin(), matrix.n_rows);
+  std::string bytes = npy_header(shape);
   append_rows(bytes, matrix);
   return bytes;
 }
@@ -176,30 +178,12 @@ using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
 
-std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces, const Model& model) {
-  const std::size_t matrices = n_matrices(model, stage.stage);  // heads of a group share keys and values
-  const arma::mat& first = traces.front().at(stage.stage, 0);
-  std::vector<std::size_t> shape{first.n_rows, first.n_cols};
-  if (stage.per_head) shape.insert(shape.begin(), matrices);
-  if (traces.size() > 1) shape.insert(shape.begin(), traces.size());
-  std::string bytes = npy_header(shape);
-  bytes.reserve(bytes.size() + traces.size() * matrices * first.n_elem * sizeof(double));
-  for (const Trace& trace : traces)
-    for (std::size_t k = 0; k < matrices; ++k)
-      append_rows(bytes, trace.at(stage.stage, head_of_matrix(model, stage.stage, k)));
-  return bytes;
-}
-
 using Files = std::vector<ZipEntry>;
 
 void add_linear(Files& files, const std::string& name, const Linear& linear) {
   files.push_back({name + ".weight.npy", [&linear] { return npy_bytes(linear.weight); }});
   if (!linear.bias) return;
-  files.push_back({name + ".bias.npy", [&bias = *linear.bias] {
-                     std::string bytes = npy_header({bias->n_cols});
-                     append_rows(bytes, bias);
-                     return bytes;
-                   }});
+  files.push_back({name + ".bias.npy", [&bias = *linear.bias] { return npy_bytes(bias, true); }});
 }
 
 void add_tokens(Files& files, const std::string& name, const Model& model,
@@ -215,6 +199,20 @@ void add_tokens(Files& files, const std::string& name, const Model& model,
 
 }  // namespace
 
+std::string npy_stage(const StageInfo& stage, std::span<const Trace> traces, const Model& model) {
+  const std::size_t matrices = n_matrices(model, stage.stage);  // heads of a group share keys and values
+  const arma::mat& first = traces.front().at(stage.stage, 0);
+  std::vector<std::size_t> shape{first.n_rows, first.n_cols};
+  if (stage.per_head) shape.insert(shape.begin(), matrices);
+  if (traces.size() > 1) shape.insert(shape.begin(), traces.size());
+  std::string bytes = npy_header(shape);
+  bytes.reserve(bytes.size() + traces.size() * matrices * first.n_elem * sizeof(double));
+  for (const Trace& trace : traces)
+    for (std::size_t k = 0; k < matrices; ++k)
+      append_rows(bytes, trace.at(stage.stage, head_of_matrix(model, stage.stage, k)));
+  return bytes;
+}
+
 std::string npz_bytes(const Model& model, const std::vector<std::string>& stages, const StopToken* progress) {
   const std::vector<const StageInfo*> wanted = select_stages(model, stages);
   std::vector<Trace> traces;
@@ -224,7 +222,7 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
   add_tokens(files, "key_tokens", model, &attention::Sequence::key_tokens);
   for (const StageInfo* stage : wanted)
     files.push_back({std::string(stage->name) + ".npy", [&, stage] {
-                       std::string bytes = stage_array(*stage, traces, model);
+                       std::string bytes = npy_stage(*stage, traces, model);
                        if (progress) progress->add(bytes.size());
                        return bytes;
                      }});

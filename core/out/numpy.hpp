@@ -2,18 +2,21 @@
 
 #include <armadillo>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/token.hpp"
 #include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::formats {
 
-/// Returns a matrix as a .npy file, version 1.0: little-endian float64, shape (n_rows, n_cols), C order.
+/// Returns a matrix as a .npy file, version 1.0: little-endian float64, shape (n_rows, n_cols), of a vector
+/// (n_cols), C order.
 ///
 /// Source: NumPy, numpy.lib.format.
-std::string npy_bytes(const arma::mat& matrix);
+std::string npy_bytes(const arma::mat& matrix, bool is_vector = false);
 
 /// Returns the header of a .npy file of this shape; append_rows() adds the numbers. type is a NumPy dtype.
 std::string npy_header(const std::vector<std::size_t>& shape, const std::string& type = "<f8");
@@ -36,6 +39,11 @@ struct ZipEntry {
 /// The same files give the same bytes: timestamps are the earliest of the format, as in NumPy. Rethrows
 /// exceptions of make; throws core::Error when two files have the same name.
 std::string zip_bytes(const std::vector<ZipEntry>& files);
+
+/// Returns a stage as a .npy file: [rows, columns], or [heads, rows, columns] if it is per head, where heads
+/// that share keys and values count once, with a leading axis for several sequences.
+std::string npy_stage(const attention::StageInfo& stage, std::span<const attention::Trace> traces,
+                      const attention::Model& model);
 
 /// Returns a model and its stages as a .npz file: little-endian float64 arrays with the names of the stages.
 ///

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/injected_bugs.hpp"
@@ -15,6 +17,7 @@ namespace core::formats {
 namespace {
 
 using attention::Linear;
+using attention::MatrixName;
 using attention::Model;
 using attention::Sequence;
 using attention::SharedMatrix;
@@ -280,10 +283,79 @@ std::string init_text(const Model& m) {
          (output ? python::line("self.out_proj = out_proj") : "") + "\n";
 }
 
+// Gradients.
+
+/// Returns the tensor of a learned matrix in the program, and the name of its gradient.
+struct LearnedTensor {
+  std::string name, tensor;
+  bool is_weight = false;
+};
+std::vector<LearnedTensor> learned_tensors(const Model& m) {
+  constexpr std::array layers{"attention.W_query", "attention.W_key", "attention.W_value",
+                              "attention.out_proj"};
+  constexpr std::array others{
+      std::pair{MatrixName::query_norm, "query_norm"}, std::pair{MatrixName::key_norm, "key_norm"},
+      std::pair{MatrixName::slopes, "slopes"},         std::pair{MatrixName::relative_bias, "bias_table"},
+      std::pair{MatrixName::score_bias, "score_bias"}, std::pair{MatrixName::sink, "sink"}};
+  std::vector<LearnedTensor> tensors;
+  for (std::size_t k = 0; k < attention::n_matrix_names; ++k) {
+    const auto name = static_cast<MatrixName>(k);
+    if (!find_matrix(m, {name, 0})) continue;
+    if (is_weight(name) || is_bias(name))
+      tensors.push_back({graph::gradient_name(name),
+                         std::string(layers[static_cast<std::size_t>(part_of(name))]) +
+                             (is_bias(name) ? ".bias" : ".weight"),
+                         is_weight(name)});
+    for (const auto& [other, tensor] : others)
+      if (name == other) tensors.push_back({graph::gradient_name(name), tensor});
+  }
+  return tensors;
+}
+
+/// Returns the number of which the gradients are computed, as PyTorch code.
+std::string target_text(const Model& m, const GradientRequest& of) {
+  const graph::Target& target = of.target;
+  require_stage(graph::attention(m), m, target);
+  cells_of(target, shape_of(m, target.stage));
+  std::vector<std::string> indices;
+  if (m.sequences.size() > 1) indices.push_back(to_string(of.sequence));
+  if (n_matrices(m, target.stage) > 1)
+    indices.push_back(to_string(matrix_of_head(m, target.stage, target.head)));
+  for (const auto& index : {target.row, target.column}) indices.push_back(index ? to_string(*index) : ":");
+  const std::string cells =
+      fmt::format("stages[\"{}\"][{}]", attention::info(target.stage).name, text::joined(indices, ", "));
+  if (target.expected.empty()) return cells + (target.is_cell() ? "" : ".sum()");
+  const arma::mat expected = as_row(target.expected);
+  return "nn.functional.mse_loss(" + cells + ", torch.tensor(" + python::row(expected, false) +
+         ", dtype=torch.float64))";
+}
+
+std::string backward_text(const Model& m, const GradientRequest& of) {
+  const std::vector<LearnedTensor> learned = learned_tensors(m);
+  std::string text = "x = x.double().requires_grad_()\n";
+  if (m.has_key_embeddings()) text += "memory.requires_grad_()\n";
+  for (const LearnedTensor& each : learned)
+    if (!each.tensor.starts_with("attention."))
+      text += each.tensor + " = " + each.tensor + ".double().requires_grad_()\n";
+  text += "stages = attention(x)\ntarget = " + target_text(m, of) +
+          "\nstages = {name: numbers for name, numbers in stages.items() if numbers.requires_grad}\n"
+          "for numbers in stages.values():\n    numbers.retain_grad()\n"
+          "if target.requires_grad:  # else it is a constant\n    target.backward()\n\n"
+          "gradients = {f\"d_{name}\": numbers.grad for name, numbers in stages.items()}\n";
+  for (const auto& [name, tensor, is_weight] : learned)
+    text += fmt::format("gradients[\"d_{}\"] = {}.grad{}\n", name, tensor,
+                        is_weight ? ".T if " + tensor + ".grad is not None else None" : "");
+  return text +
+         "torch.set_printoptions(precision=8, threshold=10**9, linewidth=120)\n"
+         "print(f\"{target.item()}\\n\")\n"
+         "for name, numbers in gradients.items():  # None: the number does not depend on it\n"
+         "    print(f\"{name}\\n{numbers}\\n\")\n";
+}
+
 }  // namespace
 
 std::string program_text(const Model& model, const std::string& title,
-                         const std::vector<std::uint64_t>& seeds) {
+                         const std::vector<std::uint64_t>& seeds, const GradientRequest* gradient) {
   attention::require(model);
   if (bugs::has_bugs(model) || !model.dropout.rescale)
     throw Error("bugs: a program is written of attention without injected bugs; fix them first");
@@ -294,15 +366,17 @@ std::string program_text(const Model& model, const std::string& title,
   const std::string name = class_name(model);
   std::string text =
       // Python looks for an encoding declaration in the first two lines.
-      "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION
-      "; needs PyTorch. Prints every stage, computed in float64.\n" +
-      python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
+      "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION "; needs PyTorch. Prints " +
+      (gradient ? "the gradients of " + text_of(gradient->target) : std::string("every stage")) +
+      ", computed in float64.\n" + python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
   text += numbers.definitions.substr(numbers.definitions.find_first_not_of('\n'));
   text += "\n\nclass " + name + "(nn.Module):\n";
   text += init_text(model) + "    def forward(self, x):\n";
   for (const std::string& line : graph::forward_lines(graph::attention(model), model))
     text += line.empty() ? "\n" : python::line(line);
-  text += "\n\nattention = " + name + "(" + numbers.layers + ").double()\nwith torch.no_grad():\n";
+  text += "\n\nattention = " + name + "(" + numbers.layers + ").double()\n";
+  if (gradient) return text + backward_text(model, *gradient);
+  text += "with torch.no_grad():\n";
   text += "    stages = attention(x.double())\n\n";
   text += "torch.set_printoptions(precision=8, threshold=10**9, linewidth=120)\n";
   text +=

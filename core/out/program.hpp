@@ -6,6 +6,7 @@
 
 #include "core/editing/draw.hpp"
 #include "core/graph/model.hpp"
+#include "core/out/gradient_export.hpp"
 
 namespace core::formats {
 
@@ -13,10 +14,11 @@ namespace core::formats {
 ///
 /// Numbers that PyTorch samples from one of the seeds, to the last bit, are sampled; all others are literals.
 /// The program computes in float64, so its stages equal those of attend() except for the order of sums. title
-/// is its docstring. Names chosen by the user are literals of printable ASCII, never in a comment. Throws
-/// core::Error when the model cannot be computed, or has injected bugs, given stages, overridden values or
-/// ablated heads.
+/// is its docstring. With `gradient` it prints the gradients of that number instead, by autograd. Names
+/// chosen by the user are literals of printable ASCII, never in a comment. Throws core::Error when the model
+/// cannot be computed, or has injected bugs, given stages, overridden values or ablated heads.
 std::string program_text(const attention::Model& model, const std::string& title,
-                         const std::vector<std::uint64_t>& seeds = editing::usual_seeds());
+                         const std::vector<std::uint64_t>& seeds = editing::usual_seeds(),
+                         const GradientRequest* gradient = nullptr);
 
 }  // namespace core::formats

@@ -516,6 +516,19 @@ class Attention(Checked):
 
         return show(self, name=name)
 
+    def gradients(self, of: str, *, head: int = 0, sequence: int = 0) -> dict[str, Array]:
+        """Returns the gradients of a number, "weights[3,1]" or "weights[3,:]" for a sum, of every stage and learned matrix.
+
+        The names have the prefix "d_": "d_queries", "d_query_weight". Stages of each head are [heads, rows, columns].
+        """
+        which = ["--head", str(head)] if head else []
+        which += ["--sequence", str(sequence)] if sequence else []
+        with tempfile.TemporaryDirectory(prefix="attnscope-") as folder:
+            out = Path(folder) / "gradients.npz"
+            program.run(["gradient", self.session_file(), "--of", of, *which, "--out", out])
+            with np.load(out) as arrays:
+                return dict(arrays)
+
     def stages(self) -> dict[str, Array]:
         """Returns the recorded, given or computed numbers by stage name, to be compared with another computation."""
         found = {

@@ -14,6 +14,7 @@
 #include "core/engine/engine.hpp"
 #include "core/engine/kernels.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/gradients.hpp"
 
 namespace {
 
@@ -56,6 +57,14 @@ void reference(benchmark::State& state) {
     benchmark::DoNotOptimize(address);
     benchmark::ClobberMemory();
   }
+}
+
+/// Times the gradients of the output's sum with respect to everything, with the stages that they need.
+void gradients(benchmark::State& state) {
+  const Model model = model_of(state);
+  const core::graph::Graph graph = core::graph::attention(model);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(core::graph::gradients(graph, model, 0, {core::attention::Stage::output}).value);
 }
 
 void full_pass(benchmark::State& state, const Model& model) {
@@ -169,6 +178,7 @@ void add_all() {
   add("grouped_rotary", grouped_rotary, {all_sizes[3]});
   add("windowed", windowed, {{4096, 64, 4}});
   add("reference", reference, {all_sizes.begin(), all_sizes.begin() + 4});
+  add("gradients", gradients, {all_sizes.begin(), all_sizes.begin() + 4});
   const auto embeddings = [](Model& m) -> SharedMatrix& { return m.sequences[0].embeddings; };
   const auto query = [](Model& m) -> SharedMatrix& { return m.projections->query.weight; };
   const auto value = [](Model& m) -> SharedMatrix& { return m.projections->value.weight; };

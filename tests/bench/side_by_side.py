@@ -28,6 +28,7 @@ SHARES = [0.06, 0.06, 0.13, 0.25, 0.5]  # of the time; each size gets at least o
 OURS = ["forward", "forward_float32", "edit_embedding", "edit_query_weight", "edit_value_weight", "edit_embedding_with_output",
         "edit_query_weight_with_output", "edit_embedding_float32", "edit_query_weight_float32", "edit_embedding_with_output_float32"]
 REFERENCE_UP_TO = 1024  # tokens; beyond, every stage at once takes many seconds and gigabytes
+GRADIENTS = "PyTorch book class, its gradients, float64"
 ONE_THREAD_UP_TO = 64  # tokens; up to this size the peers are also measured with one thread, and the faster result counts
 PROCESSORS = len(os.sched_getaffinity(0))
 # Modern options, next to PyTorch's fused attention: GQA with RoPE, and a sliding window.
@@ -133,8 +134,10 @@ def numpy_tuned(size):
     return call
 
 
-def book_class(size, dtype):
-    """Returns the class as printed in books: mask buffer, masked_fill_, softmax, dropout of rate 0, contexts, projection."""
+def book_class(size, dtype, with_gradients=False):
+    """Returns the class as printed in books: mask buffer, masked_fill_, softmax, dropout of rate 0, contexts, projection.
+
+    With the gradients of its output's sum, of the input and of all parameters, if wanted."""
     import torch
     n, d, heads = size
 
@@ -154,8 +157,13 @@ def book_class(size, dtype):
             return self.out((weights @ v).transpose(1, 2).contiguous().view(b, count, d))
 
     torch.manual_seed(1)
-    module, x = MultiHeadAttention().to(dtype), torch.randn(1, n, d, dtype=dtype)
-    return lambda: module(x)
+    module, x = MultiHeadAttention().to(dtype), torch.randn(1, n, d, dtype=dtype, requires_grad=with_gradients)
+
+    def with_backward():
+        with torch.enable_grad():
+            return torch.autograd.grad(module(x).sum(), [x, *module.parameters()])
+
+    return with_backward if with_gradients else lambda: module(x)
 
 
 def library_module(size, dtype):
@@ -294,6 +302,8 @@ def others(size, peers):
             found[f"PyTorch tuned by hand {name}"] = tuned_by_hand(size, dtype)
             if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
                 found[f"PyTorch fused, no weights, {name}"] = fused(size, dtype)
+        if size[0] <= REFERENCE_UP_TO:
+            found[GRADIENTS] = book_class(size, torch.float64, with_gradients=True)
         found["PyTorch nn.MultiheadAttention float32"] = library_module(size, torch.float32)
     return found
 
@@ -364,7 +374,7 @@ def medians_of(times):
 def measure(bin_folder, size, rounds, seconds, peers):
     """Returns {name: median milliseconds} and the number of rounds that fit the time; a round measures everything once."""
     program, name = str(bin_folder / "attnscope_bench"), "/".join(map(str, size))
-    wanted = OURS + (["reference"] if size[0] <= REFERENCE_UP_TO else [])
+    wanted = OURS + (["reference", "gradients"] if size[0] <= REFERENCE_UP_TO else [])
     pattern = "^(" + "|".join(wanted) + ")/" + name + "$|^peak$"
     functions, times = others(size, peers), {}
     start = time.monotonic()
@@ -416,9 +426,12 @@ def print_table(results, processors):
     for ours, precision in (("forward", "float64"), ("forward_float32", "float32")):
         print(f"\ntimes as fast, full pass in {precision}")
         for name in names:
-            if name.startswith(("PyTorch", "NumPy", "reference")) and (precision == "float64" or name.endswith(precision)):
+            if name.startswith(("PyTorch", "NumPy", "reference")) and name != GRADIENTS and (precision == "float64" or name.endswith(precision)):
                 ratios = (f"{times[name] / times[ours]:17.2f}" if name in times else f"{'–':>17}" for times in results.values())
                 print(f"{'than ' + name:40}" + "".join(ratios))
+    if any(GRADIENTS in times for times in results.values()):
+        ratios = (f"{times[GRADIENTS] / times['gradients']:17.2f}" if GRADIENTS in times else f"{'–':>17}" for times in results.values())
+        print(f"\n{'gradients, times as fast as PyTorch':40}" + "".join(ratios))
     shares = (causal_multiply_adds(size) / (times["forward"] / 1e3) / (times["peak"] * processors) for size, times in results.items())
     print(f"{'share of the multiply-add peak':40}" + "".join(f"{share:17.0%}" for share in shares))
 

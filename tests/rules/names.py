@@ -39,7 +39,7 @@ PARTS = [
     ("core/files/readers.hpp", "core/files/npy.cpp core/files/numbered_shards.cpp core/files/pytorch.cpp core/files/raw_tensor.cpp core/files/safetensors.cpp",
      "readers of one interface"),
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
-    ("core/graph/operations.hpp", "core/graph/terms.cpp", "derivations of cells"),
+    ("core/graph/operations.hpp", "core/graph/backward.cpp core/graph/terms.cpp", "gradients, and derivations of cells"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
 ]
 ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}

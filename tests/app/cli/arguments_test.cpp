@@ -74,7 +74,7 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
     if (const std::size_t pipe = example.find(" | "); pipe != example.npos) example.erase(pipe);
     EXPECT_EQ(usage_error(words_of(example)), "no usage error") << example;
   }
-  EXPECT_EQ(n_commands, 13u);
+  EXPECT_EQ(n_commands, 14u);
 }
 
 TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
@@ -193,6 +193,36 @@ TEST(Arguments, OfExportAndSessionNameMistakes) {
   const auto session =
       parsed<WriteSession>({"session", "--preset", "multi-head", "--out", "F", "--mistake", "no_mask"});
   EXPECT_EQ(session.mistakes.size(), 1u);
+}
+
+TEST(Arguments, OfGradientNameANumber) {
+  const auto cell = parsed<WriteGradients>(
+      {"gradient", "s.json", "--of", "weights[3,1]", "--head", "1", "--sequence", "2", "--out", "D"});
+  EXPECT_EQ(cell.of.target, (core::graph::Target{core::attention::Stage::weights, 1, 3, 1}));
+  EXPECT_EQ(cell.of.sequence, 2u);
+  const auto error =
+      parsed<WriteGradients>({"gradient", "s.json", "--target", "t.npy", "--row", "3", "--out", "D.npz"});
+  EXPECT_EQ(error.of.expected, "t.npy");
+  EXPECT_EQ(error.of.target.row, 3u);
+  EXPECT_TRUE(error.options.archive);
+  const auto program = parsed<WriteProgram>({"program", "s.json", "--gradient-of", "output"});
+  EXPECT_TRUE(program.has_gradient);
+  EXPECT_EQ(program.gradient.target, core::graph::Target());
+  const auto refused = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"gradient", "s.json", "--out", "D"});
+    return usage_error(more);
+  };
+  EXPECT_EQ(refused({}), "gradient: expected either --of STAGE[ROW,COLUMN] or --target FILE, got neither");
+  EXPECT_EQ(refused({"--of", "weights[3]"}),
+            "--of: expected STAGE[ROW,COLUMN], as weights[3,1] or weights[3,:], got \"weights[3]\"");
+  EXPECT_THAT(refused({"--of", "weigths[3,1]"}),
+              testing::StartsWith("--of: expected a cell of a stage among embeddings, key_embeddings, "));
+  EXPECT_EQ(refused({"--of", "output[3,1]", "--head", "1"}),
+            "gradient: --head: expected a stage of each head, got output, which is of all heads");
+  EXPECT_NE(refused({"--target", "t.npy"}), "no usage error");
+  EXPECT_NE(refused({"--of", "output[0,0]", "--target", "t.npy", "--row", "1"}), "no usage error");
+  EXPECT_EQ(usage_error({"program", "s.json", "--head", "1"}),
+            "program: --head: expected with --gradient-of");
 }
 
 TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {

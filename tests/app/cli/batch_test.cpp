@@ -55,6 +55,47 @@ TEST(Batch, ExportsAPresetAndItsSessionAlike) {
   EXPECT_GE(files, 20u);
 }
 
+TEST(Batch, WritesTheGradientsOfANumberInTheFilesOfAnExport) {
+  const support::TemporaryDirectory dir;
+  const std::string folder = (dir / "d").string();
+  const auto gradient = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"gradient", "--preset", "multi-head", "--out"});
+    return run(more);
+  };
+  Outcome outcome = gradient({folder, "--of", "weights[3,:]", "--head", "1"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "weights[3,:] = 1\n");  // a row of weights
+  for (const char* file :
+       {"d_embeddings.csv", "d_weights.head0.csv", "d_query_weight.csv", "d_output_bias.csv"})
+    EXPECT_TRUE(std::filesystem::exists(dir / "d" / file)) << file;
+  // A constant: each cell of the row has a gradient of 1, and nothing before the softmax has any.
+  EXPECT_NE(support::bytes_of(dir / "d" / "d_weights.head1.csv").find("\nwith,1,1,1,1,1,1\r"),
+            std::string::npos);
+  outcome = gradient({(dir / "d.npz").string(), "--of", "output[0,0]"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto archive = core::formats::open_tensors(dir / "d.npz");
+  EXPECT_EQ(archive.info("d_weights").shape, (core::formats::TensorShape{2, 6, 6}));
+  EXPECT_EQ(archive.read("d_output_bias").numbers, (std::vector<double>{1, 0, 0, 0}));
+  EXPECT_EQ(gradient({folder, "--of", "weights[6,0]"}).err,
+            "attnscope: weights[6,0]: expected a row below 6 and a column below 6\n");
+  EXPECT_EQ(gradient({folder, "--of", "weights[0,0]", "--head", "2"}).err,
+            "attnscope: weights: expected a head below 2, got 2\n");
+  EXPECT_EQ(gradient({folder, "--of", "output[0,0]", "--sequence", "9"}).err,
+            "attnscope: sequence 9: there is no such sequence\n");
+}
+
+TEST(Batch, WritesTheGradientsOfAnErrorAgainstARow) {
+  const support::TemporaryDirectory dir;
+  support::put_bytes(dir / "t.csv", "0,0\n1,2\n");
+  const auto gradient = [&](const char* row) {
+    return run({"gradient", "--preset", "004-causal", "--target", (dir / "t.csv").string(), "--row", row,
+                "--out", (dir / "d.npz").string()});
+  };
+  EXPECT_EQ(gradient("1").status, 0);
+  EXPECT_EQ(gradient("1").out.find("mean squared error of output[1,:] = "), 0u);
+  EXPECT_NE(gradient("2").err.find("expected one row, or more than 2, got 2"), std::string::npos);
+}
+
 TEST(Batch, DrawsTheSequenceInTheColorsThatAreAskedFor) {
   const support::TemporaryDirectory dir;
   const auto drawn = [&](std::vector<std::string> more) {

@@ -203,7 +203,8 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
       EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
       const attention::Model unedited = unedited_layer(*model, reading, layer);
       EXPECT_EQ(here.input, (*unedited.sequences.front().embeddings)(row, column));
-      EXPECT_NEAR(here.attention, attention::attend(unedited).at(Stage::output)(row, column), 1e-4);
+      EXPECT_NEAR(here.attention, attention::attend(unedited).at(attention::Stage::output)(row, column),
+                  1e-4);
       if (layer == 3) continue;
       EXPECT_EQ(here.leaving, model->stream(*reading.pass, layer + 1, row, column, tools.context).entering);
     }

@@ -40,6 +40,19 @@ class Stages(unittest.TestCase):
                 np.testing.assert_allclose(stages["weights"], a.weights, atol=1e-14)
                 np.testing.assert_allclose(stages["contexts"], a.context, atol=1e-13)
 
+    def test_gradients_are_those_of_the_formula(self):
+        q, k, v = random(3, 2, 6, 4)
+        a = of_stages(q, k, v, causal=True)
+        found = a.gradients("contexts[5,:]", head=1)
+        np.testing.assert_allclose(found["d_values"][1], a.weights[0, 1, 5][:, None] * np.ones(4), atol=1e-15)
+        self.assertFalse(found["d_values"][0].any())
+        towards = v[1].sum(axis=1)
+        weights = a.weights[0, 1, 5]
+        scores = weights * (towards - weights @ towards) / 2
+        np.testing.assert_allclose(found["d_queries"][1, 5], scores @ k[1], atol=1e-14)
+        with self.assertRaisesRegex(AttnscopeError, "expected a row below 6"):
+            a.gradients("contexts[6,0]")
+
     def test_weights_alone(self):
         w = softmax(random(3, 5, 5))
         stages = exported(of_stages(weights=w, tokens=list("abcde")))
