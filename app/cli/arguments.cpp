@@ -16,6 +16,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/check/backward_check.hpp"
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
@@ -114,7 +115,7 @@ void read_stage_of_tensor(StringRef option, StringRef tensor_and_stage,
   const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may contain one
   if (sign == tensor_and_stage.npos || sign == 0) refuse(option, "NAME=STAGE", tensor_and_stage);
   const std::string stage = tensor_and_stage.substr(sign + 1);
-  if (!stage.empty()) named_stage(option, "a stage among", stage);
+  if (!stage.empty() && !core::check::is_gradient(stage)) named_stage(option, "a stage among", stage);
   by_hand[tensor_and_stage.substr(0, sign)] = stage;
 }
 

@@ -20,6 +20,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/check/backward_check.hpp"
 #include "core/check/check.hpp"
 #include "core/check/whole_check.hpp"
 #include "core/files/json.hpp"
@@ -352,17 +353,31 @@ bool has_no_layers(const CheckModel& command) {
   return !path || (!path->empty() && core::importing::is_session(*path));
 }
 
-core::check::MatchResult matched_tensors(const CheckModel& command, const core::attention::Model& model) {
+core::check::SplitTensors checked_tensors(const CheckModel& command) {
   core::system::buffer_pipe_to_file(command.against);
   auto file = core::formats::open_tensors(command.against, core::StopToken(), command.choices.mark);
   if (const auto names = command.choices.index.names(); names.any())
     file = core::formats::with_index_as_names(file, names, core::StopToken());
+  return core::check::split_gradients(file, command.by_hand);
+}
+
+core::check::Report check_tensors(const CheckModel& command, const core::attention::Model& model,
+                                  const core::check::SplitTensors& tensors, const core::StopToken& token) {
   const std::string& layer = command.choices.layer;
-  auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
-  const bool is_of_tensors = has_no_layers(command) && command.choices.given.empty();
-  if (matched.layers.empty() && is_of_tensors && !layer.empty() && layer != "0")
-    throw core::Error(file.place() + "expected layer 0, the only one, got \"" + layer + "\"");
-  return matched;
+  const core::check::MatchOptions options{.layout = command.layout, .layer = layer};
+  std::optional<core::check::Report> of_stages;
+  if (tensors.has_stages() || !tensors.has_gradients()) {
+    const auto matched = core::check::match(model, tensors.others, tensors.by_hand, options);
+    const bool is_of_tensors = has_no_layers(command) && command.choices.given.empty();
+    if (matched.layers.empty() && is_of_tensors && !layer.empty() && layer != "0")
+      throw core::Error(tensors.others.place() + "expected layer 0, the only one, got \"" + layer + "\"");
+    of_stages = core::check::check(model, matched, command.tolerance, token);
+    of_stages->readings.clear();  // they point into the tensors
+    if (!of_stages->agrees || !tensors.has_gradients()) return *std::move(of_stages);
+  }
+  auto report = core::check::check_backward(model, tensors, options, command.tolerance, token);
+  if (of_stages) report.notes.insert(report.notes.begin(), "The stages in the file agree");
+  return report;
 }
 
 /// Returns the model of queries, keys and values, changed so that the later tensors of the same file follow
@@ -589,15 +604,15 @@ struct Runner {
     of_model.choices.computes_stages = command.computes_source;
     core::attention::Model model = load_edited_model(of_model, err).model;
     if (command.computes_source) model = fit_to_later_tensors(command, std::move(model), err);
-    const check::MatchResult matched = matched_tensors(command, model);
+    const check::SplitTensors tensors = checked_tensors(command);
     core::StopToken token;
     const check::Report report = [&] {
       const SearchWatch watch(token, err);
-      return check::check(model, matched, command.tolerance, token);
+      return check_tensors(command, model, tensors, token);
     }();
     out << (command.json ? check::report_json(report) : check::report_text(report));
     if (!command.fixed.empty()) {
-      if (report.explanations.empty())
+      if (report.explanations.empty() || report.is_of_gradients())
         throw core::Error("--apply-fix: no cause was found that could be applied");
       core::formats::save_session(command.fixed, {check::injected(report.explanations.front()), {}, {}});
     }

@@ -671,9 +671,9 @@ std::string line_and_column(const StageResult& r) {
 }
 
 std::size_t n_stages_of(const Report& report) {
-  std::set<Stage> compared;
+  std::set<std::string> compared;
   for (const StageResult& result : report.stages)
-    if (result.obstacle.empty()) compared.insert(result.stage);
+    if (result.obstacle.empty()) compared.insert(result.name());
   return compared.size();
 }
 
@@ -702,7 +702,7 @@ const char* json_bool(bool is_so) {
 
 std::string stage_json(const StageResult& r) {
   const Agreement& a = r.agreement;
-  return json_object({{"stage", json_quoted(info(r.stage).name)},
+  return json_object({{"stage", json_quoted(r.name())},
                       {"max_abs", r.max_abs()},
                       {"head", info(r.stage).per_head ? r.at(a.head) : "null"},
                       {"row", r.at(a.row)},
@@ -806,14 +806,18 @@ std::string TensorResult::at(std::size_t place) const {
 
 std::vector<std::string> row_of(const StageResult& result) {
   std::vector<std::string> row = result.row(line_and_column(result));
-  row.insert(row.begin(), info(result.stage).name);
+  row.insert(row.begin(), result.name());
   return row;
 }
 
 std::string coverage_words(const Report& report) {
   const auto name = [](Stage stage) { return info(stage).name; };
-  return text::counted(report.n_tensors, "tensor") + " of " + text::counted(n_stages_of(report), "stage") +
-         (report.n_tensors == 1 ? " was" : " were") + " compared; " +
+  const std::string compared =
+      text::counted(report.n_tensors, "tensor") + " of " +
+      text::counted(n_stages_of(report), report.is_of_gradients() ? "gradient" : "stage") +
+      (report.n_tensors == 1 ? " was" : " were") + " compared";
+  if (report.is_of_gradients()) return compared;
+  return compared + "; " +
          (report.not_given.empty()
               ? "the model has no other stages"
               : "not given, and not compared: " + text::joined(report.not_given, ", ", name)) +
@@ -847,7 +851,8 @@ std::string verdict_words(const Report& report) {
               " are given averaged over the heads; that is harmless, as only the report averages them.\n";
     return text;
   }
-  std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
+  std::string text = std::string("First ") + (report.is_of_gradients() ? "gradient" : "stage") +
+                     " that differs: " + first->name() + ".\n";
   const std::vector<std::string> causes = report.causes();
   const bool are_shapes_explained = explains_shapes(report, causes);
   const bool has_shape_mismatch =
@@ -892,8 +897,8 @@ std::string verdict_words(const Report& report) {
 }
 
 std::string report_text(const Report& report) {
-  std::vector<std::vector<std::string>> rows{
-      {"stage", "tensor", "shape", "type", "", "largest difference", ""}};
+  std::vector<std::vector<std::string>> rows{{report.is_of_gradients() ? "gradient" : "stage", "tensor",
+                                              "shape", "type", "", "largest difference", ""}};
   for (const StageResult& result : report.stages) {
     rows.push_back(row_of(result));
     if (!result.reading.empty()) rows.front()[4] = "read as";
@@ -910,7 +915,7 @@ std::string report_json(const Report& report) {
   std::vector<std::string> stages;
   for (const StageResult& stage : report.stages) stages.push_back(stage_json(stage));
   return json_object({{"agrees", json_bool(report.agrees)},
-                      {"first_difference", first ? json_quoted(name_of(first->stage)) : "null"},
+                      {"first_difference", first ? json_quoted(first->name()) : "null"},
                       {"causes", json_texts(report.causes())},
                       {"explanations", json_texts(report.explanations, &Explanation::causes)},
                       {"stages", json_list(stages)},

@@ -55,9 +55,12 @@ struct TensorResult {
   std::string at(std::size_t place) const;
 };
 
-/// Comparison of one stage.
+/// Comparison of one stage, or of a gradient.
 struct StageResult : TensorResult {
-  Stage stage = Stage::weights;
+  Stage stage = Stage::weights;  ///< of the gradient of a learned matrix, the output
+  std::string gradient = {};     ///< "d_queries", "d_query_weight"; "" for a stage
+
+  std::string name() const { return gradient.empty() ? attention::info(stage).name : gradient; }
 };
 
 struct Report {
@@ -84,6 +87,8 @@ struct Report {
   std::string rounding = {};
   double hidden_row = 0, hidden_head = 0;
 
+  /// Whether it compares gradients, not stages.
+  bool is_of_gradients() const { return !stages.empty() && !stages.front().gradient.empty(); }
   /// Returns the first stage that differs, or nullptr.
   const StageResult* first_difference() const;
   /// Returns all causes of all explanations, each once.
@@ -121,7 +126,8 @@ std::string hidden_words(const Report& report);
 /// Returns why tensors do not agree, each number of which does, or "".
 std::string noise_words(const Report& report);
 
-/// Returns "3 tensors of 2 stages were compared; not given, and not compared: queries, keys".
+/// Returns "3 tensors of 2 stages were compared; not given, and not compared: queries, keys"; of gradients
+/// only how many.
 std::string coverage_words(const Report& report);
 
 /// Returns a table row: the name of the stage, then TensorResult::row().

@@ -42,13 +42,6 @@ double last_digit(const Float8Format& type, double number) {
   return std::ldexp(1, std::ilogb(size) + 1 - type.digits);
 }
 
-Precision precision_of(Dtype dtype) {
-  return dtype == Dtype::f32    ? Precision::float32
-         : dtype == Dtype::f16  ? Precision::float16
-         : dtype == Dtype::bf16 ? Precision::bfloat16
-                                : Precision::float64;
-}
-
 bool keeps_all(Dtype dtype, std::span<const double> numbers) {
   return std::ranges::all_of(numbers, [type = precision_of(dtype)](double x) {
     return std::isnan(x) || attention::rounded(type, x) == x;
@@ -66,6 +59,13 @@ bool is_overflow_of(Dtype dtype, double kept, double number) {
 }
 
 }  // namespace
+
+Precision precision_of(Dtype dtype) {
+  return dtype == Dtype::f32    ? Precision::float32
+         : dtype == Dtype::f16  ? Precision::float16
+         : dtype == Dtype::bf16 ? Precision::bfloat16
+                                : Precision::float64;
+}
 
 double round_trip_error(Dtype dtype, double number) {
   const Float8Format* type = float8_format(dtype);

@@ -21,6 +21,9 @@ namespace core::check {
 
 // Effects of storing numbers in a tensor type; integers and bools count as exact.
 
+/// Returns the precision of a type that rounds, float64 for others and types of eight bits.
+attention::Precision precision_of(formats::Dtype dtype);
+
 /// Returns the largest error of storing a number in a type, 0 for exact types.
 double round_trip_error(formats::Dtype dtype, double number);
 

@@ -61,12 +61,18 @@ class CellNoise {
   std::uint64_t seed_;
 };
 
-arma::mat randomly_rounded(Precision precision, arma::mat numbers, const CellNoise& noise) {
+}  // namespace
+
+arma::mat randomly_rounded(Precision precision, arma::mat numbers, std::uint64_t draw, std::uint64_t stage,
+                           std::uint64_t matrix) {
+  const CellNoise noise(draw, stage, matrix);
   for (std::size_t j = 0; j < numbers.n_cols; ++j)
     for (std::size_t i = 0; i < numbers.n_rows; ++i)
       numbers.at(i, j) = attention::randomly_rounded(precision, numbers.at(i, j), noise.bits(i, j));
   return numbers;
 }
+
+namespace {
 
 /// Adds the roundings within a softmax: of each exponent, its power and the quotient, and of the row's sum.
 arma::mat with_rounded_steps(Precision precision, arma::mat weights, const CellNoise& noise) {
@@ -80,25 +86,11 @@ arma::mat with_rounded_steps(Precision precision, arma::mat weights, const CellN
   return weights;
 }
 
-/// A model, or an edit of it.
-struct EditedModel {
-  explicit EditedModel(const Model& model, const std::function<void(Editing&)>& edit = {})
-      : editing(std::make_shared<const Model>(model)) {
-    if (edit) edit(editing);
-    stages = std::make_unique<LazyStages>(editing.graph, editing.model());
-  }
-  EditedModel(const EditedModel&) = delete;
-  EditedModel& operator=(const EditedModel&) = delete;
-
-  Editing editing;
-  std::unique_ptr<LazyStages> stages;
-};
-
 /// Returns the model with its inputs rounded at random.
 Model with_rounded_inputs(Model model, Precision precision, std::uint64_t n) {
   std::uint64_t matrix = 0;
   const auto round = [&](SharedMatrix& numbers) {
-    numbers = randomly_rounded(precision, numbers, {n, graph::max_stages, matrix++});
+    numbers = randomly_rounded(precision, numbers, n, graph::max_stages, matrix++);
   };
   for (attention::Sequence& sequence : model.sequences) {
     round(sequence.embeddings);
@@ -124,16 +116,34 @@ void round_stages(Editing& e, Precision precision, bool in_softmax, std::uint64_
       arma::mat numbers = in[0];
       if (has_steps)
         numbers = with_rounded_steps(precision, std::move(numbers), {n, graph::max_stages + 1, matrix});
-      return randomly_rounded(precision, std::move(numbers), {n, graph::index(stage), matrix});
+      return randomly_rounded(precision, std::move(numbers), n, graph::index(stage), matrix);
     });
   }
 }
 
-/// The right model with its inputs and every stage rounded at random.
-struct Draw : EditedModel {
-  Draw(const Model& right, Precision precision, bool in_softmax, std::uint64_t n)
-      : EditedModel(with_rounded_inputs(right, precision, n),
-                    [&](Editing& e) { round_stages(e, precision, in_softmax, n); }) {}
+}  // namespace
+
+EditedModel::EditedModel(const Model& model, const std::function<void(Editing&)>& edit)
+    : editing(std::make_shared<const Model>(model)) {
+  if (edit) edit(editing);
+  stages = std::make_unique<LazyStages>(editing.graph, editing.model());
+}
+
+std::size_t n_draws(const Model& model) {
+  const double n_scores =
+      static_cast<double>(model.sequences.size() * model.n_heads * model.n_tokens() * model.n_keys());
+  return std::clamp(static_cast<std::size_t>(max_drawn / n_scores), min_draws, max_draws);
+}
+
+RandomlyRounded::RandomlyRounded(const Model& right, Precision precision, bool in_softmax, std::uint64_t draw)
+    : EditedModel(with_rounded_inputs(right, precision, draw),
+                  [&](Editing& e) { round_stages(e, precision, in_softmax, draw); }) {}
+
+namespace {
+
+/// The right model with its inputs and every stage rounded at random, and with stages that were observed.
+struct Draw : RandomlyRounded {
+  using RandomlyRounded::RandomlyRounded;
 
   void give(Stage stage, std::vector<SharedMatrix> matrices) {
     stages->give(stage, given.emplace_back(std::move(matrices)));
@@ -166,7 +176,83 @@ EditedModel with_larger_scores(const Model& model) {
   });
 }
 
+}  // namespace
+
+DrawnNoise::Matrices DrawnNoise::noise_without(std::size_t left_out) const {
+  Matrices all;
+  for (std::size_t m = 0; m < of_sums.size(); ++m) {
+    arma::mat squares(arma::size(of_sums[m]), arma::fill::zeros);
+    double n = 0;
+    for (std::size_t k = 0; k < of_draws.size(); ++k)
+      if (k != left_out) squares += arma::square(of_draws[k][m]), ++n;
+    squares = arma::max(arma::mat(squares / n), arma::square(of_sums[m]));
+    arma::vec of_rows(squares.n_rows);
+    for (std::size_t i = 0; i < squares.n_rows; ++i) {
+      const arma::rowvec row = squares.row(i);
+      const auto n_noisy = std::ranges::count_if(row, [](double x) { return x > 0; });
+      of_rows[i] = n_noisy == 0 ? 0 : arma::accu(row) / static_cast<double>(n_noisy);
+    }
+    squares *= 1 - of_row;
+    squares.each_col() += of_row * of_rows;
+    all.push_back(std::move(squares));
+  }
+  return all;
+}
+
+namespace {
+
+double ratio(const DrawnNoise::Excess& found) {
+  return found.worst.mean_square / std::max(found.median, least_of_rows);
+}
+
+}  // namespace
+
+DrawnNoise::Excess DrawnNoise::excess(const Matrices& differences, const Matrices& noise) const {
+  Excess result;
+  for (std::size_t m = 0; m < right.size(); ++m)
+    for (std::size_t i = 0; i < right[m].n_rows; ++i) {
+      Row row{0, 0, 0, m, i};
+      double count = 0;
+      for (std::size_t j = 0; j < right[m].n_cols; ++j) {
+        const double difference = differences[m].at(i, j), variance = noise[m].at(i, j);
+        if (!std::isfinite(difference) || variance == 0) continue;
+        row.mean_square += difference * difference / variance;
+        row.noise += variance, row.size += right[m].at(i, j) * right[m].at(i, j), ++count;
+      }
+      if (count > 0) row.mean_square /= count, result.rows.push_back(row);
+    }
+  if (result.rows.empty()) return result;
+  const auto middle = result.rows.begin() + static_cast<std::ptrdiff_t>(result.rows.size() / 2);
+  std::ranges::nth_element(result.rows, middle, {}, &Row::mean_square);
+  result.median = middle->mean_square;
+  result.worst = *std::ranges::max_element(result.rows, {}, &Row::mean_square);
+  return result;
+}
+
+DrawnNoise::Judgment DrawnNoise::judge(const Matrices& differences) const {
+  Judgment result;
+  result.limit = max_row;
+  result.noise = noise_without(of_draws.size());
+  result.found = excess(differences, result.noise);
+  const Excess& found = result.found;
+  if (found.rows.empty()) return result;
+  const double more_rows = std::max(1.0, std::log2(static_cast<double>(found.rows.size()) / many_rows) / 2);
+  double limit_of_ratio = max_ratio * more_rows;
+  for (std::size_t k = 0; k < of_draws.size(); ++k) {
+    const Excess of_draw = excess(of_draws[k], noise_without(k));
+    result.limit = std::max(result.limit, beyond_draws * of_draw.worst.mean_square);
+    limit_of_ratio = std::max(limit_of_ratio, beyond_draws * ratio(of_draw));
+    result.medians.push_back(of_draw.median);
+  }
+  result.is_exceeded = found.worst.mean_square > result.limit || ratio(found) > limit_of_ratio;
+  return result;
+}
+
+namespace {
+
 class NoiseJudge {
+  using Matrices = DrawnNoise::Matrices;
+
  public:
   NoiseJudge(const Model& model, Precision precision, const OtherRoundings& others)
       : model_(model),
@@ -179,10 +265,7 @@ class NoiseJudge {
       with_sums.arithmetic.precision = precision, with_sums.arithmetic.sums_rounded = true;
       sums_.emplace(with_sums);
     }
-    const double n_scores =
-        static_cast<double>(model.sequences.size() * model.n_heads * model.n_tokens() * model.n_keys());
-    const auto n = std::clamp(static_cast<std::size_t>(max_drawn / n_scores), min_draws, max_draws);
-    for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t k = 0; k < n_draws(model); ++k)
       draws_.push_back(std::make_unique<Draw>(model, precision, others.in_softmax, k));
   }
 
@@ -202,22 +285,6 @@ class NoiseJudge {
   }
 
  private:
-  /// Of a stage: one matrix for each sequence and head.
-  using Matrices = std::vector<arma::mat>;
-
-  struct Row {
-    double mean_square, noise, size;  ///< of differences in units of noise; noise and numbers, squared
-    std::size_t nth, row;
-  };
-
-  /// How far differences exceed their noise.
-  struct Excess {
-    std::vector<Row> rows;
-    Row worst = {};
-    double median = 0;  ///< mean square of the median row
-    double ratio() const { return worst.mean_square / std::max(median, least_of_rows); }
-  };
-
   /// The factor by which differences follow a direction, in how many standard errors of the median row.
   struct Share {
     double part, errors, error;
@@ -253,79 +320,25 @@ class NoiseJudge {
     return all;
   }
 
-  /// Returns the variance of each cell by all draws but one.
-  Matrices noise_without(std::size_t left_out) const {
-    Matrices all;
-    for (std::size_t m = 0; m < of_sums_.size(); ++m) {
-      arma::mat squares(arma::size(of_sums_[m]), arma::fill::zeros);
-      double n = 0;
-      for (std::size_t k = 0; k < of_draws_.size(); ++k)
-        if (k != left_out) squares += arma::square(of_draws_[k][m]), ++n;
-      squares = arma::max(arma::mat(squares / n), arma::square(of_sums_[m]));
-      arma::vec of_rows(squares.n_rows);
-      for (std::size_t i = 0; i < squares.n_rows; ++i) {
-        const arma::rowvec row = squares.row(i);
-        const auto n_noisy = std::ranges::count_if(row, [](double x) { return x > 0; });
-        of_rows[i] = n_noisy == 0 ? 0 : arma::accu(row) / static_cast<double>(n_noisy);
-      }
-      squares *= 1 - of_row;
-      squares.each_col() += of_row * of_rows;
-      all.push_back(std::move(squares));
-    }
-    return all;
-  }
-
-  Excess excess(const Matrices& differences, const Matrices& noise, const Matrices& right) const {
-    Excess result;
-    for (std::size_t m = 0; m < right.size(); ++m)
-      for (std::size_t i = 0; i < right[m].n_rows; ++i) {
-        Row row{0, 0, 0, m, i};
-        double count = 0;
-        for (std::size_t j = 0; j < right[m].n_cols; ++j) {
-          const double difference = differences[m].at(i, j), variance = noise[m].at(i, j);
-          if (!std::isfinite(difference) || variance == 0) continue;
-          row.mean_square += difference * difference / variance;
-          row.noise += variance, row.size += right[m].at(i, j) * right[m].at(i, j), ++count;
-        }
-        if (count > 0) row.mean_square /= count, result.rows.push_back(row);
-      }
-    if (result.rows.empty()) return result;
-    const auto middle = result.rows.begin() + static_cast<std::ptrdiff_t>(result.rows.size() / 2);
-    std::ranges::nth_element(result.rows, middle, {}, &Row::mean_square);
-    result.median = middle->mean_square;
-    result.worst = *std::ranges::max_element(result.rows, {}, &Row::mean_square);
-    return result;
-  }
-
   void judge(const ObservedStage& given) {
-    Matrices right;
+    drawn_ = {};
+    Matrices& right = drawn_.right;
     const std::size_t n = right_.n_matrices(given.stage);
     for (std::size_t m = 0; m < given.matrices.size(); ++m)
       right.push_back(right_.matrix(given.stage, m / n, m % n));
-    of_draws_.clear(), of_sums_.clear();
-    for (auto& draw : draws_) of_draws_.push_back(differences(*draw->stages, given.stage, right));
-    if (sums_) of_sums_ = differences(*sums_->stages, given.stage, right);
-    for (std::size_t m = of_sums_.size(); m < right.size(); ++m)
-      of_sums_.emplace_back(arma::size(right[m]), arma::fill::zeros);
+    for (auto& draw : draws_) drawn_.of_draws.push_back(differences(*draw->stages, given.stage, right));
+    if (sums_) drawn_.of_sums = differences(*sums_->stages, given.stage, right);
+    for (std::size_t m = drawn_.of_sums.size(); m < right.size(); ++m)
+      drawn_.of_sums.emplace_back(arma::size(right[m]), arma::fill::zeros);
     Matrices of_given;
     for (std::size_t m = 0; m < right.size(); ++m)
       of_given.push_back(arma::mat(given.matrices[m]) - right[m]);
 
-    const Matrices noise = noise_without(of_draws_.size());
-    const Excess found = excess(of_given, noise, right);
+    const auto [found, noise, limit, is_exceeded, medians] = drawn_.judge(of_given);
     if (found.rows.empty()) return;
-    const double more_rows = std::max(1.0, std::log2(static_cast<double>(found.rows.size()) / many_rows) / 2);
-    double limit = max_row, limit_of_ratio = max_ratio * more_rows;
-    std::vector<double> medians;
-    for (std::size_t k = 0; k < of_draws_.size(); ++k) {
-      const Excess of_draw = excess(of_draws_[k], noise_without(k), right);
-      limit = std::max(limit, beyond_draws * of_draw.worst.mean_square);
-      limit_of_ratio = std::max(limit_of_ratio, beyond_draws * of_draw.ratio());
-      medians.push_back(of_draw.median);
-    }
-    for (const Row& row : found.rows)
+    for (const DrawnNoise::Row& row : found.rows)
       if (row.size > 0) verdict_.row = std::max(verdict_.row, std::sqrt(limit * row.noise / row.size));
-    if (found.worst.mean_square > limit || found.ratio() > limit_of_ratio) {
+    if (is_exceeded) {
       report(given.stage,
              fmt::format("row {}{} is further off than rounding to {} explains: {} times its noise, the "
                          "median row {} times",
@@ -367,9 +380,9 @@ class NoiseJudge {
                          const std::vector<double>& medians) {
     const Share share = share_of(direction, of_given, noise, median);
     double limit = max_share;
-    for (std::size_t k = 0; k < of_draws_.size(); ++k)
-      limit = std::max(limit,
-                       beyond_draws * std::abs(share_of(direction, of_draws_[k], noise, medians[k]).errors));
+    for (std::size_t k = 0; k < drawn_.of_draws.size(); ++k)
+      limit = std::max(
+          limit, beyond_draws * std::abs(share_of(direction, drawn_.of_draws[k], noise, medians[k]).errors));
     if (std::abs(share.errors) > limit)
       report(stage, fmt::format("{} off by about {} %, which rounding to {} does not explain", what,
                                 graph::digits(100 * share.part, 2), attention::name_of(precision_)));
@@ -403,8 +416,7 @@ class NoiseJudge {
   EditedModel with_larger_scores_;
   std::optional<EditedModel> sums_;  ///< a model that rounds partial sums, too
   std::vector<std::unique_ptr<Draw>> draws_;
-  std::vector<Matrices> of_draws_;  ///< differences of each draw from the right stage
-  Matrices of_sums_;                ///< those of rounded sums
+  DrawnNoise drawn_;
   NoiseVerdict verdict_;
 };
 

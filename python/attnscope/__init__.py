@@ -36,18 +36,22 @@ __all__ = [
 __version__ = "0.2.0"
 
 
-def capture(model: Any = None, tokenizer: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:
+def capture(
+    model: Any = None, tokenizer: Any = None, *, tokens: Any = None, max_tokens: int = 2048, gradients: bool = False
+) -> Capture:
     """Records every attention that PyTorch computes inside a with block; a model supplies the module names,
     and a tokenizer the text of the tokens that are seen in the call.
 
     with attnscope.capture(model, tokenizer) as c:
         model(**inputs)
-    c[5].weights, c[5].queries, …; c.show(); c.html(); c.save("x.safetensors"); c.check(other)"""
+    c[5].weights, c[5].queries, …; c.show(); c.html(); c.save("x.safetensors"); c.check(other)
+
+    With gradients=True check() also compares those that a backward, also a later one, gives queries, keys, values and context vectors."""
     try:
         from .capturing import Capture
     except ImportError as error:
         raise AttnscopeError(f"capture() needs PyTorch, which cannot be imported ({error}).") from None
-    return Capture(model, tokenizer, tokens=tokens, max_tokens=max_tokens)
+    return Capture(model, tokenizer, tokens=tokens, max_tokens=max_tokens, gradients=gradients)
 
 
 def attach(

@@ -108,6 +108,7 @@ class Attention(Checked):
         default_factory=dict
     )  # computed by the module itself: "weights", "contexts", "output"
     halves: dict[str, str] = field(default_factory=dict)  # stages that were float16 or bfloat16, and which
+    recorded_gradients: dict[str, Array] = field(default_factory=dict)  # "d_queries" …, by a backward after the capture
     editable: Editable | None = None
     not_editable: str = "its projections are not known"
     _file: Path | None = field(default=None, repr=False)
@@ -537,7 +538,7 @@ class Attention(Checked):
             if a is not None
         }
         found |= self.given
-        found |= {name: a for name, a in self.observed.items()}
+        found |= self.observed | self.recorded_gradients
         if self.queries is not None and "weights" not in found:
             found["weights"] = self.weights
         if self.values is not None and "contexts" not in found:

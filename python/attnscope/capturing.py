@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,12 +92,14 @@ class _Awaiting:
 class Capture(Recording):
     """The context manager that capture() returns, and the recording that it makes."""
 
-    def __init__(self, model: Any = None, tokenizer: Any = None, tokens: Any = None, max_tokens: int = 2048) -> None:
+    def __init__(
+        self, model: Any = None, tokenizer: Any = None, tokens: Any = None, max_tokens: int = 2048, gradients: bool = False
+    ) -> None:
         super().__init__()
         self._tokenizer = tokenizer
         if model is not None and not isinstance(model, nn.Module):
             raise AttnscopeError(f"capture() takes a module of PyTorch, got {type(model).__name__}.")
-        self._model, self._tokens, self._max_tokens = model, tokens, max_tokens
+        self._model, self._tokens, self._max_tokens, self._gradients = model, tokens, max_tokens, gradients
         self._recorder: _Recorder | None = None
         self._ids: Tensor | None = None  # of the text
 
@@ -111,7 +114,7 @@ class Capture(Recording):
     def __enter__(self) -> Capture:
         if self._recorder is not None:
             raise AttnscopeError("This capture is already running; make a new one with attnscope.capture().")
-        self._recorder = _Recorder(self, self._model, self._max_tokens, self._tokenizer)
+        self._recorder = _Recorder(self, self._model, self._max_tokens, self._gradients, self._tokenizer)
         self._recorder.start()
         return self
 
@@ -136,9 +139,11 @@ class Capture(Recording):
 class _Recorder(TorchFunctionMode):
     """Observes each PyTorch function that is called in its thread, and its result."""
 
-    def __init__(self, recording: Recording, model: nn.Module | None, max_tokens: int, tokenizer: Any = None) -> None:
+    def __init__(
+        self, recording: Recording, model: nn.Module | None, max_tokens: int, gradients: bool, tokenizer: Any = None
+    ) -> None:
         super().__init__()
-        self.recording, self.max_tokens, self.tokenizer = recording, max_tokens, tokenizer
+        self.recording, self.max_tokens, self.wants_gradients, self.tokenizer = recording, max_tokens, gradients, tokenizer
         self.embeddings = _input_embeddings(model)
         self.ids: list[Tensor] = []  # token IDs that were looked up
         self.paths = {} if model is None else {m: name.removeprefix("_orig_mod.") for name, m in model.named_modules()}
@@ -151,6 +156,7 @@ class _Recorder(TorchFunctionMode):
         self.weights_of: dict[int, tuple[Tensor, _Site]] = {}
         self.told: set[int] = set()  # softmaxes that were recorded, or whose problem was named
         self.awaiting: list[_Awaiting] = []
+        self.ungraded: list[tuple[Tensor, str, Attention, Layout]] = []  # without a hook for its gradient so far
         self.whole: Tensor | None = None  # weights before an in-place dropout
         self.inside = 0  # depth inside a recognized attention function
         self.dropped: list[tuple[Array, float]] = []
@@ -178,12 +184,13 @@ class _Recorder(TorchFunctionMode):
 
     def stop(self, failed: bool) -> None:
         self._end()
+        self._hook_gradients()
         if not failed and not self.recording.attentions and not self.recording.problems:
             if self.called_elsewhere:
                 self._problem("Modules were called in another thread; only the thread that started the capture is recorded.")
             elif self.count:
                 self._problem("No softmax between two products was computed, so there is no attention to record.")
-        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting):
+        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting, self.ungraded):
             remembered.clear()
 
     def _end(self) -> None:
@@ -283,6 +290,9 @@ class _Recorder(TorchFunctionMode):
         if torch._C._current_graph_task_id() != -1 or torch.jit.is_tracing():  # a checkpoint computed again, or a trace
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
+        if self.ungraded:
+            with torch._C.DisableTorchFunction():
+                self._hook_gradients()
         if self.inside:
             result = function(*args, **kwargs)
             if name == "dropout":
@@ -507,6 +517,7 @@ class _Recorder(TorchFunctionMode):
         a.observed["contexts"] = layout.stage(context)
         a.halves = _halves(site.queries, site.keys, values, context)
         self._finish(a, _coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
+        self._await_gradients(a, layout, queries=site.queries, keys=site.keys, values=values, contexts=context)
 
     def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
         """Finds the scale, mask, softcap and bias between Q·Kᵀ and the softmax."""
@@ -587,6 +598,7 @@ class _Recorder(TorchFunctionMode):
         a.observed["contexts"] = layout.stage(result)
         a.halves = _halves(query, key, value, result)
         self._finish(a, _coarsest(dtype_name(query), dtype_name(result)), None, layout)
+        self._await_gradients(a, layout, queries=query, keys=key, values=value, contexts=result)
 
     def _record_flex(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, drawn: list[Array]) -> None:
         call = FlexCall(*args[:6])
@@ -788,6 +800,18 @@ class _Recorder(TorchFunctionMode):
         self.recording.attentions.append(a)
         self.awaiting = [_Awaiting(a, layout)]
 
+    def _await_gradients(self, a: Attention, layout: Layout, **tensors: Tensor) -> None:
+        """Keeps the gradients that a backward will give these tensors, if they are wanted."""
+        if self.wants_gradients:
+            self.ungraded += [(_with_gradient(t), f"d_{name}", a, layout) for name, t in tensors.items()]
+
+    def _hook_gradients(self) -> None:
+        """Adds hooks where a gradient is required; the result of an autograd.Function requires one only after its forward."""
+        for t, name, a, layout in self.ungraded:
+            if t.requires_grad:
+                t.register_hook(partial(_keep_gradient, a, name, layout))
+        self.ungraded = [graded for graded in self.ungraded if not graded[0].requires_grad]
+
     def _say_rank(self, a: Attention) -> None:
         """Says which heads of the model these are, if other ranks of a tensor-parallel model have the others."""
         rank, ranks = self.linears[-1].part if self.linears else (0, 1)
@@ -849,6 +873,17 @@ class _Drawn(TorchDispatchMode):
 
 
 # -------------------------------------------------------------------- helpers
+
+
+def _with_gradient(t: Tensor) -> Tensor:
+    """Returns the tensor that a backward gives the gradient: not a view of all of it, made while the attention was read."""
+    base = t._base
+    return base if base is not None and (base.shape, base.stride()) == (t.shape, t.stride()) else t
+
+
+def _keep_gradient(a: Attention, name: str, layout: Layout, gradient: Tensor) -> None:
+    with torch._C.DisableTorchFunction():
+        a.recorded_gradients[name] = layout.stage(gradient.detach())
 
 
 def difference(a: Array, b: Array) -> float:

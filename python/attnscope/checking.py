@@ -124,7 +124,8 @@ class Report:
         if self.details[i]:
             lines.append("; or ".join(self.details[i]))
         if self.sentences[i] and self.explanations[i]:
-            lines.append(f"In numbers: {'; and '.join(self.sentences[i])}.")
+            of_backward = self.explanations[i][0].startswith("backward_")
+            lines.append(f"{'' if of_backward else 'In numbers: '}{'; and '.join(self.sentences[i])}.")
         return lines
 
     @property
