@@ -368,8 +368,7 @@ void add_options(Options options, Export& command) {
   add_mistake_option(options, command);
 }
 
-/// Adds the options that name the number; `of` and `target` are those for a cell and for an error.
-void add_gradient_options(Options options, GradientOptions& gradient, const char* of) {
+void add_target_option(Options options, GradientOptions& gradient, const char* of) {
   options.text(of, "STAGE[ROW,COLUMN]",
                "The number, as weights[3,1]; weights[3,:] is the sum of a row, weights that of all cells",
                [&gradient](StringRef option, StringRef text) {
@@ -379,6 +378,11 @@ void add_gradient_options(Options options, GradientOptions& gradient, const char
                  gradient.target.stage = target->stage;
                  gradient.target.row = target->row, gradient.target.column = target->column;
                });
+}
+
+/// Adds the option that names the number, and those of its head and sequence.
+void add_gradient_options(Options options, GradientOptions& gradient, const char* of) {
+  add_target_option(options, gradient, of);
   options.value("--head", "H", "Its head, 0 unless given", gradient.target.head)->check(whole_number());
   options.value("--sequence", "S", "Its sequence of a batch, 0 unless given", gradient.sequence)
       ->check(whole_number());
@@ -468,6 +472,7 @@ void add_options(Options options, DrawFigure& command) {
       ->excludes(head);
   options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt)
       ->excludes(stage);
+  add_target_option(options, command.gradient, "--gradient-of");
   options
       .text("--out", "FILE", "F.svg, F.pdf or F.png",
             [&command](StringRef option, StringRef path) {
@@ -590,6 +595,7 @@ void validate(const CLI::App& app, DrawFigure& figure) {
   if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
     throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
                       core::attention::info(*stage).name + ", which is of all heads");
+  figure.has_gradient = app.count("--gradient-of") > 0;
   if (app.count("--scale") > 0 && figure.form != ExportFormat::png)
     throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
 }

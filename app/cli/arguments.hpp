@@ -76,6 +76,8 @@ struct DrawRandom {
 };
 struct DrawFigure : ModelOptions {
   core::figures::FigureOptions options;
+  bool has_gradient = false;  ///< it shows gradients of a number of its head instead of the stages
+  GradientOptions gradient;
   ColorChoice colors;                     ///< of the figure, in place of those in options
   ExportFormat form = ExportFormat::svg;  ///< a picture format
   std::filesystem::path file;

@@ -622,7 +622,14 @@ struct Runner {
     const core::attention::Model model = load_edited_model(command, err).model;
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
-    const auto figure = colored_figure(model, trace, command.options, command.colors);
+    core::figures::FigureOptions options = command.options;
+    if (command.has_gradient) {
+      core::graph::Target of = command.gradient.target;
+      if (core::attention::info(of.stage).per_head) of.head = options.head.value_or(0);
+      options.gradient =
+          core::graph::gradients(core::graph::attention(model), model, options.sequence, of).stages;
+    }
+    const auto figure = colored_figure(model, trace, options, command.colors);
     core::system::write_atomically(command.file, figure_bytes(command.form, figure, command.scale));
     if (command.form != ExportFormat::svg)  // a viewer of SVG has its own fonts
       if (const auto missing = core::figures::missing_characters(figure); !missing.empty())

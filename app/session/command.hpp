@@ -156,6 +156,14 @@ struct LeaveTour {};  ///< restores the model from before the tour, in one undo 
 struct ApplyEdit {
   core::editing::Edit edit;
 };
+/// Shows the gradients of a number of the displayed sequence, or no longer.
+struct ShowGradient {
+  std::optional<core::graph::Target> of;
+};
+/// Changes the model along the gradients that are shown, or against them, by the step of the view.
+struct StepAlongGradient {
+  bool against = false;
+};
 struct EndGesture {};
 struct Undo {};
 struct Redo {};
@@ -312,15 +320,15 @@ struct VerbList {};
 using Verbs =
     VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
              ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
-             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, EndGesture, Undo,
-             Redo, LoadPreset, OpenPath, ReadText, ShowLayer, ToggleLayerHead, DiscardEdits, StepGeneration,
-             CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile,
-             CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
-             DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,
-             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
-             StepLesson, LeaveLesson, AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile,
-             LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch,
-             RemoveReference, RenameReference, ShowReference>;
+             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient,
+             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer,
+             ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads, ImportTensors,
+             ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs,
+             ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
+             CancelQuestion, AllowMemory, ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers,
+             QuitNow, SetLessonProgress, StartLesson, StepLesson, LeaveLesson, AddReference,
+             AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor,
+             SetTensorLayout, SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

@@ -261,6 +261,10 @@ core::figures::DisplayList figure(const ExportInput& x, const ExportAs& e) {
   if (everything) options.head = x.view.look.head;
   options.sequence = x.view.look.sequence;
   options.dark = x.view.settings.export_dark, options.numbers = x.view.settings.export_numbers;
+  const GradientLook& look = x.view.look.gradient;
+  if (look.of && look.maps != GradientMaps::values)
+    options.gradient =
+        core::graph::gradients(core::graph::attention(x.model), x.model, options.sequence, *look.of).stages;
   return colored_figure(x.model, *x.trace, options, x.view.look.colors);
 }
 

@@ -218,6 +218,9 @@ void clamp_view(ModelView& view, const core::attention::Model& model) {
            cell->column < shape.n_cols;
   };
   if (!exists(view.selection.pinned)) unpin_cell(view);
+  if (const auto& of = view.look.gradient.of;
+      of && !exists(CellRef{of->stage, of->head, of->row.value_or(0), of->column.value_or(0)}))
+    view.look.gradient.of.reset();
   std::erase_if(view.selection.trail, [&](const CellRef& cell) { return !exists(cell); });
   if (!exists(view.selection.hovered)) view.selection.hovered.reset();
   if (!exists(view.selection.menu_cell)) view.selection.menu_cell.reset();

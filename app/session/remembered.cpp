@@ -108,6 +108,8 @@ std::string view_text(const View& view) {
     text += fmt::format(", \"pinned\": {{\"stage\": {}, \"head\": {}, \"row\": {}, \"column\": {}}}",
                         stage_name(view.selection.pinned->stage), view.selection.pinned->head,
                         view.selection.pinned->row, view.selection.pinned->column);
+  if (const auto& of = view.look.gradient.of; of && of->expected.empty())
+    text += fmt::format(", \"gradient\": {{\"of\": \"{}\", \"head\": {}}}", text_of(*of), of->head);
   if (view.look.heads_order)
     text += ", \"heads_order\": " +
             core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);
@@ -147,6 +149,11 @@ void restore_view(const std::string& text, View& view) {
     view.look.heads_order = figure->figure;
   recall_tokens(object, view.look.tokens);
   view.look.positions.decoded = whole(object, "decoded");
+  view.look.gradient.of.reset();
+  if (const auto gradient = object.member("gradient")) {
+    view.look.gradient.of = core::graph::parse_target(word(*gradient, "of"));
+    if (view.look.gradient.of) view.look.gradient.of->head = whole(*gradient, "head").value_or(0);
+  }
   const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))

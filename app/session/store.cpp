@@ -61,6 +61,7 @@ void Store::update() {
   attempt("what the model reads", [this] { follow_full_model(); });
   attempt("the stages of this model; the pictures are of the previous one",
           [this] { live_.follow(document_.model, view_.look.sequence); });
+  attempt("the gradients", [this] { live_gradient_.follow(live_, view_.look.gradient.of); });
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
@@ -334,6 +335,7 @@ void Store::replace_document(Document document) {
   references_.clear();
   view_.forms.sentence = {};
   view_.forms.submitted.reset();
+  view_.look.gradient.of.reset();
   view_.forms.dialog = Dialog::none;
 }
 

@@ -11,6 +11,7 @@
 #include "app/session/full_model_reading.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/lessons.hpp"
+#include "app/session/live_gradient.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/opening.hpp"
@@ -73,6 +74,8 @@ class Store {
   bool is_up_to_date() const { return live_.matches(document_.model, view_.look.sequence); }
   /// Returns the trace, its model, and whether it is being updated.
   const LiveTrace& live() const { return live_; }
+  /// Returns the gradients of the displayed number.
+  const LiveGradient& live_gradient() const { return live_gradient_; }
   /// Returns the view, restricted to the trace's model.
   ModelView shown_view() const;
   DocumentState document() const;
@@ -103,7 +106,7 @@ class Store {
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being computed in the background.
   bool is_working() const {
-    return live_comparison_.is_busy() || mask_sampler_.is_busy() ||
+    return live_comparison_.is_busy() || live_gradient_.is_busy() || mask_sampler_.is_busy() ||
            (document_.full_model && model_reading_.is_busy()) ||
            (view_.forms.start_page && start_model_.is_busy());
   }
@@ -128,6 +131,8 @@ class Store {
   void handle(const StartTour&);
   void handle(const AdvanceTour&);
   void handle(const LeaveTour&);
+  void handle(const ShowGradient& command);
+  void handle(const StepAlongGradient& command);
   void handle(const EndGesture&);
   void handle(const Undo&);
   void handle(const Redo&);
@@ -300,6 +305,7 @@ class Store {
   // The last members, so that jobs end before the members that they deliver to.
   Jobs jobs_;
   LiveTrace live_;
+  LiveGradient live_gradient_{jobs_};
   LiveComparison live_comparison_{jobs_};
   MaskSampler mask_sampler_{jobs_};
   FullModelReading model_reading_{jobs_};

@@ -83,12 +83,13 @@ void Store::start_lesson_with_model(const core::lessons::Lesson& lesson, const L
 }
 
 UndoEntry Store::work() const {
-  return {document_.model, without_pass(document_.full_model)};
+  return {document_.model, without_pass(document_.full_model), view_.look.gradient.of};
 }
 
 void Store::restore_state(UndoEntry work) {
   document_.model = std::move(work.model);
   document_.full_model = std::move(work.full_model);
+  view_.look.gradient.of = std::move(work.gradient);
   view_.layers.refused.reset();
 }
 

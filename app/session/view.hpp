@@ -20,6 +20,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/statistics.hpp"
+#include "core/graph/target.hpp"
 #include "core/importing/import.hpp"
 #include "core/out/tables.hpp"
 
@@ -124,6 +125,21 @@ struct ComparedLook {
   core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
 };
 
+/// Contents of the maps while the gradients of a number are shown.
+enum class GradientMaps { values, gradient, both };
+
+/// Numbers that a step along a gradient changes: every learned matrix, the embeddings, or the edited matrix.
+enum class StepAlong { matrices, embeddings, edited };
+
+/// View of gradients.
+struct GradientLook {
+  std::optional<core::graph::Target> of;  ///< set by ShowGradient, which can be undone; nothing: not shown
+  GradientMaps maps = GradientMaps::gradient;
+  double step = 0.1;  ///< that the gradient is multiplied by
+  StepAlong along = StepAlong::matrices;
+  friend bool operator==(const GradientLook&, const GradientLook&) = default;
+};
+
 /// The part of the view that a session keeps; changes no number.
 struct Look {
   Tab tab = Tab::stages;
@@ -141,6 +157,7 @@ struct Look {
   core::editing::MatrixRef edited;  ///< the matrix in the editor
   ComparedLook compared;
   PositionsLook positions;
+  GradientLook gradient;
   std::size_t laboratory_masks = 64;  ///< number of masks that the dropout laboratory averages
 };
 
@@ -411,9 +428,9 @@ struct View : ModelView {
 template <class Part>
 Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
-                                  v.selection, v.selection.presentation, v.settings, v.forms, v.forms.search,
-                                  v.forms.browser, v.forms.import, v.forms.exporting, v.forms.sentence,
-                                  v.forms.draw, v.layers));
+                                  v.look.gradient, v.selection, v.selection.presentation, v.settings, v.forms,
+                                  v.forms.search, v.forms.browser, v.forms.import, v.forms.exporting,
+                                  v.forms.sentence, v.forms.draw, v.layers));
 }
 
 template <auto... members>
@@ -428,22 +445,22 @@ using ViewFields = MemberList<
     &ColorChoice::typed_values, &ColorChoice::typed_weights, &ColorChoice::logarithmic,
     &ColorChoice::logarithmic_weights, &ColorChoice::locked, &ColorChoice::sequential,
     &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference, &PositionsLook::decoded,
-    &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::dragged_arrow, &Selection::hovered,
-    &Selection::pinned, &Selection::trail, &Selection::unfolded, &Selection::hovered_head, &Selection::cursor,
-    &Selection::last_scroll_position, &Selection::menu_cell, &Selection::scroll_target,
-    &Selection::similarity_version, &Selection::lesson, &Selection::shows_inspector, &Presentation::on,
-    &Presentation::full_screen, &Presentation::operand_animation, &Settings::dark, &Settings::scale,
-    &Settings::text_size, &Settings::left_width, &Settings::right_width, &Settings::export_format,
-    &Settings::export_scale, &Settings::export_dark, &Settings::export_numbers, &Settings::copy,
-    &Settings::copy_decimals, &Settings::reduce_motion, &Settings::pytorch_numbers,
-    &Settings::animation_speed, &Settings::start_page, &Forms::start_page, &Forms::used_actions,
-    &Forms::dialog, &Forms::typed, &Forms::submitted, &Forms::search, &Forms::fill, &Forms::overridden_stage,
-    &ActionSearch::text, &ActionSearch::line, &ActionSearch::needs_focus, &Browser::name, &Browser::by_date,
-    &Browser::confirms_overwrite, &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices,
-    &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured,
-    &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule,
-    &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token, &LayersLook::temperature,
-    &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps,
-    &LayersLook::addition>;
+    &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::dragged_arrow, &GradientLook::maps,
+    &GradientLook::step, &GradientLook::along, &Selection::hovered, &Selection::pinned, &Selection::trail,
+    &Selection::unfolded, &Selection::hovered_head, &Selection::cursor, &Selection::last_scroll_position,
+    &Selection::menu_cell, &Selection::scroll_target, &Selection::similarity_version, &Selection::lesson,
+    &Selection::shows_inspector, &Presentation::on, &Presentation::full_screen,
+    &Presentation::operand_animation, &Settings::dark, &Settings::scale, &Settings::text_size,
+    &Settings::left_width, &Settings::right_width, &Settings::export_format, &Settings::export_scale,
+    &Settings::export_dark, &Settings::export_numbers, &Settings::copy, &Settings::copy_decimals,
+    &Settings::reduce_motion, &Settings::pytorch_numbers, &Settings::animation_speed, &Settings::start_page,
+    &Forms::start_page, &Forms::used_actions, &Forms::dialog, &Forms::typed, &Forms::submitted,
+    &Forms::search, &Forms::fill, &Forms::overridden_stage, &ActionSearch::text, &ActionSearch::line,
+    &ActionSearch::needs_focus, &Browser::name, &Browser::by_date, &Browser::confirms_overwrite,
+    &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
+    &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
+    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
+    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
+    &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::addition>;
 
 }  // namespace app

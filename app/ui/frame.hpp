@@ -13,6 +13,7 @@
 #include "app/session/comparing.hpp"
 #include "app/session/document.hpp"
 #include "app/session/lessons.hpp"
+#include "app/session/live_gradient.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/opening.hpp"
 #include "app/session/picture_source.hpp"
@@ -68,7 +69,8 @@ struct Frame {
   Commands& commands;
   Work work;
   ComparisonState compared = {};
-  const LessonState* lesson = nullptr;  ///< of the current lesson, or nullptr
+  const LessonState* lesson = nullptr;     ///< of the current lesson, or nullptr
+  const LiveGradient* gradient = nullptr;  ///< of the displayed number, or nullptr if none is shown
 
   /// Returns whether the displayed model and sequence are the newest.
   bool is_up_to_date() const {

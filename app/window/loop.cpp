@@ -300,7 +300,8 @@ void Loop::draw(Commands& commands) {
                .start_model = store_.start_model()},
       .compared = {store_.references(), store_.live_comparison().comparison(),
                    store_.live_comparison().work()},
-      .lesson = store_.lesson()};
+      .lesson = store_.lesson(),
+      .gradient = view.look.gradient.of && !state.is_a ? &store_.live_gradient() : nullptr};
   draw_(frame);
 }
 

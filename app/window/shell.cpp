@@ -9,6 +9,7 @@
 #include "app/ui/panels/compare/compare_panel.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
+#include "app/ui/panels/gradient/gradient_panel.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
@@ -33,7 +34,7 @@ struct Regions {
   float grip;                     // half the width of a splitter's grab area; panels leave it free
   float top, bottom;              // end of the menu and start of the status bar
   float model_height;             // of MODEL above EDIT
-  float banner;                   // height of the banner about the file, above the view
+  float banner;                   // height of the banners about file and gradient, above the view
   float lesson_pictures, lesson;  // heights of a lesson's pictures above the view and of its text below
   float animation_bar;            // height of the buttons of an animation or of decoding, below the view
   float next_token;               // height of the next-token strip, above the inspector
@@ -171,9 +172,15 @@ const std::array table_of_panels{
     PanelRow{"banner", panels::draw_banner, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top + f.metrics.tabs + 1, r.size.x - r.right - r.grip,
-                             view_top(f, r) + 1);
+                             view_top(f, r) + 1 - panels::gradient_banner_height(f));
              },
              [](const Frame& f) { return panels::banner_height(f) > 0 && has_side_panels(f); }},
+    PanelRow{"gradient", panels::draw_gradient_banner, true, false,
+             [](const Frame& f, const Regions& r) {
+               return ImVec4(r.left + r.grip, view_top(f, r) + 1 - panels::gradient_banner_height(f),
+                             r.size.x - r.right - r.grip, view_top(f, r) + 1);
+             },
+             [](const Frame& f) { return panels::gradient_banner_height(f) > 0 && has_side_panels(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::stages && has_side_panels(f); }},
     PanelRow{"stages", panels::draw_presented_stage, false, false, view_rect,
@@ -298,7 +305,7 @@ Regions regions(const Frame& frame) {
   r.model_height =
       std::min(wanted, shows_inspector ? min_model_height
                                        : std::clamp(side - m.px(210), min_model_height, side * 0.62f));
-  r.banner = panels::banner_height(frame);
+  r.banner = panels::banner_height(frame) + panels::gradient_banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
   r.animation_bar = std::max(panels::animation_bar_height(frame), panels::decoding_bar_height(frame));
@@ -330,8 +337,9 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
   platform::move_to({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
-                   panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
-                   panel.draw == panels::draw_animation_bar || panel.draw == panels::draw_decoding_bar;
+                   panel.draw == panels::draw_banner || panel.draw == panels::draw_gradient_banner ||
+                   panel.draw == panels::draw_status || panel.draw == panels::draw_animation_bar ||
+                   panel.draw == panels::draw_decoding_bar;
   const bool is_in_center = place.x >= r.left && place.x > 0 && place.z <= r.size.x - r.right;
   const float side = place.x == 0 && place.z == r.size.x ? frame.metrics.padding
                      : is_in_center                      ? frame.metrics.center_padding - r.grip

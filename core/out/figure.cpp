@@ -539,6 +539,14 @@ struct FigureContext {
   const Palette& palette;
   graph::Graph graph = graph::attention(model);
   attention::StageSet stages = existing_stages(graph, model);
+
+  bool shows_gradient(const StageInfo& stage) const { return options.gradient && stage.stage != Stage::mask; }
+  const Trace& numbers(const StageInfo& stage) const {
+    return shows_gradient(stage) ? *options.gradient : trace;
+  }
+  Coloring coloring(const StageInfo& stage) const {
+    return shows_gradient(stage) ? Coloring::signed_values : stage.coloring;
+  }
 };
 
 color::ColorMap color_map_of(const FigureOptions& options, Coloring coloring) {
@@ -554,10 +562,11 @@ color::ColorMap color_map_of(const FigureOptions& options, Coloring coloring) {
 }
 
 ColorRange range_of(const FigureContext& s, const StageInfo& stage, std::size_t head) {
-  if (s.options.range) return s.options.range(stage.stage, head);
-  if (stage.coloring != Coloring::signed_values) return {0, attention::color_range_max(s.model, stage.stage)};
+  if (s.options.range && !s.shows_gradient(stage)) return s.options.range(stage.stage, head);
+  if (s.coloring(stage) != Coloring::signed_values)
+    return {0, attention::color_range_max(s.model, stage.stage)};
   double largest = 0;
-  for (const double v : *s.trace.at(stage.stage, head))
+  for (const double v : *s.numbers(stage).at(stage.stage, head))
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   return {-largest, largest};
 }
@@ -575,9 +584,10 @@ ColorRange common_range(const FigureContext& s, const StageInfo& stage) {
 
 std::vector<FontRun> title(const FigureContext& s, const StageInfo& stage, const std::string& name,
                            const arma::mat& numbers) {
-  std::vector<FontRun> runs{{name, 17, s.palette.text}};
+  const bool of_gradient = s.shows_gradient(stage);
+  std::vector<FontRun> runs{{(of_gradient ? "∂ " : "") + name, 17, s.palette.text}};
   const std::vector<FontRun> formula =
-      formula_runs(formula_of(s.graph, s.model, stage, false), 14, s.palette.dim);
+      formula_runs(of_gradient ? "" : formula_of(s.graph, s.model, stage, false), 14, s.palette.dim);
   runs.insert(runs.end(), formula.begin(), formula.end());
   if (!formula.empty()) runs[1].before = 10;
   runs.push_back({text::shape_text(numbers.n_rows, numbers.n_cols), 13, s.palette.faint, true});
@@ -592,14 +602,14 @@ FigureMap map_of_stage(const FigureContext& s, const StageInfo& stage, std::size
   const bool drops = stage.stage == Stage::dropout_mask || stage.stage == Stage::dropped_weights;
   const bool scores = stage.stage == Stage::scores || stage.stage == Stage::scaled_scores;
   const bool of_tokens = stage.columns == Columns::tokens;
-  FigureMap map{.matrix = formats::labeled_stage(s.model, s.trace, stage, head, s.options.sequence),
+  FigureMap map{.matrix = formats::labeled_stage(s.model, s.numbers(stage), stage, head, s.options.sequence),
                 .title = {}};
-  map.shading = {color_map_of(s.options, stage.coloring), range.low, range.high, range.least};
+  map.shading = {color_map_of(s.options, s.coloring(stage)), range.low, range.high, range.least};
   if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.at(Stage::mask));
   if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.at(Stage::dropout_mask, head));
   if (of_tokens && !scores && contains(s.stages, Stage::mask)) map.by_hand = s.model.mask.cells;
   map.tokens_above = of_tokens;
-  map.plain_one = stage.coloring != Coloring::signed_values;
+  map.plain_one = s.coloring(stage) != Coloring::signed_values;
   map.numbers = s.options.numbers;
   map.bar = stage.columns != Columns::single;
   return map;
@@ -651,7 +661,7 @@ DisplayList all_heads(const FigureContext& s, const StageInfo& stage, LegendCont
     rows.add(part);
   }
   const DisplayList bar =
-      bar_figure({color_map_of(s.options, stage.coloring), range.low, range.high, range.least}, smallest,
+      bar_figure({color_map_of(s.options, s.coloring(stage)), range.low, range.high, range.least}, smallest,
                  largest, std::min(list.width, 420.0), s.palette);
   append(list, bar, {0, rows.y + rows.height + 18});
   list.height = rows.y + rows.height + 18 + bar.height;
@@ -712,10 +722,11 @@ DisplayList content(const FigureContext& s, LegendContent& legend) {
 }
 
 std::string figure_title(const Model& model, const FigureOptions& o) {
-  if (!o.stage) return "Attention, stage by stage, head " + to_string(o.head.value_or(0));
+  const std::string of = o.gradient ? "∂ " : "";
+  if (!o.stage) return of + "Attention, stage by stage, head " + to_string(o.head.value_or(0));
   const StageInfo& stage = attention::info(*o.stage);
   const bool of_head = stage.per_head && model.n_heads > 1;
-  return std::string(stage.title) + (!of_head ? "" : o.head ? ", head " + to_string(*o.head) : ", all heads");
+  return of + stage.title + (!of_head ? "" : o.head ? ", head " + to_string(*o.head) : ", all heads");
 }
 
 }  // namespace

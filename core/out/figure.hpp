@@ -29,6 +29,8 @@ struct FigureOptions {
   /// Color range of one matrix. By default it is fixed for weights and masks, and for other stages symmetric
   /// around 0 up to the largest finite number.
   std::function<ColorRange(attention::Stage stage, std::size_t head)> range = {};
+  /// Gradients, which take the place of the numbers of all stages but the mask, each with its own range.
+  std::optional<attention::Trace> gradient = {};
 };
 
 /// Returns a figure of a stage or of the whole computation, for print: tokens on the axes, formula, shape,

@@ -16,8 +16,8 @@ Arithmetic Cell Coarse Explanation Key Matrices Pass Work
 PARTS = [
     ("", "app/main.cpp", "the program"),
     ("app/session/store.hpp", "app/session/store_files.cpp app/session/store_models.cpp", "the store's verbs, by subject"),
-    ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_present.cpp "
-     "app/ui/actions/actions_view.cpp", "the table of actions, by menu"),
+    ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_gradient.cpp "
+     "app/ui/actions/actions_present.cpp app/ui/actions/actions_view.cpp", "the table of actions, by menu"),
     ("app/ui/panels/bars/bars.hpp", "app/ui/panels/bars/view_bar.cpp", "the longest of the bars"),
     ("app/ui/panels/compare/compare_panel.hpp", "app/ui/panels/compare/compare_list.cpp", "the list next to the maps"),
     ("app/ui/panels/dialogs/dialogs.hpp", "app/ui/panels/dialogs/file_dialogs.cpp app/ui/panels/dialogs/help_dialogs.cpp "
@@ -28,8 +28,8 @@ PARTS = [
     ("app/ui/panels/model/model_panel.hpp", "app/ui/panels/model/model_popups.cpp", "the popups of MODEL"),
     ("app/ui/panels/stages/stages_panel.hpp", "app/ui/panels/stages/large_panel.cpp app/ui/panels/stages/rotation_panel.cpp",
      "views of one stage"),
-    ("app/ui/widgets/heatmap/heatmap_drawn.hpp", "app/ui/widgets/heatmap/color_bar.cpp app/ui/widgets/heatmap/heatmap_labels.cpp",
-     "what surrounds a heatmap"),
+    ("app/ui/widgets/heatmap/heatmap_drawn.hpp", "app/ui/widgets/heatmap/color_bar.cpp app/ui/widgets/heatmap/heatmap_gradient.cpp "
+     "app/ui/widgets/heatmap/heatmap_labels.cpp", "what surrounds a heatmap"),
     ("app/screen/painter.hpp", "", "an interface; pooling() is defined with the pictures"),
     ("core/graph/bugs.hpp", "core/graph/bugs_biases.cpp core/graph/bugs_cache.cpp core/graph/bugs_dropout.cpp core/graph/bugs_masking.cpp core/graph/bugs_masks.cpp core/graph/bugs_norms.cpp "
      "core/graph/bugs_offered.cpp core/graph/bugs_offered_scores.cpp core/graph/bugs_outputs.cpp core/graph/bugs_positions.cpp "

@@ -31,6 +31,9 @@ void add_heads(ActionRows& rows, const ActionContext& context);
 void add_stages(ActionRows& rows, const ActionContext& context);
 void add_colors(ActionRows& rows, const ActionContext& context);
 void add_full_model(ActionRows& rows, const ActionContext& context);
+/// Returns a cell as the number whose gradients are shown.
+core::graph::Target target_of(const CellRef& cell);
+void add_gradients(ActionRows& rows, const ActionContext& context);
 void add_presenting(ActionRows& rows);
 void add_decoding(ActionRows& rows);
 void add_navigation(ActionRows& rows, const ActionContext& context);

@@ -292,6 +292,7 @@ std::optional<Command> release_command(const ActionContext& s) {
   if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
     return set<&TokensLook::pinned_query>(std::nullopt);
   if (v.selection.pinned) return UnpinCell{};
+  if (v.look.gradient.of) return ShowGradient{};
   if (v.look.tab == Tab::stages && v.look.large) return set<&Look::large>(std::nullopt);
   if (v.look.tab == Tab::laboratory) return set<&Look::tab>(Tab::stages);
   if (v.selection.lesson) return LeaveLesson{};
@@ -324,7 +325,8 @@ void add_navigation(ActionRows& rows, const ActionContext&) {
        .group = 5,
        .part = 3,
        .keys = {plain(Key::escape)},
-       .sheet_text = "Release the cell, end the animation, close a dialog, stop presenting, leave a lesson",
+       .sheet_text =
+           "Release the cell, end gradient or animation, close a dialog, stop presenting, leave a lesson",
        .disabled_reason = unless([](const ActionContext& now) { return release_command(now).has_value(); },
                                  "nothing is pinned"),
        .command = [](const ActionContext& now) { return CommandList{*release_command(now)}; }});

@@ -147,6 +147,7 @@ std::vector<Action> view_actions(const ActionContext& s) {
   add_heads(rows, s);
   add_colors(rows, s);
   add_stages(rows, s);
+  add_gradients(rows, s);
   add_navigation(rows, s);
   return rows;
 }

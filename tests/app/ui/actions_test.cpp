@@ -126,6 +126,11 @@ const Start starts[]{
         view.selection.presentation.on = true;
       });
     },
+    [](gui::Program& p) {
+      look(p, [](app::View& view) { app::PinCell{{Stage::weights, 0, 2, 1}}.change(view); });
+      p.store.dispatch(app::ShowGradient{core::graph::Target{Stage::output, 0, 2, 1}});
+      p.run();
+    },
     add_biases_and_mask_rules,
     override_more_keys<core::attention::MaskAlignment::last>,
     override_more_keys<core::attention::MaskAlignment::first>,

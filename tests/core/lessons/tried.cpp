@@ -2,6 +2,7 @@
 
 #include "core/editing/draw.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/gradients.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/lessons/lessons.hpp"
 
@@ -35,6 +36,19 @@ Edit typed_sentence() {
   return ReplaceModel{core::text::with_sentence(
       core::lessons::model_at_start(core::lessons::find_lesson("001-heads")->steps.front()),
       core::text::words("Now I typed my own words."), 7)};
+}
+
+/// Returns a step along the gradients of a number, or against them: of the learned matrices, or of X.
+Edit stepped(const core::graph::Target& of, double step, bool of_embeddings) {
+  Model model = core::editing::find_preset("multi-head")->make();
+  const auto all = core::graph::gradients(core::graph::attention(model), model, 0, of);
+  for (std::size_t name = 0; name < n_matrix_names; ++name) {
+    const MatrixRef place{MatrixName(name), 0};
+    auto* numbers = find_matrix(model, place);
+    if (numbers && (place.name == MatrixName::embeddings) == of_embeddings && !all.of(place).empty())
+      *numbers = arma::mat(**numbers + step * all.of(place));
+  }
+  return ReplaceModel{model};
 }
 
 }  // namespace
@@ -127,6 +141,10 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
        {{SetCell{x, 0, 2, 3}},
         {SetCell{{MatrixName::key_embeddings, 0}, 2, 2, 3}},
         {SetMaskAlignment{core::attention::MaskAlignment::first}}}},
+      {"gradient",
+       {{stepped({Stage::weights, 0, 3, 1}, 0.1, false)},
+        {stepped({Stage::weights, 0, 3, 1}, 0.1, true)},
+        {stepped({Stage::output, 0, 5, 1}, -0.1, false)}}},
   };
 }
 

@@ -273,6 +273,9 @@ rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, 
   rows::add_copy_actions(all, context, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});
+  add("cell/gradient", "Gradient of this number",
+      "Shows in every map how fast this number grows with each other one (Shift+D)",
+      {ShowGradient{rows::target_of(cell)}});
   if (const auto edit = mask_switch(cell, frame.displayed.trace))
     add("cell/mask", edit->visible ? "Unmask this position" : "Mask this position",
         "Whether the query attends to the key, in every head", {ApplyEdit{*edit}});

@@ -294,6 +294,9 @@ void draw_edit(const Frame& frame) {
   else if (place.name == MatrixName::score_bias)
     matrix.names = &frame.pending.model.sequences.at(frame.pending.look.sequence).tokens;
   matrix.heads = head_parts(frame.pending, place.name, numbers);
+  if (frame.gradient && frame.gradient->is_current())
+    if (const arma::mat& gradient = frame.gradient->gradients()->of(place); !gradient.empty())
+      matrix.gradient = &gradient, matrix.largest_gradient = std::max(arma::abs(gradient).max(), 1e-12);
   const float top = ImGui::GetCursorScreenPos().y;
   const ZerosOffer offer = offer_for_zeros(frame, place, numbers);
   const bool has_offer = !offer.words.empty();

@@ -226,6 +226,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   Heatmap map;
   map.place = "heads/" + std::to_string(h);
   map.stage = stage.stage;
+  map.of_gradient = shows_gradient(frame, stage.stage);
   map.head = h;
   map.width = t.width, map.height = t.picture_height;
   map.row_tokens = t.names;

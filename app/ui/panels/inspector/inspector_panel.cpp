@@ -10,6 +10,7 @@
 #include "app/session/full_model_reading.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/gradient/gradient_panel.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -447,11 +448,14 @@ void draw_cell(Pen& pen) {
                              : cell                           ? "hovered · click pins"
                                                               : "nothing pinned");
   if (!cell) {
+    draw_gradient_step(pen);
     draw_layer(pen);
   } else {
     const auto explanation = core::explain::explain(frame.displayed, *cell);
     draw_value(pen, *cell);
     draw_override_field(pen, *cell);
+    draw_cell_gradient(pen, *cell);
+    draw_gradient_step(pen);
     pen.rule();
     draw_cell_steps(pen, explanation);
     draw_contributions(pen, explanation);

@@ -291,6 +291,7 @@ void draw_large(const Frame& frame) {
   Heatmap map;
   map.place = std::string("large/") + stage.name;
   map.stage = stage.stage;
+  map.of_gradient = shows_gradient(frame, stage.stage);
   map.head = frame.displayed.look.head;
   map.label_width = m.px(92);
   map.show_bar = stage.columns != Columns::single;

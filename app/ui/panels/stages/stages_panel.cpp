@@ -36,8 +36,9 @@ void toggle_large(const Frame& frame, Stage stage) {
 
 }  // namespace
 
-void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 at) {
-  const std::string words = stage_title(frame, stage);
+void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 at,
+                      const char* prefix) {
+  const std::string words = prefix + stage_title(frame, stage);
   draw_text(font, at, Align::left_top, frame.palette.text, words);
   const ImVec2 size{text_width(font, words), platform::font_size(font) + 2};
   const char* remark = frame.displayed.look.large ? "A click goes back to all stages."
@@ -187,9 +188,14 @@ float pill_width(const Frame& frame, const Pill& pill) {
   return text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
 }
 
+/// Returns what the title of a map of gradients begins with.
+const char* title_prefix(const StageBlock& b) {
+  return b.map.of_gradient ? "∂ " : "";
+}
+
 float min_title_width(const Frame& frame, const StageBlock& b) {
-  float width =
-      text_width(title_font(frame), stage_title(frame, b.stage->stage)) + group_width(frame, b.stage->stage);
+  float width = text_width(title_font(frame), title_prefix(b) + stage_title(frame, b.stage->stage)) +
+                group_width(frame, b.stage->stage);
   for (const Pill& pill : b.pills) width += pill_width(frame, pill) + frame.metrics.px(8);
   return width;
 }
@@ -204,7 +210,7 @@ float widest_name(const Frame& frame) {
   return std::min(std::ceil(widest), frame.metrics.px(64));
 }
 
-StageBlock measure(const Frame& frame, const StageInfo& stage, float index, float name) {
+StageBlock measure(const Frame& frame, const StageInfo& stage, float index, float name, bool of_gradient) {
   const auto& m = frame.metrics;
   const auto& model = frame.displayed.model;
   StageBlock b;
@@ -216,8 +222,9 @@ StageBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
                 stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
   b.indices = index + m.px(10);
-  b.map.place = std::string("strip/") + stage.name;
+  b.map.place = std::string(of_gradient ? "strip/d_" : "strip/") + stage.name;
   b.map.stage = stage.stage;
+  b.map.of_gradient = of_gradient;
   b.map.show_bar = stage.columns != Columns::single;
   b.map.has_vertical_bar = !b.square && b.rows <= max_numbered_rows && b.columns <= max_vertical_bar_columns;
   // Large stages are not read to measure the width of their numbers, as this is done for every head.
@@ -226,8 +233,11 @@ StageBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
   for (std::size_t k = 0; has_numbers && k < n; ++k) {
     b.map.head = k * (stage.per_head ? model.n_heads / n : 1);
+    OtherNumbers gradient;
+    if (of_gradient) gradient = gradient_numbers(frame, stage.stage, b.map.head), b.map.other = &gradient;
     if (b.map.has_vertical_bar) b.vertical_bar_width = std::max(b.vertical_bar_width, bar_room(frame, b.map));
-    const DigitNeeds needs = digit_needs(frame, stage.stage, b.map.head);
+    b.map.other = nullptr;
+    const DigitNeeds needs = digit_needs(frame, stage.stage, b.map.head, of_gradient);
     b.map.keeps_zero = b.map.keeps_zero || !needs.has_bare;
     for (std::size_t d = 0; d < no_numbers; ++d)
       b.cell.at(d) = std::max(b.cell.at(d), cell_width_for(frame, needs, digit_levels.at(d)));
@@ -266,13 +276,23 @@ std::array<std::vector<StageBlock>, 4> stage_lines(const Frame& frame) {
     auto line = static_cast<std::size_t>(stage.line - 1);
     const bool alone = lines[2].size() == 1 && lines[2].front().stage->stage == Stage::weights;
     if (stage.stage == Stage::contexts && alone) line = 2;  // next to the weights, then the largest map
-    StageBlock b = measure(frame, stage, index, name);
-    b.starts_row = stage.stage == Stage::normed_queries ||
-                   (stage.stage == Stage::rotated_queries && !normed) ||
-                   (stage.stage == Stage::contexts && alone && b.columns > max_columns_beside_weights);
-    b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
-    lines.at(line).push_back(std::move(b));
-    before = &lines.at(line).back();
+    // The stage of the pinned cell is a pair, so that its values stay in sight.
+    const std::optional<CellRef>& pinned = frame.displayed.selection.pinned;
+    const bool has_gradient = shows_gradient(frame, stage.stage),
+               has_value = !has_gradient || frame.displayed.look.gradient.maps == GradientMaps::both ||
+                           (pinned && pinned->stage == stage.stage);
+    for (const bool of_gradient : {false, true}) {
+      if (!(of_gradient ? has_gradient : has_value)) continue;
+      StageBlock b = measure(frame, stage, index, name, of_gradient);
+      const bool is_first = of_gradient != has_value;
+      b.starts_row =
+          is_first &&
+          (stage.stage == Stage::normed_queries || (stage.stage == Stage::rotated_queries && !normed) ||
+           (stage.stage == Stage::contexts && alone && b.columns > max_columns_beside_weights));
+      b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
+      lines.at(line).push_back(std::move(b));
+      before = &lines.at(line).back();
+    }
   }
   if (lines[2].size() > 1 && lines[2][1].square) lines[2].front().is_main = false;
   for (auto& line : lines)
@@ -641,15 +661,17 @@ void draw_title(const Frame& frame, const StageBlock& s, ImVec2 origin) {
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   const float middle = at.y + platform::font_size(title) / 2, gap = frame.metrics.px(10);
   float end = origin.x + s.title_end;
-  draw_stage_title(frame, std::string("strip/title/") + stage.name, stage.stage, title, at);
-  at.x += text_width(title, stage_title(frame, stage.stage)) + gap;
+  const std::string name = std::string(s.map.of_gradient ? "d_" : "") + stage.name;
+  draw_stage_title(frame, "strip/title/" + name, stage.stage, title, at, title_prefix(s));
+  at.x += text_width(title, title_prefix(s) + stage_title(frame, stage.stage)) + gap;
   float right = std::min(end, std::max(at.x, origin.x + s.title.x + s.map.label_width + s.picture));
   for (const Pill& pill : s.pills) {
     right = std::max(right, at.x + pill_width(frame, pill));
     draw_pill(frame, pill, right, middle);
     end = right = right - pill_width(frame, pill) - frame.metrics.px(8);
   }
-  const std::string words = stage_formula(frame, stage.stage, frame.metrics.compact);
+  // A formula computes the values.
+  const std::string words = s.map.of_gradient ? "" : stage_formula(frame, stage.stage, frame.metrics.compact);
   const float group = group_width(frame, stage.stage);
   if (const float width = formula_width(formula, words); !words.empty() && at.x + width + group <= end) {
     draw_formula(formula, {at.x, at.y + lowered(formula)}, frame.palette.dim, words);
@@ -742,8 +764,9 @@ void mark_block(const Frame& frame, const StageBlock& s, ImVec2 origin) {
   const float bottom = origin.y + s.labels.y + column_label_height(frame, s.map) +
                        static_cast<float>(s.map.height) +
                        (below ? bar_room(frame, s.map) : frame.metrics.px(6));
-  frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name,
-                       {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width(), bottom});
+  frame.landmarks.mark(
+      std::string(s.map.of_gradient ? "block/d_" : "block/") + core::attention::info(s.map.stage).name,
+      {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width(), bottom});
 }
 
 /// Scrolls to the top after another model was opened.

@@ -11,8 +11,8 @@ namespace app::panels {
 
 /// Draws a stage's title as an item of that name: explained on hover, a click shows the stage alone, or the
 /// strip again.
-void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font,
-                      ImVec2 left_top);
+void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 left_top,
+                      const char* prefix = "");
 
 /// Handles the mouse on the heatmap drawn last: a double click shows the stage alone, or the strip again.
 void handle_stage(const Frame& frame, Stage stage);

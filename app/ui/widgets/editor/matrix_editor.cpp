@@ -368,6 +368,21 @@ void draw_column_labels(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
+/// Draws the gradient of a number as a strip in signed color at the bottom of its cell.
+void draw_gradient(const EditorFrame& e, std::size_t row, std::size_t column, ImVec2 min, ImVec2 max) {
+  const double gradient = (*e.matrix.gradient)(row, column);
+  const Palette& p = e.frame.palette;
+  const Rgb color = !std::isfinite(gradient)
+                        ? p.status.bad
+                        : render::color_at(e.frame.displayed.look.colors.diverging, p.dark,
+                                           0.5 + 0.5 * gradient / e.matrix.largest_gradient);
+  draw_rect({min.x, max.y - e.frame.metrics.px(5)}, max, color, e.frame.metrics.px(2));
+  const ImVec2 lo{e.grid.view_min.x + e.grid.label_width, e.grid.view_min.y + e.grid.header_height};
+  if (is_inside(ImGui::GetMousePos(), min, max) && is_inside(ImGui::GetMousePos(), lo, e.grid.view_max) &&
+      ImGui::IsWindowHovered())
+    ImGui::SetTooltip("∂ %s", display_number(gradient).c_str());
+}
+
 void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double largest,
                const NumberFormat& format) {
   const Palette& p = e.frame.palette;
@@ -382,6 +397,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   const float spare = size.x - text_width(font, text);
   draw_text_right(font, max.x - std::min(e.frame.metrics.px(6), std::max(1.0f, std::floor(spare / 2))),
                   centered_y(font, min.y, size.y), ink, text);
+  if (e.matrix.gradient) draw_gradient(e, row, column, min, max);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark(
       fmt::format("edit/cell/{}/{}", row, column),

@@ -29,6 +29,8 @@ struct EditedMatrix {
   std::vector<std::size_t> marked_rows;              ///< have a bar in the operand color
   const std::vector<std::string>* names = nullptr;   ///< read-only names of the rows, if there are no tokens
   HeadParts heads = {};
+  const arma::mat* gradient = nullptr;  ///< of the numbers, a strip in each cell; or nullptr
+  double largest_gradient = 0;          ///< absolute value, the end of the strips' colors
 };
 
 /// Returns the height of the whole editor without scrolling, in pixels.

@@ -114,6 +114,9 @@ void draw_marks(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 /// Marks the cells that the last edit changed: they flash briefly and keep a thin line.
 void draw_changes(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 
+/// Draws the gradient of a map's stage in its place, with a tooltip of its own.
+void draw_gradient_map(const Frame& frame, Heatmap map, ImVec2 top_left);
+
 /// Handles hovering, pinning, zooming and panning with the mouse.
 void handle_mouse(const Frame& frame, const Heatmap& map, const HeatmapLayout& d);
 

@@ -299,6 +299,15 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const HeatmapLayout& d)
   }
 }
 
+/// Outlines the number whose gradient is shown.
+void mark_target(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  const auto& of = frame.displayed.look.gradient.of;
+  if (!map.of_gradient || of->stage != map.stage || !of->is_cell() || !shows_head(frame, map, of->head))
+    return;
+  const ImVec2 a = d.cell_min(*of->row, *of->column), b = d.cell_max(*of->row, *of->column);
+  outline({a.x - 1, a.y - 1}, b, frame.palette.text, 2 * line_width_factor(frame));
+}
+
 /// Marks mask cells that were switched by hand.
 void mark_mask_edits(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
@@ -336,6 +345,7 @@ void draw_marks(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) 
   draw_changes(frame, map, d);
   draw_cross(frame, d);
   if (!map.other || !map.other->shows_stage) outline_operands(frame, map, d);
+  mark_target(frame, map, d);
   draw_chosen(frame, map, d);
   mark_mask_edits(frame, map, d);
   mark_overridden_cells(frame, map, d);
@@ -416,18 +426,21 @@ float cell_width_for(const Frame& frame, const DigitNeeds& needs, const DigitLev
   return std::ceil(text + scaled_with_text(frame, 4) - 0.01f);
 }
 
-DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head) {
+DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head, bool of_gradient) {
   // While a number is dragged cells keep their width.
   const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
-  const auto* before = is_dragged ? previous_numbers(frame, stage, head) : nullptr;
-  const auto& numbers = before ? *before : frame.displayed.trace.at(stage, head);
-  const ValueRange range = before ? value_range(*before) : stage_value_range(frame, stage, head);
+  const auto* other = of_gradient  ? &frame.gradient->gradients()->stages.at(stage, head)
+                      : is_dragged ? previous_numbers(frame, stage, head)
+                                   : nullptr;
+  const auto& numbers = other ? *other : frame.displayed.trace.at(stage, head);
+  const ValueRange range = other ? value_range(*other) : stage_value_range(frame, stage, head);
   const double unit = unit_for(frame, range);
   const bool few = numbers.n_rows() * numbers.n_cols() <= max_measured_cells;
   const auto extents =
       few ? core::text::measure_numbers(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit)
           : core::text::measure_numbers(arma::mat{range.smallest, range.largest}, {0, 1, 0, 2}, unit);
-  return needs_of(frame, extents, range, core::attention::info(stage).coloring);
+  return needs_of(frame, extents, range,
+                  of_gradient ? Coloring::signed_values : core::attention::info(stage).coloring);
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
@@ -489,7 +502,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const HeatmapLayout& d
       if (is_masked(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // has a mark
       Rgb ink = readable_on(cell_background(frame, d, scale, i, j));
       if (std::isnan(v)) ink = frame.palette.status.bad;
-      if (std::isinf(v)) ink = frame.palette.faint;
+      if (std::isinf(v) || (map.of_gradient && v == 0)) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), d.middle_of_row(i)};
       std::string text = cell_text(v, format, plain_one);

@@ -415,6 +415,7 @@ void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {
 }
 
 void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
+  if (map.of_gradient && !map.other) return draw_gradient_map(frame, map, top_left);
   const HeatmapLayout d = lay_out_heatmap(
       frame, map,
       {std::round(top_left.x + map.label_width), std::round(top_left.y + column_label_height(frame, map))});

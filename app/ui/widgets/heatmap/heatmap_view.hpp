@@ -105,7 +105,14 @@ struct Heatmap {
   float gutter_width = 0;    ///< of each column of row sums or entropies right of the picture; 0 = none
   const OtherNumbers* other =
       nullptr;  ///< instead of the stage's own; cells can be pinned only if they are of the stage
+  bool of_gradient = false;  ///< shows the gradient of the stage; see gradient_numbers()
 };
+
+/// Returns whether maps of a stage show its gradient: that of a number is shown, and not only values.
+bool shows_gradient(const Frame& frame, Stage stage);
+
+/// Returns the gradient of a stage in the style of its map, with signed colors.
+OtherNumbers gradient_numbers(const Frame& frame, Stage stage, std::size_t head);
 
 /// Return the heights and widths around the picture, in pixels.
 float column_label_height(const Frame& frame, const Heatmap& map);
@@ -148,8 +155,9 @@ struct DigitNeeds {
   }
 };
 
-/// Returns what the numbers of a stage need; for very large stages, from the value range alone.
-DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head);
+/// Returns what the numbers of a stage, or of its gradient, need; for very large stages, from the value range
+/// alone.
+DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head, bool of_gradient = false);
 
 /// Returns the width of cells for numbers that are written in that way.
 float cell_width_for(const Frame& frame, const DigitNeeds& needs, const DigitLevel& level);
