@@ -272,8 +272,12 @@ void BackwardCheck::read_stages(const formats::TensorFile& file, const SplitTens
                          observed.stage,
                          name_of(observed.stage)},
                         evident_rounding(tensor)};
+    // "queries" are not rotated, "contexts" may be those of all heads.
+    const bool is_certain =
+        formats::parse_name(observed.name).meaning.certain && observed.stage != Stage::contexts;
     for (const Reading& reading : observed.readings)
-      if (!reading.layout.is_mean) given.readings.push_back(gradient_reading(model_, observed, reading));
+      if (!reading.layout.is_mean && (!is_certain || reading.stage == observed.stage))
+        given.readings.push_back(gradient_reading(model_, observed, reading));
     if (given.readings.empty() && given.result.obstacle.empty())
       given.result.obstacle = "expected the gradients of every head";
     given_.push_back(std::move(given));
