@@ -195,6 +195,12 @@ std::optional<CellRef> cell_in_neighbor_stage(const ActionContext& s, int by) {
   return cell;
 }
 
+/// Returns why there is no previous (−1) or next (+1) shown stage, or "".
+std::string why_no_neighbor_stage(const ActionContext& s, int by) {
+  if (cell_in_neighbor_stage(s, by)) return "";
+  return by < 0 ? "this is the first stage" : "this is the last stage";
+}
+
 bool is_presenting_stages(const Pending& view) {
   return view.selection.presentation.on && !view.selection.lesson && !view.selection.cursor;
 }
@@ -212,9 +218,7 @@ void add_presented_stages(ActionRows& rows) {
            if (!is_presenting_stages(now.pending)) return "only when presenting";
            const Tab tab = now.displayed.look.tab;
            if (tab != Tab::stages && tab != Tab::heads) return "only in Stages and Heads";
-           return cell_in_neighbor_stage(now, by) ? ""
-                  : by < 0                        ? "this is the first stage"
-                                                  : "this is the last stage";
+           return why_no_neighbor_stage(now, by);
          },
          .command =
              [by](const ActionContext& now) {
@@ -238,9 +242,7 @@ void add_neighbor_stages(ActionRows& rows) {
                     .key_text = "Shift+Page up, down",
                     .disabled_reason = [by](const ActionContext& now) -> std::string {
                       if (now.displayed.look.tab != Tab::stages) return "only in Stages";
-                      return cell_in_neighbor_stage(now, by) ? ""
-                             : by < 0                        ? "this is the first stage"
-                                                             : "this is the last stage";
+                      return why_no_neighbor_stage(now, by);
                     },
                     .command =
                         [by](const ActionContext& now) {

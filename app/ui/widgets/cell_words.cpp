@@ -22,14 +22,6 @@ namespace ex = core::explain;
 
 using ex::Operand;
 
-void go_to(const Frame& frame, const ex::SourceCell& place) {
-  if (const auto* stage = std::get_if<Stage>(&place.source)) {
-    frame.commands.add(FollowCell{{*stage, place.head, place.row, place.column}});
-    return;
-  }
-  frame.commands.add(MoveEditCursor{std::get<ex::MatrixName>(place.source), place.row, place.column});
-}
-
 void draw_tooltip(const Frame& frame, const Operand& operand) {
   const auto* stage = std::get_if<Stage>(&operand.place->source);
   const bool learned = !stage;
@@ -66,7 +58,7 @@ float draw_operand(const Frame& frame, const std::string& name, const Operand& o
     draw_text(mono, right, Align::right_middle, frame.palette.text, text);
   } else {
     if (link(frame, name, mono, right, Align::right_middle, frame.palette.operand, text))
-      go_to(frame, *operand.place);
+      go_to_source(frame, *operand.place);
     if (ImGui::IsItemHovered()) draw_tooltip(frame, operand);
   }
   return right.x;
@@ -168,6 +160,14 @@ std::string token_with_index(const std::string& token, const char* kind, std::si
 }
 
 }  // namespace
+
+void go_to_source(const Frame& frame, const core::explain::SourceCell& place) {
+  if (const auto* stage = std::get_if<Stage>(&place.source)) {
+    frame.commands.add(FollowCell{{*stage, place.head, place.row, place.column}});
+    return;
+  }
+  frame.commands.add(MoveEditCursor{std::get<ex::MatrixName>(place.source), place.row, place.column});
+}
 
 std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head) {
   if (!core::attention::info(stage).per_head) return "";

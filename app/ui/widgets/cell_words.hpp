@@ -43,6 +43,9 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
 /// Returns why a key is masked for a query, in a few words: "masked: later than journey".
 std::string masked_reason(const Frame& frame, std::size_t query, std::size_t key);
 
+/// Goes to a number: pins its cell, or puts the edit cursor on it if it is a parameter.
+void go_to_source(const Frame& frame, const core::explain::SourceCell& place);
+
 /// Draws the computation of a cell in numbered steps.
 ///
 /// A click on an operand pins its cell, or puts the edit cursor on it if it is a parameter; long sums show

@@ -62,14 +62,6 @@ std::string cell_name(const core::explain::SourceCell& cell) {
   return fmt::format("{}[{},{}]", symbol(std::get<MatrixName>(cell.source)), cell.row, cell.column);
 }
 
-/// Goes to a number: pins a cell, or moves the edit cursor to a learned one.
-void follow(const Frame& frame, const core::explain::SourceCell& cell) {
-  if (const auto* stage = std::get_if<Stage>(&cell.source))
-    frame.commands.add(FollowCell{{*stage, cell.head, cell.row, cell.column}});
-  else
-    frame.commands.add(MoveEditCursor{std::get<MatrixName>(cell.source), cell.row, cell.column});
-}
-
 constexpr std::size_t max_terms = 6;
 constexpr std::size_t max_tokens = 64;  // of which the readers of a cell are found in every frame
 
@@ -94,7 +86,7 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
     rest -= term.gradient * term.derivative;
     if (pen.linked_pair("inspector/gradient/reader/" + std::to_string(k), cell_name(term.cell),
                         inspector_text(term.gradient * term.derivative)))
-      follow(frame, term.cell);
+      go_to_source(frame, term.cell);
     pen.skip(7);
     pen.at_left(
         frame.fonts.mono12, frame.palette.faint,
@@ -116,7 +108,7 @@ void draw_inputs(Pen& pen, const Gradients& all, const CellRef& cell, double gra
     const std::string number =
         inspector_text(gradient * terms[k].derivative) + " of " + inspector_text(terms[k].gradient);
     if (pen.linked_pair("inspector/gradient/input/" + std::to_string(k), cell_name(terms[k].cell), number))
-      follow(frame, terms[k].cell);
+      go_to_source(frame, terms[k].cell);
   }
   if (terms.size() > max_terms)
     pen.prose(fmt::format("and {} others", terms.size() - max_terms), frame.palette.dim);
