@@ -104,6 +104,9 @@ std::optional<std::size_t> pair_of_column(const Rotary& rotary, std::size_t colu
 /// Returns rows of d_head numbers, rotated by the positions first_position, first_position + 1, ….
 arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary);
 
+/// Returns rows rotated the other way, with the same attention factor: the gradient of rotate().
+arma::mat rotate_back(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary);
+
 /// Returns the position that frequencies are multiplied by: linear scaling divides it.
 double scaled_position(const Rotary& rotary, double position);
 

@@ -188,17 +188,7 @@ void Normalize::backward(const Gradient& g) const {
 }
 
 void Rotate::backward(const Gradient& g) const {
-  mat dx = g.dy;
-  const std::vector<double> frequencies = positions::frequencies(rotary, dx.n_cols);
-  for (std::size_t i = 0; i < dx.n_rows; ++i) {
-    const auto [cosines, sines] =
-        positions::rotation_at(rotary, frequencies, first + offset + static_cast<std::int64_t>(i));
-    for (std::size_t p = 0; p < frequencies.size(); ++p) {
-      const auto [one, other] = positions::pair_columns(rotary, p, dx.n_cols);
-      positions::rotate_pair(dx(i, one), dx(i, other), cosines[p], -sines[p]);
-    }
-  }
-  g.of(0) += dx;
+  g.of(0) += positions::rotate_back(g.dy, first + offset, rotary);
 }
 
 // Scores.

@@ -164,6 +164,17 @@ const char* gradient_name(MatrixName name) {
   return names[static_cast<std::size_t>(name)];
 }
 
+std::vector<attention::MatrixRef> learned_matrices(const Model& model) {
+  std::vector<attention::MatrixRef> learned;
+  for (std::size_t k = 0; k < attention::n_matrix_names; ++k) {
+    const auto name = static_cast<MatrixName>(k);
+    const std::size_t n = name == MatrixName::score_bias ? model.additions.score_bias.size() : 1;
+    for (std::size_t nth = 0; gradient_name(name) && nth < n; ++nth)
+      if (find_matrix(model, {name, nth})) learned.push_back({name, nth});
+  }
+  return learned;
+}
+
 const mat& Gradients::of(attention::MatrixRef place) const {
   static const mat nothing;
   const std::vector<mat>& all = matrices[static_cast<std::size_t>(place.name)];
@@ -186,6 +197,15 @@ Gradients gradients(const Graph& graph, const Model& model, std::size_t sequence
                                  });
   all.value = value;
   return all;
+}
+
+double value_of(const Graph& graph, const Model& model, std::size_t sequence, const Target& target) {
+  require_stage(graph, model, target);
+  LazyStages stages(graph, model);
+  const mat& numbers =
+      *stages.matrix(target.stage, sequence, nth_matrix(graph, *graph.find(target.stage), target.head));
+  mat unused(arma::size(numbers), arma::fill::zeros);
+  return add_target(target, numbers, unused);
 }
 
 Gradients gradients_from(const Graph& graph, const Model& model, LazyStages& stages, std::size_t sequence,

@@ -23,6 +23,10 @@ SourceRect cells_of(const Target& target, attention::StageShape shape);
 /// gradients of their own: embeddings, which are a stage, and frequencies.
 const char* gradient_name(MatrixName name);
 
+/// Returns the matrices of a model that are learned, each score bias on its own; not embeddings and
+/// frequencies.
+std::vector<attention::MatrixRef> learned_matrices(const Model& model);
+
 /// Gradients of a target: of every stage, as a trace of the sequence, and of the learned matrices. Zero where
 /// the target does not depend on a number.
 struct Gradients {
@@ -43,6 +47,9 @@ struct Gradients {
 /// is possible, if the model does not have the target, and Stopped.
 Gradients gradients(const Graph& graph, const Model& model, std::size_t sequence, const Target& target,
                     const StopToken* progress = nullptr);
+
+/// Returns the value of a target in one sequence; throws as gradients().
+double value_of(const Graph& graph, const Model& model, std::size_t sequence, const Target& target);
 
 /// Sees, and may change, the gradient of each stage once it is complete.
 using VisitGradient = std::function<void(Stage stage, std::size_t nth, mat& gradient)>;

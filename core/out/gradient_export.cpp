@@ -27,18 +27,16 @@ struct LearnedGradient {
 std::vector<LearnedGradient> learned_gradients(const Model& model, const Gradients& all,
                                                const ExportOptions& options) {
   std::vector<LearnedGradient> learned;
-  for (std::size_t k = 0; options.stages.empty() && k < attention::n_matrix_names; ++k) {
-    const auto name = static_cast<MatrixName>(k);
-    const std::size_t n = name == MatrixName::score_bias ? model.additions.score_bias.size() : 1;
-    for (std::size_t nth = 0; nth < n; ++nth) {
-      const auto* numbers = gradient_name(name) ? find_matrix(model, {name, nth}) : nullptr;
-      if (!numbers) continue;
-      const arma::mat& gradient = all.of({name, nth});
-      learned.push_back(
-          {std::string("d_") + gradient_name(name) + (n > 1 ? ".head" + std::to_string(nth) : ""),
-           attention::has_one_row(name),
-           gradient.empty() ? arma::mat(arma::size(**numbers), arma::fill::zeros) : gradient});
-    }
+  if (!options.stages.empty()) return learned;
+  for (const attention::MatrixRef& place : graph::learned_matrices(model)) {
+    const bool has_several = place.name == MatrixName::score_bias && model.additions.score_bias.size() > 1;
+    const arma::mat& gradient = all.of(place);
+    learned.push_back({std::string("d_") + gradient_name(place.name) +
+                           (has_several ? ".head" + std::to_string(place.nth) : ""),
+                       attention::has_one_row(place.name),
+                       gradient.empty()
+                           ? arma::mat(arma::size(**find_matrix(model, place)), arma::fill::zeros)
+                           : gradient});
   }
   return learned;
 }
