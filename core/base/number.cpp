@@ -152,8 +152,8 @@ int needed_decimals(double value, int decimals) {
 
 }  // namespace
 
-double unit_for(double largest) {
-  if (!(largest > 0 && largest < 0.01)) return 1;
+double unit_for(double largest, double below) {
+  if (!(largest > 0 && largest < below)) return 1;
   if (largest >= 1e-5) return 0.001;
   return std::pow(10, std::max(-300.0, std::floor(std::log10(largest))));
 }

@@ -86,9 +86,9 @@ struct CellRange {
   std::size_t row0 = 0, row1 = 0, column0 = 0, column1 = 0;
 };
 
-/// Returns the unit for numbers of that largest magnitude: 1, 0.001 below 0.01, or below 1e-5 the power of
-/// ten that leaves one digit before the dot.
-double unit_for(double largest);
+/// Returns the unit for numbers of that largest magnitude: 1, 0.001 if below `below`, or below 1e-5 the power
+/// of ten that leaves one digit before the dot.
+double unit_for(double largest, double below = 0.01);
 
 /// Returns a unit as text: "0.001", "1e−7".
 std::string unit_text(double unit);

@@ -58,6 +58,7 @@ constexpr float bar_thickness = 6, mark_size = 3;  // at scale 1
 struct Note {
   std::string words, brief;
   bool of_low_end = false;  ///< about numbers below the range
+  bool is_needed = false;   ///< without it the numbers would be misread
 };
 
 /// Returns a note on the pooling, if a pixel stands for several cells.
@@ -116,7 +117,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Heatmap
   std::vector<Note> notes;
   const ColorLimits& e = scale.ends;
   if (const double unit = unit_in(frame, map); unit != 1 && number_style(frame, map, d).font)
-    notes.push_back({"numbers × " + unit_text(unit), "× " + unit_text(unit)});
+    notes.push_back({"numbers × " + unit_text(unit), "× " + unit_text(unit), false, true});
   if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
   if (map.other) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
@@ -202,7 +203,7 @@ void draw_vertical_bar(const Frame& frame, const HeatmapLayout& d, const ColorSc
               room = std::min(frame.metrics.px(46), list->GetClipRectMax().x - text_x);
   float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
-    if (height < frame.metrics.px(44)) break;  // the tooltip has them
+    if (height < frame.metrics.px(44) && !note.is_needed) break;  // the tooltip has them
     for (const std::string& words : note_lines(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
       draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, frame.palette.dim, words);
@@ -234,14 +235,20 @@ void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLa
   const auto bar_width = [&] { return d.far.x - 1 - left_end() - room_of(high) - link; };
   if (bar_width() < shortest) low.clear();  // the tooltip has both ends
   if (bar_width() < shortest) high.clear();
+  const float gap = frame.metrics.px(12);
+  const auto room_of_words = [&](const std::string& words) {
+    return words.empty() ? 0 : text_width(frame.fonts.sans12, words) + gap;
+  };
+  const std::string needed = notes.empty() || !notes.front().is_needed ? "" : notes.front().brief;
+  if (bar_width() - room_of_words(needed) < shortest) high.clear();
   const float left = left_end(), high_room = room_of(high), all = bar_width();
   if (link > 0) draw_scale_link(frame, map.place, {d.far.x, y + thick / 2});
   std::string words = core::text::joined(notes, "; ", &Note::words);
-  const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
-  if (text_width(frame.fonts.sans12, words) + gap > all - least)
-    words = core::text::joined(notes, "; ", &Note::brief);
-  const float wanted = words.empty() ? 0 : text_width(frame.fonts.sans12, words) + gap;
-  float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
+  const float least = frame.metrics.px(72);
+  if (room_of_words(words) > all - least) words = core::text::joined(notes, "; ", &Note::brief);
+  if (!needed.empty() && room_of_words(words) > all - shortest) words = needed;
+  const float wanted = room_of_words(words);
+  float words_room = words == needed ? wanted : std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
   // A cut-off beginning says nothing; the tooltip has the whole text.
   if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
   const float width = std::max(all - words_room, shortest);

@@ -389,9 +389,13 @@ DigitNeeds needs_of(const Frame& frame, const core::text::NumberExtents& extents
           coloring == core::attention::Coloring::weights};
 }
 
-/// Returns the unit in which the numbers of a range are written: 1, or a power of ten below it.
-double unit_for(const Frame& frame, const ValueRange& range) {
-  return frame.settings.pytorch_numbers ? 1 : core::text::unit_for(std::max(-range.smallest, range.largest));
+/// Returns the unit in which the numbers of a range are written: 1, or a power of ten below it. Gradients
+/// have it sooner: they are small, and two decimals would leave one digit.
+double unit_for(const Frame& frame, const ValueRange& range, bool of_gradient) {
+  if (frame.settings.pytorch_numbers) return 1;
+  constexpr double gradients_below = 0.1, values_below = 0.01;
+  return core::text::unit_for(std::max(-range.smallest, range.largest),
+                              of_gradient ? gradients_below : values_below);
 }
 
 DigitNeeds needs_in(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
@@ -434,7 +438,7 @@ DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head, bool o
                                    : nullptr;
   const auto& numbers = other ? *other : frame.displayed.trace.at(stage, head);
   const ValueRange range = other ? value_range(*other) : stage_value_range(frame, stage, head);
-  const double unit = unit_for(frame, range);
+  const double unit = unit_for(frame, range, of_gradient);
   const bool few = numbers.n_rows() * numbers.n_cols() <= max_measured_cells;
   const auto extents =
       few ? core::text::measure_numbers(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit)
@@ -444,7 +448,7 @@ DigitNeeds digit_needs(const Frame& frame, Stage stage, std::size_t head, bool o
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
-  return unit_for(frame, displayed_value_range(frame, map));
+  return unit_for(frame, displayed_value_range(frame, map), map.of_gradient);
 }
 
 NumberStyle number_style(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
