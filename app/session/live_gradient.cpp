@@ -9,9 +9,26 @@
 
 namespace app {
 
-void LiveGradient::follow(const LiveTrace& live, const std::optional<core::graph::Target>& of) {
+namespace {
+
+/// Changes a model by a step times the gradients of some of its matrices.
+void add_gradients(core::attention::Model& model, const core::graph::Gradients& all,
+                   const std::vector<core::attention::MatrixRef>& places, double step) {
+  for (const auto& place : places) {
+    const arma::mat& gradient = all.of(place);
+    if (gradient.empty()) continue;
+    auto& numbers = *find_matrix(model, place);
+    numbers = arma::mat(*numbers + step * gradient);
+  }
+}
+
+}  // namespace
+
+void LiveGradient::follow(const LiveTrace& live, const Look& look) {
+  const std::optional<core::graph::Target>& of = look.gradient.of;
   if (!of) {
     key_.reset();
+    value_after_step_.clear();
     return gradients_.clear();
   }
   key_ = Key{live.version(), of};
@@ -20,6 +37,25 @@ void LiveGradient::follow(const LiveTrace& live, const std::optional<core::graph
   const Schedule when = is_quick ? Schedule::immediate : Schedule::background;
   if (gradients_.needs(*key_, when)) begin(live, *of, when);
   if (const Key* newest = gradients_.key(); newest && seen_ != *newest) seen_ = *newest, ++version_;
+  if (is_current()) follow_step(live, look, when);
+}
+
+void LiveGradient::follow_step(const LiveTrace& live, const Look& look, Schedule when) {
+  step_ = StepKey{*key_, look.gradient.step, stepped_matrices(live.model(), look)};
+  if (!value_after_step_.needs(*step_, when)) return;
+  value_after_step_.begin(
+      *step_, when,
+      [model = live.model(), graph = live.graph(), sequence = live.sequence(), of = *look.gradient.of,
+       all = *gradients_.value(), step = *step_](const core::StopToken&) {
+        core::attention::Model after = model;
+        add_gradients(after, all, step.changed, step.step);
+        return core::graph::value_of(graph, after, sequence, of);
+      });
+}
+
+std::optional<double> LiveGradient::value_after_step() const {
+  if (!is_current() || !step_ || !value_after_step_.matches(*step_)) return std::nullopt;
+  return *value_after_step_.value();
 }
 
 void LiveGradient::begin(const LiveTrace& live, const core::graph::Target& of, Schedule when) {
@@ -34,16 +70,11 @@ std::vector<core::attention::MatrixRef> stepped_matrices(const core::attention::
                                                          const Look& look) {
   using core::attention::MatrixName;
   if (look.gradient.along == StepAlong::edited) return {edited_place(look, model)};
-  std::vector<core::attention::MatrixRef> places;
-  for (std::size_t k = 0; k < core::attention::n_matrix_names; ++k) {
-    const auto name = static_cast<MatrixName>(k);
-    const bool is_input = name == MatrixName::embeddings || name == MatrixName::key_embeddings;
-    if (is_input != (look.gradient.along == StepAlong::embeddings)) continue;
-    const bool has_several = name == MatrixName::score_bias;
-    const std::size_t n = has_several ? model.additions.score_bias.size() : 1;
-    for (std::size_t nth = 0; nth < n; ++nth) places.push_back({name, is_input ? look.sequence : nth});
-  }
-  return places;
+  if (look.gradient.along == StepAlong::matrices) return core::graph::learned_matrices(model);
+  std::vector<core::attention::MatrixRef> inputs;
+  for (const MatrixName name : {MatrixName::embeddings, MatrixName::key_embeddings})
+    inputs.push_back({name, look.sequence});
+  return inputs;
 }
 
 double predicted_change(const core::graph::Gradients& all, const core::attention::Model& model,
@@ -70,15 +101,12 @@ void Store::handle(const StepAlongGradient& command) {
   if (!is_up_to_date() || !live_gradient_.is_current())
     throw core::Error("The gradients are still being computed.");
   const core::graph::Gradients& all = *live_gradient_.gradients();
-  core::attention::Model after = document_.model;
-  for (const auto& place : stepped_matrices(after, look)) {
-    const arma::mat& gradient = all.of(place);
-    if (gradient.empty()) continue;
-    if (!gradient.is_finite())
+  const auto places = stepped_matrices(document_.model, look);
+  for (const auto& place : places)
+    if (!all.of(place).is_finite())
       throw core::Error(std::string("The gradient of ") + symbol(place.name) + " is not a number.");
-    auto& numbers = *find_matrix(after, place);
-    numbers = arma::mat(*numbers + (command.against ? -look.gradient.step : look.gradient.step) * gradient);
-  }
+  core::attention::Model after = document_.model;
+  add_gradients(after, all, places, command.against ? -look.gradient.step : look.gradient.step);
   const std::string words =
       command.against ? "a step against the gradient of " : "a step along the gradient of ";
   handle(ApplyEdit{core::editing::ReplaceModel{std::move(after), words + text_of(*look.gradient.of)}});

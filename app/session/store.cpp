@@ -61,7 +61,7 @@ void Store::update() {
   attempt("what the model reads", [this] { follow_full_model(); });
   attempt("the stages of this model; the pictures are of the previous one",
           [this] { live_.follow(document_.model, view_.look.sequence); });
-  attempt("the gradients", [this] { live_gradient_.follow(live_, view_.look.gradient.of); });
+  attempt("the gradients", [this] { live_gradient_.follow(live_, view_.look); });
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });

@@ -25,8 +25,7 @@ using ex::Operand;
 void draw_tooltip(const Frame& frame, const Operand& operand) {
   const auto* stage = std::get_if<Stage>(&operand.place->source);
   const bool learned = !stage;
-  std::string words = ex::name(*operand.place);
-  words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
+  std::string words = plain_name(*operand.place);
   if (stage)
     words += " (" +
              quoted_token(
@@ -167,6 +166,12 @@ void go_to_source(const Frame& frame, const core::explain::SourceCell& place) {
     return;
   }
   frame.commands.add(MoveEditCursor{std::get<ex::MatrixName>(place.source), place.row, place.column});
+}
+
+std::string plain_name(const core::explain::SourceCell& place) {
+  std::string words = ex::name(place);
+  std::erase(words, '_');
+  return words;
 }
 
 std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head) {

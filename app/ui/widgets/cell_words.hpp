@@ -43,6 +43,9 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
 /// Returns why a key is masked for a query, in a few words: "masked: later than journey".
 std::string masked_reason(const Frame& frame, std::size_t query, std::size_t key);
 
+/// Returns the name of a number without subscripts: "q1[0]", "Wq[2][1]", "Weights[1][0]".
+std::string plain_name(const core::explain::SourceCell& place);
+
 /// Goes to a number: pins its cell, or puts the edit cursor on it if it is a parameter.
 void go_to_source(const Frame& frame, const core::explain::SourceCell& place);
 

@@ -56,12 +56,6 @@ std::optional<CellRef> first_nan(const Frame& frame, const Gradients& all) {
   return std::nullopt;
 }
 
-std::string cell_name(const core::explain::SourceCell& cell) {
-  if (const auto* stage = std::get_if<Stage>(&cell.source))
-    return fmt::format("{}[{},{}]", core::attention::info(*stage).name, cell.row, cell.column);
-  return fmt::format("{}[{},{}]", symbol(std::get<MatrixName>(cell.source)), cell.row, cell.column);
-}
-
 constexpr std::size_t max_terms = 6;
 constexpr std::size_t max_tokens = 64;  // of which the readers of a cell are found in every frame
 
@@ -84,7 +78,7 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
   for (std::size_t k = 0; k < std::min(terms.size(), max_terms); ++k) {
     const GradientTerm& term = terms[k];
     rest -= term.gradient * term.derivative;
-    if (pen.linked_pair("inspector/gradient/reader/" + std::to_string(k), cell_name(term.cell),
+    if (pen.linked_pair("inspector/gradient/reader/" + std::to_string(k), plain_name(term.cell),
                         inspector_text(term.gradient * term.derivative)))
       go_to_source(frame, term.cell);
     pen.skip(7);
@@ -107,7 +101,7 @@ void draw_inputs(Pen& pen, const Gradients& all, const CellRef& cell, double gra
   for (std::size_t k = 0; k < std::min(terms.size(), max_terms); ++k) {
     const std::string number =
         inspector_text(gradient * terms[k].derivative) + " of " + inspector_text(terms[k].gradient);
-    if (pen.linked_pair("inspector/gradient/input/" + std::to_string(k), cell_name(terms[k].cell), number))
+    if (pen.linked_pair("inspector/gradient/input/" + std::to_string(k), plain_name(terms[k].cell), number))
       go_to_source(frame, terms[k].cell);
   }
   if (terms.size() > max_terms)
@@ -196,7 +190,7 @@ void draw_gradient_banner(const Frame& frame) {
   right -= gap;
   const auto nan = all ? first_nan(frame, *all) : std::nullopt;
   if (nan) {
-    const std::string where = "NaN first in ∂ " + cell_name({nan->stage, nan->head, nan->row, nan->column});
+    const std::string where = "NaN first in ∂ " + plain_name({nan->stage, nan->head, nan->row, nan->column});
     if (link(frame, "gradient/nan", font, {right, middle}, Align::right_middle, frame.palette.status.bad,
              where, "Shows the number"))
       frame.commands.add(set<&Selection::pinned>(nan), set<&Selection::scroll_target>(nan->stage));
@@ -249,7 +243,12 @@ void draw_gradient_step(Pen& pen) {
   pen.skip(6);
   draw_step_fields(pen);
   const double change = predicted_change(*all, frame.displayed.model, frame.displayed.look);
-  pen.pair("predicted: step · |∂|²", inspector_text(all->value + change) + "  " + signed_text(change, 4));
+  const auto outcome = [](double value, double by) {
+    return inspector_text(value) + "  " + signed_text(by, 4);
+  };
+  pen.pair("predicted: step · |∂|²", outcome(all->value + change, change));
+  const auto after = frame.gradient->value_after_step();
+  pen.pair("after the step", after ? outcome(*after, *after - all->value) : "computing");
   pen.skip(6);
   platform::move_to({pen.left, pen.y});
   const bool raises = button(frame, "gradient/raise", "Raise it", "Adds step · ∂ to each of these numbers");

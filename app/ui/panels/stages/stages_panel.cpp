@@ -602,7 +602,12 @@ void draw_return(const Frame& frame, const StageRow& from, const StageRow& to, I
                           : text_width(frame.fonts.sans14, heading(frame, to.line)) + frame.metrics.px(32);
   const ImU32 color = packed(frame.palette.strong_line);
   draw_rect({right - 1, top}, {right, y}, color);
-  draw_arrow({right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
+  if (from.blocks.back().map.of_gradient && to.blocks.front().map.of_gradient) {
+    draw_rect({origin.x + words, y}, {right, y + 1}, color);
+    draw_arrow({right, top}, {right, top - frame.metrics.px(3)}, color, frame.metrics.px(6));
+  } else {
+    draw_arrow({right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
+  }
 }
 
 /// Draws a link after a title if there is room; returns whether it was pressed.
@@ -651,6 +656,38 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
   if (pressed) frame.commands.edit(pill.enable_edit);
 }
 
+/// Returns where the gradient of a stage comes from: "from Queries + Keys", the stages computed from it.
+std::string gradient_sources(const Frame& frame, Stage stage) {
+  if (stage == frame.displayed.look.gradient.of->stage) return "chosen number";
+  std::vector<std::string> readers;
+  const auto add_readers = [&](const auto& self, Stage read) -> void {
+    for (const core::graph::Node& node : frame.displayed.graph.nodes) {
+      if (std::ranges::none_of(node.operation->inputs, [&](const core::graph::Input& input) {
+            return input.stage() && *input.stage() == read;
+          }))
+        continue;
+      if (core::graph::is_internal(node.stage))
+        self(self, node.stage);
+      else if (frame.displayed.has(node.stage))
+        readers.push_back(stage_title(frame, node.stage));
+    }
+  };
+  add_readers(add_readers, stage);
+  return readers.empty() ? "" : "from " + core::text::joined(readers, " + ");
+}
+
+/// Makes a formula a button that shows and hides the line of code.
+void add_code_switch(const Frame& frame, const StageInfo& stage, ImVec2 at, ImVec2 size) {
+  platform::move_to(at);
+  if (hit_area((std::string("formula ") + stage.name).c_str(), size)) {
+    std::set<Stage> lines = frame.pending.look.code_lines;
+    if (lines.erase(stage.stage) == 0) lines.insert(stage.stage);
+    frame.commands.add(set<&Look::code_lines>(std::move(lines)));
+  }
+  frame.landmarks.mark_item(std::string("strip/formula/") + stage.name);
+  tooltip("Click for the line of PyTorch that computes it");
+}
+
 /// Draws the title and, if there is room, the formula and the shape.
 void draw_title(const Frame& frame, const StageBlock& s, ImVec2 origin) {
   const StageInfo& stage = *s.stage;
@@ -670,19 +707,12 @@ void draw_title(const Frame& frame, const StageBlock& s, ImVec2 origin) {
     draw_pill(frame, pill, right, middle);
     end = right = right - pill_width(frame, pill) - frame.metrics.px(8);
   }
-  // A formula computes the values.
-  const std::string words = s.map.of_gradient ? "" : stage_formula(frame, stage.stage, frame.metrics.compact);
+  const std::string words = s.map.of_gradient ? gradient_sources(frame, stage.stage)
+                                              : stage_formula(frame, stage.stage, frame.metrics.compact);
   const float group = group_width(frame, stage.stage);
   if (const float width = formula_width(formula, words); !words.empty() && at.x + width + group <= end) {
     draw_formula(formula, {at.x, at.y + lowered(formula)}, frame.palette.dim, words);
-    platform::move_to(at);
-    if (hit_area((std::string("formula ") + stage.name).c_str(), {width, platform::font_size(title)})) {
-      std::set<Stage> lines = frame.pending.look.code_lines;
-      if (lines.erase(stage.stage) == 0) lines.insert(stage.stage);
-      frame.commands.add(set<&Look::code_lines>(std::move(lines)));
-    }
-    frame.landmarks.mark_item(std::string("strip/formula/") + stage.name);
-    tooltip("Click for the line of PyTorch that computes it");
+    if (!s.map.of_gradient) add_code_switch(frame, stage, at, {width, platform::font_size(title)});
     at.x += width + gap;
   }
   const std::string shape = core::attention::torch_shape(frame.displayed.model, stage.stage);
@@ -719,8 +749,9 @@ void draw_arrow_between(const Frame& frame, const StageBlock& a, const StageBloc
   if (siblings || to - from < frame.metrics.px(10)) return;
   const float y =
       origin.y + a.labels.y + column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
-  draw_arrow({from, y}, {std::min(to, from + frame.metrics.px(90)), y}, packed(frame.palette.faint),
-             frame.metrics.px(6));
+  ImVec2 start{from, y}, end{std::min(to, from + frame.metrics.px(90)), y};
+  if (a.map.of_gradient && b.map.of_gradient) std::swap(start, end);  // gradients flow back
+  draw_arrow(start, end, packed(frame.palette.faint), frame.metrics.px(6));
 }
 
 bool is_folded(const Frame& frame, const StageInfo& stage) {
