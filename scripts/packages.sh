@@ -21,7 +21,7 @@ test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-num
 docs_packages="ffmpeg"
 
 # In addition, for the fuzzers.
-fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"
+fuzz_packages="clang-16 libclang-rt-16-dev llvm-16"
 
 # In addition to those for building, for the Debian package.
 package_packages="dpkg-dev file"
