@@ -45,6 +45,12 @@ def to_numpy(x: Any, name: str = "the tensor") -> Array:
     return np.ascontiguousarray(a)
 
 
+def copied(x: Any, name: str = "the tensor") -> Array:
+    """Returns a copy of a tensor's current numbers."""
+    a = to_numpy(x, name)
+    return a if a.flags.owndata else a.copy()
+
+
 class BFloat16:
     """Numbers rounded to bfloat16, for which NumPy has no type: as an array they are float32."""
 

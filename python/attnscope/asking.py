@@ -87,7 +87,8 @@ class Questions:
     # ---- tokens --------------------------------------------------------------------------------------------------------
 
     def _ids(self, text: str, chat: Chat | None) -> Tensor:
-        from .serving import Answers, Frame
+        from .serving import Answers
+        from .wire import Frame
 
         text = with_chat(self.tokenizer, text, chat)
         answers = Answers(self.engine, self.tokenizer)

@@ -7,11 +7,11 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -59,6 +59,33 @@ class Editable:
     def linears(self) -> dict[str, Linear]:
         named = {"query": self.query, "key": self.key, "value": self.value, "output": self.output}
         return {name: m for name, m in named.items() if m is not None}
+
+
+T = TypeVar("T")
+
+
+class SearchedFor(Generic[T]):
+    """A field of an attention that is looked for when it is first read."""
+
+    def __init__(self, default: T) -> None:
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = f"_{name}"
+
+    @overload
+    def __get__(self, a: None, owner: type) -> T: ...
+    @overload
+    def __get__(self, a: Attention, owner: type) -> T: ...
+    def __get__(self, a: Attention | None, owner: type) -> T:
+        if a is None:
+            return self.default
+        a.look_for_projections()
+        found: T = a.__dict__[self.name]
+        return found
+
+    def __set__(self, a: Attention, value: T) -> None:
+        a.__dict__[self.name] = value
 
 
 class Checked:
@@ -109,20 +136,23 @@ class Attention(Checked):
     )  # computed by the module itself: "weights", "contexts", "output"
     halves: dict[str, str] = field(default_factory=dict)  # stages that were float16 or bfloat16, and which
     recorded_gradients: dict[str, Array] = field(default_factory=dict)  # "d_queries" …, by a backward after the capture
-    editable: Editable | None = None
-    not_editable: str = "its projections are not known"
+    editable: SearchedFor[Editable | None] = SearchedFor(None)
+    not_editable: SearchedFor[str] = SearchedFor("its projections are not known")
+    _search: Callable[[Attention], None] | None = field(default=None, repr=False)
+    _real: Any = field(default=np.float64, repr=False)  # dtype of the computed stages
     _file: Path | None = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: Any = field(default_factory=threading.RLock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what a copy or another process gets: the numbers, without the temporary session; changed parameters stay behind."""
+        self.look_for_projections()
         state = {k: v for k, v in self.__dict__.items() if k not in ("_file", "_lock", *_COMPUTED)}
         if self.editable is not None and (changed := self._changed()):
-            state |= {"editable": None, "not_editable": changed}
+            state |= {"_editable": None, "_not_editable": changed}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"_file": None, "_lock": threading.Lock()}
+        self.__dict__ |= state | {"_file": None, "_lock": threading.RLock()}
 
     # ---------------------------------------------------------------- shapes
 
@@ -168,18 +198,25 @@ class Attention(Checked):
 
     # ---------------------------------------------------------------- stages
 
+    def look_for_projections(self) -> None:
+        """Looks for the projections once: when editing asks for them, not while the model computes."""
+        with self._lock:
+            search, self._search = self._search, None
+            if search is not None:
+                search(self)
+
     @cached_property
     def scores(self) -> Array:
         """Q·Kᵀ, in float64."""
         if self.queries is None or self.keys is None:
             raise AttnscopeError(f"{self.name} has weights alone; its scores are not known.")
-        return self.queries.astype(np.float64) @ self._each_head(self.keys).swapaxes(-1, -2)
+        return self.queries.astype(self._real, copy=False) @ self._each_head(self.keys).swapaxes(-1, -2)
 
     @cached_property
     def masked_scores(self) -> Array:
         """Scores after scale, soft-capping, bias and mask, as they enter the softmax."""
         if "masked_scores" in self.given:
-            return self.given["masked_scores"].astype(np.float64)
+            return self.given["masked_scores"].astype(self._real)
         s = self.scores * self.factor
         if self.softcap:
             s = self.softcap * np.tanh(s / self.softcap)
@@ -199,7 +236,7 @@ class Attention(Checked):
         s = self.masked_scores
         most = s.max(-1, keepdims=True)
         if self.sinks is not None:
-            sinks = self.sinks.astype(np.float64).reshape(1, -1, 1, 1)
+            sinks = self.sinks.astype(self._real).reshape(1, -1, 1, 1)
             most = np.maximum(most, sinks)
         with np.errstate(invalid="ignore"):
             e = np.exp(s - most)
@@ -235,7 +272,8 @@ class Attention(Checked):
         return self.observed.get("output")
 
     def _each_head(self, stage: Array) -> Array:
-        return np.repeat(stage.astype(np.float64), self.n_heads // stage.shape[1], axis=1)
+        stage = stage.astype(self._real, copy=False)
+        return stage if stage.shape[1] == self.n_heads else np.repeat(stage, self.n_heads // stage.shape[1], axis=1)
 
     def only(self, head: int) -> Attention:
         """Returns one head as a separate attention, without its projections."""
@@ -270,8 +308,8 @@ class Attention(Checked):
             not_editable="it is one head of several",
         )
 
-    def of_rows(self, rows: Array, sequence: int = 0) -> Attention:
-        """Returns some queries of one sequence as a separate attention."""
+    def of_rows(self, rows: Array, sequence: int = 0, real: Any = np.float64) -> Attention:
+        """Returns some queries of one sequence as a separate attention, whose stages are computed in a dtype."""
         one = slice(sequence, sequence + 1)
         return Attention(
             None if self.queries is None else self.queries[one][:, :, rows],
@@ -283,8 +321,11 @@ class Attention(Checked):
             softcap=self.softcap,
             sinks=self.sinks,
             mask_method=self.mask_method,
+            dropout=self.dropout,
+            dropout_mask=None if self.dropout_mask is None else self.dropout_mask[one][:, :, rows],
             given={stage: a[one][:, :, rows] for stage, a in self.given.items()},
             name=self.name,
+            _real=real,
         )
 
     def forget_computed(self) -> None:
@@ -297,8 +338,8 @@ class Attention(Checked):
         size = f"{n_queries} queries × {n_keys} keys" if n_queries != n_keys else f"{n_queries} tokens"
         shared = f" ({self.n_kv_heads} KV heads)" if self.n_kv_heads != heads else ""
         batch = f"{n} sequences, " if n > 1 else ""
-        form = "editable" if self.editable else "given stages"
-        return f"<Attention {self.name!r}: {batch}{heads} heads{shared}, {size}, {self.mask}, {form}>"
+        form = "" if self._search is not None else ", editable" if self.editable else ", given stages"
+        return f"<Attention {self.name!r}: {batch}{heads} heads{shared}, {size}, {self.mask}{form}>"
 
     # ---------------------------------------------------------------- files
 

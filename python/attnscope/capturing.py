@@ -25,14 +25,16 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .arrays import HALVES, Array, dtype_name, half_of, stored, to_numpy
+from .arrays import HALVES, Array, copied, dtype_name, stored, to_numpy
 from .attention import Attention
+from .comparing import TOLERANCE, coarsest, difference, fill_empty_rows, halves, say_sample, worst
 from .errors import AttnscopeError
 from .flexible import FlexCall, cells_of
 from .layouts import Layout, find_layout
 from .masks import LEAST_MASKED, Mask, as_mask, recognize
+from .multihead import record_mha
 from .products import PRODUCTS, Op, has_parameters, linear_call, scale_and_softcap, scores_of, tensors_of, value_product
-from .projections import LinearCall, find_editable, find_output
+from .projections import LinearCall, Search, find_output, norms_of, shared_heads
 from .recording import Recording
 from .watching import is_in_compiled_code, watched
 
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
 _REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
 _AWAITED_LINEARS = 8  # after the context vectors; then no output projection is expected
-TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
-
 _ROUNDING = {"float16": 2e-3, "bfloat16": 1.6e-2}  # of scores, relative to the largest
 _SOFTMAX = {"softmax", "_safe_softmax"}
 _MAKE_WEIGHTS = _SOFTMAX | {"log_softmax", "exp", "exp_", "exp2", "sigmoid", "sigmoid_", "relu", "relu_"}
@@ -54,11 +54,6 @@ _KEEP_WEIGHTS = {
     "mul_", "__imul__", "__rmul__", "div", "__truediv__", "div_", "__itruediv__", "masked_fill", "masked_fill_", "where", "nan_to_num", "unsqueeze", "squeeze", "flatten",
     "tril", "expand", "__getitem__",
 }  # fmt: skip
-
-
-def copied(x: Tensor, name: str = "the tensor") -> Array:
-    """Returns a copy of a tensor's current numbers."""
-    return np.array(to_numpy(x, name))
 
 
 @dataclass
@@ -140,7 +135,7 @@ class _Recorder(TorchFunctionMode):
     """Observes each PyTorch function that is called in its thread, and its result."""
 
     def __init__(
-        self, recording: Recording, model: nn.Module | None, max_tokens: int, gradients: bool, tokenizer: Any = None
+        self, recording: Recording, model: nn.Module | None, max_tokens: int, gradients: bool = False, tokenizer: Any = None
     ) -> None:
         super().__init__()
         self.recording, self.max_tokens, self.wants_gradients, self.tokenizer = recording, max_tokens, gradients, tokenizer
@@ -149,6 +144,10 @@ class _Recorder(TorchFunctionMode):
         self.paths = {} if model is None else {m: name.removeprefix("_orig_mod.") for name, m in model.named_modules()}
         self.thread = threading.get_ident()
         self.stack: list[nn.Module] = []
+        self.marks: list[int] = []  # how many projections were seen before each module of the stack
+        self.n_linears = 0
+        self.states: dict[int, tuple[Any, ...]] = {}  # of parameters, by id
+        self.read_mask: tuple[Any, ...] = ()  # the last mask that was read: layers share it
         self.ops: OrderedDict[int, Op] = OrderedDict()
         self.made_by: dict[int, int] = {}  # id of a tensor → number of the operation that made it
         self.count = 0
@@ -190,7 +189,8 @@ class _Recorder(TorchFunctionMode):
                 self._problem("Modules were called in another thread; only the thread that started the capture is recorded.")
             elif self.count:
                 self._problem("No softmax between two products was computed, so there is no attention to record.")
-        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting, self.ungraded):
+        self.read_mask = ()
+        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting, self.ungraded, self.states):
             remembered.clear()
 
     def _end(self) -> None:
@@ -223,6 +223,7 @@ class _Recorder(TorchFunctionMode):
             self.called_elsewhere = True
             return
         self.stack.append(module)
+        self.marks.append(self.n_linears)
         self._guard(lambda: self._see_module(module))
 
     def _see_module(self, module: nn.Module) -> None:
@@ -253,6 +254,7 @@ class _Recorder(TorchFunctionMode):
                 self._guard(lambda: self._repeat(module, args, kwargs, result))
         if self.stack and self.stack[-1] is module:
             self.stack.pop()
+            self.marks.pop()
 
     def _repeat(self, module: nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         """Computes a module again to record it, and says by how much its numbers then differ."""
@@ -287,7 +289,7 @@ class _Recorder(TorchFunctionMode):
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if torch._C._current_graph_task_id() != -1 or torch.jit.is_tracing():  # a checkpoint computed again, or a trace
+        if torch._C._current_graph_task_id() != -1 or torch._C._is_tracing():  # a checkpoint computed again, or a trace
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if self.ungraded:
@@ -314,7 +316,7 @@ class _Recorder(TorchFunctionMode):
 
     def _record_of(self, function: Any) -> Callable[..., None] | None:
         if function is F.multi_head_attention_forward:
-            return self._record_mha
+            return partial(record_mha, self)
         if function is F.scaled_dot_product_attention:
             return self._record_sdpa
         flex = sys.modules.get("torch._higher_order_ops.flex_attention")
@@ -515,8 +517,8 @@ class _Recorder(TorchFunctionMode):
         if site.kept is not None:
             a.dropout, a.dropout_mask = site.dropout, layout.stage(site.kept)
         a.observed["contexts"] = layout.stage(context)
-        a.halves = _halves(site.queries, site.keys, values, context)
-        self._finish(a, _coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
+        a.halves = halves(site.queries, site.keys, values, context)
+        self._finish(a, coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
         self._await_gradients(a, layout, queries=site.queries, keys=site.keys, values=values, contexts=context)
 
     def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
@@ -596,8 +598,8 @@ class _Recorder(TorchFunctionMode):
             self._apply_mask(a, mask)
         self._apply_dropout(a, float(said.get("dropout_p") or 0.0), drawn)
         a.observed["contexts"] = layout.stage(result)
-        a.halves = _halves(query, key, value, result)
-        self._finish(a, _coarsest(dtype_name(query), dtype_name(result)), None, layout)
+        a.halves = halves(query, key, value, result)
+        self._finish(a, coarsest(dtype_name(query), dtype_name(result)), None, layout)
         self._await_gradients(a, layout, queries=query, keys=key, values=value, contexts=result)
 
     def _record_flex(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, drawn: list[Array]) -> None:
@@ -612,7 +614,7 @@ class _Recorder(TorchFunctionMode):
         if (changed := call.changed_scores()) is not None:
             self._apply_changed_scores(a, copied(changed).astype(np.float64), copied(seen))
         a.observed["contexts"] = copied(result[0])
-        a.halves = _halves(call.query, call.key, call.value, result[0])
+        a.halves = halves(call.query, call.key, call.value, result[0])
         self._finish(a, dtype_name(call.query), None, layout)
 
     @staticmethod
@@ -628,7 +630,13 @@ class _Recorder(TorchFunctionMode):
 
     def _apply_mask(self, a: Attention, mask: Any) -> None:
         try:
-            a.mask, a.bias = as_mask(mask, *a.shape)
+            if not isinstance(mask, Tensor):
+                a.mask, a.bias = as_mask(mask, *a.shape)
+                return
+            of = (a.shape, mask.shape, mask.dtype, mask.device)
+            if self.read_mask[:1] != (of,) or not torch.equal(self.read_mask[1], mask):
+                self.read_mask = (of, mask.detach().clone(), *as_mask(mask, *a.shape))
+            a.mask, a.bias = self.read_mask[2:]
         except AttnscopeError:
             added = np.array(to_numpy(mask, "mask"))
             if added.dtype == bool:
@@ -647,56 +655,6 @@ class _Recorder(TorchFunctionMode):
             a.dropout, a.dropout_mask = p, fitting[-1].reshape(a.shape)
         else:
             a.notes.append(f"{a.name}: its dropout mask was not seen, so the stages are those without dropout.")
-
-    def _record_mha(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], result: tuple[Tensor, Any], drawn: list[Array]
-    ) -> None:
-        names = ("query", "key", "value", "embed_dim_to_check", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "add_zero_attn",
-                 "dropout_p", "out_proj_weight", "out_proj_bias")  # fmt: skip
-        said = dict(zip(names, args)) | kwargs
-        if said.get("bias_k") is not None or said.get("add_zero_attn"):
-            raise AttnscopeError("it has keys of its own (add_bias_kv or add_zero_attn), which is not recorded yet.")
-        self._require_recordable(max(len(said["query"]), len(said["key"])), *tensors_of(args, kwargs))
-        batched = said["query"].ndim == 3
-        x, source, third = (t if batched else t[:, None] for t in (said["query"], said["key"], said["value"]))
-        heads, d = said["num_heads"], x.shape[-1]
-        if said.get("use_separate_proj_weight"):
-            weights = [said[f"{n}_proj_weight"] for n in "qkv"]
-        else:
-            weights = list(said["in_proj_weight"].chunk(3))
-        biases = [None] * 3 if said.get("in_proj_bias") is None else list(said["in_proj_bias"].chunk(3))
-        calls, stages = [], []
-        for t, w, b in zip((x, source, third), weights, biases):
-            rows = t.transpose(0, 1)  # [sequences, tokens, features]
-            out = F.linear(rows, w, b)
-            calls.append(LinearCall(rows, w, b, out, False))
-            stages.append(copied(out.reshape(*out.shape[:2], heads, -1).transpose(1, 2)))
-        a = Attention(stages[0], stages[1], stages[2], name=self._module_name())
-        if said.get("attn_mask") is not None or said.get("key_padding_mask") is not None:
-            self._apply_mask(a, _mha_mask(said, a))
-        training = bool(said.get("training", True))
-        self._apply_dropout(a, said["dropout_p"] if training else 0.0, drawn)
-        output = result[0] if batched else result[0][:, None]
-        a.observed["output"] = copied(output.transpose(0, 1)).astype(np.float64)
-        a.halves = _halves(*(c.out for c in calls), None, output)
-        weight, bias = said["out_proj_weight"], said.get("out_proj_bias")
-        joined = torch.as_tensor(
-            a.context.transpose(0, 2, 1, 3).reshape(*output.transpose(0, 1).shape[:2], -1),
-            dtype=weight.dtype,
-            device=weight.device,
-        )
-        find_editable(a, calls, None, TOLERANCE[dtype_name(x)])
-        find_output(
-            a, LinearCall(joined, weight, bias, output.transpose(0, 1), False), TOLERANCE[dtype_name(x)], np.arange(d)
-        )
-        expected = copied(F.linear(joined, weight, bias)).astype(np.float64)
-        worst = difference(expected, a.observed["output"])
-        if not worst <= TOLERANCE[dtype_name(x)]:
-            a.not_editable = f"what was recorded leads to another output (by {worst:.1e})"
-            a.notes.append(f"{a.name}: {a.not_editable}.")
-            a.editable = None
-        self._name_tokens(a)
-        self.recording.attentions.append(a)
 
     def record_function(self, function: Callable[..., Any], implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
                         args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # fmt: skip
@@ -751,11 +709,11 @@ class _Recorder(TorchFunctionMode):
         self._apply_dropout(a, p, masks)
         context, weights = result[0], result[1] if isinstance(result, tuple) and len(result) > 1 else None
         a.observed["contexts"] = copied(context.transpose(1, 2)).reshape(*a.shape[:3], -1)
-        a.halves = _halves(query, key, value, context)
-        known = None if weights is None or weights.ndim != 4 else copied(weights)[..., :n_keys].astype(np.float64)
+        a.halves = halves(query, key, value, context)
+        known = None if weights is None or weights.ndim != 4 else to_numpy(weights)[..., :n_keys]
         if known is not None and a.dropout_mask is not None:
             known = None  # they are weights after dropout
-        self._finish(a, _coarsest(dtype_name(query), dtype_name(context)), known, Layout(*a.shape[:2]))
+        self._finish(a, coarsest(dtype_name(query), dtype_name(context)), known, Layout(*a.shape[:2]))
 
     def _name_of(self, module: nn.Module) -> str:
         if module in self.paths:
@@ -772,6 +730,7 @@ class _Recorder(TorchFunctionMode):
     # ---------------------------------------------------------------- recomputing, comparing, finding the projections
 
     def _finish(self, a: Attention, dtype: str, weights: Array | None, layout: Layout) -> None:
+        """Compares an attention with the model's numbers and keeps what its projections are looked for in later."""
         tolerance = TOLERANCE.get(dtype, 1e-4)
         self._say_compiled(a.name)
         self._say_rank(a)
@@ -779,26 +738,45 @@ class _Recorder(TorchFunctionMode):
             a.notes.append(f"{a.name}: tensors of {dtype} are widened to float32.")
         if not np.isfinite(a.queries).all() or not np.isfinite(a.keys).all():  # type: ignore[arg-type]
             a.notes.append(f"{a.name}: its queries or keys hold NaN or infinity.")
-        self._fill_empty_rows(a, tolerance)
-        worst = _worst(a, weights)
-        if not worst <= tolerance:
+        fill_empty_rows(a, dtype)
+        off = worst(a, dtype, weights)
+        if not off <= tolerance:
             a.forget_computed()
             if weights is not None:
-                a.given, a.bias = {"weights": weights}, None
-                if dtype in HALVES and np.array_equal(np.asarray(stored(weights, dtype), np.float64), weights):
+                a.given, a.bias = {"weights": weights.copy()}, None
+                if dtype in HALVES and np.array_equal(np.asarray(stored(weights, dtype), weights.dtype), weights):
                     a.halves["weights"] = dtype
                 words = "so the weights are shown as they are"
             else:
                 words = "so take its stages with care"
-            by = f"by {worst:.1e}" if worst < np.inf else "NaN or infinity where the model has none"
+            by = f"by {off:.1e}" if off < np.inf else "NaN or infinity where the model has none"
             a.notes.append(f"{a.name}: what was recorded gives other numbers than the model ({by}), {words}.")
             a.not_editable = "its softmax is not that of its queries, keys and mask"
+        elif a.given:
+            a.not_editable = "its scores are not those of its queries and keys"
+        elif not self.linears:
+            a.not_editable = "no projection was seen before it"
         else:
-            find_editable(a, layout.calls(list(self.linears)), self.stack, tolerance)
+            shared_heads(a)
+            calls = [c.remembered(self.states) for c in self._near(a)]
+            a._search = Search(layout.calls(calls), norms_of(self.stack), tolerance)
+        say_sample(a)
         a.forget_computed()
         self._name_tokens(a)
         self.recording.attentions.append(a)
         self.awaiting = [_Awaiting(a, layout)]
+
+    def _near(self, a: Attention) -> list[LinearCall]:
+        """Returns the projections of the innermost module whose results may hold queries, keys and values, and do hold a value;
+        or all that are remembered."""
+        assert a.queries is not None and a.keys is not None and a.values is not None
+        value = a.values[0, 0, 0]
+        for mark in reversed(self.marks):
+            calls = list(self.linears)[len(self.linears) - min(self.n_linears - mark, len(self.linears)) :]
+            if all(any(c.out.numel() == s[:, 0, :, 0].size * c.out.shape[-1] for c in calls) for s in (a.queries, a.keys, a.values)):
+                if any(np.isin(value, to_numpy(c.out.reshape(-1, c.out.shape[-1])[0])).all() for c in calls):
+                    return calls
+        return list(self.linears)
 
     def _await_gradients(self, a: Attention, layout: Layout, **tensors: Tensor) -> None:
         """Keeps the gradients that a backward will give these tensors, if they are wanted."""
@@ -826,18 +804,6 @@ class _Recorder(TorchFunctionMode):
                 f"{a.name}: its heads 0 to {n - 1} are heads {first} to {first + n - 1} of the model's {ranks * n}, as {ranks} ranks share them."
             )
 
-    @staticmethod
-    def _fill_empty_rows(a: Attention, tolerance: float) -> None:
-        """Finds the model's weights for queries with no unmasked key, such as padding: NaN, zeros, or uniform."""
-        seen = a.observed["contexts"].astype(np.float64)
-        if a.given or a.visible.any(-1).all() or np.isnan(seen).any():
-            return
-        mask, method = a.mask, a.mask_method
-        for a.mask, a.mask_method in ((replace(mask, empty_rows="zeros"), method), (mask, "large_negative")):
-            if _worst(a) <= tolerance:
-                return
-        a.mask, a.mask_method = mask, method
-
     def _see_linear(self, call: LinearCall | None) -> None:
         if call is None:
             return
@@ -846,11 +812,14 @@ class _Recorder(TorchFunctionMode):
                 "its parameters are on the meta device, so they have shapes and no numbers; load the weights first."
             )
         self.linears.append(call)
+        self.n_linears += 1
         for waiting in list(self.awaiting):
             waiting.left -= 1
             (same,) = waiting.layout.calls([call])
-            if find_output(waiting.attention, same, TOLERANCE.get(dtype_name(call.out), 1e-4)) or waiting.left <= 0:
+            if find_output(waiting.attention, same) or waiting.left <= 0:
                 self.awaiting.remove(waiting)
+                if isinstance(search := waiting.attention._search, Search) and search.output is not None:
+                    search.output = (same.remembered(self.states), *search.output[1:])
 
 
 class _Drawn(TorchDispatchMode):
@@ -886,36 +855,6 @@ def _keep_gradient(a: Attention, name: str, layout: Layout, gradient: Tensor) ->
         a.recorded_gradients[name] = layout.stage(gradient.detach())
 
 
-def difference(a: Array, b: Array) -> float:
-    """Returns the largest difference relative to the largest number, infinity where only one of them is NaN."""
-    if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
-        return float("inf")
-    there = ~np.isnan(b)
-    if not there.any():
-        return 0.0
-    return _finite(float(np.abs(a - b)[there].max()) / max(float(np.abs(b[there]).max()), 1e-30))
-
-
-def _finite(x: float) -> float:
-    return x if x == x else float("inf")
-
-
-def _worst(a: Attention, weights: Array | None = None) -> float:
-    """Returns the largest relative difference of any head from the model's own context vectors or weights."""
-    worst = 0.0
-    for head in range(a.n_heads):
-        one = a.only(head)
-        worst = max(worst, difference(one.context, one.observed["contexts"].astype(np.float64)))
-        if weights is not None:
-            own = weights[:, head : head + 1]
-            if not np.array_equal(np.isnan(one.weights), np.isnan(own)):
-                return float("inf")
-            worst = max(worst, _finite(float(np.nanmax(np.abs(one.weights - own), initial=0.0))))
-        if not worst < np.inf:
-            return float("inf")
-    return worst
-
-
 def _input_embeddings(model: nn.Module | None) -> Tensor | None:
     """Returns the table of token embeddings, if the model names it."""
     get: Any = getattr(model, "get_input_embeddings", None)
@@ -923,17 +862,6 @@ def _input_embeddings(model: nn.Module | None) -> Tensor | None:
         return getattr(get() if get else None, "weight", None)
     except (NotImplementedError, AttributeError):
         return None
-
-
-def _halves(*tensors: Tensor | None) -> dict[str, str]:
-    """Returns the dtypes of the stages in half precision among queries, keys, values, context vectors and output."""
-    stages = zip(("queries", "keys", "values", "contexts", "output"), tensors)
-    return {stage: half for stage, t in stages if t is not None and (half := half_of(t)) is not None}
-
-
-def _coarsest(*dtypes: str) -> str:
-    """Returns the dtype with the least precision."""
-    return max(dtypes, key=lambda dtype: TOLERANCE.get(dtype, 1e-4))
 
 
 def _has_dropout(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -953,25 +881,3 @@ def _may_be_fast(module: nn.Module) -> bool:
 def _dropout_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[float, bool]:
     said = dict(zip(("input", "p", "training", "inplace"), args)) | kwargs
     return float(said.get("p", 0.5)), bool(said.get("training", True))
-
-
-def _mha_mask(said: dict[str, Any], a: Attention) -> Tensor:
-    """Returns the masks of multi_head_attention_forward (True masks) as one additive mask."""
-    n, heads, n_queries, n_keys = a.shape
-    total = torch.zeros(1, 1, n_queries, n_keys, dtype=torch.float64)
-    for key in ("attn_mask", "key_padding_mask"):
-        mask = said.get(key)
-        if mask is None:
-            continue
-        mask = mask.detach().cpu()
-        added = (
-            torch.zeros(mask.shape, dtype=torch.float64).masked_fill(mask, -torch.inf)
-            if mask.dtype == torch.bool
-            else mask.double()
-        )
-        if key == "key_padding_mask":
-            added = added.reshape(-1, 1, 1, n_keys)
-        elif added.ndim == 3:
-            added = added.reshape(n, heads, n_queries, n_keys)
-        total = total + added
-    return total

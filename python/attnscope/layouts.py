@@ -54,11 +54,14 @@ def find_layout(axes: tuple[int, ...], values: Tensor, calls: list[LinearCall]) 
         possible = [Layout(axes[0], axes[1] * axes[2]), Layout(axes[0], axes[1] * axes[2], tokens_first=True)]
     else:
         raise AttnscopeError(f"its scores have {len(axes) + 2} axes; expected at most 4.")
-    stages = [(layout, layout.stage(values)) for layout in possible]
+    stages: dict[Layout, Array] = {}
     for call in reversed(calls):
-        for layout, stage in stages:
-            if _is_from(stage, call, layout):
-                return layout, ""
+        for layout in possible:
+            if call.out.numel() == layout.sequences * values.shape[-2] * call.out.shape[-1]:
+                if layout not in stages:
+                    stages[layout] = layout.stage(values)
+                if _is_from(stages[layout], call, layout):
+                    return layout, ""
     if len(axes) > 1:
         return possible[0], _exchanged(to_numpy(values), calls)
     if possible:
@@ -92,14 +95,22 @@ def _is_from(stage: Array, call: LinearCall, layout: Layout) -> bool:
     n, heads, tokens, d = stage.shape
     if call.out.numel() != n * tokens * call.out.shape[-1] or heads * d > call.out.shape[-1]:
         return False
-    order = (2, 0, 1, 3) if layout.tokens_first else (0, 2, 1, 3)
-    return _rows_within(stage.transpose(order).reshape(n * tokens, heads * d), call)
+    some = _some(n * tokens)
+    sequences, places = (some % n, some // n) if layout.tokens_first else (some // tokens, some % tokens)
+    return _rows_within(stage[sequences, :, places].reshape(len(some), heads * d), call, some)
 
 
-def _rows_within(wanted: Array, call: LinearCall) -> bool:
-    some = np.unique(np.linspace(0, len(wanted) - 1, _COMPARED_ROWS).astype(int))
+def _some(n: int) -> Array:
+    return np.unique(np.linspace(0, n - 1, _COMPARED_ROWS).astype(int))
+
+
+def _rows_within(wanted: Array, call: LinearCall, some: Array) -> bool:
     there = to_numpy(call.out.detach().reshape(-1, call.out.shape[-1])[some.tolist()])
-    return all(np.isin(row, one).all() for row, one in zip(wanted[some], there))
+    order = there[0].argsort(kind="stable")
+    which = order[np.minimum(np.searchsorted(there[0], wanted[0], sorter=order), len(order) - 1)]
+    if not np.array_equal(there[0, which], wanted[0]):
+        return False
+    return np.array_equal(there[:, which], wanted) or all(np.isin(row, one).all() for row, one in zip(wanted, there))
 
 
 def _exchanged(values: Array, calls: list[LinearCall]) -> str:
@@ -109,6 +120,7 @@ def _exchanged(values: Array, calls: list[LinearCall]) -> str:
     n, tokens, heads, d = values.shape
     for call in calls:
         if call.out.numel() == n * tokens * call.out.shape[-1] and heads * d <= call.out.shape[-1]:
-            if _rows_within(values.reshape(n * tokens, heads * d), call):
+            some = _some(n * tokens)
+            if _rows_within(values.reshape(n * tokens, heads * d)[some], call, some):
                 return f"it attends between the {heads} heads of each token, not between tokens (view_without_transpose)"
     return ""

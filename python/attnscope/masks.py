@@ -159,12 +159,11 @@ def as_mask(
         raise AttnscopeError(f"mask has the shape {shape_text(a)}; expected at most 4 axes.")
     a = a.reshape((1,) * (4 - a.ndim) + a.shape)
     a = a[..., :n_keys] if a.shape[-1] > n_keys else a  # of a static cache
-    try:
-        a = np.broadcast_to(a, (n_sequences, n_heads, n_queries, n_keys))
-    except ValueError:
+    if any(size not in (1, want) for size, want in zip(a.shape, (n_sequences, n_heads, n_queries, n_keys))):
         raise AttnscopeError(
             f"mask has the shape {shape_text(np.asarray(a))}, which does not fit scores of [{n_sequences}, {n_heads}, {n_queries}, {n_keys}]."
-        ) from None
+        )
+    a = np.broadcast_to(a, (n_sequences, a.shape[1], n_queries, n_keys))  # heads that share it are read once
     if a.dtype != bool and ((a == 0) | (a == 1)).all() and (a == 1).any():
         a = a == 1  # 1 is unmasked and 0 masked, as in tril(ones)
     if a.dtype == bool:

@@ -6,8 +6,8 @@ model's numbers; a stage that does not agree stays given, with a sentence that s
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,32 @@ class LinearCall:
         bool  # the weight is [d_in, d_out], as in Conv1D and nn.Parameter, not [d_out, d_in] as in nn.Linear
     )
     part: tuple[int, int] = (0, 1)  # of the columns, which of how many equal parts that processes share
+    state: list[Any] | None = None  # of the parameters when they were used
 
     def rows(self) -> Array:
         return _numbers(self.out).reshape(-1, self.out.shape[-1])
 
-    @cached_property
-    def state(self) -> list[Any]:
-        """State of the parameters when they were used."""
-        return [state_of(t) for t in (self.weight, self.bias) if t is not None]
+    def remembered(self, states: dict[int, tuple[Any, ...]]) -> LinearCall:
+        """Returns the call without its graph, and with the state of its parameters, which is computed once for each."""
+        if self.state is not None:
+            return self
+        for t in (self.weight, self.bias):
+            if t is not None and (id(t) not in states or states[id(t)][0] != version_of(t)):
+                states[id(t)] = state_of(t)
+        state = [states[id(t)] for t in (self.weight, self.bias) if t is not None]
+        return replace(self, x=self.x.detach(), out=self.out.detach(), state=state)
+
+    def is_still(self, tolerance: float) -> bool:
+        """Tells whether x·W + b still is the result: neither its tensors nor its parameters were overwritten since."""
+        if self.state is None or [state_of(t) for t in (self.weight, self.bias) if t is not None] != self.state:
+            return False
+        x, out = (t.reshape(-1, t.shape[-1]) for t in (self.x, self.out))
+        some = np.unique(np.linspace(0, len(x) - 1, 8).astype(int)).tolist()
+        with torch.no_grad():
+            again = x[some].double() @ (self.weight.double() if self.is_in_out else self.weight.double().T)
+            again = again if self.bias is None else again + self.bias.double().reshape(-1)
+        gap, size = (again - out[some].double()).abs().max(), out[some].double().abs().max()
+        return bool(gap <= tolerance * max(float(size), 1e-30))
 
     def sequences_first(self, n: int) -> LinearCall:
         """Returns the call with its rows ordered by sequence, of one with rows ordered by token."""
@@ -59,7 +77,8 @@ class LinearCall:
         whole: tuple[Any, ...] = (self.x, self.weight, self.bias, self.out)  # DTensors
         if any(p.is_partial() for p in whole[3].placements):
             return None
-        x, weight, bias, out = (t if t is None else t.to_local() for t in whole)
+        x, weight, bias, out = (None if t is None else t.to_local() for t in whole)
+        assert x is not None and weight is not None and out is not None
         mesh, axis = whole[1].device_mesh, 1 if self.is_in_out else 0
         shared = [i for i, p in enumerate(whole[1].placements) if p.is_shard(axis)]
         part = (mesh.get_local_rank(shared[0]), mesh.size(shared[0])) if shared else (0, 1)
@@ -83,7 +102,7 @@ class LearnedLinear(Linear):
             None if call.bias is None else call.bias.detach(),
             call.is_in_out,
         )
-        self._state = call.state
+        self._state = call.state or [state_of(t) for t in self._tensors()]
         self._columns, self._rows, self._factor = columns, rows, factor
 
     def __reduce__(self) -> Any:  # a copy has the numbers themselves
@@ -118,14 +137,23 @@ class LearnedLinear(Linear):
         )
 
 
+def version_of(t: Tensor) -> int:
+    return 0 if t.is_inference() else t._version
+
+
 def state_of(t: Tensor) -> tuple[Any, ...]:
     """Returns what changes when a tensor's numbers do, also through `.data`: its version, and sums of its bits by row and column."""
     t = t.detach()
-    version = 0 if t.is_inference() else t._version
+    version = version_of(t)
     if type(t) is not Tensor or t.is_meta or t.layout != torch.strided or not t.is_floating_point():
         return (version,)
     if t.untyped_storage().nbytes() == 0 < t.numel():  # FSDP has freed it
         return (version, "freed")
+    if t.device.type == "cpu" and t.is_contiguous() and t.ndim and t.shape[-1] * t.element_size() % 8 == 0:
+        # Tensor.numpy() would lock the storage, which FSDP resizes.
+        bytes_of_t = (ctypes.c_int64 * (t.numel() * t.element_size() // 8)).from_address(t.data_ptr())
+        words = np.ctypeslib.as_array(bytes_of_t).reshape(-1, t.shape[-1] * t.element_size() // 8)
+        return version, words.sum(1).tobytes(), np.bitwise_xor.reduce(words, 0).tobytes()
     bits = t.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[t.element_size()])
     rows = bits.reshape(-1, bits.shape[-1]) if bits.ndim else bits.reshape(1, 1)
     return version, *(rows.sum(i, dtype=torch.int64).cpu().numpy().tobytes() for i in (0, 1))
@@ -146,70 +174,81 @@ class _Found:
     rotary: dict[str, Any] | None = None
 
 
-def find_editable(a: Attention, calls: list[LinearCall], modules: list[nn.Module] | None, tolerance: float) -> None:
-    """Sets the attention's projections if its queries, keys and values can be traced back to them."""
-    if a.given:
-        a.not_editable = "its scores are not those of its queries and keys"
+@dataclass(eq=False)
+class Search:
+    """What was computed before an attention and after it, to look for its projections when they are asked for."""
+
+    calls: list[LinearCall]  # of the innermost module that has them, or all that are remembered
+    norms: list[nn.Module]
+    tolerance: float
+    output: tuple[LinearCall, Array, dict[str, Any]] | None = None  # the output projection, the order of its rows, settings
+
+    def __call__(self, a: Attention) -> None:
+        with torch.no_grad():
+            try:
+                self._find_editable(a)
+            except AttnscopeError as error:
+                a.not_editable = str(error)
+                return
+        if self.output is not None and a.editable is not None and self.output[0].weight.numel() <= _MAX_PARAMETERS:
+            call, order, settings = self.output
+            a.editable.output = call.input_rows(order)
+            a.editable.settings |= settings
+
+    def _find_editable(self, a: Attention) -> None:
+        """Sets the attention's projections if its queries, keys and values can be traced back to them."""
+        assert a.queries is not None and a.keys is not None and a.values is not None
+        if a.values.shape[-1] != a.queries.shape[-1]:
+            raise AttnscopeError("its values are of another width than its queries")
+        if a.queries.shape[1] * a.queries.shape[-1] > 16384:
+            raise AttnscopeError("it has more columns than a session holds")
+        found: dict[str, _Found] = {}
+        for name, stage in (("queries", a.queries), ("keys", a.keys), ("values", a.values)):
+            one = _find(stage, self.calls, self.norms if name != "values" else [], name != "values", self.tolerance)
+            if one is None:
+                raise AttnscopeError(f"its {name} are not the columns of one projection, with or without a norm and rotary embeddings")
+            found[name] = one
+        if a.keys.shape[1] != a.values.shape[1]:
+            raise AttnscopeError("its keys and values have different numbers of heads")
+        for call in {id(f.call): f.call for f in found.values()}.values():
+            if not call.is_still(self.tolerance):
+                why = "the parameters have changed since it was recorded, or what they were multiplied with was overwritten, so its stages are given"
+                a.notes.append(f"{a.name}: {why}.")
+                raise AttnscopeError(why)
+        _assemble(a, found)
+
+
+def shared_heads(a: Attention) -> None:
+    """Leaves one of each KV head that was repeated for the query heads that share it."""
+    assert a.keys is not None and a.values is not None
+    heads = a.keys.shape[1]
+    if heads == 1 or a.values.shape[1] != heads:
         return
-    if not calls:
-        a.not_editable = "no projection was seen before it"
-        return
-    assert a.queries is not None and a.keys is not None and a.values is not None
-    if a.values.shape[-1] != a.queries.shape[-1]:
-        a.not_editable = "its values are of another width than its queries"
-        return
-    if a.queries.shape[1] * a.queries.shape[-1] > 16384:
-        a.not_editable = "it has more columns than a session holds"
-        return
-    norms = _norms(modules)
-    found: dict[str, _Found] = {}
-    for name, stage in (("queries", a.queries), ("keys", a.keys), ("values", a.values)):
-        one = _find(stage, calls, norms if name != "values" else [], name != "values", tolerance)
-        if one is None and name != "queries" and stage.shape[1] > 1:  # KV heads that were repeated
-            for groups in sorted({n for n in range(1, stage.shape[1]) if stage.shape[1] % n == 0}):
-                repeats = stage.shape[1] // groups
-                if np.array_equal(np.repeat(stage[:, ::repeats], repeats, 1), stage):
-                    one = _find(
-                        stage[:, ::repeats], calls, norms if name != "values" else [], name != "values", tolerance
-                    )
-                    if one is not None:
-                        stage = stage[:, ::repeats]
-                        break
-        if one is None:
-            a.not_editable = (
-                f"its {name} are not the columns of one projection, with or without a norm and rotary embeddings"
-            )
+    for groups in (n for n in range(1, heads) if heads % n == 0):
+        repeats = heads // groups
+        if all(np.array_equal(s[:, ::repeats, 0], s[:, 1::repeats, 0]) for s in (a.keys, a.values)) and all(
+            np.array_equal(np.repeat(s[:, ::repeats], repeats, 1), s) for s in (a.keys, a.values)
+        ):
+            a.keys, a.values = (np.ascontiguousarray(s[:, ::repeats]) for s in (a.keys, a.values))
             return
-        found[name] = one
-        if name == "keys":
-            k = stage
-        elif name == "values":
-            v = stage
-    if k.shape[1] != v.shape[1]:
-        a.not_editable = "its keys and values have different numbers of heads"
-        return
-    _assemble(a, found, k, v, tolerance)
 
 
-def _assemble(a: Attention, found: dict[str, _Found], k: Array, v: Array, tolerance: float) -> None:
+def _assemble(a: Attention, found: dict[str, _Found]) -> None:
     q_call, k_call, v_call = (found[n].call for n in ("queries", "keys", "values"))
     size = sum(c.weight.numel() for c in {id(c): c for c in (q_call, k_call, v_call)}.values())
     if size > _MAX_PARAMETERS:
-        a.not_editable = f"its projections have {size:,} parameters"
-        return
+        raise AttnscopeError(f"its projections have {size:,} parameters")
     n, _, n_queries, _ = a.shape
     x = _numbers(q_call.x).reshape(n, n_queries, -1)
     kx, vx = (_numbers(c.x).reshape(n, a.n_keys, -1) for c in (k_call, v_call))
     if kx.shape != vx.shape or not np.array_equal(kx, vx):
-        a.not_editable = "its keys and values are projected from different inputs"
-        return
+        raise AttnscopeError("its keys and values are projected from different inputs")
     source = None if kx.shape == x.shape and np.array_equal(kx, x) else kx
     settings: dict[str, Any] = {}
     q_norm, k_norm = found["queries"].norm, found["keys"].norm
     if q_norm or k_norm:
         if not q_norm or not k_norm or q_norm["rule"] != k_norm["rule"]:
-            a.not_editable = "only its queries or only its keys are normalized"
-            return
+            raise AttnscopeError("only its queries or only its keys are normalized")
         settings["normalise"] = {
             "rule": q_norm["rule"],
             "query": q_norm["weight"],
@@ -219,13 +258,10 @@ def _assemble(a: Attention, found: dict[str, _Found], k: Array, v: Array, tolera
     q_rotary, k_rotary = found["queries"].rotary, found["keys"].rotary
     if q_rotary or k_rotary:
         if not q_rotary or not k_rotary or q_rotary["pairs"] != k_rotary["pairs"]:
-            a.not_editable = "only its queries or only its keys are rotated"
-            return
+            raise AttnscopeError("only its queries or only its keys are rotated")
         if n_queries != a.n_keys:
-            a.not_editable = "its rotary positions are not those of a text from its first token on"
-            return
+            raise AttnscopeError("its rotary positions are not those of a text from its first token on")
         settings["positions"] = {"rotary": q_rotary}
-    a.keys, a.values = k, v
     a.editable = Editable(
         x,
         q_call.columns(found["queries"].columns, found["queries"].factor),
@@ -310,6 +346,8 @@ def _head_columns(call: LinearCall, width: int) -> list[Array]:
 
 def equal_columns(wanted: Array, there: Array) -> Array | None:
     """Returns the column that equals each wanted one, or None; duplicates are used in order."""
+    if not (there == wanted[:, :1]).all(0).any():  # most results are another projection's
+        return None
     places: dict[bytes, list[int]] = {}
     for j, column in enumerate(np.ascontiguousarray(there.T)):
         places.setdefault(column.tobytes(), []).append(j)
@@ -346,10 +384,10 @@ def scaled_columns(wanted: Array, there: Array, tolerance: float) -> tuple[Array
 # -------------------------------------------------------------------- norms and rotary embeddings
 
 
-def _norms(modules: list[nn.Module] | None) -> list[nn.Module]:
+def norms_of(modules: list[nn.Module]) -> list[nn.Module]:
     """Returns the norms inside the modules being computed, innermost first."""
     found: list[nn.Module] = []
-    for module in reversed(modules or []):
+    for module in reversed(modules):
         found += [m for m in module.children() if "norm" in type(m).__name__.lower() and m not in found]
         if found:
             break
@@ -460,29 +498,31 @@ def _round_bases(frequencies: Array, dimensions: int) -> list[float]:
 # -------------------------------------------------------------------- the output projection
 
 
-def find_output(a: Attention, call: LinearCall, tolerance: float, order: Array | None = None) -> bool:
-    """Tells whether a projection's input is an attention's context vectors; if so, sets it as output projection."""
+def find_output(a: Attention, call: LinearCall) -> bool:
+    """Tells whether a projection's input is an attention's context vectors; if so, records its result as the output."""
     seen = a.observed.get("contexts")
-    if seen is None and order is None:
+    if seen is None:
         return False
     n, heads, n_queries, _ = a.shape
-    width = (seen if seen is not None else a.values).shape[-1] * heads  # type: ignore[union-attr]
+    width = seen.shape[-1] * heads
     if call.x.numel() != n * n_queries * width or call.x.shape[-1] != width:
         return False
-    settings = {}
+    settings: dict[str, Any] = {}
+    entering = to_numpy(call.x).reshape(n * n_queries, width)
+    joined = seen.transpose(0, 2, 1, 3).reshape(n * n_queries, width)
+    order: Array | None = np.arange(width) if np.array_equal(joined, entering) else equal_columns(joined, entering)
     if order is None:
-        assert seen is not None
-        entering = _numbers(call.x).reshape(n * n_queries, width)
-        joined = seen.transpose(0, 2, 1, 3).reshape(n * n_queries, width).astype(np.float64)
-        order = equal_columns(joined, entering)
-        if order is None:
-            if not np.array_equal(seen.astype(np.float64).reshape(n * n_queries, width), entering):
-                return False
-            order, settings = np.arange(width), {"merge_heads": "reshape_without_transpose"}
-    a.observed["output"] = _numbers(call.out).reshape(n, n_queries, -1)
+        if not np.array_equal(seen.reshape(n * n_queries, width), entering):
+            return False
+        order, settings = np.arange(width), {"merge_heads": "reshape_without_transpose"}
+    record_output(a, call, order, settings)
+    return True
+
+
+def record_output(a: Attention, call: LinearCall, order: Array, settings: dict[str, Any]) -> None:
+    """Records the result of an output projection whose input features are context features in this order."""
+    a.observed["output"] = _numbers(call.out).reshape(a.n_sequences, a.n_queries, -1)
     if half := half_of(call.out):
         a.halves["output"] = half
-    if a.editable is not None and call.weight.numel() <= _MAX_PARAMETERS:
-        a.editable.output = call.input_rows(order)
-        a.editable.settings |= settings
-    return True
+    if isinstance(a._search, Search):
+        a._search.output = (call, order, settings)
