@@ -295,12 +295,12 @@ class RowParser {
                           (line_.ends_with('=') && line_.find_first_of(":.", bracket) != line_.npos);
     if (factor)
       matrix().factor = *factor;
+    else if (line_.starts_with("[torch."))
+      read_sizes_of_torch();
     else if (is_index)
       matrices_.push_back({whole_numbers(line_.starts_with(',') ? line_ : line_.substr(bracket))});
     else if (line_.starts_with("Column") || line_.starts_with("[,"))
       begin_columns(whole_numbers(line_));
-    else if (line_.starts_with("[torch."))
-      read_sizes_of_torch();
     else if (is_first && (line_.ends_with('=') || line_.ends_with(':')))
       sizes_ = sizes_of_julia(line_);
     else
@@ -362,7 +362,7 @@ class RowParser {
     const bool is_of_torch = printer_.first_index == 0;
     if (is_of_torch || sizes_.size() == 1)
       tensor.shape = sizes_;
-    else if (!matrices_.front().index.empty())
+    else if (matrices_.size() > 1 || !matrices_.front().index.empty())
       tensor.shape.insert(tensor.shape.begin(), matrices_.size());
     const std::size_t row_axis = is_of_torch && sizes_.size() > 1 ? sizes_.size() - 2 : 0;
     const std::size_t expected_columns = sizes_.size() == 1 ? 1

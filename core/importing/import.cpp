@@ -377,7 +377,7 @@ ImportResult import_embeddings(const TensorFile& file, const Choices& choices,
   return result;
 }
 
-constexpr checkpoints::Naming naming_by_hand{"by_hand", "projections named by hand", "", true};
+const checkpoints::Naming naming_by_hand{"by_hand", "projections named by hand", "", true};
 
 /// Returns a layer with projections named by hand; the rest comes from the known layer that they belong to.
 Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::ProjectionMapping& mapping) {
