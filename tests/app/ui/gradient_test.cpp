@@ -46,6 +46,26 @@ TEST(Gradient, OfThePinnedCellIsShownInEveryMapAndEndsWithUndo) {
   EXPECT_FALSE(program.landmarks().find("gradient/banner"));
 }
 
+TEST(Gradient, UnitOfSmallNumbersIsNextToEveryMap) {
+  for (const ImVec2 size : {ImVec2{1280, 800}, ImVec2{1920, 1080}}) {
+    gui::Program program(size);
+    show_gradient(program);
+    std::size_t small = 0;
+    for (const Stage stage : {Stage::embeddings, Stage::queries, Stage::keys, Stage::values, Stage::scores,
+                              Stage::scaled_scores, Stage::masked_scores}) {
+      const arma::mat& gradient = program.store.live_gradient().gradients()->stages.at(stage, 0);
+      const std::string place = std::string("strip/d_") + core::attention::info(stage).name;
+      ASSERT_TRUE(program.landmarks().find(place)) << place;
+      if (arma::abs(gradient).max() >= 0.1) continue;
+      ++small;
+      const auto unit = program.landmarks().find(place + "/unit");
+      ASSERT_TRUE(unit) << place << " at " << size.x;
+      EXPECT_LE(unit->max.x, size.x);
+    }
+    EXPECT_GT(small, 3u);
+  }
+}
+
 TEST(Gradient, StepRaisesTheNumberAsPredictedAndCanBeUndone) {
   gui::Program program;
   show_gradient(program);
@@ -53,11 +73,14 @@ TEST(Gradient, StepRaisesTheNumberAsPredictedAndCanBeUndone) {
   program.run();
   const double before = number(program), value = program.store.live_gradient().gradients()->value;
   EXPECT_NEAR(value, before, 1e-12);
+  const auto after = program.store.live_gradient().value_after_step();
+  ASSERT_TRUE(after);
   const double change = app::predicted_change(*program.store.live_gradient().gradients(),
                                               program.store.model(), program.store.view().look);
   program.store.dispatch(app::StepAlongGradient{});
   program.run();
   EXPECT_NEAR(number(program) - before, change, 0.01 * change);
+  EXPECT_NEAR(number(program), *after, 1e-12);
   EXPECT_NEAR(program.store.live_gradient().gradients()->value, number(program), 1e-12);
   program.store.dispatch(app::Undo{});
   program.run();

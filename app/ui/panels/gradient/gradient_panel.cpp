@@ -66,6 +66,7 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
   const auto size = [](const GradientTerm& term) { return std::abs(term.gradient * term.derivative); };
   std::ranges::stable_sort(terms, std::greater(), size);
   double rest = gradient;
+  pen.skip(6);
   pen.heading("Sum over its readers");
   const bool is_in_target = of.stage == cell.stage && of.row.value_or(cell.row) == cell.row &&
                             of.column.value_or(cell.column) == cell.column;
@@ -97,6 +98,7 @@ void draw_inputs(Pen& pen, const Gradients& all, const CellRef& cell, double gra
   const Frame& frame = pen.frame;
   const auto terms = core::graph::gradient_inputs(frame.displayed, all, cell);
   if (terms.empty()) return;
+  pen.skip(6);
   pen.heading("Goes on to");
   for (std::size_t k = 0; k < std::min(terms.size(), max_terms); ++k) {
     const std::string number =
@@ -237,8 +239,7 @@ void draw_gradient_step(Pen& pen) {
   const auto partials = largest_partials(frame, *all);
   const double end = partials.empty() ? 0 : std::abs(partials.front().derivative);
   for (const Partial& partial : partials)
-    pen.share(fmt::format("{}[{},{}]", symbol(partial.place.name), partial.row, partial.column),
-              partial.derivative, end);
+    pen.share(plain_name({partial.place.name, 0, partial.row, partial.column}), partial.derivative, end);
   if (partials.empty()) pen.prose("None of these numbers: it does not depend on them.", frame.palette.dim);
   pen.skip(6);
   draw_step_fields(pen);

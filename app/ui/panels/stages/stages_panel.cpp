@@ -746,11 +746,12 @@ void draw_arrow_between(const Frame& frame, const StageBlock& a, const StageBloc
                      (a.map.has_vertical_bar ? bar_room(frame, a.map) : 0) +
                      a.map.gutter_width * static_cast<float>(gutter_count(a.map.stage)) + frame.metrics.px(4);
   const float to = origin.x + b.title.x - frame.metrics.px(frame.metrics.compact ? 0 : 3);
-  if (siblings || to - from < frame.metrics.px(10)) return;
+  const bool differ = a.map.of_gradient != b.map.of_gradient;
+  if (siblings || differ || to - from < frame.metrics.px(10)) return;
   const float y =
       origin.y + a.labels.y + column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
   ImVec2 start{from, y}, end{std::min(to, from + frame.metrics.px(90)), y};
-  if (a.map.of_gradient && b.map.of_gradient) std::swap(start, end);  // gradients flow back
+  if (b.map.of_gradient) std::swap(start, end);  // gradients flow back
   draw_arrow(start, end, packed(frame.palette.faint), frame.metrics.px(6));
 }
 

@@ -301,8 +301,10 @@ MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   // Padding shrinks before a column is lost.
   const auto columns = [&](float cell) { return std::floor((width - labels) / cell); };
   const float all = static_cast<float>(m.numbers.n_cols());
-  return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width,
-                     std::min(columns(tight), all) > columns(airy) ? tight : airy);
+  MatrixGrid grid = matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width,
+                                std::min(columns(tight), all) > columns(airy) ? tight : airy);
+  if (m.gradient) grid.strip = frame.metrics.px(18), grid.pitch.y += grid.strip;
+  return grid;
 }
 
 /// Returns a copy of a range of cells.
@@ -368,19 +370,43 @@ void draw_column_labels(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
-/// Draws the gradient of a number as a strip in signed color at the bottom of its cell.
-void draw_gradient(const EditorFrame& e, std::size_t row, std::size_t column, ImVec2 min, ImVec2 max) {
+/// Draws the gradient of a number in signed color below its cell.
+void draw_gradient(const EditorFrame& e, std::size_t row, std::size_t column, ImVec2 min, ImVec2 max,
+                   const NumberFormat& format) {
   const double gradient = (*e.matrix.gradient)(row, column);
   const Palette& p = e.frame.palette;
   const Rgb color = !std::isfinite(gradient)
-                        ? p.status.bad
+                        ? p.hatch.background
                         : render::color_at(e.frame.displayed.look.colors.diverging, p.dark,
                                            0.5 + 0.5 * gradient / e.matrix.largest_gradient);
-  draw_rect({min.x, max.y - e.frame.metrics.px(5)}, max, color, e.frame.metrics.px(2));
+  draw_rect(min, max, color, e.frame.metrics.px(2));
+  const Rgb ink = std::isnan(gradient) ? p.status.bad : gradient == 0 ? p.faint : readable_on(color);
+  draw_text(e.frame.fonts.mono12, {std::round((min.x + max.x) / 2), std::round((min.y + max.y) / 2)},
+            Align::middle, ink, format.fits ? cell_text(gradient, format, false) : "…");
   const ImVec2 lo{e.grid.view_min.x + e.grid.label_width, e.grid.view_min.y + e.grid.header_height};
   if (is_inside(ImGui::GetMousePos(), min, max) && is_inside(ImGui::GetMousePos(), lo, e.grid.view_max) &&
       ImGui::IsWindowHovered())
     ImGui::SetTooltip("∂ %s", display_number(gradient).c_str());
+}
+
+/// Draws the gradients of the visible numbers.
+void draw_gradients(const EditorFrame& e) {
+  const MatrixGrid& g = e.grid;
+  const arma::mat& numbers = *e.matrix.gradient;
+  const auto rows = g.visible_rows(), columns = g.visible_columns();
+  const int letters = static_cast<int>((g.cell_size().x - 2) / text_width(e.frame.fonts.mono12, "0"));
+  const bool few = numbers.n_elem <= max_measured_cells;
+  const NumberFormat format = choose_format(numbers,
+                                            few ? CellRange{0, numbers.n_rows, 0, numbers.n_cols}
+                                                : CellRange{rows.first, rows.end, columns.first, columns.end},
+                                            letters, 1.0);
+  for (std::size_t r = rows.first; r < rows.end; ++r)
+    for (std::size_t c = columns.first; c < columns.end; ++c) {
+      const ImVec2 cell = g.cell_min(r, c);
+      const float top = cell.y + g.cell_size().y;
+      draw_gradient(e, r, c, {cell.x, top + e.frame.metrics.px(1)},
+                    {cell.x + g.cell_size().x, top + g.strip - 1}, format);
+    }
 }
 
 void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double largest,
@@ -397,7 +423,6 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   const float spare = size.x - text_width(font, text);
   draw_text_right(font, max.x - std::min(e.frame.metrics.px(6), std::max(1.0f, std::floor(spare / 2))),
                   centered_y(font, min.y, size.y), ink, text);
-  if (e.matrix.gradient) draw_gradient(e, row, column, min, max);
   const ImVec2 lo = e.grid.view_min, hi = e.grid.view_max;
   e.frame.landmarks.mark(
       fmt::format("edit/cell/{}/{}", row, column),
@@ -420,6 +445,7 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
     for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);
+  if (e.matrix.gradient) draw_gradients(e);
   if (const auto& cursor = e.frame.pending.selection.cursor;
       cursor && cursor->row < m.n_rows() && cursor->column < m.n_cols()) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column),

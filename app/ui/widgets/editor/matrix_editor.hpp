@@ -29,8 +29,8 @@ struct EditedMatrix {
   std::vector<std::size_t> marked_rows;              ///< have a bar in the operand color
   const std::vector<std::string>* names = nullptr;   ///< read-only names of the rows, if there are no tokens
   HeadParts heads = {};
-  const arma::mat* gradient = nullptr;  ///< of the numbers, a strip in each cell; or nullptr
-  double largest_gradient = 0;          ///< absolute value, the end of the strips' colors
+  const arma::mat* gradient = nullptr;  ///< of the numbers, below each cell; or nullptr
+  double largest_gradient = 0;          ///< absolute value, the end of its colors
 };
 
 /// Returns the height of the whole editor without scrolling, in pixels.
@@ -58,11 +58,12 @@ struct MatrixGrid {
   ImVec2 origin;              ///< top left corner of the whole grid, after scrolling
   ImVec2 view_min, view_max;  ///< visible rectangle on the screen
   float label_width = 0, header_height = 0, gap = 2;
-  ImVec2 pitch;  ///< size of a cell with its gap
+  ImVec2 pitch;     ///< size of a cell with its gap and strip
+  float strip = 0;  ///< height below a cell, for its gradient
 
   ImVec2 size() const;  ///< of the whole grid, in pixels
   ImVec2 cell_min(std::size_t row, std::size_t column) const;
-  ImVec2 cell_size() const { return {pitch.x - gap, pitch.y - gap}; }
+  ImVec2 cell_size() const { return {pitch.x - gap, pitch.y - gap - strip}; }
   GridRange visible_rows() const;
   GridRange visible_columns() const;
   /// Row labels do not scroll with the columns, nor column labels with the rows.

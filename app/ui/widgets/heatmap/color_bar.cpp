@@ -172,8 +172,16 @@ std::vector<std::string> note_lines(const Frame& frame, const Note& note, float 
   return {fitted(note.brief.substr(0, equals + 1)), fitted(note.brief.substr(equals + 2))};
 }
 
-void draw_vertical_bar(const Frame& frame, const HeatmapLayout& d, const ColorScale& scale,
-                       const ValueRange& number_range, const std::vector<Note>& notes) {
+/// Marks where a needed note of a map is drawn.
+void mark_note(const Frame& frame, const Heatmap& map, ImVec2 left_middle, const std::string& words) {
+  const float half = platform::font_size(frame.fonts.sans12) / 2;
+  frame.landmarks.mark(map.place + "/unit", {left_middle.x, left_middle.y - half},
+                       {left_middle.x + text_width(frame.fonts.sans12, words), left_middle.y + half});
+}
+
+void draw_vertical_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
+                       const ColorScale& scale, const ValueRange& number_range,
+                       const std::vector<Note>& notes) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
@@ -207,6 +215,7 @@ void draw_vertical_bar(const Frame& frame, const HeatmapLayout& d, const ColorSc
     for (const std::string& words : note_lines(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
       draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, frame.palette.dim, words);
+      if (note.is_needed) mark_note(frame, map, {text_x, y}, words);
     }
   }
 }
@@ -270,9 +279,11 @@ void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLa
     draw_rect({x - 2, y - 2}, {x + 2, y + thick + 2}, frame.palette.background.back);
     draw_rect({x - 1, y - 2}, {x + 1, y + thick + 2}, frame.palette.selection);
   }
-  if (words_room > gap)
-    draw_text(frame.fonts.sans12, {left + width + high_room + gap, y + thick / 2}, Align::left_middle,
-              frame.palette.dim, shortened(frame.fonts.sans12, words, words_room - gap));
+  if (words_room <= gap) return;
+  const ImVec2 at{left + width + high_room + gap, y + thick / 2};
+  draw_text(frame.fonts.sans12, at, Align::left_middle, frame.palette.dim,
+            shortened(frame.fonts.sans12, words, words_room - gap));
+  if (!needed.empty()) mark_note(frame, map, at, needed);
 }
 
 /// Returns whether linear colors hide nearly all weights: at least 95 % of the nonzero ones are below 0.02,
@@ -353,7 +364,7 @@ void draw_color_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout&
   const std::vector<Note> notes = notes_of(frame, map, d, scale);
   const float room = bar_room(frame, map);
   if (map.has_vertical_bar) {
-    draw_vertical_bar(frame, d, scale, number_range, notes);
+    draw_vertical_bar(frame, map, d, scale, number_range, notes);
     draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
   } else {
     draw_horizontal_bar(frame, map, d, scale, number_range, notes);
