@@ -49,6 +49,7 @@ TEST(Gradient, OfThePinnedCellIsShownInEveryMapAndEndsWithUndo) {
 TEST(Gradient, UnitOfSmallNumbersIsNextToEveryMap) {
   for (const ImVec2 size : {ImVec2{1280, 800}, ImVec2{1920, 1080}}) {
     gui::Program program(size);
+    program.screen.has_fonts = true;
     show_gradient(program);
     std::size_t small = 0;
     for (const Stage stage : {Stage::embeddings, Stage::queries, Stage::keys, Stage::values, Stage::scores,
