@@ -366,51 +366,60 @@ bool Weights::has_embedding_projection() const {
   return names_.find(TensorRole::embedding_projection, "weight").has_value();
 }
 
-/// Returns embeddings in the width of the residual stream.
-RowBuffer Weights::project_embeddings(RowBuffer embeddings, const CallContext& context) const {
-  if (!has_embedding_projection()) return embeddings;
-  const auto projection = read_cached(cache_.embedding_projection, cache_.mutex, [&] {
-    return read_affine({TensorRole::embedding_projection}, 0, context);
-  });
-  return project(embeddings, *projection, context.pool);
-}
-
-RowBuffer Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
-                         const CallContext& context) const {
+EmbeddingRows Weights::read_embeddings(const std::vector<std::size_t>& ids, std::size_t first,
+                                       const CallContext& context) const {
   const StopToken& progress = context.progress;
-  std::size_t width = d_embedding();
-  RowBuffer result(ids.size(), width);
+  EmbeddingRows rows;
   const std::string tokens = names_.require(TensorRole::token_embedding, "weight");
   std::shared_ptr<const Matrix> kept;
   if (predicts_ && tokens == unembedding_tensor()) {
     const std::scoped_lock lock(cache_.mutex);
     kept = cache_.unembedding;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (kept)
-      kept->read_output(ids[i], result.row(i));
-    else
-      std::copy_n(read_rows(file_, tokens, ids[i], 1, progress).row(0), width, result.row(i));
+  const auto read = [&](const std::string& name, std::size_t width, auto row_of) {
+    RowBuffer all(ids.size(), width);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      std::copy_n(read_rows(file_, name, row_of(i), 1, progress).row(0), width, all.row(i));
+    return all;
+  };
+  if (kept) {
+    rows.tokens = RowBuffer(ids.size(), d_embedding());
+    for (std::size_t i = 0; i < ids.size(); ++i) kept->read_output(ids[i], rows.tokens.row(i));
+  } else {
+    rows.tokens = read(tokens, d_embedding(), [&](std::size_t i) { return ids[i]; });
+  }
+  rows.projects_tokens_alone = has_wide_positions();
+  const std::size_t width = has_wide_positions() ? architecture_.sizes.d_model : d_embedding();
+  if (const auto name = names_.find(TensorRole::segment_embedding, "weight"))
+    rows.segments = read(*name, width, [](std::size_t) { return std::size_t{0}; });
+  const auto places = position_rows(architecture_, ids, first);
+  if (const auto name = names_.find(TensorRole::position_embedding, "weight"))
+    rows.positions = read(*name, width, [&](std::size_t i) { return places[i]; });
+  rows.norm = read_cached(cache_.embedding_norm, cache_.mutex,
+                          [&] { return read_norm(TensorRole::embedding_norm, 0, progress); });
+  if (has_embedding_projection())
+    rows.projection = read_cached(cache_.embedding_projection, cache_.mutex, [&] {
+      return read_affine({TensorRole::embedding_projection}, 0, context);
+    });
+  return rows;
+}
+
+RowBuffer Weights::embed(const std::vector<std::size_t>& ids, std::size_t first,
+                         const CallContext& context) const {
+  EmbeddingRows rows = read_embeddings(ids, first, context);
+  RowBuffer result = std::move(rows.tokens);
   if (const auto by = static_cast<float>(architecture_.embedding_factor); by != 1)
     for (std::size_t i = 0; i < ids.size(); ++i)
-      std::transform(result.row(i), result.row(i) + width, result.row(i), [by](float x) { return x * by; });
-  if (has_wide_positions())
-    result = project_embeddings(std::move(result), context), width = architecture_.sizes.d_model;
-  const auto add = [&](TensorRole role, auto row_of) {
-    const auto name = names_.find(role, "weight");
-    if (!name) return;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const RowBuffer row = read_rows(file_, *name, row_of(i), 1, progress);
-      for (std::size_t j = 0; j < width; ++j) result.row(i)[j] += row.row(0)[j];
-    }
-  };
-  add(TensorRole::segment_embedding, [](std::size_t) { return std::size_t{0}; });
-  const auto rows = position_rows(architecture_, ids, first);
-  add(TensorRole::position_embedding, [&](std::size_t i) { return rows[i]; });
-  const auto norm = read_cached(cache_.embedding_norm, cache_.mutex,
-                                [&] { return read_norm(TensorRole::embedding_norm, 0, progress); });
-  if (!norm->is_empty()) result = apply_norm(result, *norm, architecture_.norm, context.pool);
-  return has_wide_positions() ? std::move(result) : project_embeddings(std::move(result), context);
+      std::transform(result.row(i), result.row(i) + result.width(), result.row(i),
+                     [by](float x) { return x * by; });
+  if (rows.projection && rows.projects_tokens_alone) result = project(result, *rows.projection, context.pool);
+  for (const RowBuffer* more : {&rows.segments, &rows.positions})
+    for (std::size_t i = 0; i < more->n_rows(); ++i)
+      for (std::size_t j = 0; j < result.width(); ++j) result.row(i)[j] += more->row(i)[j];
+  if (!rows.norm->is_empty()) result = apply_norm(result, *rows.norm, architecture_.norm, context.pool);
+  if (rows.projection && !rows.projects_tokens_alone)
+    result = project(result, *rows.projection, context.pool);
+  return result;
 }
 
 std::shared_ptr<const PredictionHead> Weights::head(const CallContext& context) const {

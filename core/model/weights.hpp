@@ -74,6 +74,15 @@ struct PredictionHead {
   std::vector<float> bias;  ///< one per token, or empty
 };
 
+/// What embeddings are made of, a row per token.
+struct EmbeddingRows {
+  RowBuffer tokens;                          ///< as stored, before Architecture::embedding_factor
+  RowBuffer segments, positions;             ///< without rows where the model has none
+  std::shared_ptr<const NormWeights> norm;   ///< of their sum, or empty
+  std::shared_ptr<const Affine> projection;  ///< to the width of the residual stream, or nullptr
+  bool projects_tokens_alone = false;        ///< before the sum, not after the norm
+};
+
 /// Names of the tensors in a file, by role.
 class TensorNames {
  public:
@@ -128,6 +137,9 @@ class Weights {
   /// Returns token embeddings plus segment and position embeddings, for positions from `first` on, after the
   /// embedding norm and in the width of the residual stream, n_tokens × d_model.
   RowBuffer embed(const std::vector<std::size_t>& ids, std::size_t first, const CallContext& context) const;
+  /// Returns what embed() is computed from.
+  EmbeddingRows read_embeddings(const std::vector<std::size_t>& ids, std::size_t first,
+                                const CallContext& context) const;
   std::shared_ptr<const PredictionHead> head(const CallContext& context) const;
   /// Calls use(first, part) with the unembedding, d_model × n_vocabulary: all outputs at once, or parts of
   /// them in order, `first` being the first output of a part.
@@ -168,7 +180,6 @@ class Weights {
   NormWeights read_norm(TensorRole role, std::size_t layer, const StopToken& progress) const;
   std::size_t d_embedding() const;
   bool has_wide_positions() const;
-  RowBuffer project_embeddings(RowBuffer embeddings, const CallContext& context) const;
   bool has_parameterless_norm(TensorRole role) const;
   Affine read_affine(const std::vector<TensorRole>& roles, std::size_t layer, const CallContext& context,
                      const std::vector<std::size_t>& order = {}, std::size_t expert = 0) const;

@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/circuits/composition.hpp"
+#include "core/circuits/patching.hpp"
+#include "core/circuits/sources.hpp"
+#include "tests/core/circuits/random_transformer.hpp"
+#include "tests/core/model/goldens.hpp"
+#include "tests/support/error_of.hpp"
+
+namespace core::circuits {
+namespace {
+
+using support::error_of;
+using transformer::goldens::Tools;
+
+const std::vector<std::size_t> ids{3, 14, 8, 3, 11, 14, 2, 8};
+const std::vector<std::size_t> other_ids{3, 14, 9, 3, 11, 14, 2, 8};
+
+class CircuitsOf : public testing::TestWithParam<std::string> {
+ protected:
+  std::shared_ptr<const Transformer> model = random_models::random_transformer(GetParam());
+  Float64Model exact{*model};
+  Tools tools;
+
+  std::shared_ptr<const transformer::LocalPass> run(const std::vector<std::size_t>& tokens,
+                                                    const std::vector<transformer::PassEdit>& edits = {}) {
+    return transformer::goldens::run(*model, tokens, tools, edits);
+  }
+  /// Returns the scores that the window shows, less their mean over the keys that the query attends to.
+  arma::rowvec displayed_scores(const transformer::LocalPass& pass, const ScoreCell& cell) {
+    const auto& layer = *pass.layers[cell.layer];
+    const std::size_t group = exact.group_of(cell.head);
+    const auto rules = transformer::score_rules_of(model->architecture(), cell.layer);
+    arma::frowvec scores =
+        layer.queries[cell.head].matrix().row(cell.query) * layer.keys[group].matrix().t() * rules.scale;
+    for (std::size_t j = 0; j < scores.n_elem && !rules.slopes.empty(); ++j)
+      scores[j] -= rules.slopes[cell.head] * std::abs(float(j) - float(cell.query));
+    return arma::conv_to<arma::rowvec>::from(scores);
+  }
+  double above_mean(const transformer::LocalPass& pass, const ScoreCell& cell) {
+    const arma::rowvec scores = displayed_scores(pass, cell);
+    const auto rules = transformer::score_rules_of(model->architecture(), cell.layer);
+    const auto [begin, end] = transformer::visible_keys(rules, cell.query, scores.n_elem);
+    return scores[cell.key] - arma::mean(scores.cols(begin, end - 1));
+  }
+};
+
+/// In float64 the pairs close to 1e-12 of the sum of their magnitudes, and the score is that of the window.
+TEST_P(CircuitsOf, SourcesSumToTheScore) {
+  const auto pass = run(ids);
+  for (std::size_t l = 0; l < 3; ++l) {
+    const ScoreCell cell{l, 1, 6, 4};
+    const ScoreSources of = sources_of(exact, ids, cell, tools.context);
+    EXPECT_NEAR(arma::accu(of.pairs) + of.alibi, of.score, 1e-12 * arma::accu(arma::abs(of.pairs))) << l;
+    EXPECT_NEAR(arma::accu(of.pairs_above_row_mean) + of.alibi_above_row_mean, of.above_row_mean,
+                1e-12 * arma::accu(arma::abs(of.pairs)))
+        << l;
+    EXPECT_NEAR(of.score, displayed_scores(*pass, cell)[cell.key], 1e-4 * std::max(1.0, std::abs(of.score)))
+        << l;
+    EXPECT_NEAR(of.above_row_mean, above_mean(*pass, cell), 1e-4) << l;
+    EXPECT_NEAR(of.weight, model->attention_weights(*pass, l, 1).at(6, 4), 1e-5) << l;
+  }
+}
+
+/// Totals are differences to passes of the other engine with the head ablated.
+TEST_P(CircuitsOf, TotalsAreWhatAblationChanges) {
+  const ScoreCell cell{2, 3, 7, 5};
+  const ScoreSources of = sources_of(exact, ids, cell, tools.context);
+  const auto pass = run(ids);
+  std::size_t n_heads = 0;
+  for (const ScoreSource& source : of.sources) {
+    if (!source.head) continue;
+    ++n_heads;
+    const auto [layer, head] = *source.head;
+    const auto without = run(ids, {transformer::AblatedHead{layer, head}});
+    EXPECT_NEAR(source.total, above_mean(*pass, cell) - above_mean(*without, cell), 2e-5) << source.name;
+    EXPECT_NEAR(source.weight_without, model->attention_weights(*without, 2, 3).at(7, 5), 1e-5)
+        << source.name;
+    const arma::frowvec read = model->attention_weights(*pass, layer, head).row(5);
+    EXPECT_NEAR(source.read->weight, read.max(), 1e-5) << source.name;
+  }
+  EXPECT_EQ(n_heads, 8u);
+}
+
+/// A patched head is attention output with the head's addition exchanged, in the other engine.
+TEST_P(CircuitsOf, PatchesAreOutputsOfTheOtherPrompt) {
+  if (!model->description().no_prediction_reason.empty() || !model->description().causal)
+    GTEST_SKIP() << "it predicts nothing after a text";
+  const PatchMap map = patch(exact, {ids, other_ids, 4, 5}, PatchedPart::head, tools.context);
+  const auto clean = run(ids), corrupt = run(other_ids);
+  const auto difference = [&](const transformer::LocalPass& pass) {
+    const arma::frowvec logits = model->next(pass, ids.size() - 1, tools.context);
+    return double(logits[4]) - double(logits[5]);
+  };
+  EXPECT_NEAR(map.clean, difference(*clean), 1e-5);
+  EXPECT_NEAR(map.corrupt, difference(*corrupt), 1e-5);
+  for (std::size_t l = 0; l < 2; ++l) {
+    const arma::mat output = model->parameters(l, nullptr).projections->output->weight;
+    for (std::size_t h = 0; h < 4; ++h) {
+      const auto contexts = [&](const transformer::LocalPass& pass) {
+        return arma::conv_to<arma::mat>::from(pass.layers[l]->contexts.matrix())
+            .cols(h * 8, h * 8 + 7)
+            .eval();
+      };
+      const arma::mat more = (contexts(*clean) - contexts(*corrupt)) * output.rows(h * 8, h * 8 + 7);
+      const auto patched = std::make_shared<const arma::fmat>(corrupt->layers[l]->output.matrix() +
+                                                              arma::conv_to<arma::fmat>::from(more));
+      const double recovered = map.recovered(l, h) * (map.clean - map.corrupt);
+      EXPECT_NEAR(recovered, difference(*run(other_ids, {transformer::SetOutput{l, patched}})) - map.corrupt,
+                  2e-5)
+          << l << "." << h;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Circuits, CircuitsOf, testing::ValuesIn(random_models::whole_model_types()),
+                         [](const auto& type) {
+                           std::string name = type.param;
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+                               '_');
+                           return name;
+                         });
+
+/// Patching everything of a layer, or the stream at every position, gives the clean prompt's prediction.
+TEST(Patching, RecoversAllWhereNothingOfTheCorruptPromptIsLeft) {
+  const auto model = random_models::random_transformer("gpt2");
+  const Float64Model exact(*model);
+  Tools tools;
+  const PromptPair prompts{{1, 2, 3, 4}, {1, 2, 3, 7}, 4, 5};  // only the last row differs
+  const PatchMap stream = patch(exact, prompts, PatchedPart::residual, tools.context);
+  for (std::size_t l = 0; l < 3; ++l) {
+    EXPECT_NEAR(stream.recovered(l, 3), 1, 1e-12);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(stream.recovered(l, i), 0, 1e-12);
+  }
+  for (const NamedPart& part : parts()) {
+    const PatchMap map = patch(exact, prompts, part.part, tools.context);
+    EXPECT_EQ(map.recovered.n_cols, patches_in_layer(exact, part.part, 4)) << part.name;
+    EXPECT_TRUE(map.recovered.is_finite()) << part.name;
+  }
+}
+
+/// Composition of explicit products of whole matrices.
+TEST(Compositions, AreRatiosOfNorms) {
+  const auto model = random_models::random_transformer("qwen3");
+  const Float64Model exact(*model);
+  Tools tools;
+  const Composition of = composition(exact, tools.context);
+  const Layer64 first = exact.read_layer(0, tools.context), second = exact.read_layer(2, tools.context);
+  const auto read = [](const Layer64& layer, const Affine64& affine, std::size_t column) {
+    arma::mat weight = affine.weight.cols(column, column + 7);
+    weight.each_col() %= layer.attention_norm.factors.t();
+    return weight;
+  };
+  const arma::mat ov = read(first, first.values, 0) * first.output.weight.rows(8, 15);  // head 1, KV head 0
+  const arma::mat queries = read(second, second.queries, 24), keys = read(second, second.keys, 8),
+                  values = read(second, second.values, 8);
+  const auto share = [&](const arma::mat& reading) {
+    return arma::norm(ov * reading, "fro") / arma::norm(ov, "fro") / arma::norm(reading, "fro");
+  };
+  EXPECT_NEAR(of.queries(1, 11), share(queries * keys.t()), 1e-12);
+  EXPECT_NEAR(of.keys(1, 11), share(keys * queries.t()), 1e-12);
+  EXPECT_NEAR(of.values(1, 11), share(values * second.output.weight.rows(24, 31)), 1e-12);
+  EXPECT_TRUE(std::isnan(of.queries(1, 2)));
+  EXPECT_TRUE(std::isnan(of.values(8, 1)));
+}
+
+TEST(Sources, RefuseCellsThatDoNotExist) {
+  const auto model = random_models::random_transformer("mistral");  // its window is 4
+  const Float64Model exact(*model);
+  Tools tools;
+  const auto error = [&](const ScoreCell& cell) {
+    return error_of([&] { sources_of(exact, ids, cell, tools.context); });
+  };
+  EXPECT_EQ(error({3, 0, 0, 0}), "layer: expected a layer below 3, got 3");
+  EXPECT_EQ(error({0, 4, 0, 0}), "head: expected a head below 4, got 4");
+  EXPECT_EQ(error({0, 0, 8, 0}), "query: expected a position below 8, got 8");
+  EXPECT_EQ(error({0, 0, 1, 9}), "key: expected a position below 8, got 9");
+  EXPECT_EQ(error({0, 0, 6, 2}), "key: expected one that query 6 attends to, from 3 to 6, got 2");
+}
+
+TEST(Patching, RefusesPromptsThatCannotBeCompared) {
+  const auto model = random_models::random_transformer("gpt2");
+  const Float64Model exact(*model);
+  Tools tools;
+  const auto error = [&](const PromptPair& prompts) {
+    return error_of([&] { patch(exact, prompts, PatchedPart::head, tools.context); });
+  };
+  EXPECT_EQ(error({{1, 2}, {1, 2}, 3, 4}),
+            "corrupt prompt: expected other tokens than those of the clean one, got the same");
+  EXPECT_EQ(error({{1, 2}, {1, 2, 3}, 3, 4}),
+            "corrupt prompt: expected as many tokens as the clean one, 2, got 3");
+  EXPECT_EQ(error({{1, 2}, {1, 3}, 3, 3}), "against: expected another token than the answer, got the same");
+}
+
+}  // namespace
+}  // namespace core::circuits
