@@ -563,6 +563,53 @@ void add_options(Options options, Generate& command) {
   add_ablation_option(options, command);
 }
 
+CLI::Option* add_whole_model_option(Options options, std::filesystem::path& model) {
+  return options
+      .value("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer", model)
+      ->required();
+}
+
+void add_options(Options options, ExplainScore& command) {
+  add_whole_model_option(options, command.model);
+  options.value("--text", "TEXT", "What the model reads", command.text)->required();
+  const auto add = [&](const char* name, const char* type, const char* about, std::size_t& target) {
+    options.value(name, type, about, target)->check(whole_number())->required();
+  };
+  add("--layer", "L", "Layer, from 0", command.cell.layer);
+  add("--head", "H", "Head, from 0", command.cell.head);
+  add("--query", "I", "Position of the query, from 0", command.cell.query);
+  add("--key", "J", "Position of the key, from 0", command.cell.key);
+  options.flag("--json", "As JSON", command.json, true);
+}
+
+void add_options(Options options, PatchPrompts& command) {
+  namespace circuits = core::circuits;
+  add_whole_model_option(options, command.model);
+  options.value("--clean", "TEXT", "Prompt that parts are taken from", command.clean)->required();
+  options.value("--corrupt", "TEXT", "Prompt whose parts are replaced, of as many tokens", command.corrupt)
+      ->required();
+  options.value("--answer", "TOKEN", "Token after the clean prompt, as \" Mary\"", command.answer)
+      ->required();
+  options
+      .value("--against", "TOKEN", "Token whose logit is subtracted from that of the answer", command.against)
+      ->required();
+  const std::string names = core::text::joined(circuits::parts(), ", ", &circuits::NamedPart::name);
+  options.text("--what", "PART",
+               "Which part is replaced, head unless given: " + names +
+                   "; residual is the stream before a layer, at each position",
+               [&command, names](StringRef option, StringRef name) {
+                 const auto* part = circuits::find_part(name);
+                 if (!part) refuse(option, "one of " + names, name);
+                 command.part = part->part;
+               });
+  options.flag("--json", "As JSON", command.json, true);
+}
+
+void add_options(Options options, ListComposition& command) {
+  add_whole_model_option(options, command.model);
+  options.flag("--json", "As JSON", command.json, true);
+}
+
 // Checks of a whole command that the library's rules cannot express. Each throws core::Error, one line, where
 // an option would change nothing.
 
@@ -1011,6 +1058,17 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
                      "attnscope heads MODEL --text \"Once upon a time\"");
   add<Generate>(program, chosen, "generate", "Generate tokens after a text",
                 "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
+  add<ExplainScore>(
+      program, chosen, "why", "Split an attention score of a model by what has written its operands",
+      "attnscope why MODEL --text \"egg jam fig and egg jam f\" --layer 2 --head 0 --query 13 --key 6");
+  add<PatchPrompts>(
+      program, chosen, "patch",
+      "Patch parts of a model's pass over one prompt into another, and print what each recovers",
+      "attnscope patch MODEL --clean \"egg jam fig and egg jam f\" --corrupt \"egg jam food and "
+      "egg jam f\" --answer ig --against ood");
+  add<ListComposition>(program, chosen, "composition",
+                       "Measure how much of what each head reads is written by earlier heads",
+                       "attnscope composition MODEL");
   add<Attach>(program, chosen, "attach",
               "Open the window on a model that attnscope.attach() serves in Python",
               "attnscope attach 127.0.0.1:5005 --token TOKEN");

@@ -14,6 +14,8 @@
 #include "app/session/view.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
+#include "core/circuits/patching.hpp"
+#include "core/circuits/sources.hpp"
 #include "core/graph/bugs.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/full_model.hpp"
@@ -103,6 +105,25 @@ struct Generate : FullModelOptions {
   core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
 };
+/// Splits a score of a whole model by its sources.
+struct ExplainScore {
+  std::filesystem::path model;
+  std::string text;
+  core::circuits::ScoreCell cell;
+  bool json = false;
+};
+/// Patches parts of a pass over one prompt into a pass over another.
+struct PatchPrompts {
+  std::filesystem::path model;
+  std::string clean, corrupt, answer, against;
+  core::circuits::PatchedPart part = core::circuits::PatchedPart::head;
+  bool json = false;
+};
+/// Measures how the heads of a whole model compose.
+struct ListComposition {
+  std::filesystem::path model;
+  bool json = false;
+};
 /// Text to print, such as for --help and --version.
 struct ShowText {
   std::string text;
@@ -113,9 +134,10 @@ struct UsageError {
 };
 
 /// The parsed command line.
-using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients,
-                                 WriteSession, WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens,
-                                 Predict, ListHeadRoles, Generate, ShowText, UsageError>;
+using CommandLine =
+    std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients, WriteSession,
+                 WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens, Predict, ListHeadRoles,
+                 Generate, ExplainScore, PatchPrompts, ListComposition, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 CommandLine parse_arguments(std::vector<std::string> arguments);

@@ -12,6 +12,7 @@
 #include <new>
 #include <thread>
 
+#include "app/cli/circuits.hpp"
 #include "app/session/exporting.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/picture_source.hpp"
@@ -644,6 +645,9 @@ struct Runner {
   int operator()(const Predict& command) const { return (predict(command, out), done); }
   int operator()(const ListHeadRoles& command) const { return (list_head_roles(command, out), done); }
   int operator()(const Generate& command) const { return (generate(command, out), done); }
+  int operator()(const ExplainScore& command) const { return (explain_score(command, out), done); }
+  int operator()(const PatchPrompts& command) const { return (patch_prompts(command, out), done); }
+  int operator()(const ListComposition& command) const { return (list_composition(command, out), done); }
   int operator()(const ShowText& command) const {
     out << command.text;
     return done;
