@@ -7,6 +7,7 @@ attnscope.reference(q, k, v, causal=True)    the same numbers without a window
 attnscope.attach(model, tokenizer)           … on a model that stays in PyTorch: every head, edits, the next token
 attnscope.check(observed, reference)         the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
+attnscope.patch(model, clean, corrupt, …)    which head carries the difference between two prompts
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
     from .asking import Chat
     from .capturing import Capture
+    from .circuits import Composition, Patches
     from .serving import Attached
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
-    "ablate", "assert_same", "attach", "capture", "check", "edit", "html", "load", "reference", "show",
+    "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "load", "patch", "reference", "show",
 ]  # fmt: skip
 __version__ = "0.2.0"
 
@@ -102,3 +104,27 @@ def edit(model: Any, place: str, change: Callable[[Any], Any]) -> AbstractContex
     from .editing import edited, parsed
 
     return edited(model, [(*parsed(place), change)])
+
+
+def patch(
+    model: Any, clean: str, corrupt: str, *, answer: str, against: str, what: str = "head", tokenizer: Any = None
+) -> Patches:
+    """Runs a prompt once for each part of each layer, with that part of another prompt, and returns how much of the
+    difference between them each patch recovers.
+
+    attnscope.patch("gpt2", "When Mary and John …", "When Anna and John …", answer=" Mary", against=" John").recovered[5, 1]
+
+    The model is a path, or one of transformers with its tokenizer; both prompts have the same number of tokens. what is
+    head, pattern, queries, keys, values, attention, mlp or residual. The program computes it."""
+    from . import circuits
+
+    return circuits.patch(model, clean, corrupt, answer, against, what=what, tokenizer=tokenizer)
+
+
+def composition(model: Any, tokenizer: Any = None) -> Composition:
+    """Returns how much of what each head's queries, keys and values read is written by each earlier head, 0 … 1.
+
+    The model is a path, or one of transformers with its tokenizer. The program computes it."""
+    from . import circuits
+
+    return circuits.composition(model, tokenizer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 from .arrays import Array
 from .engine import Edits, Engine, Pass
 from .errors import AttnscopeError
+
+if TYPE_CHECKING:
+    from .circuits import Why
 
 ROLES = ("previous_token", "first_token", "itself", "same_token", "induction", "entropy")
 Heads = Iterable[tuple[int, int]]
@@ -83,6 +86,22 @@ class Questions:
                     made = self.engine.run(base.ids, {layer: Edits(frozenset([head]))}, passes=[base])
                     changes[layer, head] = score(self._next(made)) - score(logits)
         return changes
+
+    def why(
+        self, text: str = "", *, layer: int, head: int, query: int, key: int, chat: Chat | None = None
+    ) -> Why:
+        """Splits the score of a query and a key, by their positions, into what earlier parts of the model have written.
+
+        The program computes it in float64 from the model as transformers saves it, which takes as much space as the model."""
+        from .circuits import ask_why, folder_of
+
+        with self.busy:
+            ids = [int(i) for i in self._ids(text, chat)]
+            text = with_chat(self.tokenizer, text, chat)
+            if not text and self.tokenizer is not None:
+                text = self.tokenizer.decode(ids, skip_special_tokens=True)
+            with folder_of(self.engine.original, self.tokenizer, (text,), ids) as folder:
+                return ask_why(folder, text, layer, head, query, key)
 
     # ---- tokens --------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from .masks import Mask, recognize
 
 if TYPE_CHECKING:
     from .asking import Captured, Chat, Heads
+    from .circuits import Why
     from .page import Page
     from .showing import Window
 
@@ -132,6 +133,12 @@ class Recording(Checked):
     ) -> Array:  # fmt: skip
         """Returns [layer, head] ablation effects in the captured model; see Attached.effects()."""
         return self._questions(sequence).effects(text, chat=chat, answer=answer, against=against)
+
+    def why(
+        self, text: str = "", *, layer: int, head: int, query: int, key: int, chat: Chat | None = None, sequence: int = 0
+    ) -> Why:
+        """Splits a score of the captured model into what earlier parts have written; see Attached.why()."""
+        return self._questions(sequence).why(text, layer=layer, head=head, query=query, key=key, chat=chat)
 
     # ---------------------------------------------------------------- pictures
 

@@ -77,7 +77,7 @@ class Documents(unittest.TestCase):
         names = {
             "model": model, "tokenizer": tokenizer, "inputs": tokenizer("one two three four"), "module": module, "x": x,
             "q": q, "k": k, "v": v, "observed": a, "reference": a, "w": a.weights, "z": a.context,
-            "optimizer": torch.optim.SGD(model.parameters(), lr=0.0),
+            "optimizer": torch.optim.SGD(model.parameters(), lr=0.0), "path": ROOT / "assets/examples/tiny_gpt",
         }  # fmt: skip
         with attnscope.capture(model) as names["other"]:
             model(**names["inputs"])

@@ -40,6 +40,9 @@ def models(model: Any, tokenizer: Any) -> None:
         at.heads("a text")
         at.lens("a text")
         at.effects("a text", answer=" Mary", against=" John")
+        print(at.why("a text", layer=0, head=1, query=2, key=0).sources, c.why(layer=0, head=1, query=2, key=0).pairs)
         print(at.edits, first.name, some.problems)
     with attnscope.ablate(model, [(5, 1)]), attnscope.edit(model, "5.1.weights", lambda w: w * 0):
         model()
+    print(attnscope.patch(model, "a", "b", answer="c", against="d", what="mlp", tokenizer=tokenizer).recovered.max())
+    print(attnscope.composition("folder").heads, attnscope.composition(model, tokenizer).keys)
