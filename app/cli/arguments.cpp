@@ -1007,7 +1007,7 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   const std::string openable = "Session, checkpoint or tensors to open in the window (.json " +
                                core::formats::tensor_endings() + ", or a folder)";
   const std::string with_whole =
-      openable + "; a folder with its tokenizer, or a .gguf file, as a whole model";
+      openable + "; a folder with its tokenizer, or a .gguf file, as a whole model; or a link";
   const Options options{program};
   CLI::Option* file = options.value("FILE", "", with_whole, window.file);
   CLI::Option* preset_option =

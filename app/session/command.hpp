@@ -171,7 +171,7 @@ struct LoadPreset {
   std::string name;
 };
 struct OpenPath {
-  std::filesystem::path path;
+  std::filesystem::path path;  ///< or a link
   core::UntrustedPaths untrusted_paths =
       core::UntrustedPaths::refused;  ///< for files outside a session's folder
   bool as_tensors = false;            ///< even if it is a whole model
@@ -222,6 +222,8 @@ struct SaveFile {};  ///< to the document's path, or asks for a name
 struct SaveFileAs {
   std::filesystem::path path;
 };
+/// Copies a link to the document, a preset or the step of a lesson.
+struct CopyLink {};
 /// Exports one matrix, one stage or everything, as one file or as several in a directory.
 struct ExportAs {
   ExportFormat form{};
@@ -324,9 +326,9 @@ using Verbs =
              StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer,
              ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads, ImportTensors,
              ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs,
-             ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-             CancelQuestion, AllowMemory, ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers,
-             QuitNow, SetLessonProgress, StartLesson, StepLesson, LeaveLesson, AddReference,
+             CopyLink, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue,
+             SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion, RestoreLeftover, DiscardLeftover,
+             KeepLeftovers, QuitNow, SetLessonProgress, StartLesson, StepLesson, LeaveLesson, AddReference,
              AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor,
              SetTensorLayout, SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference>;
 

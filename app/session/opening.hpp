@@ -80,7 +80,7 @@ struct Opened {
     JournalHeader header;
     std::string in_lesson;  ///< a session, or ""
   };
-  std::filesystem::path path;
+  std::filesystem::path path;                               ///< "" of a link
   std::shared_ptr<const OpenedModel> full_model = nullptr;  ///< if set, there is no other model
   std::optional<core::importing::ImportResult> imported = {};
   std::optional<TensorSource> source = {};    ///< of a model made from tensors

@@ -145,6 +145,7 @@ class Store {
   void handle(const CompareEdits&);
   void handle(const SweepHeads&);
   void handle(const OpenPath&);
+  void open_link(const OpenPath& command);
   void handle(const ImportTensors&);
   void handle(const ImportLayer&);
   void handle(const FinishOpening&);
@@ -153,6 +154,7 @@ class Store {
   void handle(const CancelReading&);
   void handle(const SaveFile&);
   void handle(const SaveFileAs&);
+  void handle(const CopyLink&);
   void handle(const ExportAs&);
   void handle(const ShowDialog&);
   void handle(const BrowseTo&);

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/given_tensors.hpp"
+#include "core/files/link.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
@@ -124,7 +125,32 @@ Opening Store::opening() const {
   return opening;
 }
 
+void Store::open_link(const OpenPath& command) {
+  const formats::Link link = formats::parse_link(command.path.string());
+  if (!link.lesson.empty()) return start_lesson(link.lesson, {.step = link.step});
+  if (!link.preset.empty()) {
+    const core::editing::Preset* preset = core::editing::find_preset(link.preset);
+    if (!preset) throw core::Error("link: preset=" + link.preset + ": there is no such preset");
+    const std::optional<Tab> tab = tab_of(link.view);
+    if (!link.view.empty() && !tab) throw core::Error("link: view=" + link.view + ": there is no such view");
+    if (const std::size_t n_heads = preset->make().n_heads; link.head.value_or(0) >= n_heads)
+      throw core::Error(fmt::format("link: head={}: expected a head below {}", *link.head, n_heads));
+    leave_lesson();
+    if (!may_discard_work(command)) return;
+    handle(LoadPreset{preset->name});
+    if (tab) view_.look.tab = *tab;
+    view_.look.head = link.head.value_or(0);
+    return;
+  }
+  read_in_background("", [this, text = link.session](const core::StopToken&) -> Jobs::Delivery {
+    const auto opened = std::make_shared<Opened>();
+    opened->imported = core::importing::import_session(formats::parse_linked_session(text));
+    return [this, opened] { take(std::move(*opened)); };
+  });
+}
+
 void Store::handle(const OpenPath& command) {
+  if (formats::is_link(command.path.string())) return open_link(command);
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
@@ -222,15 +248,17 @@ void Store::handle(const FinishOpening& command) {
   Opened ready = *std::exchange(opened_, std::nullopt);
   if (ready.leftover) return restore(ready);
   if (ready.full_model) return start_full_model(ready);
-  Origin origin{ready.path.filename().string()};
+  const bool is_linked = ready.path.empty();
+  Origin origin{is_linked ? "Linked session" : ready.path.filename().string()};
   if (ready.source)
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
-  else
+  else if (!is_linked)
     origin.path = absolute_path(ready.path), origin.stamp = ready.stamp;
   origin.import_report = std::move(ready.imported->import_report);
   origin.notes = ready.imported->notes;
   replace_document(document_of(ready.imported->model, std::move(origin)));
   restore_view(ready.imported->view, view_);
+  if (is_linked) return say("Opened the session of a link; Save keeps it in a file.");
   remember(ready.path);
   say(opened_words(ready.path, ready.imported->notes));
 }
@@ -310,6 +338,27 @@ void Store::handle(const SaveFile&) {
 void Store::handle(const SaveFileAs& command) {
   save_to(command.path);
   deferred_.is_for_writing = deferred_.next.has_value();
+}
+
+void Store::handle(const CopyLink&) {
+  formats::Link link;
+  if (lesson()) {
+    link.lesson = lesson()->lesson->name, link.step = lesson()->step;
+  } else if (document_.full_model) {
+    throw core::Error("A link cannot carry a whole model: save the session, which names its folder.");
+  } else if (const auto* preset = core::editing::find_preset(document_.origin.preset);
+             preset && document_.model == preset->make()) {
+    link.preset = preset->name, link.view = tab_name(view_.look.tab);
+    if (view_.look.head > 0) link.head = view_.look.head;
+  } else {
+    const auto& report = document_.origin.import_report;
+    link.session = formats::session_text(
+        {document_.model, view_text(view_), core::importing::not_supported_words(report), report.assumed});
+  }
+  clipboard_ = formats::link_text(link);
+  const std::size_t length = clipboard_->size();
+  say("Copied a link of " + core::text::counted(length, "character") +
+      (length < formats::long_link ? "" : ", too long for many chats: a saved session is safer"));
 }
 
 void Store::handle(const SaveAndContinue&) {

@@ -628,17 +628,20 @@ std::vector<std::string> layer_names(const Checkpoint& checkpoint, const Choices
   return names;
 }
 
+ImportResult import_session(formats::Session session) {
+  ImportResult imported{std::move(session.model), {}, std::move(session.view), {}};
+  for (std::string& words : session.left_out)
+    imported.import_report.not_supported.push_back({"", std::move(words)});
+  imported.import_report.assumed = std::move(session.assumed);
+  return imported;
+}
+
 ImportResult import_file(const std::filesystem::path& path, const Choices& choices,
                          const core::StopToken& progress) {
   if (is_session(path)) {
     if (choices.has_choices())
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
-    formats::Session session = formats::load_session(path, choices.untrusted_paths);
-    ImportResult imported{std::move(session.model), {}, std::move(session.view), {}};
-    for (std::string& words : session.left_out)
-      imported.import_report.not_supported.push_back({"", std::move(words)});
-    imported.import_report.assumed = std::move(session.assumed);
-    return imported;
+    return import_session(formats::load_session(path, choices.untrusted_paths));
   }
   const Checkpoint checkpoint = checkpoints::read_checkpoint(
       std::make_shared<const TensorFile>(formats::open_tensors(path, progress, choices.mark)));

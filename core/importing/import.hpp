@@ -7,6 +7,7 @@
 
 #include "core/files/given_tensors.hpp"
 #include "core/files/layers.hpp"
+#include "core/files/session.hpp"
 #include "core/files/session_files.hpp"
 #include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
@@ -126,6 +127,9 @@ ExpectedLayer expected_of_layer(const formats::checkpoints::Checkpoint& checkpoi
 /// Returns the layers for Choices::layer, by name or number; fewer than two leave no choice.
 std::vector<std::string> layer_names(const formats::checkpoints::Checkpoint& checkpoint,
                                      const Choices& choices, const core::StopToken& progress);
+
+/// Returns the model of a session, with what it lacks and what was assumed.
+ImportResult import_session(formats::Session session);
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
 ImportResult import_file(const std::filesystem::path& path, const Choices& choices,

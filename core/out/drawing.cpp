@@ -16,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/packing.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/system/fonts.hpp"
@@ -452,19 +453,6 @@ std::string hex(Rgb c) {
   return text::hexadecimal(c.r, 2) + text::hexadecimal(c.g, 2) + text::hexadecimal(c.b, 2);
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t k = 0; k < bytes.size(); k += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (k + i < bytes.size() ? static_cast<unsigned char>(bytes[k + i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += k + i <= bytes.size() ? letters[group >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
 std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + value + "\"";
 }
@@ -514,7 +502,7 @@ struct SvgWriter {
     text += "<image" + rect_attributes(image.area) +
             " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\"" +
             " style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64," +
-            base64(png_bytes(image.rows, image.columns, image.pixels)) + "\"/>\n";
+            packing::base64(png_bytes(image.rows, image.columns, image.pixels)) + "\"/>\n";
   }
 
   void operator()(const TextLine& t) const {

@@ -3,7 +3,6 @@
 #include "core/out/page.hpp"
 
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/packing.hpp"
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
@@ -38,36 +38,6 @@ constexpr std::size_t max_float32_weight_bytes = 400'000;  // bytes of float32; 
 constexpr std::size_t max_stage_bytes = 1'500'000;  // bytes of queries, keys and values of several layers
 constexpr std::size_t max_float64_numbers = 4000;   // at most this many are stored in 64 bits
 
-std::string base64(const std::string& bytes) {
-  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
-
-std::string deflated(const std::string& bytes) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw Error("the page could not be compressed");
-  std::string result(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib does not write there
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  const int ended = deflate(&stream, Z_FINISH);
-  result.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (ended != Z_STREAM_END) throw Error("the page could not be compressed");
-  return result;
-}
-
 /// Packs numbers as byte planes, which deflate compresses better.
 template <class Number>
 std::string packed(const std::vector<Number>& numbers) {
@@ -77,7 +47,7 @@ std::string packed(const std::vector<Number>& numbers) {
     std::memcpy(bytes, &numbers[i], sizeof(Number));
     for (std::size_t b = 0; b < sizeof(Number); ++b) planes[b * numbers.size() + i] = bytes[b];
   }
-  return base64(deflated(planes));
+  return packing::base64(packing::deflated(planes));
 }
 
 template <class Number>

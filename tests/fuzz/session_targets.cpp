@@ -5,6 +5,7 @@
 #include "app/session/remembered.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"
+#include "core/files/link.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/experiment.hpp"
@@ -38,6 +39,23 @@ void run_session(Bytes bytes) {
     if (session.model.n_tokens() <= 16 && session.model.sequences.size() <= 4)
       core::attention::attend(session.model, 0);
   });
+}
+
+/// Expects a link to survive writing and rereading, and reads its session.
+void run_link(Bytes bytes) {
+  attempt([&] {
+    const Link link = parse_link(bytes);
+    const Link again = parse_link(link_text(link));
+    expect(again.session == link.session && again.preset == link.preset && again.lesson == link.lesson &&
+               again.step == link.step && again.view == link.view && again.head == link.head,
+           "a link reads back");
+    if (!link.session.empty()) parse_linked_session(link.session);
+  });
+}
+
+Seeds link_seeds() {
+  return {"attnscope:#preset=multi-head&view=heads&head=1", "https://example.org/#lesson=000.5",
+          link_text({.session = session_text({core::editing::find_preset("004-causal")->make(), ""})})};
 }
 
 void run_json(Bytes bytes) {
@@ -140,6 +158,7 @@ const std::array session_table{
             "\"normalise\":{", "\"n_kv_heads\":", "\"query_offset\":", "\"documents\":[",
             "\"key_embeddings\":", "\"snapshots\":[", "\"inverse_frequencies\":[",
             "\"blocks\":", "\"softmax_over\":", "\"context_length\":", "\"projections\":{"}},
+    Target{"link", run_link, link_seeds, {"attnscope:#", "s=", "preset=", "&view=", "lesson=", "&head="}},
     Target{"json", run_json, json_seeds, {"\\ud83d\\ude42", "-0.0", "1e308"}},
     Target{"experiment",
            run_experiment,

@@ -136,6 +136,14 @@ std::vector<Action> file_actions(const ActionContext& s) {
                   .keys = {ctrl_shift(Key::s)},
                   .sheet_text = "Save under another name",
                   .command = show_dialog(Dialog::save_as)});
+  rows.push_back({.id = "file/link",
+                  .title = "Copy link",
+                  .menu = "File",
+                  .group = 2,
+                  .about = "A link that opens this preset, this step of a lesson, or a copy of this work",
+                  .disabled_reason = unless([](const ActionContext& now) { return !now.pending.full_model; },
+                                            "a link cannot carry a whole model"),
+                  .command = always(CopyLink{})});
   rows.push_back(
       {.id = "file/export",
        .title = "Export…",

@@ -15,6 +15,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "core/files/link.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/system/file.hpp"
 
@@ -114,8 +115,9 @@ bool draw_entry_line(const Frame& frame, const BrowserEntry& entry) {
   return !entry.is_directory;
 }
 
-/// Returns the path in the name field, relative to the directory; "~" is the home directory.
+/// Returns the path in the name field, relative to the directory, or the link; "~" is the home directory.
 fs::path chosen_path(const Browser& browser) {
+  if (core::formats::is_link(browser.name)) return browser.name;
   if (browser.name == "~" || browser.name.starts_with("~/"))
     if (const auto path = home())
       return *path / fs::path(browser.name.substr(std::min<std::size_t>(2, browser.name.size())));
