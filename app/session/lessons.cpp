@@ -56,11 +56,6 @@ namespace {
 using core::lessons::Lesson;
 using core::lessons::LessonStep;
 
-/// Returns whether a step is about the token that is the most probable one at its start.
-bool follows_token(const LessonStep& step) {
-  return (step.done + step.seen).find("followed") != std::string::npos;
-}
-
 /// Unfolds the stages that a step points at, and shows the strip without zoom.
 void unfold_focus(View& view, const LessonStep& step) {
   for (const std::string_view name : step.focus) {
@@ -151,7 +146,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   restore_view_choices(view, {});
   if (opened) show_layers_view(view);
   view.look.head = head;
-  if (opened && follows_token(shown))  // also when another text makes another one lead
+  if (opened && shown.pins_token)  // also when another text makes another one lead
     view.layers.token = arma::index_max(arma::frowvec(opened->reading->logits.tail_rows(1)));
   view.look.folded = l.own_view.look.folded;
   unfold_focus(view, shown);

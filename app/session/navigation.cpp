@@ -340,8 +340,8 @@ bool followed_an_operand(const Selection& now, const Look&, Dialog, const Model&
   return now.pinned && !now.trail.empty();
 }
 
-bool shows_another_head(const Selection&, const Look& look, Dialog, const Model&) {
-  return look.head > 0;
+bool shows_another_head(const Selection& now, const Look& look, Dialog, const Model&) {
+  return look.head != now.tour->head;
 }
 
 bool has_another_mask(const Selection& now, const Look&, Dialog, const Model& model) {
@@ -393,7 +393,7 @@ std::span<const TourStep> tour_steps() {
 
 void start_tour(View& view, const Model& model) {
   const auto found = std::make_shared<const Model>(model);
-  view.selection.tour = Tour{0, found, found};
+  view.selection.tour = Tour{0, found, found, view.look.head};
   view.selection.presentation = {};
   view.look.tab = Tab::stages;
   view.look.large.reset();
@@ -407,6 +407,7 @@ void advance_tour(View& view, const Model& model) {
   if (view.selection.tour->step + 1 >= steps.size()) return leave_tour(view);
   ++view.selection.tour->step;
   view.selection.tour->start = std::make_shared<const Model>(model);
+  view.selection.tour->head = view.look.head;
 }
 
 void leave_tour(View& view) {

@@ -52,7 +52,8 @@ Start read_start(const Json& json) {
 }
 
 LessonStep read_step(const Json& json) {
-  json.expect_keys({"title", "text", "focus", "words", "exhibit", "predict", "start", "try", "done", "seen"});
+  json.expect_keys({"title", "text", "focus", "words", "exhibit", "predict", "start", "try", "done", "seen",
+                    "pins_token"});
   LessonStep step{.title = json.required("title").text(),
                   .text = json.required("text").text(),
                   .focus = texts(json.required("focus")),
@@ -63,6 +64,7 @@ LessonStep read_step(const Json& json) {
                   .seen = json.required("seen").text(),
                   .predict = {}};
   if (const auto exhibit = json.member("exhibit")) step.exhibit = exhibit->word(exhibit_words);
+  if (const auto pins = json.member("pins_token")) step.pins_token = pins->boolean();
   if (const auto predict = json.member("predict")) {
     const attention::StageInfo* stage = attention::find_stage(predict->text());
     if (!stage) predict->fail("expected the name of a stage");

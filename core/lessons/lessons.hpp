@@ -63,6 +63,7 @@ struct LessonStep {
   std::string seen;  ///< description of the result, with {expressions}
   Exhibit exhibit = Exhibit::none;
   std::optional<attention::Stage> predict;  ///< the user predicts which cell of this stage changes most
+  bool pins_token = false;  ///< of a whole model: the most probable token at the start stays selected
 };
 
 /// A lesson: a sequence of steps.

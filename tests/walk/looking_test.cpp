@@ -352,6 +352,17 @@ TEST_F(Touring, GoesOnAsEachThingIsDoneByThePerson) {
   EXPECT_TRUE(ui.store.view().settings.has_seen_tour) << "it is not offered again";
 }
 
+TEST_F(Touring, AsksForAnotherHeadThanTheDisplayedOne) {
+  ui.key(Key::digit_2);
+  begin();
+  while (step() < 5) ui.store.dispatch(app::AdvanceTour{});
+  ui.run(3);
+  ASSERT_EQ(step(), 5u) << "head 1 was displayed before";
+  ui.key(Key::digit_1);
+  ui.run(3);
+  EXPECT_EQ(step(), 6u);
+}
+
 TEST_F(Touring, CanBeSkipped) {
   begin();
   ui.click("tour/next");

@@ -65,6 +65,15 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 edited “ B” has 0."));
 }
 
+TEST_F(WholeLesson, PinsTheTokenOfStepsThatMeasureIt) {
+  for (const Lesson& lesson : lessons())
+    for (const LessonStep& step : lesson.steps)
+      if (step.done.find("followed_probability") != std::string::npos ||
+          step.seen.find("{followed}") != std::string::npos) {
+        EXPECT_TRUE(step.pins_token) << lesson.name << ": " << step.title;
+      }
+}
+
 TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
   const LessonStep& what = step_of("next-word", 2);
   const TextReading reading = read(experiment_at_start(what));
