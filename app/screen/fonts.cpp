@@ -167,7 +167,8 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std
         {&f.sans15, 15, all},
         {&f.sans16, 16, all},
         {&f.sans17, 17, own},
-        {&f.sans19, 19, own}}) {
+        {&f.sans19, 19, own},
+        {&f.sans24, 24, own}}) {
     *font = add(atlas, sans, static_cast<float>(size), scale, ranges);
     for (std::size_t k = 0; k < others.size() && ranges == all; ++k)
       merge(atlas, others[k], static_cast<float>(size), scale, loaded.ranges[k].data());

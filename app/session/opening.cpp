@@ -285,6 +285,15 @@ OpenedModel open_saved_full_model(const std::string& text, const std::filesystem
 
 namespace fs = std::filesystem;
 
+std::int64_t modified_at(const fs::path& path) {
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  if (error) return 0;
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::file_clock::to_sys(time).time_since_epoch())
+      .count();
+}
+
 Browser browse(const fs::path& directory, const core::StopToken& progress) {
   std::error_code error;
   Browser browser;
@@ -298,10 +307,7 @@ Browser browse(const fs::path& directory, const core::StopToken& progress) {
     std::error_code sizeless;
     BrowserEntry entry{path.filename().string(), core::system::is_folder(path), 0};
     if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
-    if (const auto time = fs::last_write_time(path, sizeless); !sizeless)
-      entry.modified_at = std::chrono::duration_cast<std::chrono::seconds>(
-                              std::chrono::file_clock::to_sys(time).time_since_epoch())
-                              .count();
+    entry.modified_at = modified_at(path);
     browser.entries.push_back(std::move(entry));
   }
   if (listing.error != 0)

@@ -161,6 +161,9 @@ struct Opening {
   bool is_writing = false;     ///< an export is being written instead
 };
 
+/// Returns the time of a file's last change, in seconds since 1970; 0 if unknown.
+std::int64_t modified_at(const std::filesystem::path& path);
+
 /// Reads a directory for the file browser, folders first; an empty path is the current directory.
 ///
 /// A directory that cannot be read gives an empty list and says why in Browser::error.

@@ -57,7 +57,7 @@ void Store::update() {
   continue_if_written();
   handle_pending_result();
   tidy();
-  read_start_model();
+  read_start_page();
   attempt("what the model reads", [this] { follow_full_model(); });
   attempt("the stages of this model; the pictures are of the previous one",
           [this] { live_.follow(document_.model, view_.look.sequence); });
@@ -80,13 +80,21 @@ bool Store::find_leftovers() {
 }
 
 /// Begins after the first frame, which does not wait for it.
-void Store::read_start_model() {
-  if (!view_.forms.start_page || view_.forms.models.empty()) return;
+void Store::read_start_page() {
+  if (!view_.forms.start_page)
+    return start_pictures_.clear();  // the files may change until it is shown again
+  const auto [lesson, step] = suggested_lesson(&lessons_.progress);
+  const auto n = static_cast<std::ptrdiff_t>(std::min(recent_.size(), max_start_files));
+  const StartPicturesKey key{{recent_.begin(), recent_.begin() + n}, lesson->name, step};
+  if (start_pictures_.needs(key, Schedule::debounced))
+    start_pictures_.begin(key, Schedule::debounced, [key](const core::StopToken& progress) {
+      return read_start_pictures(key, progress);
+    });
+  if (view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
   if (start_model_.needs(path, Schedule::debounced))
     start_model_.begin(path, Schedule::debounced, [path](const core::StopToken& progress) {
-      constexpr std::uint64_t weights_kept = std::uint64_t{1} << 26;
-      return std::make_shared<const OpenedModel>(open_full_model(path, "", 0, weights_kept, progress));
+      return std::make_shared<const StartModel>(read_start_model(path, progress));
     });
 }
 

@@ -16,6 +16,7 @@
 #include "app/session/memory.hpp"
 #include "app/session/opening.hpp"
 #include "app/session/recovery.hpp"
+#include "app/session/start_page.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
 #include "core/system/process.hpp"
@@ -94,10 +95,11 @@ class Store {
   /// Return the references, and the comparison of the chosen one with the live model.
   std::span<const Reference> references() const { return references_; }
   const LiveComparison& live_comparison() const { return live_comparison_; }
-  /// Returns the whole model that the start page offers, or nullptr until it has been read.
-  const OpenedModel* start_model() const {
+  /// Return what the start page shows, or nullptr until it has been read.
+  const StartModel* start_model() const {
     return start_model_.value() ? start_model_.value()->get() : nullptr;
   }
+  const StartPictures* start_pictures() const { return start_pictures_.value(); }
 
   /// Returns the file that is being read or chosen from.
   Opening opening() const;
@@ -108,7 +110,7 @@ class Store {
   bool is_working() const {
     return live_comparison_.is_busy() || live_gradient_.is_busy() || mask_sampler_.is_busy() ||
            (document_.full_model && model_reading_.is_busy()) ||
-           (view_.forms.start_page && start_model_.is_busy());
+           (view_.forms.start_page && (start_model_.is_busy() || start_pictures_.is_busy()));
   }
 
  private:
@@ -279,7 +281,7 @@ class Store {
   /// when too little is free.
   bool may_use_memory(const core::attention::Model& model, const Command& command);
   void replace_document(Document document);
-  void read_start_model();
+  void read_start_page();
   /// Throws core::Error if the document cannot be saved.
   void require_saveable() const;
   /// Saves the current model in the background; it counts as saved once it is written.
@@ -311,7 +313,8 @@ class Store {
   LiveComparison live_comparison_{jobs_};
   MaskSampler mask_sampler_{jobs_};
   FullModelReading model_reading_{jobs_};
-  AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedModel>> start_model_{jobs_};
+  AsyncValue<std::filesystem::path, std::shared_ptr<const StartModel>> start_model_{jobs_};
+  AsyncValue<StartPicturesKey, StartPictures> start_pictures_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   JobQueue reader_{jobs_};  // opens files, one at a time

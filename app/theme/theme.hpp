@@ -40,7 +40,7 @@ float presenting_scale(ImVec2 window);
 /// Fonts of the window, each with its own atlas entry; a number is the height in pixels at scale 1.
 struct Fonts {
   ImFont *sans12 = nullptr, *sans13 = nullptr, *sans14 = nullptr, *sans15 = nullptr, *sans16 = nullptr,
-         *sans17 = nullptr, *sans19 = nullptr;
+         *sans17 = nullptr, *sans19 = nullptr, *sans24 = nullptr;
   ImFont *mono11 = nullptr, *mono12 = nullptr, *mono13 = nullptr, *mono14 = nullptr, *mono32 = nullptr;
   ImFont *mono18 = nullptr, *mono24 = nullptr;  ///< of large cells
 };

@@ -17,6 +17,7 @@
 #include "app/session/live_trace.hpp"
 #include "app/session/opening.hpp"
 #include "app/session/picture_source.hpp"
+#include "app/session/start_page.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
 #include "app/theme/theme.hpp"
@@ -43,7 +44,8 @@ struct Work {
   const Opening* opening = nullptr;                 ///< of a file: being read, or with choices to make
   const Changes* changes = nullptr;                 ///< of the last edit of the displayed model, or nullptr
   const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
-  const OpenedModel* start_model = nullptr;  ///< offered by the start page; nullptr until it is read
+  const StartModel* start_model = nullptr;        ///< offered by the start page; nullptr until it is read
+  const StartPictures* start_pictures = nullptr;  ///< of its cards and files; nullptr until they are read
 };
 
 /// The snapshots, and the comparison of the chosen one with the live model.

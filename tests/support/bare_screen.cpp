@@ -35,7 +35,7 @@ void BareScreen::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   ImGui::NewFrame();
   if (has_fonts) return;
   ImFont* f = ImGui::GetFont();
-  fonts_.fonts = {f, f, f, f, f, f, f, f, f, f, f, f, f, f};
+  fonts_.fonts = {f, f, f, f, f, f, f, f, f, f, f, f, f, f, f};
 }
 
 bool BareScreen::prepare_fonts(float scale) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <ctime>
 #include <optional>
 #include <set>
 #include <vector>
@@ -418,6 +419,24 @@ std::size_t label_step(float pitch, float room) {
   return core::figures::label_step(pitch, room);
 }
 
+std::string date_text(std::int64_t seconds) {
+  if (seconds == 0) return "";
+  const auto local = [](std::time_t time) {
+    std::tm fields{};
+    localtime_r(&time, &fields);
+    return fields;
+  };
+  const std::tm then = local(static_cast<std::time_t>(seconds)), now = local(std::time(nullptr));
+  const bool is_today = then.tm_year == now.tm_year && then.tm_yday == now.tm_yday;
+  char text[32];
+  std::strftime(text, sizeof text,
+                is_today                      ? "today, %H:%M"
+                : then.tm_year == now.tm_year ? "%e %b"
+                                              : "%e %b %Y",
+                &then);
+  return text;
+}
+
 std::string visible_token(std::string_view token) {
   const std::string_view inner = core::text::trimmed(token, " ");
   const std::size_t leading =
@@ -474,18 +493,6 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const st
   if (shown != text && hovers(pos, end)) ImGui::SetTooltip("%s", text.c_str());
 }
 
-void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text) {
-  std::string first = text, second;
-  while (text_width(font, first) > width) {
-    const std::size_t space = first.rfind(' ');
-    if (space == std::string::npos) break;
-    second = text.substr(space + 1);
-    first.resize(space);
-  }
-  draw_text(font, pos, color, shortened(font, first, width));
-  if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, color, shortened(font, second, width));
-}
-
 namespace {
 
 /// Returns how many bytes fit in one line: whole words, or a part of a word longer than the line.
@@ -508,6 +515,16 @@ std::size_t line_length(ImFont* font, float width, std::string_view text) {
 }
 
 }  // namespace
+
+void draw_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, std::string_view text,
+                std::size_t max_lines) {
+  for (std::size_t k = 1; k <= max_lines && !text.empty(); ++k, pos.y += pitch) {
+    const std::size_t length = k == max_lines ? text.size() : line_length(font, width, text);
+    draw_text(font, pos, color, shortened(font, std::string(text.substr(0, length)), width));
+    text.remove_prefix(length);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+}
 
 ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb color, std::string_view text) {
   constexpr float line_pitch_ratio = 1.3f;

@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -84,6 +85,8 @@ std::string inspector_text(double value);
 std::string signed_text(double value, int decimals);
 /// Returns a count with grouped thousands: "1,014".
 std::string count_text(std::size_t count);
+/// Returns a date as "today, 09:12", "23 Nov" or "18 Nov 2025", from seconds since 1970; "" for 0.
+std::string date_text(std::int64_t seconds);
 /// Returns a token for display: spaces at its ends as "·", line ends as "⏎", tabs as "→".
 std::string visible_token(std::string_view token);
 /// Returns the same in quotation marks.
@@ -114,8 +117,9 @@ void draw_text_rotated(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_
 /// Draws text vertically centered in a row as high as a field.
 void draw_label(const Frame& frame, ImFont* font, ImVec2 row, Rgb color, std::string_view words);
 
-/// Draws text broken at a space into at most two lines of that width, the second one shortened.
-void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text);
+/// Draws text broken at spaces into at most so many lines of that width, the last one shortened.
+void draw_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, std::string_view text,
+                std::size_t max_lines = 2);
 /// Draws text wrapped at the width, with the line pitch of prose; returns its size in pixels.
 ImVec2 draw_prose(ImFont* font, ImVec2 left_top, float width, Rgb color, std::string_view text);
 /// Draws the same as an item of the window.

@@ -129,7 +129,7 @@ TEST(Fonts, HaveEverySignOfTheFormulas) {
   const app::Fonts& f = loaded.fonts;
   for (const ImWchar sign : {0x221a, 0x1d40, 0xb7, 0x2212, 0x221e, 0x3a3, 0x3b1, 0x2208, 0x211d, 0x2c, 0x1d48,
                              0x2096, 0x2264, 0xd7, 0x2192, 0x27e8, 0x2016}) {
-    for (ImFont* font : {f.sans12, f.sans13, f.sans14, f.sans15, f.sans16, f.sans17, f.sans19})
+    for (ImFont* font : {f.sans12, f.sans13, f.sans14, f.sans15, f.sans16, f.sans17, f.sans19, f.sans24})
       EXPECT_NE(app::platform::glyphs_of(font)->FindGlyphNoFallback(sign), nullptr)
           << std::hex << sign << " at " << app::platform::font_size(font);
   }

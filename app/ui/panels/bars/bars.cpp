@@ -145,7 +145,8 @@ void draw_side_tabs(const Frame& frame) {
 namespace {
 
 std::string hint(const Frame& frame) {
-  if (shows_start_page(frame)) return "1, 2, 3 or Tab and Enter open a card · Esc goes to the window";
+  if (shows_start_page(frame))
+    return "a number, or Tab and Enter, opens a door · Ctrl+O opens a file · Esc goes to the window";
   if (frame.displayed.selection.shows_reference && !frame.compared.references.empty() &&
       frame.displayed.look.tab != Tab::compare)
     return frame.compared.references[frame.displayed.look.compared.reference].name +

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -47,25 +46,6 @@ std::string size_text(std::uintmax_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " B";
   if (bytes < 1000 * 1000) return std::to_string(bytes / 1000) + " kB";
   return std::to_string(bytes / 1000 / 1000) + " MB";
-}
-
-/// Returns a date as "today, 09:12", "23 Nov" or "18 Nov 2025"; "" for 0.
-std::string date_text(std::int64_t seconds) {
-  if (seconds == 0) return "";
-  const auto local = [](std::time_t time) {
-    std::tm fields{};
-    localtime_r(&time, &fields);
-    return fields;
-  };
-  const std::tm then = local(static_cast<std::time_t>(seconds)), now = local(std::time(nullptr));
-  const bool is_today = then.tm_year == now.tm_year && then.tm_yday == now.tm_yday;
-  char text[32];
-  std::strftime(text, sizeof text,
-                is_today                      ? "today, %H:%M"
-                : then.tm_year == now.tm_year ? "%e %b"
-                                              : "%e %b %Y",
-                &then);
-  return text;
 }
 
 void set_name(const Frame& frame, const std::string& name) {
@@ -240,8 +220,8 @@ void preview(const Frame& frame) {
                             : is_known && !frame.work.opening->preview.empty() ? frame.work.opening->preview
                             : is_known && frame.work.opening->is_previewing    ? "…"
                                                                                : " ";
-  draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_width(frame), frame.metrics.px(18),
-                 frame.palette.dim, words);
+  draw_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_width(frame), frame.metrics.px(18),
+             frame.palette.dim, words);
   ImGui::Dummy({browser_width(frame), frame.metrics.px(38)});
   frame.landmarks.mark_item("browser/preview");
 }

@@ -668,8 +668,8 @@ void evidence_row(const ModelForm& form) {
   const float indent = ticked ? frame.metrics.px(18) : 0;
   if (ticked) draw_text(font, form.at, frame.palette.status.good, "✓");
   const ImVec2 at(form.at.x + indent, form.at.y);
-  draw_two_lines(font, at, form.width - indent, pitch, ticked ? frame.palette.dim : frame.palette.faint,
-                 words(*preset));
+  draw_lines(font, at, form.width - indent, pitch, ticked ? frame.palette.dim : frame.palette.faint,
+             words(*preset));
   ImGui::Dummy({form.width, 2 * pitch});
   frame.landmarks.mark_item("model/evidence");
   tooltip(words(*preset) + ". " + remark(*preset));

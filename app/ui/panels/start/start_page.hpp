@@ -7,9 +7,10 @@ namespace app::panels {
 /// Returns whether the start page fills the window in place of the panels.
 bool shows_start_page(const Frame& frame);
 
-/// Draws three cards, a small example, lessons and a whole model, and the recent files.
+/// Draws the doors, a small example, lessons and a whole model, and the recent files.
 ///
-/// Marks "start/example", "start/lessons", "start/model", "start/recent/0" … and "start/show".
+/// Marks "start/example", "start/lessons", "start/model", "start/model/other", "start/recent/0" … and
+/// "start/show".
 void draw_start_page(const Frame& frame);
 
 }  // namespace app::panels
