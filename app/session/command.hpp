@@ -185,9 +185,10 @@ struct ReadText {
 struct ShowLayer {
   std::size_t layer = 0;
 };
-/// Ablates a head of any layer, or enables it again.
+/// Ablates a head of any layer, or without one all heads of the layer, or enables them again.
 struct ToggleLayerHead {
-  std::size_t layer = 0, head = 0;
+  std::size_t layer = 0;
+  std::optional<std::size_t> head = 0;
 };
 /// Discards the edits of one layer, or of all layers; with one layer, its ablated heads stay ablated.
 struct DiscardEdits {

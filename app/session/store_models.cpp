@@ -176,11 +176,19 @@ void Store::handle(const ShowLayer& command) {
 void Store::handle(const ToggleLayerHead& command) {
   if (!document_.full_model) return;
   experiment::Experiment next = document_.full_model->experiment;
-  const experiment::IndexPair head{command.layer, command.head};
-  const bool was_off = next.heads_off.erase(head) > 0;
-  if (!was_off) next.heads_off.insert(head);
-  set_experiment(std::move(next), "",
-                 fmt::format("head {}.{}{}", command.layer, command.head, was_off ? " on" : " off"));
+  const auto& sizes = document_.full_model->model->description().sizes;
+  std::vector<experiment::IndexPair> heads;  // switched together
+  for (std::size_t h = 0; h < experiment::n_heads_in(next, command.layer, sizes); ++h)
+    if (!command.head || *command.head == h) heads.emplace_back(command.layer, h);
+  const bool were_off = std::ranges::all_of(heads, [&](const auto& h) { return next.heads_off.contains(h); });
+  for (const auto& head : heads)
+    if (were_off)
+      next.heads_off.erase(head);
+    else
+      next.heads_off.insert(head);
+  const std::string name = command.head ? fmt::format("head {}.{}", command.layer, *command.head)
+                                        : fmt::format("heads of layer {}", command.layer);
+  set_experiment(std::move(next), "", name + (were_off ? " on" : " off"));
 }
 
 void Store::handle(const DiscardEdits& command) {

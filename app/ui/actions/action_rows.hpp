@@ -30,6 +30,8 @@ void add_mistakes(ActionRows& rows, const ActionContext& context);
 void add_heads(ActionRows& rows, const ActionContext& context);
 void add_stages(ActionRows& rows, const ActionContext& context);
 void add_colors(ActionRows& rows, const ActionContext& context);
+/// Appends the tab of whole models, then the other actions about them.
+void add_layers_tab(ActionRows& rows, const ActionContext& context);
 void add_full_model(ActionRows& rows, const ActionContext& context);
 /// Returns a cell as the number whose gradients are shown.
 core::graph::Target target_of(const CellRef& cell);

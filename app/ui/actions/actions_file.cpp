@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "app/session/exporting.hpp"
 #include "app/session/lessons.hpp"
@@ -292,8 +293,20 @@ void add_layer_steps(ActionRows& rows) {
 
 }  // namespace
 
-void add_full_model(ActionRows& rows, const ActionContext& s) {
-  const std::size_t first = rows.size();
+namespace {
+
+/// Returns what is selected in the residual stream, or nullptr.
+const StreamAddition* selected_addition(const ActionContext& s) {
+  const auto& addition = s.pending.layers->addition;
+  const bool is_selected = addition && s.pending.look.tab == Tab::layers &&
+                           addition->layer == s.pending.full_model->experiment.layer &&
+                           addition->head == s.pending.look.head;
+  return is_selected ? &*addition : nullptr;
+}
+
+}  // namespace
+
+void add_layers_tab(ActionRows& rows, const ActionContext& s) {
   rows.push_back({.id = "tab/layers",
                   .title = "Layers",
                   .menu = "View",
@@ -303,6 +316,12 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(set<&Look::tab>(Tab::layers)),
                   .checked = [](const ActionContext& now) { return now.displayed.look.tab == Tab::layers; }});
+  if (!has_full_model(s))
+    rows.back().section = std::exchange(rows.back().menu, {});  // in the key sheet alone
+}
+
+void add_full_model(ActionRows& rows, const ActionContext& s) {
+  const std::size_t first = rows.size();
   add_layer_steps(rows);
   rows.push_back(
       {.id = "whole/head_off",
@@ -311,11 +330,20 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
        .group = 5,
        .keys = {plain(Key::x)},
        .keys_apply = outside_editor,
-       .sheet_text = "Whole models: ablate or enable the selected head",
-       .disabled_reason = unless(has_full_model, no_full_model),
-       .command = [](const ActionContext& now) {
-         return CommandList{ToggleLayerHead{now.pending.full_model->experiment.layer, now.pending.look.head}};
-       }});
+       .sheet_text = "Whole models: ablate or enable the selected head, or heads",
+       .disabled_reason = [](const ActionContext& now) -> std::string {
+         if (!has_full_model(now)) return no_full_model;
+         const StreamAddition* addition = selected_addition(now);
+         return addition && addition->of_mlp
+                    ? "an MLP cannot be ablated: select a head, or the heads of a layer"
+                    : "";
+       },
+       .command =
+           [](const ActionContext& now) {
+             ToggleLayerHead toggle{now.pending.full_model->experiment.layer, now.pending.look.head};
+             if (selected_addition(now)) toggle.head.reset();
+             return CommandList{toggle};
+           }});
   rows.push_back(
       {.id = "whole/sweep",
        .title = "Compute all ablation effects",

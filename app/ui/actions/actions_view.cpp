@@ -137,6 +137,7 @@ void add_sizes(ActionRows& rows, const char* id, const char* menu, const std::ar
 
 std::vector<Action> view_actions(const ActionContext& s) {
   ActionRows rows;
+  add_layers_tab(rows, s);
   add_tabs(rows);
   add_presenting(rows);
   add_decoding(rows);

@@ -50,7 +50,7 @@ LayersTiling tiling_of(const Metrics& m, float map, float gap, std::size_t n_tok
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
                          std::size_t n_tokens) {
   constexpr float min_map = 36, min_map_with_names = 72, largest = 320, largest_cell = 26, min_gap = 8,
-                  widest_gap = 28;
+                  widest_gap = 28, highest_foot = 16;
   constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are equal
   const auto cells = static_cast<float>(n_tokens);
   const auto fits = [&](const LayersTiling& t) {
@@ -74,6 +74,8 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
     const float over = std::floor((room.x - found.width(n_heads)) / static_cast<float>(n_heads - 1));
     found.gap = std::clamp(found.gap + over, found.gap, metrics.px(widest_gap));
   }
+  const float below = std::floor((room.y - found.height(n_layers)) / static_cast<float>(n_layers));
+  found.foot = std::clamp(found.foot + below, found.foot, metrics.px(highest_foot));  // so does the height
   return found;
 }
 
