@@ -197,6 +197,19 @@ std::set<Stage> folded_stages(const std::string& text) {
   return folded;
 }
 
+constexpr char between_actions = '\t';
+
+/// Reads the IDs of actions; the latest is the first.
+std::vector<std::string> used_actions(std::string_view text) {
+  std::vector<std::string> ids, used;
+  for (std::size_t end = 0; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = std::min(text.find(between_actions), text.size());
+    ids.emplace_back(text.substr(0, end));
+  }
+  for (; !ids.empty(); ids.pop_back()) used = with_used_action(std::move(used), ids.back());
+  return used;
+}
+
 }  // namespace
 
 std::optional<int> setting_number(const SettingsMap& settings, const char* key, int least, int most) {
@@ -223,6 +236,7 @@ SettingsMap saved_settings(const View& view) {
   s["flight_percent"] = percent(view.settings.animation_speed);
   s["tour"] = view.settings.has_seen_tour ? "known" : "new";
   s["measure"] = view.look.colors.logarithmic ? "logarithmic" : "linear";
+  s["used_actions"] = core::text::joined(view.forms.used_actions, std::string(1, between_actions));
   return s;
 }
 
@@ -249,6 +263,16 @@ void apply_settings(const SettingsMap& s, View& view) {
   // Settings without an entry for the tour are of an experienced user, who needs none.
   view.settings.has_seen_tour = !s.empty() && word(s, "tour") != "new";
   view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
+  if (s.contains("used_actions")) view.forms.used_actions = used_actions(word(s, "used_actions"));
+}
+
+std::vector<std::string> with_used_action(std::vector<std::string> used, const std::string& id) {
+  constexpr std::size_t most = 8;
+  if (id.empty() || id.find_first_of("\t\r\n") != id.npos) return used;  // could not be read back
+  std::erase(used, id);
+  used.insert(used.begin(), id);
+  used.resize(std::min(used.size(), most));
+  return used;
 }
 
 std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,

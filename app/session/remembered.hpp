@@ -26,7 +26,7 @@ const char* tab_name(Tab tab);
 std::optional<Tab> tab_of(std::string_view name);
 
 /// Returns the view settings that survive from one run to the next: theme, sizes, the open tab, widths of the
-/// regions, folded stages, colors.
+/// regions, folded stages, colors, used actions.
 std::map<std::string, std::string> saved_settings(const View& view);
 
 /// Applies such settings; missing and invalid ones change nothing, but switches get their defaults.
@@ -42,5 +42,8 @@ constexpr std::size_t max_recent = 10;
 /// Returns the list of recent files, newest first, with one more in front; each is in it once.
 std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
                                                const std::filesystem::path& file);
+
+/// Returns the actions of the palette that were used, the latest first, with one more in front.
+std::vector<std::string> with_used_action(std::vector<std::string> used, const std::string& id);
 
 }  // namespace app

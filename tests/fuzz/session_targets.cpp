@@ -146,7 +146,9 @@ void run_settings(Bytes bytes) {
 
 Seeds settings_seeds() {
   std::string text;
-  for (const auto& [key, value] : app::saved_settings(app::View())) text += key + "=" + value + "\n";
+  app::View view;
+  view.forms.used_actions = {"model/causal", "view/present"};
+  for (const auto& [key, value] : app::saved_settings(view)) text += key + "=" + value + "\n";
   return {text};
 }
 

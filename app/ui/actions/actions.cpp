@@ -94,7 +94,8 @@ std::vector<KeyLine> key_sheet(std::span<const Action> all) {
     const std::string words = action.sheet_text.empty() ? without_dots(action.title) : action.sheet_text;
     if (!action.menu.empty()) menu = action.menu.substr(0, action.menu.find('/'));
     if (lines.empty() || lines.back().words != words) {
-      lines.push_back({action.key_text, words, menu});
+      lines.push_back(
+          {action.key_text, words, action.menu.empty() && !action.section.empty() ? action.section : menu});
       keys.clear();
     }
     keys.insert(keys.end(), action.keys.begin(), action.keys.end());

@@ -23,8 +23,9 @@ struct Action {
   int part = 0;              ///< the same within a submenu
   std::string about = {};    ///< its tooltip, one sentence, or ""
   bool shows_about = false;  ///< below its title instead of in a tooltip
-  std::string section = {};  ///< heading in its menu of the lines with the same one, or ""
-  std::string remark = {};   ///< at the right of its line in a menu, where it has no key: "15 min"
+  std::string section =
+      {};  ///< heading in its menu of the lines with the same one, or ""; without a menu, in the key sheet
+  std::string remark = {};  ///< at the right of its line in a menu, where it has no key: "15 min"
   std::vector<KeyPress> keys = {};
   /// Whether its keys apply in a view; no two actions have the same key in the same view.
   bool (*keys_apply)(const Pending&) = [](const Pending&) { return true; };

@@ -331,27 +331,33 @@ std::vector<Action> compare_actions(const ActionContext&) {
 }
 
 void add_editor_keys(ActionRows& rows) {
+  constexpr const char *section = "In the matrix", *walk = "Move from number to number";
   const auto key = [&](const char* id, const char* title, std::vector<KeyPress> keys,
                        const char* key_text = "") {
-    rows.push_back(
-        {.id = id, .title = title, .keys = std::move(keys), .keys_apply = in_editor, .key_text = key_text});
+    rows.push_back({.id = id,
+                    .title = title,
+                    .section = section,
+                    .keys = std::move(keys),
+                    .keys_apply = in_editor,
+                    .key_text = key_text});
   };
-  key("editor/walk", "In the matrix: move from number to number",
+  key("editor/walk", walk,
       {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
        plain(Key::page_down)},
       "arrows, Home, End, Page");
   rows.push_back({.id = "editor/across",
-                  .title = "In the matrix: move from number to number",
+                  .title = walk,
+                  .section = section,
                   .keys = {plain(Key::left), plain(Key::right)},
                   .keys_apply = [](const Pending& view) { return in_editor(view) && !view.selection.lesson; },
                   .key_text = "arrows, Home, End, Page"});
   std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
   for (int digit = 0; digit < 10; ++digit)
     begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));
-  key("editor/type", "In the matrix: type a number", std::move(begins), "digits, Enter");
-  key("editor/next", "In the matrix: the next number", {plain(Key::tab)});
-  key("editor/zero", "In the matrix: set to 0", {plain(Key::delete_), plain(Key::backspace)});
-  key("editor/paste", "In the matrix: paste a block of numbers", {ctrl(Key::v)});
+  key("editor/type", "Type a number", std::move(begins), "digits, Enter");
+  key("editor/next", "The next number", {plain(Key::tab)});
+  key("editor/zero", "Set to 0", {plain(Key::delete_), plain(Key::backspace)});
+  key("editor/paste", "Paste a block of numbers", {ctrl(Key::v)});
 }
 
 namespace {
@@ -472,7 +478,7 @@ void add_order(ActionRows& rows) {
          .command = always(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads)),
          .checked = [order](const ActionContext& now) { return now.displayed.look.heads_order == order; }});
   };
-  row("number", "number", std::nullopt);
+  row("number", "index", std::nullopt);
   for (const auto& figure : core::attention::head_metrics()) row(figure.name, figure.title, figure.figure);
 }
 

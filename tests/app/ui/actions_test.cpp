@@ -307,6 +307,14 @@ TEST_F(Actions, FillTheKeySheet) {
   EXPECT_GT(sheet_text.size(), 40u);
 }
 
+TEST_F(Actions, ListTheKeysOfTheMatrixUnderTheirOwnHeading) {
+  std::map<std::string, std::vector<std::string>> by_heading;
+  for (const auto& line : app::key_sheet(all())) by_heading[line.menu].push_back(line.words);
+  EXPECT_THAT(by_heading["In the matrix"], testing::Contains("Type a number"));
+  EXPECT_EQ(by_heading["In the matrix"].size(), 5u);
+  EXPECT_THAT(by_heading["View"], testing::Contains("Layers of a whole model"));
+}
+
 struct Match {
   const char *query, *text;
   std::optional<std::vector<std::size_t>>

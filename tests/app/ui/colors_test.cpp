@@ -114,6 +114,19 @@ TEST(ColorScale, GivesZeroTheColorOfZeroAndTellsTheSignsApart) {
   EXPECT_NE(scale.color(0.5), scale.color(-0.5));
 }
 
+TEST(Remembered, KeepsTheLatestUsedActionsEachOnce) {
+  app::View view;
+  for (int k = 0; k < 12; ++k)
+    view.forms.used_actions =
+        app::with_used_action(std::move(view.forms.used_actions), "action " + std::to_string(k % 10));
+  EXPECT_EQ(view.forms.used_actions.size(), 8u);
+  EXPECT_EQ(view.forms.used_actions[0], "action 1");
+  EXPECT_EQ(app::with_used_action({"a"}, "b\nc"), std::vector<std::string>{"a"}) << "settings are lines";
+  app::View again;
+  apply_settings({{"used_actions", "a\tb\t\ta\tc"}}, again);
+  EXPECT_EQ(again.forms.used_actions, (std::vector<std::string>{"a", "b", "c"}));
+}
+
 TEST(Remembered, IsReadBackAsItWas) {
   app::View view;
   view.settings.dark = false, view.settings.scale = 1.5f, view.settings.text_size = 1.1f,
@@ -122,8 +135,10 @@ TEST(Remembered, IsReadBackAsItWas) {
   view.look.folded = {Stage::mask, Stage::scores};
   view.look.colors.sequential = ColorMap::magma, view.look.colors.diverging = ColorMap::red_blue,
   view.look.colors.logarithmic = true;
+  view.forms.used_actions = {"model/causal", "view/present"};
   app::View again;
   apply_settings(saved_settings(view), again);
+  EXPECT_EQ(again.forms.used_actions, view.forms.used_actions);
   EXPECT_EQ(saved_settings(again), saved_settings(view));
   EXPECT_EQ(again.look.colors, view.look.colors);
   EXPECT_EQ(again.look.folded, view.look.folded);

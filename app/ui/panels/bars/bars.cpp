@@ -153,7 +153,7 @@ std::string hint(const Frame& frame) {
            (frame.compared.work.is_updating ? " is being computed"
                                             : " in place of B, as long as Space is held");
   if (frame.displayed.look.tab == Tab::layers)
-    return "click selects a head · X ablates it · Page Up and Page Down change the layer";
+    return "click selects a head or a bar · X ablates the head, or the heads · Page Up and Page Down change the layer";
   if (frame.displayed.look.tab == Tab::stages && frame.displayed.look.large &&
       !frame.displayed.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
@@ -257,13 +257,14 @@ rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, 
   const auto& stage = core::attention::info(cell.stage);
   rows::ActionRows all;
   const auto add = [&](const char* id, std::string title, std::string about,
-                       std::vector<Command> command_list) {
+                       std::vector<Command> command_list, const char* key_of_pinned = "") {
     all.push_back(
         {.id = id,
          .title = std::move(title),
          .menu = "Cell",
          .group = 2,
          .about = std::move(about),
+         .remark = key_of_pinned,
          .command = [command_list = std::move(command_list)](const ActionContext&) { return command_list; }});
   };
   all.push_back({.id = "cell/name",
@@ -275,14 +276,17 @@ rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, 
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});
   add("cell/gradient", "Gradient of this number",
-      "Shows in every map how fast this number grows with each other one (Shift+D)",
-      {ShowGradient{rows::target_of(cell)}});
+      "Shows in every map how fast this number grows with each other one",
+      {ShowGradient{rows::target_of(cell)}}, "Shift+D");
+  if (stage.per_head && frame.displayed.model.n_heads > 1)
+    add("cell/heads", "Same cell across heads", "Pins the cell and shows this stage of every head",
+        {set<&Selection::pinned>(cell), set<&Look::heads_stage>(cell.stage), set<&Look::tab>(Tab::heads)});
   if (const auto edit = mask_switch(cell, frame.displayed.trace))
     add("cell/mask", edit->visible ? "Unmask this position" : "Mask this position",
-        "Whether the query attends to the key, in every head", {ApplyEdit{*edit}});
+        "Whether the query attends to the key, in every head", {ApplyEdit{*edit}}, "M");
   if (can_be_overridden(cell.stage))
     add("cell/override", "Override value…", "A number in place of the computed one",
-        {PinCell{cell}, set<&Forms::typed>(TypedField{"inspector/typed", "", true, true})});
+        {PinCell{cell}, set<&Forms::typed>(TypedField{"inspector/typed", "", true, true})}, "N");
   if (cell.stage == Stage::embeddings)
     add("cell/edit", "Edit this number", "Puts the edit cursor on it",
         {MoveEditCursor{core::editing::MatrixName::embeddings, cell.row, cell.column}});

@@ -159,10 +159,11 @@ void draw_dialogs(const Frame& frame) {
     platform::push_font(frame.fonts.sans16);
     const ImGuiStyle& style = ImGui::GetStyle();  // aligns the title with the contents
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {style.WindowPadding.x, style.FramePadding.y});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
     const bool open = ImGui::BeginPopupModal(
         row.title, nullptr,
         ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
-    ImGui::PopStyleVar();
+    ImGui::PopStyleVar(2);
     if (open) {
       if (wanted) {
         row.draw(frame);

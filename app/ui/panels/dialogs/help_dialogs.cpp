@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/session/remembered.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/menus.hpp"
@@ -214,15 +215,6 @@ std::vector<FoundAction> suggested_actions(const Frame& frame, std::span<const A
   return found;
 }
 
-/// Returns the recent actions with one more in front.
-std::vector<std::string> with_recent_action(std::vector<std::string> used, const std::string& id) {
-  constexpr std::size_t most = 8;
-  std::erase(used, id);
-  used.insert(used.begin(), id);
-  used.resize(std::min(used.size(), most));
-  return used;
-}
-
 void draw_palette_contents(const Frame& frame, float width) {
   const ActionContext context = situation_of(frame);
   const SearchInput field =
@@ -244,8 +236,8 @@ void draw_palette_contents(const Frame& frame, float width) {
   } else if (const auto activated = draw_results(frame, context, found, field, {width, pitch * n_lines});
              activated && disabled_reason(*found[*activated].action, context).empty()) {
     close_dialog(frame);
-    frame.commands.add(set<&Forms::used_actions>(
-        with_recent_action(frame.forms.used_actions, found[*activated].action->id)));
+    frame.commands.add(
+        set<&Forms::used_actions>(with_used_action(frame.forms.used_actions, found[*activated].action->id)));
     perform(*found[*activated].action, context, frame.commands);
     return;
   }
@@ -321,19 +313,32 @@ bool has_words(const KeyLine& line, std::string_view query) {
                                [&](std::string_view word) { return text.find(word) == text.npos; });
 }
 
-/// Returns the lines that match a query, below the names of their menus.
+/// Returns the lines that match a query, below the names of their menus, each of which is there once.
 std::vector<KeySheetEntry> find_key_lines(const Frame& frame, const std::vector<KeyLine>& all,
                                           const std::string& query, float width) {
   std::vector<KeySheetEntry> found;
-  std::string menu;
-  for (const KeyLine& line : all) {
-    if (!has_words(line, query)) continue;
-    if (line.menu != menu) found.push_back({nullptr, line.menu, frame.metrics.px(heading_room)});
-    menu = line.menu;
-    found.push_back(
-        {&line, "", wrapped_height(frame.fonts.sans15, width, line.words) + frame.metrics.px(line_gap)});
+  std::vector<std::string> menus;
+  for (const KeyLine& line : all)
+    if (has_words(line, query) && std::ranges::find(menus, line.menu) == menus.end())
+      menus.push_back(line.menu);
+  for (const std::string& menu : menus) {
+    found.push_back({nullptr, menu, frame.metrics.px(heading_room)});
+    for (const KeyLine& line : all)
+      if (line.menu == menu && has_words(line, query))
+        found.push_back(
+            {&line, "", wrapped_height(frame.fonts.sans15, width, line.words) + frame.metrics.px(line_gap)});
   }
   return found;
+}
+
+/// Returns where the second of two columns begins: at the heading that makes the longer one shortest.
+std::size_t second_column(const std::vector<KeySheetEntry>& lines, float total) {
+  std::size_t best = lines.size();
+  float above = 0, least = total;
+  for (std::size_t k = 0; k < lines.size(); above += lines[k++].height)
+    if (const float longer = std::max(above, total - above); !lines[k].line && longer < least)
+      least = longer, best = k;
+  return best;
 }
 
 void draw_key_sheet_entry(const Frame& frame, const KeySheetEntry& entry, ImVec2 at, float keys_width,
@@ -371,15 +376,17 @@ void draw_key_sheet(const Frame& frame) {
   const std::vector<KeySheetEntry> lines = find_key_lines(frame, all, search.text, words_width);
   float total = 0;
   for (const KeySheetEntry& entry : lines) total += entry.height;
-  const float share = total / static_cast<float>(n_columns);
+  const std::size_t second = n_columns > 1 ? second_column(lines, total) : lines.size();
+  float first = 0;
+  for (std::size_t k = 0; k < second; ++k) first += lines[k].height;
   const float most = window.y - frame.metrics.px(190);
-  platform::begin_child("keys", {width, std::min(most, share + frame.metrics.px(heading_room + 30))});
+  platform::begin_child("keys",
+                        {width, std::min(most, std::max(first, total - first) + frame.metrics.px(30))});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   float y = 0, x = 0, deepest = 0;
   std::size_t index = 0;
   for (const KeySheetEntry& entry : lines) {
-    const float below = entry.line ? 0 : frame.metrics.px(heading_room);  // a heading stays with a line
-    if (x == 0 && n_columns > 1 && y + below >= share) x = column, y = 0;
+    if (&entry - lines.data() == static_cast<std::ptrdiff_t>(second)) x = column, y = 0;
     draw_key_sheet_entry(frame, entry, {at.x + x, at.y + y}, keys_width, words_width);
     if (entry.line)
       frame.landmarks.mark("dialog/keys/" + std::to_string(index++), {at.x + x, at.y + y},

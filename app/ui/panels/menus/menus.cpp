@@ -28,9 +28,12 @@ bool is_within(const std::string& menu, const std::string& path) {
 
 void draw_submenu(const Frame& frame, const ActionContext& context, std::span<const Action> all,
                   const std::string& path, const std::string& words) {
-  ImGui::PushStyleVar(ImGuiStyleVar_ChildBorderSize, ImGui::GetStyle().PopupBorderSize);  // as other menus
+  const ImGuiStyle& style = ImGui::GetStyle();
+  ImGui::PushStyleVar(ImGuiStyleVar_ChildBorderSize, style.PopupBorderSize);  // as other menus
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemInnerSpacing,
+                      {-1, style.ItemInnerSpacing.y});  // by which they overlap
   const bool open = ImGui::BeginMenu(words.c_str());
-  ImGui::PopStyleVar();
+  ImGui::PopStyleVar(2);
   if (!open) frame.landmarks.mark_item("menu/" + path);
   if (!open) return;
   draw_menu_items(frame, context, all, path);
@@ -139,7 +142,7 @@ void draw_menu_items(const Frame& frame, const ActionContext& context, std::span
     if (!submenu.empty() && !drawn.insert(submenu).second) continue;
     const int Action::*group = is_top ? &Action::group : &Action::part;
     if (above && above->*group != action.*group) ImGui::Separator();
-    if (is_top && !action.section.empty() && (!above || above->section != action.section))
+    if (is_top && submenu.empty() && !action.section.empty() && (!above || above->section != action.section))
       paragraph(frame.fonts.sans13, frame.palette.faint, frame.metrics.px(200), action.section);
     above = &action;
     if (submenu.empty())
