@@ -423,15 +423,15 @@ void require_width(const char* width, std::size_t columns, std::size_t n_heads) 
   if (columns == 0) fail(width, "expected at least one column");
   if (columns % n_heads == 0) return;
   const std::size_t below = columns / n_heads * n_heads, above = below + n_heads;
-  fail(width, fmt::format("expected a multiple of n_heads = {} (nearest: {}{}), got {}", n_heads,
-                          below > 0 ? to_string(below) + " and " : "", above, columns));
+  throw Error(fmt::format("{} = {} is no multiple of {} heads (use {}{})", width, columns, n_heads,
+                          below > 0 ? to_string(below) + " or " : "", above));
 }
 
 void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
   if (n_heads > 0 && columns % n_heads == 0) return;
   if (columns == 0) fail("n_heads", "expected at least one head");
-  fail("n_heads", fmt::format("expected a number of heads that divides {} = {} ({}), got {}", width, columns,
-                              divisors(columns), n_heads));
+  throw Error(fmt::format("{} do not divide {} = {} (use {})", text::counted(n_heads, "head"), width, columns,
+                          divisors(columns)));
 }
 
 Linear identity(std::size_t width) {

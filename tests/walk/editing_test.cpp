@@ -182,7 +182,12 @@ TEST_F(ModelInTheWindow, GrowsToTwentyTokensAndShrinksToOne) {
 TEST_F(ModelInTheWindow, StartsAnewFromEveryPreset) {
   const auto presets = core::editing::presets();
   for (std::size_t i = 0; i < presets.size(); ++i) {
-    ui.choose("model/preset", i);
+    ui.click("model/preset");
+    ui.run(4);
+    ui.type(presets[i].about);
+    ui.run();
+    ui.click(std::string("menu/new/") + presets[i].name);
+    ui.run();
     EXPECT_TRUE(ui.model() == presets[i].make()) << presets[i].name;
     EXPECT_EQ(ui.store.document().preset, presets[i].name);
   }
@@ -221,7 +226,8 @@ TEST_F(Files, SavedAndOpenedAgainGiveAnEqualModel) {
   EXPECT_FALSE(ui.store.document().modified);
   EXPECT_EQ(ui.store.document().title, "work.json");
 
-  ui.choose("model/preset", 0);
+  ui.store.dispatch(app::LoadPreset{core::editing::presets().front().name});
+  ui.run();
   ASSERT_FALSE(ui.model() == saved);
   open(file);
   EXPECT_EQ(ui.model(), saved);

@@ -335,8 +335,11 @@ std::string typed_characters() {
 }
 
 bool is_refused(const Frame& frame, const std::string& name) {
-  const auto& submitted = frame.forms.submitted;
-  return submitted && submitted->field == name && !submitted->error.empty();
+  return shows_refusal(frame) && frame.forms.submitted->field == name;
+}
+
+bool shows_refusal(const Frame& frame) {
+  return frame.forms.submitted && !frame.forms.submitted->error.empty();
 }
 
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
@@ -363,8 +366,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   InputCallbackState callback_state{style, false, !caret_at_end, needs_focus ? typed_characters() : ""};
   if (needs_focus) platform::focus_next_item();
   const bool needs_callback = needs_focus || style.step;
-  ImGui::InputText(("##" + name).c_str(), buffer.data(), buffer.size(), flags,
-                   needs_callback ? input_callback : nullptr, &callback_state);
+  ImGui::InputTextWithHint(("##" + name).c_str(), style.hint.c_str(), buffer.data(), buffer.size(), flags,
+                           needs_callback ? input_callback : nullptr, &callback_state);
   ImGui::PopStyleVar();
   ImGui::PopFont();
   frame.landmarks.mark_item(name);

@@ -85,6 +85,7 @@ struct FieldStyle {
   /// Returns the text one step up (+1) or down (−1), for the arrow keys; if empty, they do nothing.
   std::function<std::string(const std::string& text, int direction)> step = {};
   bool shows_error = true;  ///< shows the error below the field; else it appears elsewhere
+  std::string hint = {};    ///< shown while the field is empty
   /// Returns an alternative to a refused text, as the label and commands of a button; may be empty.
   std::function<std::optional<std::pair<std::string, std::vector<Command>>>(const std::string& text)> offer =
       {};
@@ -101,6 +102,8 @@ std::string typed_characters();
 
 /// Returns whether the text that was submitted in a field was refused; the field still shows it.
 bool is_refused(const Frame& frame, const std::string& name);
+/// Returns whether that is true of any field, below which is the error.
+bool shows_refusal(const Frame& frame);
 
 /// Draws a field that shows a text until another one is typed; unfinished text is kept in Forms::typed, which
 /// can also request the keyboard focus.

@@ -157,18 +157,18 @@ void fill_popup(const Frame& frame, MatrixRef place) {
   tooltip("With another seed, or later in a sequence of samples");
 }
 
-/// Draws the buttons "random" and "fill" with its menu, which write a whole matrix.
+/// Draws the buttons "Random" and "Fill…" with its menu, which write a whole matrix.
 void draw_fill_buttons(const Frame& frame, MatrixRef place) {
   const std::string help =
       fmt::format("torch.randn at seed {}; each click uses the next seed", frame.forms.fill.fill.seed);
-  if (button(frame, "edit/random", "random", help.c_str())) {
+  if (button(frame, "edit/random", "Random", help.c_str())) {
     fill(frame, place, FillRule::randn);
     FillForm form = frame.forms.fill;
     ++form.fill.seed;
     frame.commands.add(set<&Forms::fill>(std::move(form)));
   }
   ImGui::SameLine();
-  if (button(frame, "edit/fill", "fill…", "Zeros, ones, identity, or random numbers as PyTorch samples them"))
+  if (button(frame, "edit/fill", "Fill…", "Zeros, ones, identity, or random numbers as PyTorch samples them"))
     ImGui::OpenPopup("fill");
   if (ImGui::BeginPopup("fill")) {
     fill_popup(frame, place);

@@ -78,10 +78,11 @@ void explain_label(const Frame& frame, ImVec2 min, const char* words) {
 /// Layout of the rows of MODEL: a column of labels and one of controls.
 struct ModelForm {
   const Frame& frame;
-  float width;  ///< of a whole row
-  ImVec2 at{};  ///< top left corner of the current row
+  float width;           ///< of a whole row
+  ImVec2 at{};           ///< top left corner of the current row
+  float labels_width{};  ///< 0: that of the panel
 
-  float label_width() const { return frame.metrics.px(80); }
+  float label_width() const { return labels_width > 0 ? labels_width : frame.metrics.px(80); }
   float field_width() const { return frame.metrics.px(44); }
   float control_width() const { return width - label_width(); }
   /// Draws the row's label and moves the cursor to the controls.
@@ -119,27 +120,23 @@ std::optional<std::size_t> choose(const ModelForm& form, const char* label, cons
   return combo(form.frame, name, form.control_width(), options, current);
 }
 
-/// Returns the common beginning of the presets of one notebook: "004", "chapter", "head".
-std::string_view group_of(const Preset& preset) {
-  const std::string_view name = preset.name;
-  return name.substr(0, name.find('-'));
-}
-
+/// Draws the preset as a button that opens the menu of new models.
 void preset_row(const ModelForm& form) {
-  const DocumentState& document = form.frame.document;
+  constexpr const char *popup = "presets", *menu = "File/New";
+  const Frame& frame = form.frame;
+  const DocumentState& document = frame.document;
   const Preset* current = find_preset(document.preset);
   std::string shown = current ? current->title : document.title;
   if (current && !document.is_preset) shown += " · edited";
-  std::vector<Option> options;
-  std::size_t index = presets().size();
-  std::string_view group = group_of(presets().front());
-  for (const Preset& preset : presets()) {
-    if (&preset == current) index = options.size();
-    const bool first = std::exchange(group, group_of(preset)) != group_of(preset);
-    options.push_back({preset.title, preset.about, first});
-  }
-  if (const auto chosen = combo(form.frame, "model/preset", form.width, options, index, shown))
-    form.frame.commands.add(LoadPreset{presets()[*chosen].name});
+  if (menu_button(frame, "model/preset", shown, form.width)) ImGui::OpenPopup(popup);
+  tooltip(current ? shown + "\n" + current->about : shown);
+  ImGui::SetNextWindowPos({form.at.x, form.at.y + frame.metrics.frame + frame.metrics.px(4)});
+  if (!ImGui::BeginPopup(popup)) return;
+  platform::push_font(frame.fonts.sans15);
+  const ActionContext context = situation_of(frame);
+  draw_menu_items(frame, context, actions(context), menu);
+  ImGui::PopFont();
+  ImGui::EndPopup();
 }
 
 /// Draws the label of the second of two fields in a row, which ends where the row ends.
@@ -174,7 +171,10 @@ struct FullModelGuard {
   FullModelGuard(const FullModelGuard&) = delete;
   FullModelGuard& operator=(const FullModelGuard&) = delete;
   ~FullModelGuard() { ImGui::EndDisabled(); }
-  void explain(const char* words, const char* reason) const { tooltip(is_full_model ? reason : words); }
+  /// Explains the last field, unless the error at a field would be below the tooltip.
+  void explain(const char* words, const char* reason) const {
+    if (!shows_refusal(frame)) tooltip(is_full_model ? reason : words);
+  }
 };
 
 constexpr const char* fixed_by_model = "Fixed: the other layers of the whole model depend on it.";
@@ -441,7 +441,7 @@ void causal_row(const ModelForm& form) {
   if (button(form.frame, "model/mask_more", "more…",
              "Sliding window, prefix length, document IDs, padding mask"))
     ImGui::OpenPopup(mask_popup);
-  draw_mask_popup(form.frame, mask_popup);
+  draw_mask_popup(form.frame, mask_popup, {form.at.x + form.width + form.frame.metrics.px(20), form.at.y});
 }
 
 void method_row(const ModelForm& form) {
@@ -561,7 +561,7 @@ void seed_row(const ModelForm& form) {
   const float width = frame.metrics.px(frame.metrics.compact ? 44 : 56);
   if (const auto seed = count_field(frame, "model/seed", "seed", frame.pending.model.dropout.seed, width))
     frame.commands.edit(SetDropoutSeed{*seed});
-  tooltip("The same seed samples the same masks, as in PyTorch");
+  if (!shows_refusal(frame)) tooltip("The same seed samples the same masks, as in PyTorch");
   form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
   const char* help = "Off: evaluation mode, nothing is dropped.";
   if (const auto on =
@@ -608,7 +608,8 @@ void draw_additions_button(const ModelForm& form) {
   const float width = button_width(frame, "more…");
   platform::move_to({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
   if (button(frame, "model/more", "more…",
-             "KV heads, QK norm, RoPE, ALiBi, soft-capping, attention bias, sinks, cross-attention"))
+             "KV heads, QK norm, RoPE, ALiBi, soft-capping, attention bias, sinks, cross-attention; in small "
+             "windows also scores, context length and sequences"))
     ImGui::OpenPopup(additions_popup);
   draw_additions_popup(frame, additions_popup, {form.at.x + form.width + frame.metrics.px(20), form.at.y});
 }
@@ -715,7 +716,18 @@ struct ModelRow {
   void (*draw)(const ModelForm&);
   float gap = 0;           ///< above it, at scale 1
   float extra_height = 0;  ///< height beyond that of other rows, at scale 1
+  /// What its landmarks begin with, if small windows have it under "more…" while it is as in the paper.
+  const char* place = nullptr;
+  bool (*as_in_paper)(const Model&) = nullptr;
 };
+
+/// Returns whether a row is under "more…"; where a lesson speaks of it, it is not.
+bool is_under_more(const Frame& frame, const ModelRow& row) {
+  if (!row.place || !frame.metrics.compact || !row.as_in_paper(frame.pending.model)) return false;
+  return !frame.lesson || std::ranges::none_of(frame.lesson->shown().focus, [&](const std::string& name) {
+    return name.starts_with(row.place);
+  });
+}
 
 bool always(const Frame&) {
   return true;
@@ -745,27 +757,42 @@ constexpr ModelRow model_rows[]{
     {has_given_mask, given_mask_row},
     {always, scale_row, 4},
     {[](const Frame& f) { return f.pending.model.scale.rule == ScaleRule::factor; }, factor_row},
-    {always, scores_row},
-    {always, combine_row},
+    {always, scores_row, 0, 0, "model/scores",
+     [](const Model& m) { return m.scores == ScoreRule::query_key; }},
+    {always, combine_row, 0, 0, "model/merge",
+     [](const Model& m) { return m.merge == CombineRule::concatenate; }},
     {[](const Frame& f) { return f.pending.model.projections.has_value(); }, output_row},
-    {[](const Frame& f) { return !has_full_model(f); }, context_row},
-    {[](const Frame& f) { return !has_full_model(f); }, sequence_row},
+    {[](const Frame& f) { return !has_full_model(f); }, context_row, 0, 0, "model/context",
+     [](const Model& m) { return !m.context_length; }},
+    {[](const Frame& f) { return !has_full_model(f); }, sequence_row, 0, 0, "model/sequence",
+     [](const Model& m) { return m.sequences.size() == 1; }},
     {has_unlisted_bugs, bug_row, 4}};
 
 constexpr float heading_height = 24;  // at scale 1
 
-/// Calls each(row) for the rows that the model has, in the order of the panel.
+/// Calls each(row) for the rows that the model has, in the order of the panel, or for those under "more…".
 template <class Each>
-void for_each_row(const Frame& frame, Each each) {
+void for_each_row(const Frame& frame, bool under_more, Each each) {
   for (const ModelRow& row : model_rows)
-    if (row.present(frame)) each(row);
+    if (row.present(frame) && is_under_more(frame, row) == under_more) each(row);
 }
 
 }  // namespace
 
+void draw_rows_under_more(const Frame& frame, float width, float labels_width) {
+  ModelForm form{frame, width, ImGui::GetCursorScreenPos(), labels_width};
+  const ImVec2 start = form.at;
+  for_each_row(frame, true, [&](const ModelRow& row) {
+    form.place(0);
+    row.draw(form);
+    form.at.y += frame.metrics.pitch;
+  });
+  if (form.at.y > start.y) reserve_room(start, {width, form.at.y - start.y});
+}
+
 float model_panel_height(const Frame& frame) {
   float height = 2 * frame.metrics.px(10) + frame.metrics.px(heading_height);
-  for_each_row(frame, [&](const ModelRow& row) {
+  for_each_row(frame, false, [&](const ModelRow& row) {
     height += frame.metrics.pitch + frame.metrics.px(row.gap) + frame.metrics.px(row.extra_height);
   });
   return height;
@@ -773,11 +800,13 @@ float model_panel_height(const Frame& frame) {
 
 void draw_model(const Frame& frame) {
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  ModelForm form{frame, ImGui::GetContentRegionAvail().x, start};
+  // As wide with a scrollbar as without.
+  const float edge = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x;
+  ModelForm form{frame, edge - ImGui::GetStyle().ScrollbarSize - start.x, start};
   section_heading(frame, form.width, "MODEL");
   draw_additions_button(form);
   form.at.y += frame.metrics.px(heading_height);
-  for_each_row(frame, [&](const ModelRow& row) {
+  for_each_row(frame, false, [&](const ModelRow& row) {
     form.at.y += frame.metrics.px(row.gap);
     form.place(0);
     row.draw(form);

@@ -22,7 +22,10 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
 /// Returns the mask rules other than the causal one: "window 3, 0 · prefix 2"; "" if there are none.
 std::string mask_rules_words(const core::attention::Mask& mask, std::size_t sequence);
 
-/// Draws the fields of those rules in a popup of that name, if it is open.
-void draw_mask_popup(const Frame& frame, const char* name);
+/// Draws the fields of those rules in a popup of that name with its top left corner there, if it is open.
+void draw_mask_popup(const Frame& frame, const char* name, ImVec2 top_left);
+
+/// Draws the rows of MODEL that small windows have under "more…", at the cursor, with labels of that width.
+void draw_rows_under_more(const Frame& frame, float width, float labels_width);
 
 }  // namespace app::panels

@@ -34,9 +34,9 @@ constexpr float popup_controls = 200;  // width, at scale 1
 /// Rows of a popup of MODEL, with the controls that several of them use.
 struct PopupFields : FormRows {
   using FormRows::FormRows;
-  /// Draws a field as wide as the controls; returns the submitted text.
+  /// Draws a field as wide as the controls, with a hint while it is empty; returns the submitted text.
   std::optional<std::string> field(const char* words, const char* name, const std::string& shown,
-                                   const std::string& help);
+                                   const std::string& help, const char* hint = "");
   /// Draw such a field for a whole number, which may be negative, or a finite one; refuse other text.
   std::optional<std::int64_t> whole(const char* words, const char* name, std::int64_t value,
                                     const std::string& help);
@@ -47,16 +47,22 @@ struct PopupFields : FormRows {
   void report_invalid(const char* words, const char* expected, const std::string& found) const {
     widgets::report_invalid(frame, words, expected, found);
   }
+  /// Explains the last control right of the popup, where the tooltip covers no other one.
+  void explain(const std::string& help) const {
+    if (shows_refusal(frame) || !ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) return;
+    ImGui::SetNextWindowPos({window_rect().max.x + frame.metrics.px(4), ImGui::GetItemRectMin().y});
+    tooltip(help);
+  }
 };
 
 std::optional<std::string> PopupFields::field(const char* words, const char* name, const std::string& shown,
-                                              const std::string& help) {
+                                              const std::string& help, const char* hint) {
   row(words);
   FieldStyle style;
   style.width = frame.metrics.px(popup_controls), style.font = frame.fonts.mono14;
-  style.alignment = Alignment::left;
+  style.alignment = Alignment::left, style.hint = hint;
   const auto answer = text_field(frame, name, shown, style);
-  tooltip(help);
+  explain(help);
   return answer.text;
 }
 
@@ -86,7 +92,7 @@ std::optional<std::size_t> PopupFields::choice(const char* words, const char* na
                                                const char* help) {
   row(words);
   const auto chosen = combo(frame, name, frame.metrics.px(popup_controls), options, now);
-  tooltip(help);
+  explain(help);
   return chosen;
 }
 
@@ -147,7 +153,7 @@ Scaling scaling_by(ScalingRule rule, const Rotary& rotary, std::size_t d_head) {
 void columns_row(PopupFields& fields, const Rotary& rotary) {
   const auto typed =
       fields.field("rotary dims", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
-                   "How many columns of a head are rotated, an even number. Empty: all.");
+                   "How many columns of a head are rotated, an even number. Empty: all.", "all");
   if (!typed) return;
   const auto counts = parse_counts(*typed);
   if (!counts || counts->size() > 1)
@@ -398,7 +404,7 @@ void keys_rows(PopupFields& fields, const Model& model) {
   }
   const auto typed = fields.field("number of keys", "more/n_keys",
                                   model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
-                                  "The number of encoder states; new ones are zeros. Empty: none.");
+                                  "The number of encoder states; new ones are zeros. Empty: none.", "none");
   if (!typed) return;
   const auto counts = parse_counts(*typed);
   if (counts && counts->empty())
@@ -456,9 +462,9 @@ void norm_rows(PopupFields& fields, const Model& model) {
 
 void softcap_row(PopupFields& fields, const Model& model) {
   const auto& cap = model.additions.softcap;
-  const auto typed =
-      fields.field("softcap", "more/cap", cap ? core::text::number_text(*cap) : "",
-                   "Logit soft-capping: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.");
+  const auto typed = fields.field(
+      "softcap", "more/cap", cap ? core::text::number_text(*cap) : "",
+      "Logit soft-capping: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.", "none, or 50");
   if (!typed) return;
   if (typed->find_first_not_of(' ') == typed->npos) return fields.frame.commands.edit(SetSoftcap{});
   const auto number = read_number(*typed);
@@ -534,6 +540,8 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
     score_bias_row(fields, model);
     sink_row(fields, model);
   }  // ends the table
+  const float width = ImGui::GetItemRectSize().x;
+  draw_rows_under_more(frame, width, width - frame.metrics.px(popup_controls));
   ImGui::EndPopup();
 }
 
@@ -752,7 +760,8 @@ void window_row(PopupFields& fields, const Mask& mask) {
       is_set ? side_text(mask.window.left) + ", " + side_text(mask.window.right) : std::string();
   const auto typed = fields.field(
       "sliding window", "mask/window", shown,
-      "Sliding window: how many keys left and right of its own position a query attends to, such as 3, 0; −1 for no limit (window_size of FlashAttention).");
+      "Sliding window: how many keys left and right of its own position a query attends to, such as 3, 0; −1 for no limit (window_size of FlashAttention).",
+      "none, or 3, 0");
   if (!typed) return;
   if (const auto window = parse_window(*typed))
     fields.frame.commands.edit(SetSlidingWindow{*window});
@@ -761,9 +770,9 @@ void window_row(PopupFields& fields, const Mask& mask) {
 }
 
 void prefix_row(PopupFields& fields, const Mask& mask) {
-  const auto typed =
-      fields.field("prefix length", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
-                   "Prefix length: the number of first keys that every query attends to, even later ones.");
+  const auto typed = fields.field(
+      "prefix length", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
+      "Prefix length: the number of first keys that every query attends to, even later ones.", "none, or 2");
   if (!typed) return;
   const auto counts = parse_counts(*typed);
   if (counts && counts->size() <= 1)
@@ -775,7 +784,8 @@ void prefix_row(PopupFields& fields, const Mask& mask) {
 void documents_row(PopupFields& fields, const Mask& mask) {
   const auto typed = fields.field(
       "document IDs", "mask/documents", counts_text(mask.documents),
-      "Document IDs of packed sequences, such as 0 0 0 1 1 2: a query attends to keys of its own document only.");
+      "Document IDs of packed sequences, such as 0 0 0 1 1 2: a query attends to keys of its own document only.",
+      "one, or 0 0 0 1 1 2");
   if (!typed) return;
   if (const auto documents = parse_counts(*typed))
     fields.frame.commands.edit(SetDocumentIds{*documents});
@@ -788,7 +798,8 @@ void padding_row(PopupFields& fields, const Mask& mask, std::size_t sequence, st
   const auto typed = fields.field(
       "padding mask", "mask/padding", shown,
       n_sequences > 1 ? "Padding mask: keys of this sequence that no query attends to, such as 6 7."
-                      : "Padding mask: keys that no query attends to, such as 6 7.");
+                      : "Padding mask: keys that no query attends to, such as 6 7.",
+      "none, or 6 7");
   if (!typed) return;
   const auto keys = parse_counts(*typed);
   if (!keys) return fields.report_invalid("padding mask", "whole numbers of keys", *typed);
@@ -821,7 +832,8 @@ std::string mask_rules_words(const Mask& mask, std::size_t sequence) {
   return core::text::joined(rules, " · ");
 }
 
-void draw_mask_popup(const Frame& frame, const char* name) {
+void draw_mask_popup(const Frame& frame, const char* name, ImVec2 top_left) {
+  ImGui::SetNextWindowPos(top_left, ImGuiCond_Always);
   if (!ImGui::BeginPopup(name)) return;
   const auto& model = frame.pending.model;
   {
