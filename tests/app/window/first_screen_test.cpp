@@ -142,6 +142,121 @@ TEST_F(FirstScreen, ShowsTheCodeOfAStageOnRequest) {
   EXPECT_EQ(line(Stage::embeddings), "");
 }
 
+TEST_F(FirstScreen, CutsNoLineOfCode) {
+  ui.click("menu/View");
+  ui.click("menu/stages/code");
+  ui.run(3);
+  for (const auto& [name, rect] : ui.landmarks().all()) {
+    if (!name.starts_with("strip/code/") || rect.max.y > ui.rect("region/stages").max.y) continue;
+    const auto* stage = core::attention::find_stage(name.substr(11));
+    EXPECT_THAT(texts_in(name),
+                testing::Contains(core::graph::code_line(core::graph::attention(ui.store.model()),
+                                                         ui.store.model(), stage->stage)));
+    for (const auto& [other, at] : ui.landmarks().all()) {
+      if (other != name && other.starts_with("strip/code/")) {
+        EXPECT_TRUE(rect.max.x <= at.min.x || rect.min.x >= at.max.x || rect.max.y <= at.min.y ||
+                    rect.min.y >= at.max.y)
+            << name << " and " << other;
+      }
+    }
+  }
+}
+
+TEST_F(FirstScreen, HasALabelInPlaceOfAnOutputThatRepeatsTheContextVectors) {
+  ui.store.dispatch(app::LoadPreset{"004-causal"});
+  ui.run(4);
+  EXPECT_TRUE(ui.has("strip/contexts"));
+  EXPECT_FALSE(ui.has("strip/output"));
+  EXPECT_THAT(texts_in("strip/pill/concatenated"), testing::Contains("One head: also the output"));
+  ui.edit(core::editing::SetOutputProjection{true});
+  ui.run(3);
+  EXPECT_TRUE(ui.has("strip/output"));
+  ui.edit(core::editing::SetOutputProjection{false});
+  ui.store.dispatch(app::PinCell{{Stage::output, 0, 1, 0}});
+  ui.run(3);
+  EXPECT_TRUE(ui.has("strip/output")) << "its cell is pinned";
+}
+
+TEST_F(FirstScreen, HasRowsOfModelThatAreAsInThePaperUnderMore) {
+  for (const char* row : {"model/scores", "model/merge", "model/context", "model/sequence_add"})
+    EXPECT_FALSE(ui.has(row)) << row;
+  EXPECT_TRUE(ui.has("edit/cell/5/0")) << "all of X has room";
+  ui.click("model/more");
+  ui.run(3);
+  for (const char* row : {"model/scores", "model/merge", "model/context", "model/sequence_add"})
+    EXPECT_TRUE(ui.has(row)) << row;
+  ui.choose("model/scores", 1);
+  ui.run(3);
+  EXPECT_EQ(ui.store.model().scores, core::attention::ScoreRule::uniform);
+  EXPECT_LT(ui.rect("model/scores").max.x, ui.rect("region/model").max.x) << "it is not as in the paper";
+  ui.store.dispatch(app::StartLesson{"001-heads"});
+  for (int k = 0; k < 4; ++k) ui.store.dispatch(app::StepLesson{1});
+  ui.run(4);
+  EXPECT_TRUE(ui.has("model/context") || ui.has("model/merge")) << "a step speaks of it";
+}
+
+TEST_F(FirstScreen, KeepsTheWidthOfModelWhenItScrolls) {
+  const auto before = ui.rect("model/preset");
+  ImGui::GetIO().DisplaySize = {1280, 640};
+  ui.edit(core::editing::SetDropoutRate{0.5});
+  ui.run(4);
+  EXPECT_EQ(ui.rect("model/preset").max.x, before.max.x);
+}
+
+TEST_F(FirstScreen, ShowsOneNoteAtAFieldThatRefuses) {
+  ui.fill_in("model/heads", "3");
+  ui.run(3);
+  ASSERT_TRUE(ui.has("model/heads/refused"));
+  ui.move_to("model/heads");
+  ui.run(30);
+  std::vector<std::string> words;
+  support::TextReader reader;
+  for (const support::DrawnText& t : reader.texts()) words.push_back(t.text);
+  EXPECT_THAT(words, testing::Contains(testing::HasSubstr("3 heads do not divide")));
+  EXPECT_THAT(words, testing::Not(testing::Contains(testing::HasSubstr("a divisor of d_out"))));
+}
+
+TEST_F(FirstScreen, ShowsACellInEveryHeadFromItsMenu) {
+  ui.right_click("strip/weights");
+  ui.run(3);
+  ui.click("menu/cell/heads");
+  ui.run(3);
+  EXPECT_EQ(ui.store.view().look.tab, app::Tab::heads);
+  EXPECT_EQ(ui.store.view().look.heads_stage, Stage::weights);
+  ASSERT_TRUE(ui.store.view().selection.pinned);
+  EXPECT_EQ(ui.store.view().selection.pinned->stage, Stage::weights);
+}
+
+TEST_F(FirstScreen, HasHeadingsOnlyInTheirOwnMenus) {
+  ui.click("menu/File");
+  ui.run(3);
+  std::vector<std::string> words;
+  support::TextReader reader;
+  for (const support::DrawnText& t : reader.texts()) words.push_back(t.text);
+  EXPECT_THAT(words, testing::Not(testing::Contains("Concepts"))) << "a group of File > New";
+}
+
+TEST_F(FirstScreen, FramesTheFirstCellThatDiffers) {
+  ui.store.dispatch(app::AddReference{});
+  ui.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 2, 1, 3});
+  ui.store.dispatch(app::set<&app::Look::tab>(app::Tab::compare));
+  ui.run(4);
+  const app::Rect map = ui.rect("compare/embeddings/difference"), cell = ui.rect("compare/first_cell");
+  EXPECT_NEAR(cell.center().x, map.min.x + (map.max.x - map.min.x) * 1.5f / 3, 2);
+  EXPECT_NEAR(cell.center().y, map.min.y + (map.max.y - map.min.y) * 2.5f / 6, 2);
+}
+
+TEST_F(FirstScreen, DrawsTheLinesOfQueriesInView) {
+  show_tokens(6);
+  ui.store.dispatch(app::set<&app::Look::tab>(app::Tab::tokens));
+  ui.run(4);
+  const std::string remark = "Drawn for the queries in view.";
+  EXPECT_THAT(texts_in("region/tokens"), testing::Not(testing::Contains(testing::HasSubstr(remark))));
+  EXPECT_THAT(texts_in("region/tokens"), testing::Contains("Its weights")) << "of a query to be pinned";
+  show_tokens(200);
+  EXPECT_THAT(texts_in("region/tokens"), testing::Contains(testing::HasSubstr(remark)));
+}
+
 TEST_F(FirstScreen, WritesNumbersAsPyTorchPrintsThemOnRequest) {
   ui.store.dispatch(app::set<&app::Settings::pytorch_numbers>(true));
   ui.store.dispatch(app::OpenInStages{Stage::weights});

@@ -249,6 +249,17 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
     numbers.visible = &frame.compared.comparison->visible;
   map.other = &numbers;
   draw_heatmap(frame, map, {at.x + l.left(2), at.y});
+  if (&stage == frame.compared.comparison->first && stage.shown.distance != 0) {
+    const ImVec2 corner{std::round(at.x + l.picture_left(2)),
+                        std::round(at.y + column_label_height(frame, map))};
+    const ImVec2 cell{static_cast<float>(map.width) / static_cast<float>(stage.difference.n_cols),
+                      static_cast<float>(map.height) / static_cast<float>(stage.difference.n_rows)};
+    const ImVec2 min{corner.x + cell.x * static_cast<float>(stage.shown.column),
+                     corner.y + cell.y * static_cast<float>(stage.shown.row)};
+    outline({min.x - 2, min.y - 2}, {min.x + cell.x + 1, min.y + cell.y + 1}, frame.palette.status.warning,
+            2);
+    frame.landmarks.mark("compare/first_cell", min, {min.x + cell.x, min.y + cell.y});
+  }
   draw_tooltip(frame, stage);
 }
 

@@ -96,7 +96,7 @@ struct StageBlock {
   ImVec2 title, labels;  ///< top left of the title's text and of the labels above the picture
   float title_end = 0;
   std::string code;  ///< its line of PyTorch, if displayed
-  float code_top = 0;
+  ImVec2 code_at;    ///< top left of that line
 
   bool can_have_numbers() const { return cell.front() > 0; }
   bool has_numbers() const { return digits < no_numbers; }
@@ -118,7 +118,7 @@ struct StageRow {
 
 // At scale 1.
 constexpr float min_cell_height = 17, max_cell_height = 40, max_cell_width = 64, min_cell_width = 20;
-constexpr float plain_cell = 13, min_plain_cell = 8, pill_height = 18, code_height = 17;
+constexpr float plain_cell = 13, min_plain_cell = 8, pill_height = 18, code_height = 17, code_inset = 8;
 constexpr float max_map_width = 420, min_picture_width = 40;
 
 constexpr float min_strip_of_pairs = 640;  // at scale 1; in narrower ones a map may have a row of its own
@@ -130,11 +130,21 @@ constexpr std::size_t max_columns_beside_weights = 8;  // of context vectors
 constexpr std::size_t max_numbered_rows = 32, max_numbered_columns = 32,
                       max_vertical_bar_columns = 16;  // of a map with its bar at the right
 
+constexpr const char* contexts_are_output = "One head: also the output";
+
+/// Returns whether the output repeats the context vectors.
+bool output_is_contexts(const core::attention::Model& m) {
+  return m.n_heads == 1 && m.heads_off.empty() && m.merge == core::attention::CombineRule::concatenate &&
+         m.bugs.empty() && !(m.projections && m.projections->output);
+}
+
 /// Returns the pill of a stage without effect, or nothing.
 std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
   const auto& m = frame.displayed.model;
   const auto is_here = [&](const auto& cell) { return cell.place.stage == stage.stage; };
   if (m.given.find(stage.stage) || std::ranges::any_of(m.given.cells, is_here)) return std::nullopt;
+  if (const auto& pinned = frame.displayed.selection.pinned; pinned && pinned->stage == stage.stage)
+    return {};
   if (frame.lesson) {  // which may refer to it
     const auto& focus = frame.lesson->shown().focus;
     if (std::ranges::find(focus, std::string("strip/") + stage.name) != focus.end()) return std::nullopt;
@@ -160,10 +170,15 @@ std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
       if (m.n_heads > 1 || m.d_value() < 2) return {};
       std::size_t heads = 2;
       while (m.d_value() % heads != 0) ++heads;
-      return Pill{&stage, "One head: not concatenated",
+      return Pill{&stage, output_is_contexts(m) ? contexts_are_output : "One head: not concatenated",
                   "The output takes the context vectors as they are. Click for more heads.",
                   core::editing::SetHeadCount{heads}};
     }
+    case Stage::output:
+      if (!output_is_contexts(m)) return {};
+      return Pill{&stage, contexts_are_output,
+                  "There is no output projection: the output is the context vectors. Click for one.",
+                  core::editing::SetOutputProjection{true}};
     default:
       return std::nullopt;
   }
@@ -377,8 +392,11 @@ float used_width(const Frame& frame, std::span<const StageBlock> row, bool main 
 
 /// Widens cells with numbers up to the width of the row, those of the main map first.
 void widen(const Frame& frame, std::span<StageBlock> row, float width) {
+  // In a very wide strip cells of 64 would leave a third of it empty.
+  const float widest = std::clamp(width / 12, scaled_with_text(frame, max_cell_width),
+                                  scaled_with_text(frame, max_cell_width * 1.5f));
   for (const bool main : {true, false}) {
-    float cell = scaled_with_text(frame, main || !frame.metrics.compact ? max_cell_width : 48);
+    float cell = main || !frame.metrics.compact ? std::floor(widest) : scaled_with_text(frame, 48);
     while (cell > 0 && used_width(frame, row, main, cell) > width) --cell;
     for (StageBlock& b : row) b.picture = widened(b, main, cell);
   }
@@ -467,7 +485,7 @@ float place(const Frame& frame, std::vector<StageRow>& rows, float width, float 
     row.heading = y + px(compact ? 6 : 10);
     y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
     row.top = y;
-    float bottom = y, highest = 0;
+    float bottom = y, highest = 0, code_top = 0;
     const float height = rows_height(frame, row.blocks, square);
     for (StageBlock& b : row.blocks) {
       b.map.width = static_cast<int>(b.picture);
@@ -497,13 +515,17 @@ float place(const Frame& frame, std::vector<StageRow>& rows, float width, float 
       b.labels = {x, above + highest - column_label_height(frame, b.map)};
       const float picture_bottom = above + highest + static_cast<float>(b.map.height);
       const bool bar_below = b.map.show_bar && !b.map.has_vertical_bar;
-      b.code_top = picture_bottom + px(!bar_below ? 6 : 20);
-      bottom = std::max(bottom, b.code.empty() ? picture_bottom + px(!bar_below ? 8
-                                                                     : compact  ? 22
-                                                                                : 26)
-                                               : b.code_top + px(code_height + 4));
+      code_top = std::max(code_top, picture_bottom + px(!bar_below ? 6 : 20));
+      bottom = std::max(bottom, picture_bottom + px(!bar_below ? 8 : compact ? 22 : 26));
       x += b.width();
       b.title_end = std::max(x, width);
+    }
+    for (StageBlock& b : row.blocks) {  // one below the other, as long as they need
+      if (b.code.empty()) continue;
+      const float over = width - text_width(frame.fonts.mono12, b.code) - 2 * px(code_inset);
+      b.code_at = {std::max(0.0f, std::min(b.title.x + b.map.label_width, over)), code_top};
+      code_top += px(code_height + 2);
+      bottom = std::max(bottom, code_top + px(2));
     }
     row.bottom = bottom;
     y = bottom + px(compact ? 4 : 6);
@@ -619,11 +641,11 @@ bool draw_title_link(const Frame& frame, const std::string& name, const char* wo
 }
 
 /// Draws the line of PyTorch below a map.
-void draw_code(const Frame& frame, const StageBlock& b, ImVec2 origin) {
+void draw_code(const Frame& frame, const StageBlock& b, ImVec2 origin, float width) {
   if (b.code.empty()) return;
-  const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
-              top = origin.y + b.code_top, height = scaled_with_text(frame, code_height);
-  const std::string words = shortened(frame.fonts.mono12, b.code, origin.x + b.title_end - left - 2 * inset);
+  const float inset = scaled_with_text(frame, code_inset), left = origin.x + b.code_at.x,
+              top = origin.y + b.code_at.y, height = scaled_with_text(frame, code_height);
+  const std::string words = shortened(frame.fonts.mono12, b.code, width - 2 * inset);
   const float right = left + text_width(frame.fonts.mono12, words) + 2 * inset;
   draw_rect({left, top}, {right, top + height}, frame.palette.background.raised, frame.metrics.px(3));
   draw_text(frame.fonts.mono12, {left + inset, top + height / 2}, Align::left_middle, frame.palette.dim,
@@ -849,7 +871,7 @@ void draw_stages(const Frame& frame) {
       if (k > 0) draw_arrow_between(frame, rows[r].blocks[k - 1], s, origin);
       draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
       handle_stage(frame, s.map.stage);
-      draw_code(frame, s, origin);
+      draw_code(frame, s, origin, width);
       mark_block(frame, s, origin);
     }
   }

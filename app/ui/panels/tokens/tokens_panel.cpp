@@ -289,6 +289,9 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   const float density_factor = std::min(
       1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many grays would add up to black
   for (const TokenLine& line : lines.lines) {
+    // Lines of queries out of view would add up to a pattern that shows none of them.
+    const bool is_in_view = line.query >= l.first && line.query < l.end;
+    if (!is_in_view && query != line.query && look.hovered_key != line.key) continue;
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
     const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query)
                                          : !query || query == line.query;
@@ -322,8 +325,12 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
 void draw_weight_sums(const Frame& frame, const TokenLayout& l, const WeightSums& weight_sums,
                       const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
-  if (!query) return;
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
+  if (!query)  // the place of the bars
+    for (std::size_t j = l.first; j < std::min(l.end, frame.displayed.model.n_keys()); ++j)
+      draw_rect({l.weight_sums, std::round(l.middle(j)) - half},
+                {l.weight_sums + l.bar_width, std::round(l.middle(j)) + half}, frame.palette.control.rest);
+  if (!query) return;
   std::string last_reason;  // about the keys above
   for (std::size_t j = l.first; j < std::min(l.end, weight_sums.sums.size()); ++j) {
     if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && weight_sums.sums[j] == 0) {
@@ -417,9 +424,12 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   title(l.queries, "Queries", "attend to →", l.keys - l.queries);
   title(l.keys, keys_title, keys_words, l.weight_sums - l.keys - frame.metrics.px(8));
   const auto query = frame.displayed.look.tokens.query();
-  if (!query) return;
-  const std::string& token = frame.displayed.sequence().tokens[*query];
   const float room = l.right - l.weight_sums;
+  if (!query) {
+    const std::string words = shortened(frame.fonts.sans13, "hover over a query, or click it", room);
+    return title(l.weight_sums, "Its weights", words.c_str(), 0);
+  }
+  const std::string& token = frame.displayed.sequence().tokens[*query];
   const std::string name =
       shortened(frame.fonts.sans16, visible_token(token),
                 std::max(frame.metrics.px(30), room - text_width(frame.fonts.sans16, "What  attends to")));
@@ -430,8 +440,8 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
         0);
 }
 
-/// Returns how many lines are drawn and how much of the weight they carry.
-std::string count_words(const Frame& frame, const TokenLines& lines) {
+/// Returns how many lines there are and how much of the weight they carry.
+std::string count_words(const Frame& frame, const TokenLines& lines, bool scrolls) {
   if (lines.n_unmasked == 0) return "No head is displayed.";
   const std::size_t n = lines.lines.size(), n_above = lines.n_above;
   std::string words =
@@ -440,7 +450,9 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
           : fmt::format("{} of {} lines", count_text(n), count_text(lines.n_unmasked));
   words +=
       " (" + fixed(lines.total > 0 ? lines.line_weight / lines.total * 100 : 0, 1) + " % of the weight). ";
-  words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
+  words += frame.displayed.model.dropout.active() ? "Weights before dropout."
+           : scrolls                              ? "Drawn for the queries in view."
+                                                  : "Thickness is the weight.";
   return words;
 }
 
@@ -495,8 +507,11 @@ void draw_tokens(const Frame& frame) {
   platform::begin_child("token rows", {std::max(1.0f, room.x), height});
   draw_rows(frame, layout, lines, weight_sums, heads, height);
   ImGui::EndChild();
-  draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
-            frame.palette.dim, shortened(frame.fonts.sans14, count_words(frame, lines), width));
+  draw_text(
+      frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
+      frame.palette.dim,
+      shortened(frame.fonts.sans14,
+                count_words(frame, lines, static_cast<float>(n_rows(frame)) * layout.pitch > height), width));
 }
 
 }  // namespace app::panels
