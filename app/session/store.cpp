@@ -9,6 +9,7 @@
 #include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/editing/presets.hpp"
 
 namespace app {
@@ -144,9 +145,13 @@ void Store::handle(const ApplyEdit& command) {
   std::shared_ptr<FullModelState> full_model;
   if (document_.full_model) {
     full_model = std::make_shared<FullModelState>(*document_.full_model);
-    full_model->experiment =
-        core::experiment::with_layer(std::move(full_model->experiment), full_model->layer,
-                                     full_model->unedited, after, editing::describe(command.edit));
+    std::string words = editing::describe(command.edit);
+    if (const auto* cell = std::get_if<editing::SetCell>(&command.edit))
+      if (const auto* before = editing::find_matrix(full_model->unedited, cell->place))
+        words += fmt::format(": {} → {}", core::text::fixed(before->at(cell->row, cell->column), 4),
+                             core::text::fixed(cell->value, 4));
+    full_model->experiment = core::experiment::with_layer(
+        std::move(full_model->experiment), full_model->layer, full_model->unedited, after, words);
     full_model->unedited.heads_off = after.heads_off;
     if (const std::string why = full_model->model->not_editable_reason(full_model->layer);
         !why.empty() && full_model->experiment.layers.contains(full_model->layer))

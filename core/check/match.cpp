@@ -579,7 +579,8 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
       all.push_back(std::move(c));
   }
   if (nameless.size() == 1) left_out.push_back({nameless.front(), "its name says no stage"});
-  if (nameless.size() > 1) left_out.push_back({text::joined(nameless, ", "), "their names say no stage"});
+  if (nameless.size() > 1)
+    left_out.push_back({text::joined(nameless, ", "), "names not recognized as stages"});
   return all;
 }
 

@@ -152,7 +152,10 @@ Experiment with_layer(Experiment before, std::size_t layer, const Model& unedite
   LayerEdit& known = before.layers[layer];
   edit.words = known.words;
   const bool is_another = edit.model != known.model || edit.inputs != known.inputs;  // beyond ablation
-  if (is_another && std::ranges::find(edit.words, words) == edit.words.end()) edit.words.push_back(words);
+  const auto subject = [](const std::string& text) { return text.substr(0, text.find(": ")); };
+  const auto again = std::ranges::find(edit.words, subject(words), subject);
+  if (is_another && again != edit.words.end()) *again = words;
+  if (is_another && again == edit.words.end()) edit.words.push_back(words);
   known = std::move(edit);
   return before;
 }

@@ -56,7 +56,8 @@ attention::Model edited(const attention::Model& unedited, const LayerEdit& edit)
 /// Returns the experiment with a changed layer: its edit is the difference from the layer of the pass;
 /// without a difference the layer is not edited.
 ///
-/// words describe the change. Throws core::Error as require_compatible_layer() does.
+/// words describe the change, and replace those with the same beginning up to ": ". Throws core::Error as
+/// require_compatible_layer() does.
 Experiment with_layer(Experiment before, std::size_t layer, const attention::Model& unedited,
                       const attention::Model& after, const std::string& words);
 

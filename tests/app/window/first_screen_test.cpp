@@ -444,6 +444,19 @@ TEST_F(FirstScreen, OffersTheOpenWorkAndTheNextLessonOnTheStartPage) {
   EXPECT_EQ(ui.store.model().sequences[0].embeddings.at(0, 0), 2) << "nothing was replaced";
 }
 
+TEST_F(FirstScreen, SaysWhichCellWasGuessedInALesson) {
+  ui.store.dispatch(app::StartLesson{"heads"});
+  ui.run(6);
+  ASSERT_TRUE(ui.store.lesson()->shown().predict);
+  ui.store.dispatch(app::PinCell{{*ui.store.lesson()->shown().predict, 0, 2, 1}});
+  ui.run(4);
+  const auto& tokens = ui.store.model().sequences[0].tokens;
+  std::string words;
+  for (const std::string& text : texts_in("lesson/try")) words += text + " ";
+  EXPECT_THAT(words, testing::HasSubstr("Your guess:"));
+  EXPECT_THAT(words, testing::HasSubstr("‘" + tokens[2] + "’"));
+}
+
 TEST_F(FirstScreen, HasAMenuOnEveryCellAndOnTheNumbersOfEdit) {
   ui.right_click("strip/weights");
   ui.run(3);

@@ -141,6 +141,43 @@ TEST_F(WholeWindow, CountsNoPromptAndNoViewAsAnEdit) {
   EXPECT_TRUE(ui.store.document().modified);
 }
 
+TEST_F(WholeWindow, AblatesTheHeadsThatAreSelectedInTheResidualStream) {
+  ui.click("layers/heads/2");
+  settle();
+  ui.key(Key::x);
+  settle();
+  using Heads = decltype(core::experiment::Experiment::heads_off);
+  const auto off = [&] { return ui.store.pending().full_model->experiment.heads_off; };
+  EXPECT_EQ(off(), (Heads{{2, 0}, {2, 1}, {2, 2}, {2, 3}}));
+  ui.key(Key::z, {.ctrl = true});
+  settle();
+  EXPECT_TRUE(off().empty()) << "it is one step";
+  ui.click("layers/mlp/2");
+  settle();
+  ui.key(Key::x);
+  settle();
+  EXPECT_TRUE(off().empty()) << "an MLP cannot be ablated";
+}
+
+TEST_F(WholeWindow, DividesTheHeightThatWholeCellsLeave) {
+  const app::Metrics metrics = app::metrics({1280, 800}, 1);
+  for (const std::size_t n_tokens : {7, 11, 14, 16, 20}) {
+    const ImVec2 room{712, 680};
+    const auto t = app::panels::tile_layers(metrics, room, 4, 4, n_tokens);
+    EXPECT_LE(t.height(4), room.y) << n_tokens;
+    EXPECT_LT(room.y - t.height(4), 44) << n_tokens;
+  }
+}
+
+TEST_F(WholeWindow, SaysWhatWasEditedWithItsNumbers) {
+  const double before = ui.store.model().projections->query.weight.at(0, 1);
+  for (const double value : {0.5, 0.25})
+    ui.edit(core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 0, 1, value});
+  const auto& words = ui.store.pending().full_model->experiment.layers.at(2).words;
+  EXPECT_THAT(words, testing::ElementsAre(testing::EndsWith(": " + core::text::fixed(before, 4) + " → " +
+                                                            core::text::fixed(0.25, 4))));
+}
+
 TEST_F(WholeWindow, OpensInStagesAtTheWeightsOfThatHead) {
   ui.double_click("layers/2.1");
   settle();

@@ -211,12 +211,23 @@ bool awaits_guess(const Frame& frame) {
   return frame.lesson->shown().predict && frame.lesson->seen.empty() && !guess(frame);
 }
 
+/// Returns "Your guess: ‘The’ → ‘cat’.", or with the numbers of row and column for stages without keys.
+std::string guess_words(const Frame& frame, const CellRef& cell) {
+  const auto& sequence = frame.displayed.sequence();
+  const auto& info = core::attention::info(cell.stage);
+  if (info.columns == core::attention::Columns::tokens && cell.row < sequence.tokens.size() &&
+      cell.column < sequence.keys().size())
+    return "Your guess: " + quoted_token(sequence.tokens[cell.row]) + " → " +
+           quoted_token(sequence.keys()[cell.column]) + ".";
+  return fmt::format("Your guess: row {}, column {}.", cell.row, cell.column);
+}
+
 /// Returns the question to guess, or the task to try or, once it is done, its result and the verdict.
 std::string task_text(const Frame& frame) {
   const LessonState& lesson = *frame.lesson;
   if (awaits_guess(frame)) return core::lessons::question(lesson.shown());
-  if (lesson.seen.empty()) return lesson.shown().try_it;
   const auto cell = guess(frame);
+  if (lesson.seen.empty()) return (cell ? guess_words(frame, *cell) + " " : "") + lesson.shown().try_it;
   const std::string verdict = cell ? core::lessons::verdict(lesson.moved, cell->row, cell->column) : "";
   return verdict.empty() ? lesson.seen : lesson.seen + " " + verdict;
 }
