@@ -361,6 +361,9 @@ void change(Model& model, const MoveToken& edit) {
 void change(Model& model, const SetTokenCount& edit) {
   const std::size_t n = model.n_tokens();
   if (edit.n_tokens == 0) fail("tokens", "expected at least one token");
+  constexpr std::size_t most = attention::max_tokens, thousand = 1000;
+  if (edit.n_tokens > most)
+    throw Error(fmt::format("at most {},{:03} tokens", most / thousand, most % thousand));
   if (edit.n_tokens == n) return;
   require_resizable(model, [&](attention::ModelSize& size) { size.n_tokens = edit.n_tokens; });
   RowOrder order = identity_order(edit.n_tokens);

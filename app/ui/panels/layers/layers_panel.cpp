@@ -50,7 +50,7 @@ LayersTiling tiling_of(const Metrics& m, float map, float gap, std::size_t n_tok
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
                          std::size_t n_tokens) {
   constexpr float min_map = 36, min_map_with_names = 72, largest = 320, largest_cell = 26, min_gap = 8,
-                  widest_gap = 28, highest_foot = 16;
+                  widest_gap = 56, highest_foot = 16;
   constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are equal
   const auto cells = static_cast<float>(n_tokens);
   const auto fits = [&](const LayersTiling& t) {
