@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
