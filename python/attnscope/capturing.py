@@ -27,6 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .arrays import HALVES, Array, copied, dtype_name, stored, to_numpy
 from .attention import Attention
+from .by_hand import ByHand, Tagged, Unnormalized, dropout_arguments
 from .comparing import TOLERANCE, coarsest, difference, fill_empty_rows, halves, say_sample, worst
 from .errors import AttnscopeError
 from .flexible import FlexCall, cells_of
@@ -44,35 +45,7 @@ if TYPE_CHECKING:
 _REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
 _AWAITED_LINEARS = 8  # after the context vectors; then no output projection is expected
-_ROUNDING = {"float16": 2e-3, "bfloat16": 1.6e-2}  # of scores, relative to the largest
-_SOFTMAX = {"softmax", "_safe_softmax"}
-_MAKE_WEIGHTS = _SOFTMAX | {"log_softmax", "exp", "exp_", "exp2", "sigmoid", "sigmoid_", "relu", "relu_"}
 _FAST_PATHS = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-# Applied to softmax results these still give weights; other functions of weights (entropy, mean) are not attention.
-_KEEP_WEIGHTS = {
-    "dropout", "to", "type", "type_as", "float", "half", "double", "bfloat16", "view", "reshape", "contiguous", "clone", "detach", "mul", "__mul__",
-    "mul_", "__imul__", "__rmul__", "div", "__truediv__", "div_", "__itruediv__", "masked_fill", "masked_fill_", "where", "nan_to_num", "unsqueeze", "squeeze", "flatten",
-    "tril", "expand", "__getitem__",
-}  # fmt: skip
-
-
-@dataclass
-class _Site:
-    """An attention from its softmax to the end of its output projection."""
-
-    queries: Tensor
-    keys: Tensor
-    order: tuple[int, ...]  # of the scores' axes: sequences and heads, queries, keys
-    shape: tuple[int, ...]  # of the scores in the model
-    scores: Array  # as they entered the softmax, with their axes in order
-    dtype: str  # of the scores
-    scale: float
-    softcap: float | None
-    module: str
-    number: int  # of the softmax
-    before_dropout: Tensor | None = None
-    dropout: float = 0.0
-    kept: Array | None = None
 
 
 @dataclass
@@ -131,7 +104,7 @@ class Capture(Recording):
         return Recording, (self.attentions, self.problems)
 
 
-class _Recorder(TorchFunctionMode):
+class _Recorder(ByHand, TorchFunctionMode):
     """Observes each PyTorch function that is called in its thread, and its result."""
 
     def __init__(
@@ -152,7 +125,8 @@ class _Recorder(TorchFunctionMode):
         self.made_by: dict[int, int] = {}  # id of a tensor → number of the operation that made it
         self.count = 0
         self.linears: deque[LinearCall] = deque(maxlen=_REMEMBERED_LINEARS)
-        self.weights_of: dict[int, tuple[Tensor, _Site]] = {}
+        self.weights_of: OrderedDict[int, Tagged] = OrderedDict()
+        self.unnormalized: dict[int, Unnormalized] = {}
         self.told: set[int] = set()  # softmaxes that were recorded, or whose problem was named
         self.awaiting: list[_Awaiting] = []
         self.ungraded: list[tuple[Tensor, str, Attention, Layout]] = []  # without a hook for its gradient so far
@@ -184,13 +158,14 @@ class _Recorder(TorchFunctionMode):
     def stop(self, failed: bool) -> None:
         self._end()
         self._hook_gradients()
+        self._name_unused()
         if not failed and not self.recording.attentions and not self.recording.problems:
             if self.called_elsewhere:
                 self._problem("Modules were called in another thread; only the thread that started the capture is recorded.")
             elif self.count:
                 self._problem("No softmax between two products was computed, so there is no attention to record.")
         self.read_mask = ()
-        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.awaiting, self.ungraded, self.states):
+        for remembered in (self.ops, self.made_by, self.linears, self.weights_of, self.unnormalized, self.awaiting, self.ungraded, self.states):
             remembered.clear()
 
     def _end(self) -> None:
@@ -351,19 +326,20 @@ class _Recorder(TorchFunctionMode):
         parents = [self.made_by[id(t)] for t in tensors if id(t) in self.made_by]
         op = Op(name, args, kwargs, outputs, parents)
         self._remember(op)
-        out = outputs[0]
+        out, before = outputs[0], len(self.recording.attentions)
         if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and "attention" in name:
             raise AttnscopeError(f"{function} was called directly, which is not recorded; F.scaled_dot_product_attention is.")
         if function is F.embedding:
             self._see_ids(*(dict(zip(("input", "weight"), args)) | kwargs).values())
         if call := linear_call(function, name, args, kwargs, out):
             self._see_linear(call.in_this_process())
-        elif name in _SOFTMAX:
-            self._see_softmax(args, kwargs, out)
-        elif tagged := next(((t, self.weights_of[id(t)][1]) for t in tensors if id(t) in self.weights_of), None):
-            self._see_weights(name, args, kwargs, out, *tagged)
+        if not call or any(id(t) in self.weights_of for t in tensors):
+            self._see_by_hand(name, args, kwargs, tensors, out)
         if name in PRODUCTS and not has_parameters(args, kwargs):
-            self._name_missed(op)
+            if len(self.recording.attentions) > before:
+                self._tell_above(op)
+            elif id(out) not in self.weights_of:
+                self._name_missed(op)
 
     def _see_ids(self, ids: Tensor, weight: Tensor, *_: Any) -> None:
         if self.embeddings is None:
@@ -420,161 +396,6 @@ class _Recorder(TorchFunctionMode):
                 return self.paths[module] or type(module).__name__
         named = [m for m in self.stack if any(True for _ in m.children())] or self.stack
         return type(named[-1]).__name__ if named else "attention"
-
-    # ---------------------------------------------------------------- any softmax
-
-    def _see_softmax(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
-        scores, number = args[0] if args else kwargs["input"], self.count
-        if scores.ndim < 2 or not scores.is_floating_point():
-            return
-        found = self._product_above(scores)
-        if found is None:
-            return
-        self.told.add(number)
-        self._require_recordable(scores.shape[-1], scores)
-        product, steps = found
-        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        s = scores_of(product, scores.shape, (-1 if dim is None else dim) % scores.ndim)
-        scale, softcap = scale_and_softcap(product, steps)
-        ordered = copied(scores.permute(s.order)).astype(np.float64)
-        site = _Site(
-            s.queries, s.keys, s.order, tuple(scores.shape), ordered, dtype_name(scores), scale, softcap, self._module_name(), number
-        )  # fmt: skip
-        self.told.discard(number)
-        self.weights_of.clear()
-        self.weights_of[id(out)] = (out, site)
-
-    def _product_above(self, scores: Tensor) -> tuple[Op, list[Op]] | None:
-        """Returns the nearest product of two computed tensors with the scores' shape, and the operations between."""
-        start = self.made_by.get(id(scores))
-        for number, path in self._above(start):
-            op = self.ops[number]
-            if op.name in PRODUCTS and not has_parameters(op.args, op.kwargs):
-                out = op.outputs[0]
-                if out.numel() == scores.numel() and out.shape[-1] == scores.shape[-1]:
-                    return op, path
-        return None
-
-    def _above(self, start: int | None) -> Iterator[tuple[int, list[Op]]]:
-        """Returns remembered operations that led to one, nearest first, up to products, and the operations between."""
-        queue: deque[tuple[int, list[Op]]] = deque([(start, [])] if start else [])
-        seen: set[int] = set()
-        while queue and len(seen) < 60:
-            number, path = queue.popleft()
-            if number in seen or number not in self.ops:
-                continue
-            seen.add(number)
-            yield number, path
-            op = self.ops[number]
-            if op.name not in PRODUCTS and not has_parameters(op.args, op.kwargs):
-                queue.extend((p, [op, *path]) for p in op.parents)
-
-    def _name_missed(self, product: Op) -> None:
-        """Names an attention that ends in this product and was not recorded, with what about it is unknown."""
-        for number, path in (found for p in product.parents for found in self._above(p)):
-            op = self.ops[number]
-            if op.name not in _MAKE_WEIGHTS or number in self.told:
-                continue
-            above = [self.ops[n] for p in op.parents for n, _ in self._above(p)]
-            if not any(o.name in PRODUCTS and not has_parameters(o.args, o.kwargs) for o in above):
-                continue
-            self.told.add(number)
-            name, between = op.name.strip("_"), dict.fromkeys(o.name.strip("_") for o in path if o.name != "__get__")
-            if op.name not in _SOFTMAX:
-                raise AttnscopeError(f"its weights are made by {name} and not by softmax, so they are not recorded.")
-            if all(self._product_above(t) is None for t in tensors_of(op.args, op.kwargs)):
-                raise AttnscopeError("its softmax has other columns than the scores of its queries and keys, so it is not recorded.")
-            words = f"are changed by {', '.join(between)} after the softmax" if between else f"enter {product.name.strip('_')} in another form"
-            raise AttnscopeError(f"its weights {words}, so they are not recorded.")
-
-    def _see_weights(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor, weights: Tensor, site: _Site
-    ) -> None:
-        if name in PRODUCTS:
-            found = value_product(name, args, kwargs, weights, out, site.order)
-            if found is not None:
-                self.weights_of.clear()
-                self.told.add(site.number)
-                self._record_site(site, weights, *found)
-            return
-        if name not in _KEEP_WEIGHTS or out.numel() != weights.numel():
-            return
-        if name == "dropout":
-            p, training = _dropout_arguments(args, kwargs)
-            if training and p > 0:
-                before = weights if self.whole is None else self.whole
-                site.before_dropout, site.dropout = before, p
-                site.kept = copied(((out != 0) | (before == 0)).reshape(site.shape).permute(site.order))
-        self.weights_of[id(out)] = (out, site)
-
-    def _record_site(self, site: _Site, weights: Tensor, values: Tensor, context: Tensor) -> None:
-        layout, guess = find_layout(site.scores.shape[:-2], values, list(self.linears))
-        q, k, v = (layout.stage(t) for t in (site.queries, site.keys, values))
-        used = site.before_dropout if site.before_dropout is not None else weights
-        w = layout.stage(used.reshape(site.shape).permute(site.order)).astype(np.float64)
-        a = Attention(q, k, v, name=site.module, notes=[f"{site.module}: {guess}."] if guess else [])
-        self._read_scores(a, layout.stage(site.scores), site, w)
-        if site.kept is not None:
-            a.dropout, a.dropout_mask = site.dropout, layout.stage(site.kept)
-        a.observed["contexts"] = layout.stage(context)
-        a.halves = halves(site.queries, site.keys, values, context)
-        self._finish(a, coarsest(dtype_name(site.queries), dtype_name(context), dtype_name(weights), site.dtype), w, layout)
-        self._await_gradients(a, layout, queries=site.queries, keys=site.keys, values=values, contexts=context)
-
-    def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
-        """Finds the scale, mask, softcap and bias between Q·Kᵀ and the softmax."""
-        raw, unmasked = a.scores, scores > LEAST_MASKED
-        size = max(1.0, float(np.abs(scores[unmasked]).max(initial=0.0)))
-        rounding = _ROUNDING.get(site.dtype, 0.0) * size
-        tolerance = max(1e-3 * size, rounding)
-        if site.softcap:
-            for scale in (site.scale, a.factor):
-                capped = site.softcap * np.tanh(raw * scale / site.softcap)
-                if np.abs(capped - scores)[unmasked].max(initial=0.0) <= tolerance:
-                    a.scale, a.softcap = scale, site.softcap
-                    break
-        rest = scores - (self._capped(a, raw) if a.softcap else raw * site.scale)
-        seen, method = self._seen(scores, rest, weights)
-        same = bool((seen == seen[:, :1]).all())
-        mask = recognize(seen[:, 0]) if same else None
-        rest = np.where(seen, rest, 0)
-        if a.softcap is None:
-            a.scale = site.scale
-            r = raw[seen]
-            fit = float(r @ scores[seen] / (r @ r)) if (r * r).sum() > 0 else site.scale
-            if (
-                np.abs(rest).max(initial=0.0) > tolerance
-                and np.abs(scores - raw * fit)[seen].max(initial=0.0) <= tolerance
-            ):
-                a.scale, rest = fit, np.zeros_like(rest)
-        if abs(a.factor / a.queries.shape[-1] ** -0.5 - 1) < 1e-6:  # type: ignore[union-attr]
-            a.scale = None
-        if np.abs(rest).max(initial=0.0) > max(1e-5 * size, rounding):
-            if not (np.abs(rest - rest[:1]) <= tolerance).all():
-                mask = None
-            a.bias = rest[0, :1] if np.allclose(rest[0], rest[0, :1], atol=max(tolerance * 1e-2, rounding)) else rest[0]
-        if mask is None:
-            a.given["masked_scores"] = np.where(seen, scores, -np.inf)
-            a.notes.append(
-                f"{a.name}: its mask or bias differs between heads or sequences, so its masked scores are kept as they are."
-            )
-        else:
-            a.mask, a.mask_method = mask, method
-
-    @staticmethod
-    def _seen(scores: Array, added: Array, weights: Array) -> tuple[Array, str]:
-        """Returns which cells are unmasked, from what was added to the scaled scores, and how the others are masked."""
-        seen = ~((scores == -np.inf) | (added <= LEAST_MASKED) & (scores <= LEAST_MASKED))
-        if seen.all() and not (weights != 0).all():  # masked after the softmax
-            return weights != 0, "renormalise" if np.allclose(weights.sum(-1), 1, atol=1e-3) else "zero_after_softmax"
-        if not seen.any(-1).all() and np.isfinite(scores).all():
-            return seen, "large_negative"  # a row with no unmasked key has uniform weights, as in the model
-        return seen, "negative_infinity"
-
-    @staticmethod
-    def _capped(a: Attention, raw: Array) -> Array:
-        assert a.softcap is not None
-        return a.softcap * np.tanh(raw * a.factor / a.softcap)
 
     # ---------------------------------------------------------------- attention functions
 
@@ -722,7 +543,7 @@ class _Recorder(TorchFunctionMode):
         return type(module).__name__ if index is None else f"{type(module).__name__} {index}"
 
     def _note_dropout(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
-        p, training = _dropout_arguments(args, kwargs)
+        p, training = dropout_arguments(args, kwargs)
         before = args[0] if args else kwargs["input"]
         if training and p > 0 and before.ndim == 4:
             self.dropped.append((copied((result != 0) | (before == 0)), p))
@@ -736,7 +557,7 @@ class _Recorder(TorchFunctionMode):
         self._say_rank(a)
         if dtype in HALVES:
             a.notes.append(f"{a.name}: tensors of {dtype} are widened to float32.")
-        if not np.isfinite(a.queries).all() or not np.isfinite(a.keys).all():  # type: ignore[arg-type]
+        if any(s is not None and not np.isfinite(s).all() for s in (a.queries, a.keys)):
             a.notes.append(f"{a.name}: its queries or keys hold NaN or infinity.")
         fill_empty_rows(a, dtype)
         off = worst(a, dtype, weights)
@@ -876,8 +697,3 @@ def _may_be_fast(module: nn.Module) -> bool:
     if torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):
         return False
     return not any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
-
-
-def _dropout_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[float, bool]:
-    said = dict(zip(("input", "p", "training", "inplace"), args)) | kwargs
-    return float(said.get("p", 0.5)), bool(said.get("training", True))

@@ -48,7 +48,8 @@ def worst(a: Attention, dtype: str, weights: Array | None = None) -> float:
 def _product(a: Array, b: Array) -> Array:
     """Returns a·b by PyTorch, whose threads already run; those of NumPy's BLAS would wait for more work on a processor of their own."""
     left, right = (torch.from_numpy(np.ascontiguousarray(x, b.dtype)) for x in (a, b))
-    product: Array = (left @ right).numpy()
+    with torch.autocast("cpu", enabled=False):
+        product: Array = (left @ right).numpy()
     return product
 
 

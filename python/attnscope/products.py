@@ -204,6 +204,9 @@ def value_product(
         context = out.permute([result.index(c) for c in (*lead, query, own[0])])
         return _with_lead(tensors[1], labels[1], lead, context, [key, own[0]]), context
     a, b = _factors_of(name, args, kwargs)
+    n = len(order)
+    if b is weights and order == (*range(n - 2), n - 1, n - 2) and isinstance(a, Tensor) and _root(a) is None:
+        return a.transpose(-1, -2), out.transpose(-1, -2)  # both factors and the result transposed
     if a is not weights or not isinstance(b, Tensor) or b.ndim < 2 or _root(b) is not None:
         return None
     return (b, out) if order == tuple(range(len(order))) else None

@@ -529,23 +529,105 @@ class Masks(unittest.TestCase):
             self.assertTrue(c[0].notes)
 
 
+def forms():
+    """Returns ways to write softmax(q·kᵀ)·v: whether they are a plain softmax, with sinks, or weights that are given."""
+    size, mix, conv, linear = 8**-0.5, torch.randn(4, 4), nn.Conv2d(4, 4, 1), nn.Linear(4, 4)
+    sinks = torch.arange(4.0).view(1, 4, 1, 1)
+
+    def divided(e, keys=-1):
+        return e / e.sum(keys, keepdim=True)
+
+    def shifted(s):
+        return s - s.amax(-1, keepdim=True)
+
+    def causal(q, k, v):
+        s = (q @ k.mT * size).masked_fill(torch.ones(7, 7).triu(1).bool(), -torch.inf)
+        return divided(torch.exp(s - s.max(-1, keepdim=True).values)) @ v
+
+    def in_place(q, k, v):
+        s = q @ k.mT * size
+        s -= s.amax(-1, keepdim=True)
+        s.exp_()
+        s /= s.sum(-1, keepdim=True)
+        return s @ v
+
+    def divided_last(q, k, v):
+        e = (q @ k.mT * size).exp()
+        return (e @ v) / e.sum(-1, keepdim=True)
+
+    def one_more(q, k, v):
+        s = q @ k.mT * size
+        m = s.amax(-1, keepdim=True).clamp(min=0)
+        e = (s - m).exp()
+        return e / ((-m).exp() + e.sum(-1, keepdim=True)) @ v
+
+    def sinks_last(q, k, v):
+        s = shifted(torch.cat([q @ k.mT * size, sinks.expand(2, 4, 7, 1)], -1))
+        return F.softmax(s, dim=-1)[..., :-1] @ v
+
+    def differential(q, k, v):
+        w = (q @ k.mT).softmax(-1).view(2, 2, 2, 7, 7)
+        return (w[:, :, 0] - 0.3 * w[:, :, 1]) @ v[:, :2]
+
+    def of_linear(q, k, v):
+        s = linear((q @ k.mT * size).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return linear(s.softmax(-1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v
+
+    def heads_last(q, k, v):
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        w = torch.einsum("bihd,bjhd->bijh", q, k).softmax(2)
+        return torch.einsum("bijh,bjhd->bihd", w, v).transpose(1, 2)
+
+    return {
+        "plain": [
+            lambda q, k, v: divided((q @ k.mT * size).exp()) @ v,
+            lambda q, k, v: divided(shifted(q @ k.mT * size).exp()) @ v,
+            lambda q, k, v: F.log_softmax(q @ k.mT * size, -1).exp() @ v,
+            lambda q, k, v: (v.mT @ (q @ k.mT * size).softmax(-1).mT).mT,
+            causal, in_place, divided_last, heads_last,
+        ],
+        "sinks": [
+            lambda q, k, v: torch.cat([q @ k.mT * size, torch.zeros(2, 4, 7, 1)], -1).softmax(-1)[..., :-1] @ v,
+            lambda q, k, v: torch.cat([sinks.expand(2, 4, 7, 1), q @ k.mT * size], -1).softmax(-1)[..., 1:] @ v,
+            sinks_last, one_more,
+        ],
+        "given": [
+            lambda q, k, v: ((q[..., :4] @ k[..., :4].mT).softmax(-1) - 0.5 * (q[..., 4:] @ k[..., 4:].mT).softmax(-1)) @ v,
+            lambda q, k, v: torch.einsum("bhij,hg->bgij", (q @ k.mT * size).softmax(-1), mix) @ v,
+            lambda q, k, v: torch.einsum("bhij,hg->bgij", q @ k.mT * size, mix).softmax(-1) @ v,
+            lambda q, k, v: conv(conv(q @ k.mT * size).softmax(-1)) @ v,
+            differential, of_linear,
+        ],
+    }  # fmt: skip
+
+
+@needs_torch
+class SoftmaxByHand(unittest.TestCase):
+    def test_every_form_is_recorded(self):
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(2, 4, 7, 8) for _ in range(3))
+        for kind, functions in forms().items():
+            for number, f in enumerate(functions):
+                with self.subTest(kind, number=number):
+                    with torch.no_grad(), attnscope.capture() as c:
+                        out = f(q, k, v)
+                    self.assertEqual((len(c), c.problems), (1, []))
+                    np.testing.assert_allclose(c[0].context, out.numpy(), atol=1e-6)
+                    self.assertEqual((list(c[0].given), c[0].sinks is not None), (["weights"] * (kind == "given"), kind == "sinks"))
+                    self.assertEqual(len(c[0].notes), kind == "given")
+                    if c[0].given:
+                        np.testing.assert_allclose(exported(c[0])["contexts"], out.numpy(), atol=1e-6)
+
+
 @needs_torch
 class Reasons(unittest.TestCase):
     def test_what_is_not_recorded_is_named(self):
         q, k, v = (torch.randn(1, 4, 7, 8) for _ in range(3))
-        mix = torch.randn(4, 4)
-
-        def by_hand(q, k, v):
-            e = (q @ k.mT).exp()
-            return (e / e.sum(-1, keepdim=True)) @ v
-
         for words, f in (
-            ("made by exp", by_hand),
-            ("made by exp", lambda q, k, v: F.log_softmax(q @ k.mT, -1).exp() @ v),
+            ("not divided by their sum", lambda q, k, v: (q @ k.mT).exp() @ v),
             ("made by sigmoid", lambda q, k, v: torch.sigmoid(q @ k.mT) @ v),
-            ("changed by sub", lambda q, k, v: ((q @ k.mT).softmax(-1) - (k @ q.mT).softmax(-1)) @ v),
-            ("other columns", lambda q, k, v: torch.cat([q @ k.mT, torch.zeros(1, 4, 7, 1)], -1).softmax(-1)[..., :-1] @ v),
-            ("enter einsum", lambda q, k, v: torch.einsum("bhij,hg->bgij", (q @ k.mT).softmax(-1), mix) @ v),
+            ("changed by pow", lambda q, k, v: (q @ k.mT).softmax(-1).pow(2) @ v),
+            ("led to no product with values", lambda q, k, v: (q @ k.mT).softmax(-1).argmax(-1)),
             ("called directly", lambda q, k, v: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0]),
             ("no attention to record", lambda q, k, v: q + k),
         ):
