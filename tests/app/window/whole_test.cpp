@@ -161,11 +161,11 @@ TEST_F(WholeWindow, AblatesTheHeadsThatAreSelectedInTheResidualStream) {
 
 TEST_F(WholeWindow, DividesTheHeightThatWholeCellsLeave) {
   const app::Metrics metrics = app::metrics({1280, 800}, 1);
-  for (const std::size_t n_tokens : {7, 11, 14, 16, 20}) {
+  for (const std::size_t count : {7, 11, 14, 16, 20}) {
     const ImVec2 room{712, 680};
-    const auto t = app::panels::tile_layers(metrics, room, 4, 4, n_tokens);
-    EXPECT_LE(t.height(4), room.y) << n_tokens;
-    EXPECT_LT(room.y - t.height(4), 44) << n_tokens;
+    const auto t = app::panels::tile_layers(metrics, room, 4, 4, count);
+    EXPECT_LE(t.height(4), room.y) << count;
+    EXPECT_LT(room.y - t.height(4), 44) << count;
   }
 }
 
