@@ -13,7 +13,7 @@ namespace {
 using core::editing::MatrixName;
 using core::editing::SetCell;
 
-const std::string tiny_gpt = std::string(FIXTURES) + "/tiny_gpt";
+const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 
 std::string copied_link(Store& store) {
   store.dispatch(CopyLink{});
