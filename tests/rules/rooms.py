@@ -21,6 +21,7 @@ core/check      core/base core/graph core/files core/model
 core/circuits   core/base core/graph core/files core/model
 core/out        core/base core/system core/graph core/editing core/files | zip.h cairo
 core/importing  core/base core/system core/graph core/files
+core/training   core/base core/system core/graph core/files core/model
 core/lessons    core/base core/graph core/editing core/files core/model
 app/session     core/* app/session
 app/cli         core/* app/session | CLI/

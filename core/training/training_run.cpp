@@ -1,0 +1,143 @@
+#include "core/training/training_run.hpp"
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <cmath>
+
+namespace core::training {
+namespace {
+
+constexpr std::size_t measured_every = 10, n_fresh = 32;
+constexpr std::uint64_t fresh_seed = 4242, seeds_of_run = 1'000'003;
+constexpr double formed = 0.5, solved = 0.99;
+
+std::shared_ptr<const std::vector<Sample>> samples(const TaskData& data, std::size_t n, bool is_fresh,
+                                                   random::Generator& generator) {
+  auto all = std::make_shared<std::vector<Sample>>();
+  for (std::size_t k = 0; k < n; ++k) all->push_back(data.sample(generator, is_fresh));
+  return all;
+}
+
+SnapshotRef snapshot_of(Network& network, std::size_t step) {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->step = step;
+  for (const NetworkParameter& parameter : network.parameters())
+    snapshot->numbers.push_back(arma::conv_to<arma::fmat>::from(**parameter.numbers));
+  for (const NetworkLayer& layer : network.layers) snapshot->heads_off.push_back(layer.attention.heads_off);
+  return snapshot;
+}
+
+}  // namespace
+
+std::size_t Snapshot::n_bytes() const {
+  std::size_t n = sizeof *this;
+  for (const arma::fmat& matrix : numbers) n += sizeof matrix + matrix.n_elem * sizeof(float);
+  return n;
+}
+
+TrainingRun::TrainingRun(const TrainingSetup& setup, std::shared_ptr<const TaskData> data,
+                         std::size_t max_bytes)
+    : data_(std::move(data)),
+      network_(setup, data_->letters().size(), data_->n_tokens()),
+      before_(network_),
+      generator_(setup.seed * seeds_of_run + 1),
+      max_bytes_(max_bytes) {
+  training_ = samples(*data_, data_->task().n_training, false, generator_);
+  random::Generator of_fresh(fresh_seed);
+  fresh_ = samples(*data_, n_fresh, true, of_fresh);
+  keep_snapshot();
+  measure();
+}
+
+std::vector<Sample> TrainingRun::next_batch(random::Generator& generator) const {
+  std::vector<Sample> batch;
+  for (std::size_t k = 0; k < network_.setup.batch; ++k)
+    batch.push_back(training_->empty() ? data_->sample(generator, false)
+                                       : (*training_)[generator.next_u64() % training_->size()]);
+  return batch;
+}
+
+std::uint64_t TrainingRun::dropout_seed() const {
+  return (network_.setup.seed * seeds_of_run + n_steps_) * network_.layers.size();
+}
+
+void TrainingRun::step() {
+  if (diverged_at_) return;
+  const std::vector<Sample> batch = next_batch(generator_);
+  NetworkPass pass(network_, batch, dropout_seed());
+  if (!std::isfinite(pass.loss())) return diverge(before_);
+  const Network good = network_;
+  if (!std::isfinite(optimizer_.step(network_, pass.gradients()))) return diverge(good);
+  losses_.push_back(pass.loss());
+  before_ = good;
+  ++n_steps_;
+  keep_snapshot();
+  if (n_steps_ % measured_every == 0) measure();
+}
+
+void TrainingRun::diverge(const Network& good) {
+  diverged_at_ = n_steps_;
+  network_ = good;
+}
+
+void TrainingRun::measure() {
+  if (!measurements_.empty() && measurements_.back().step == n_steps_) return;
+  Measurement measured{n_steps_, 0, 0, 0, 0, {}};
+  random::Generator peek = generator_;
+  const std::vector<Sample> batch = next_batch(peek);
+  const NetworkPass next(network_, batch, dropout_seed());
+  NetworkPass fresh(network_, *fresh_);
+  measured.loss = next.loss(), measured.training_accuracy = next.accuracy();
+  measured.fresh_loss = fresh.loss(), measured.accuracy = fresh.accuracy();
+  if (!std::isfinite(measured.loss) || !std::isfinite(measured.fresh_loss)) return;  // the next step diverges
+  measured.patterns = pattern_scores(fresh, network_, *fresh_, data_->task().n_patterns());
+  add_milestones(measured);
+  measurements_.push_back(std::move(measured));
+}
+
+void TrainingRun::add_milestones(const Measurement& measured) {
+  const auto add = [&](bool is_there, const std::string& words) {
+    if (is_there && std::ranges::find(milestones_, words, &Milestone::words) == milestones_.end())
+      milestones_.push_back({measured.step, words});
+  };
+  for (std::size_t p = 0; p < measured.patterns.size(); ++p) {
+    const std::string name = data_->task().patterns[p];
+    bool is_formed = false;
+    for (const auto& layer : measured.patterns[p]) is_formed = is_formed || std::ranges::max(layer) > formed;
+    add(is_formed, (name.front() == 'i' ? "an " : "a ") + name + " head has formed");
+  }
+  add(measured.accuracy > solved, "99 % of fresh answers are right");
+}
+
+void TrainingRun::keep_snapshot() {
+  last_ = snapshot_of(network_, n_steps_);
+  if (n_steps_ % interval_ == 0) snapshots_.push_back(last_);
+  while (snapshots_.size() > 1 && (snapshots_.size() + 1) * last_->n_bytes() > max_bytes_) {
+    interval_ *= 2;
+    std::erase_if(snapshots_, [&](const SnapshotRef& kept) { return kept->step % interval_ != 0; });
+  }
+}
+
+std::vector<SnapshotRef> TrainingRun::snapshots() const {
+  std::vector<SnapshotRef> all = snapshots_;
+  if (all.back() != last_) all.push_back(last_);
+  return all;
+}
+
+std::size_t TrainingRun::snapshot_bytes() const {
+  std::size_t n = 0;
+  for (const SnapshotRef& kept : snapshots()) n += kept->n_bytes();
+  return n;
+}
+
+Network TrainingRun::restored(const Snapshot& snapshot) const {
+  Network network = network_;
+  const auto parameters = network.parameters();
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    *parameters[k].numbers = arma::conv_to<mat>::from(snapshot.numbers[k]);
+  for (std::size_t l = 0; l < network.layers.size(); ++l)
+    network.layers[l].attention.heads_off = snapshot.heads_off[l];
+  return network;
+}
+
+}  // namespace core::training
