@@ -20,6 +20,8 @@
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
+#include "core/training/task.hpp"
+#include "core/training/whole_model.hpp"
 
 namespace app {
 namespace {
@@ -221,6 +223,85 @@ void add_options(Options options, Attach& command) {
   options.value("--text", "TEXT", "What the model reads at first", command.text);
   options.value("--layer", "L", "Layer that is selected at first, from 0", command.layer)
       ->check(whole_number());
+}
+
+/// Adds options that change the setup of the task.
+struct SetupOptions {
+  Options options;
+  Learn& command;
+
+  void count(const char* name, const char* type, const std::string& about,
+             std::size_t core::training::TrainingSetup::*member) const {
+    change(name, type, about, "a whole number", core::text::parse_unsigned,
+           [member](auto& setup, std::uint64_t number) { setup.*member = number; });
+  }
+  void number(const char* name, const char* type, const std::string& about,
+              double core::training::TrainingSetup::*member) const {
+    change(name, type, about, "a number", core::text::parse_number,
+           [member](auto& setup, double number) { setup.*member = number; });
+  }
+  template <class Meaning, std::size_t n>
+  void word(const char* name, const char* type, const std::string& about,
+            const std::array<core::formats::Word<Meaning>, n>& words,
+            Meaning core::training::TrainingSetup::*member) const {
+    const auto read = [&words](std::string_view text) {
+      const auto* found =
+          core::find_by(words, text, [](const auto& word) { return std::string_view(word.text); });
+      return found ? std::optional(found->meaning) : std::nullopt;
+    };
+    change(name, type, about, core::text::joined(words, ", ", &core::formats::Word<Meaning>::text, " or "),
+           read, [member](auto& setup, Meaning meaning) { setup.*member = meaning; });
+  }
+
+ private:
+  template <class Read, class Set>
+  void change(const char* name, const char* type, const std::string& about, const std::string& expected,
+              Read read, Set set) const {
+    options.text(name, type, about, [&of = command, expected, read, set](StringRef option, StringRef text) {
+      const auto meaning = read(text);
+      if (!meaning) refuse("learn: " + option, expected, text);
+      of.changes.push_back([set, meaning](core::training::TrainingSetup& setup) { set(setup, *meaning); });
+    });
+  }
+};
+
+void add_options(Options options, Learn& command) {
+  using core::training::TrainingSetup;
+  const std::string names = core::text::joined(core::training::tasks(), ", ", &core::training::Task::name);
+  options.value("TASK", "", names + ", or a text file, whose characters are then predicted", command.task)
+      ->required();
+  const SetupOptions setup{options, command};
+  setup.count("--layers", "L",
+              "Layers, 1 to 3; this and the other options are by default as the task needs them",
+              &TrainingSetup::n_layers);
+  setup.count("--heads", "H", "Heads of each layer, 1 to 4", &TrainingSetup::n_heads);
+  setup.count("--width", "D", "Width of the residual stream, 16 to 64", &TrainingSetup::d_model);
+  setup.word("--positions", "P", "Positions: none, learned, rotary or alibi", core::training::position_words,
+             &TrainingSetup::positions);
+  setup.count("--kv-heads", "G", "KV heads, a divisor of the heads; 0: one for each head",
+              &TrainingSetup::n_kv_heads);
+  setup.count("--mlp", "N", "Hidden units of the MLP in each layer, up to 256; 0: no MLP",
+              &TrainingSetup::d_mlp);
+  setup.word("--norm", "NORM", "Norms: none, layer or rms", core::training::norm_words, &TrainingSetup::norm);
+  setup.word("--mask", "M", "Causal mask: on or off", core::training::mask_words, &TrainingSetup::causal);
+  setup.number("--dropout", "P", "Dropout of attention weights while it learns, 0 to 0.9",
+               &TrainingSetup::dropout);
+  setup.word("--optimizer", "O", "Optimizer: adam, or sgd with momentum 0.9", core::training::optimizer_words,
+             &TrainingSetup::optimizer);
+  setup.number("--rate", "R", "Learning rate", &TrainingSetup::rate);
+  setup.count("--batch", "B", "Sequences of a step, up to 256", &TrainingSetup::batch);
+  options.text("--mistake", "NAME", "Train with this bug in the attention of every layer",
+               [&command](StringRef, StringRef name) {
+                 command.changes.push_back([name](TrainingSetup& of) { of.mistake = name; });
+               });
+  setup.count("--steps", "N", "Steps, up to 100,000", &TrainingSetup::n_steps);
+  setup.count("--seed", "S", "Seed of the initial numbers, the sequences and dropout", &TrainingSetup::seed);
+  options.text(
+      "--out", "FOLDER",
+      "New folder for the trained model, which transformers and attnscope open, its snapshots and its curves",
+      [&command](StringRef, StringRef path) { command.out = path; });
+  options.flag("--json", "Print the curves as JSON: lists of step, loss, accuracy and heads", command.json,
+               true);
 }
 
 void add_options(Options, ListPresets&) {}
@@ -686,6 +767,17 @@ void validate(const CLI::App& app, WriteProgram& command) {
   command.has_gradient = app.count("--gradient-of") > 0;
 }
 
+void validate(const CLI::App&, Learn& command) {
+  const core::training::Task* task = core::training::find_task(command.task);
+  command.setup = task ? task->setup : core::training::text_task().setup;
+  for (const auto& change : command.changes) change(command.setup);
+  if (const auto problem = core::training::check(command.setup))
+    throw core::Error(std::string("learn: ") + problem->option + ": " + problem->message);
+  if (const std::string reason = core::training::no_export_reason(command.setup);
+      !command.out.empty() && !reason.empty())
+    throw core::Error("learn: --out: " + reason + "; without --out it can be trained");
+}
+
 void validate(const CLI::App& app, Generate& command) {
   for (const char* option : {"--top", "--seed"})
     if (app.count(option) > 0 && command.sampling.temperature == 0)
@@ -1069,6 +1161,8 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   add<ListComposition>(program, chosen, "composition",
                        "Measure how much of what each head reads is written by earlier heads",
                        "attnscope composition MODEL");
+  add<Learn>(program, chosen, "learn", "Train a small transformer on a task, and watch its heads form",
+             "attnscope learn induction --seed 1 --out induction");
   add<Attach>(program, chosen, "attach",
               "Open the window on a model that attnscope.attach() serves in Python",
               "attnscope attach 127.0.0.1:5005 --token TOKEN");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +23,7 @@
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
 #include "core/out/gradient_export.hpp"
+#include "core/training/setup.hpp"
 
 namespace app {
 
@@ -124,6 +126,14 @@ struct ListComposition {
   std::filesystem::path model;
   bool json = false;
 };
+/// Trains a small transformer.
+struct Learn {
+  std::string task;  ///< of core::training::tasks(), or a text file
+  core::training::TrainingSetup setup;
+  std::filesystem::path out;  ///< a new folder for the model, its snapshots and run.json, or ""
+  bool json = false;
+  std::vector<std::function<void(core::training::TrainingSetup&)>> changes = {};  ///< of the task's setup
+};
 /// Text to print, such as for --help and --version.
 struct ShowText {
   std::string text;
@@ -137,7 +147,7 @@ struct UsageError {
 using CommandLine =
     std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients, WriteSession,
                  WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens, Predict, ListHeadRoles,
-                 Generate, ExplainScore, PatchPrompts, ListComposition, ShowText, UsageError>;
+                 Generate, ExplainScore, PatchPrompts, ListComposition, Learn, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 CommandLine parse_arguments(std::vector<std::string> arguments);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "app/cli/circuits.hpp"
+#include "app/cli/learning.hpp"
 #include "app/session/exporting.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/picture_source.hpp"
@@ -648,6 +649,7 @@ struct Runner {
   int operator()(const ExplainScore& command) const { return (explain_score(command, out), done); }
   int operator()(const PatchPrompts& command) const { return (patch_prompts(command, out), done); }
   int operator()(const ListComposition& command) const { return (list_composition(command, out), done); }
+  int operator()(const Learn& command) const { return learn(command, out, err) ? done : failed; }
   int operator()(const ShowText& command) const {
     out << command.text;
     return done;

@@ -132,9 +132,10 @@ TrainingSetup of_induction() {
   return setup;
 }
 
+/// Stops before the network without dropout finds the rule, too, as it does after some 1,000 steps.
 TrainingSetup of_dropout() {
-  TrainingSetup setup = two_layers(1, 500);
-  setup.dropout = 0.3;
+  TrainingSetup setup = two_layers(1, 300);
+  setup.dropout = 0.3, setup.batch = 32;
   return setup;
 }
 

@@ -49,6 +49,13 @@ TEST(Task, WhyMaskIsSolvedOnlyWithoutMask) {
   EXPECT_GT(best_score(cheat, 0), 0.5);
 }
 
+TEST(Task, IsOverfittedWithoutDropout) {
+  const TrainingRun with = trained("dropout"),
+                    without = trained("dropout", [](TrainingSetup&s) { s.dropout = 0; });
+  EXPECT_GE(with.measurements().back().accuracy, without.measurements().back().accuracy + 0.2);
+  EXPECT_LT(without.measurements().back().loss, 0.1);
+}
+
 TEST(Task, LearnsATextAndTestsOnItsEnd) {
   std::string text;
   for (int k = 0; k < 40; ++k) text += "das Öl läuft. ";
