@@ -8,6 +8,7 @@ attnscope.attach(model, tokenizer)           … on a model that stays in PyTorc
 attnscope.check(observed, reference)         the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
 attnscope.patch(model, clean, corrupt, …)    which head carries the difference between two prompts
+attnscope.learn("induction", seed=1)         a small transformer, trained: curves, snapshots, the model
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ from .showing import Window, show
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from typing_extensions import Unpack
 
     from .asking import Chat
     from .capturing import Capture
     from .circuits import Composition, Patches
+    from .learning import LearningRun, Setup
     from .serving import Attached
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
-    "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "load", "patch", "reference", "show",
+    "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "learn", "load", "patch", "reference", "show",
 ]  # fmt: skip
 __version__ = "0.2.0"
 
@@ -128,3 +133,17 @@ def composition(model: Any, tokenizer: Any = None) -> Composition:
     from . import circuits
 
     return circuits.composition(model, tokenizer)
+
+
+def learn(task: str | Path | None = None, *, text: str | None = None, **setup: Unpack[Setup]) -> LearningRun:
+    """Trains a small transformer in the program and returns the run: curves, snapshots, the model at each of them.
+
+    run = attnscope.learn("induction", seed=1)     # or previous-token, why-mask, reverse, recall, dropout, the path of a text, text="…"
+    run.step, run.loss, run.accuracy, run.heads["induction"], run.milestones
+    run.model(200), run.tokenizer()                # of transformers; run.save(folder); run.show() opens the window
+
+    The setup is that of `attnscope learn`: layers, heads, width, positions, kv_heads, mlp, norm, mask, dropout, optimizer, rate, batch,
+    mistake, steps, seed. An interrupt ends the training and returns the run until then."""
+    from .learning import train
+
+    return train(task, text, setup)

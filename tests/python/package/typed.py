@@ -46,3 +46,11 @@ def models(model: Any, tokenizer: Any) -> None:
         model()
     print(attnscope.patch(model, "a", "b", answer="c", against="d", what="mlp", tokenizer=tokenizer).recovered.max())
     print(attnscope.composition("folder").heads, attnscope.composition(model, tokenizer).keys)
+
+
+def learning() -> None:
+    run = attnscope.learn("induction", seed=1, heads=4, mask=False, dropout=0.1, norm="rms", mistake=None)
+    print(run.step, run.accuracy[-1], run.heads["induction"][-1], run.milestones[0], run.snapshots, run.model(100), run.tokenizer())
+    run.save("induction", step=100).exists()
+    attnscope.learn(Path("book.txt")).show(text="Once").show(100)
+    attnscope.learn(text="one two").example.split()
