@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/find.hpp"
+
 namespace core::training {
 namespace {
 
@@ -22,7 +24,7 @@ SnapshotRef snapshot_of(Network& network, std::size_t step) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   for (const NetworkParameter& parameter : network.parameters())
-    snapshot->numbers.push_back(arma::conv_to<arma::fmat>::from(**parameter.numbers));
+    snapshot->parameters.push_back({parameter.name, arma::conv_to<arma::fmat>::from(**parameter.numbers)});
   for (const NetworkLayer& layer : network.layers) snapshot->heads_off.push_back(layer.attention.heads_off);
   return snapshot;
 }
@@ -31,7 +33,8 @@ SnapshotRef snapshot_of(Network& network, std::size_t step) {
 
 std::size_t Snapshot::n_bytes() const {
   std::size_t n = sizeof *this;
-  for (const arma::fmat& matrix : numbers) n += sizeof matrix + matrix.n_elem * sizeof(float);
+  for (const auto& [name, matrix] : parameters)
+    n += sizeof(NamedNumbers) + name.size() + matrix.n_elem * sizeof(float);
   return n;
 }
 
@@ -132,9 +135,9 @@ std::size_t TrainingRun::snapshot_bytes() const {
 
 Network TrainingRun::restored(const Snapshot& snapshot) const {
   Network network = network_;
-  const auto parameters = network.parameters();
-  for (std::size_t k = 0; k < parameters.size(); ++k)
-    *parameters[k].numbers = arma::conv_to<mat>::from(snapshot.numbers[k]);
+  for (const NetworkParameter& parameter : network.parameters())
+    if (const auto* found = find_by(snapshot.parameters, parameter.name, &Snapshot::NamedNumbers::name))
+      *parameter.numbers = arma::conv_to<mat>::from(found->numbers);
   for (std::size_t l = 0; l < network.layers.size(); ++l)
     network.layers[l].attention.heads_off = snapshot.heads_off[l];
   return network;

@@ -33,8 +33,12 @@ struct Milestone {
 
 /// A network after some steps, in float32. Immutable, so runs share it.
 struct Snapshot {
+  struct NamedNumbers {
+    std::string name;  ///< of the parameter
+    arma::fmat numbers;
+  };
   std::size_t step = 0;
-  std::vector<arma::fmat> numbers;                  ///< in the order of Network::parameters()
+  std::vector<NamedNumbers> parameters;
   std::vector<std::vector<std::size_t>> heads_off;  ///< [layer]: ablated heads
   std::size_t n_bytes() const;
 };
@@ -74,7 +78,7 @@ class TrainingRun {
   std::vector<SnapshotRef> snapshots() const;
   std::size_t snapshot_interval() const { return interval_; }
   std::size_t snapshot_bytes() const;
-  /// Returns the network of a snapshot.
+  /// Returns the network of a snapshot, with the options that it has now.
   Network restored(const Snapshot& snapshot) const;
   /// Returns the samples that measurements are made on, the same in every run of a task.
   const std::vector<Sample>& fresh_samples() const { return *fresh_; }

@@ -28,12 +28,12 @@ constexpr std::uint64_t max_cached_bytes = std::uint64_t{1} << 30;
 
 // The family of transformers.
 
-/// A family of transformers; in keys of config.json, $ is replaced by a size.
+/// A family of transformers and its keys of config.json, in which signs stand for sizes.
 struct ExportFamily {
   const char* type;
   const char* architecture;
-  const char*
-      config;  ///< $v vocabulary, $n context, $d width, $l layers, $h heads, $k KV heads, $m hidden units
+  /// $v: vocabulary, $n: context, $d: width, $l: layers, $h: heads, $k: KV heads, $m: hidden units.
+  const char* config;
 };
 constexpr ExportFamily gpt2{
     "gpt2", "GPT2LMHeadModel",
@@ -56,8 +56,10 @@ constexpr ExportFamily starcoder2{
   "use_bias": true, "sliding_window": null)"};
 constexpr const char* llama_config =
     R"("max_position_embeddings": $n, "hidden_size": $d, "num_hidden_layers": $l, "num_attention_heads": $h,
-  "num_key_value_heads": $k, "intermediate_size": $m, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "attention_bias": true,
-  )";
+  "num_key_value_heads": $k, "intermediate_size": $m, "hidden_act": "gelu", "rms_norm_eps": 1e-06, "rope_theta": 10000.0,
+  "attention_bias": true, "mlp_bias": true)";
+constexpr ExportFamily llama{"llama", "LlamaForCausalLM", llama_config},
+    arcee{"arcee", "ArceeForCausalLM", llama_config};
 constexpr ExportFamily mpt{
     "mpt", "MptForCausalLM",
     R"("max_seq_len": $n, "d_model": $d, "n_layers": $l, "n_heads": $h, "expansion_ratio": 4, "no_bias": true,
@@ -69,15 +71,11 @@ ExportFamily family_of(const TrainingSetup& s) {
   if (s.positions == PositionChoice::alibi) return mpt;
   if (s.positions != PositionChoice::rotary) return is_grouped && s.kv_heads() == 1 ? bigcode : gpt2;
   if (s.norm != NormChoice::rms) return is_grouped ? starcoder2 : neox;
-  static const std::string no_mlp = std::string(llama_config) + R"("hidden_act": "silu", "mlp_bias": false)",
-                           plain_mlp =
-                               std::string(llama_config) + R"("hidden_act": "gelu", "mlp_bias": true)";
-  return s.d_mlp == 0 ? ExportFamily{"llama", "LlamaForCausalLM", no_mlp.c_str()}
-                      : ExportFamily{"arcee", "ArceeForCausalLM", plain_mlp.c_str()};
+  return s.d_mlp == 0 ? llama : arcee;  // whose MLPs have a gate, and none
 }
 
-/// Returns the hidden units of the exported MLP; those of MPT have a fixed number, and further ones are
-/// zeros.
+/// Returns the hidden units of the exported MLP; those of MPT have a fixed number, and
+/// further ones are zeros.
 std::size_t exported_mlp(const TrainingSetup& s) {
   if (s.positions == PositionChoice::alibi) return std::max(s.d_mlp, 4 * s.d_model);
   return s.d_mlp == 0 ? d_missing_mlp : s.d_mlp;
@@ -187,11 +185,10 @@ void add_layer(TensorList& tensors, const Network& network, std::size_t l) {
     output.weight.edit().rows(head * s.d_head(), (head + 1) * s.d_head() - 1).zeros();
   tensors.add(TensorRole::output, l, output);
   const std::size_t d_mlp = exported_mlp(s);
-  const bool has_gate = tensors.has(TensorRole::gate), has_biases = s.has_biases() && !has_gate;
   tensors.add(TensorRole::mlp_norm, l,
               layer.up ? layer.mlp_norm : layer.attention_norm);  // of zeros: any norm
-  if (has_gate) tensors.add(TensorRole::gate, l, zeros(s.d_model, d_mlp, false));
-  Linear up = zeros(s.d_model, d_mlp, has_biases), down = zeros(d_mlp, s.d_model, has_biases);
+  Linear up = zeros(s.d_model, d_mlp, s.has_biases()), down = zeros(d_mlp, s.d_model, s.has_biases());
+  if (tensors.has(TensorRole::gate)) tensors.add(TensorRole::gate, l, up);
   if (layer.up) {
     up.weight = padded(layer.up->weight, s.d_model, d_mlp);
     down.weight = padded(layer.down->weight, d_mlp, s.d_model);
@@ -230,7 +227,8 @@ ModelFiles nearest_files(const Network& network, const TaskData& data) {
           std::move(tensors.all)};
 }
 
-/// Returns the first layer whose attention has other options than the setup, by an edit.
+/// Returns the first layer whose attention has other options than the setup, by an
+/// edit.
 std::optional<std::size_t> edited_layer(const Network& network) {
   Network plain(network.setup, network.n_vocabulary(), network.n_tokens());
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
