@@ -17,7 +17,6 @@ namespace core::training {
 namespace {
 
 using attention::Linear;
-using attention::Model;
 using formats::json_quoted;
 using formats::checkpoints::Family;
 using formats::checkpoints::TensorRole;
@@ -110,16 +109,17 @@ class TensorList {
  public:
   explicit TensorList(const Family& family) : family_(family) {}
 
-  /// Adds a tensor of one dimension if it has one row, else of two.
-  void add(TensorRole role, std::size_t layer, const char* ending, const mat& numbers, bool is_bias = false) {
+  /// Adds a tensor, of one dimension if it is a bias or the factors of a norm.
+  void add(TensorRole role, std::size_t layer, const char* ending, const mat& numbers,
+           bool is_vector = false) {
     std::string name = std::string(text::split_words(family_.names.of(role)).front()) + "." + ending;
     if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
     if (role < TensorRole::head_dense) name.insert(0, text::split_words(family_.prefixes).front());
     formats::Tensor tensor;
     tensor.name = name;
     tensor.dtype = formats::Dtype::f32;
-    tensor.shape =
-        is_bias ? formats::TensorShape{numbers.n_cols} : formats::TensorShape{numbers.n_rows, numbers.n_cols};
+    tensor.shape = is_vector ? formats::TensorShape{numbers.n_cols}
+                             : formats::TensorShape{numbers.n_rows, numbers.n_cols};
     const mat by_row = numbers.t();
     tensor.numbers.assign(by_row.begin(), by_row.end());
     for (double& number : tensor.numbers) number = static_cast<float>(number);
@@ -185,8 +185,7 @@ void add_layer(TensorList& tensors, const Network& network, std::size_t l) {
     output.weight.edit().rows(head * s.d_head(), (head + 1) * s.d_head() - 1).zeros();
   tensors.add(TensorRole::output, l, output);
   const std::size_t d_mlp = exported_mlp(s);
-  tensors.add(TensorRole::mlp_norm, l,
-              layer.up ? layer.mlp_norm : layer.attention_norm);  // of zeros: any norm
+  tensors.add(TensorRole::mlp_norm, l, layer.up ? layer.mlp_norm : layer.attention_norm);
   Linear up = zeros(s.d_model, d_mlp, s.has_biases()), down = zeros(d_mlp, s.d_model, s.has_biases());
   if (tensors.has(TensorRole::gate)) tensors.add(TensorRole::gate, l, up);
   if (layer.up) {
@@ -227,18 +226,21 @@ ModelFiles nearest_files(const Network& network, const TaskData& data) {
           std::move(tensors.all)};
 }
 
-/// Returns the first layer whose attention has other options than the setup, by an
-/// edit.
-std::optional<std::size_t> edited_layer(const Network& network) {
+/// Returns whether the attention of a layer has other options than the setup, by an edit.
+bool is_edited(Network network) {
   Network plain(network.setup, network.n_vocabulary(), network.n_tokens());
-  for (std::size_t l = 0; l < network.layers.size(); ++l) {
-    Model expected = plain.layers[l].attention;
-    const Model& got = network.layers[l].attention;
-    expected.projections = got.projections, expected.sequences = got.sequences,
-    expected.heads_off = got.heads_off;
-    if (expected != got) return l;
+  const auto expected = plain.parameters(), got = network.parameters();
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (got.size() != expected.size() || got[k].name != expected[k].name) return true;
+    *expected[k].numbers = *got[k].numbers;
   }
-  return std::nullopt;
+  for (std::size_t l = 0; l < network.layers.size(); ++l) {
+    attention::Model& of_setup = plain.layers[l].attention;
+    of_setup.sequences = network.layers[l].attention.sequences;
+    of_setup.heads_off = network.layers[l].attention.heads_off;
+    if (of_setup != network.layers[l].attention) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -261,9 +263,8 @@ std::string no_export_reason(const TrainingSetup& s) {
 
 ModelFiles model_files(const Network& network, const TaskData& data) {
   if (const std::string reason = no_export_reason(network.setup); !reason.empty()) throw Error(reason);
-  if (const auto layer = edited_layer(network))
-    throw Error(
-        fmt::format("no model of transformers has what was edited in the attention of layer {}", *layer));
+  if (is_edited(network))
+    throw Error("no model of transformers has the options of attention that were edited");
   return nearest_files(network, data);
 }
 

@@ -29,7 +29,7 @@ ModelFiles model_files(const Network& network, const TaskData& data);
 std::string safetensors_bytes(const std::vector<formats::Tensor>& tensors);
 
 /// Returns a network as a whole model of that name in memory, on which every tool works; computed in float32,
-/// without bugs and dropout.
+/// without bugs, dropout and ablation. Throws core::Error for a network without norms.
 std::shared_ptr<const transformer::Transformer> whole_model(const Network& network, const TaskData& data,
                                                             const std::string& name);
 
