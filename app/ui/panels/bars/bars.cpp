@@ -220,7 +220,7 @@ void draw_status(const Frame& frame) {
   ImFont* font = frame.fonts.sans14;
   const bool starts = shows_start_page(frame);  // which shows no numbers
   const std::string shape =
-      starts ? ""
+      starts ? "attnscope " ATTNSCOPE_VERSION
              : fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
                            frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
                                                                   : frame.displayed.model.n_keys(),
