@@ -139,6 +139,8 @@ FullModelReading::FullModelReading(Jobs& jobs)
       layer_(jobs),
       stream_(jobs),
       random_roles_(jobs),
+      sources_(jobs),
+      patches_(jobs),
       effects_(jobs) {}
 
 FullModelReading::ReadingKey FullModelReading::key_of(const FullModelState& full_model) {
@@ -169,7 +171,7 @@ void FullModelReading::restore_readings(SavedReadings kept) {
 
 void FullModelReading::clear() {
   readings_.clear(), filled_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(),
-      random_roles_.clear();
+      random_roles_.clear(), sources_.clear(), patches_.clear();
   effects_.clear();
   numbered_.clear();
 }
@@ -187,6 +189,7 @@ void FullModelReading::follow(const FullModelState& full_model, const LayersLook
   follow_prediction(full_model, look);
   follow_layer(full_model);
   follow_stream(full_model, pinned);
+  sources_.follow(full_model, readings()->now, look.shows_sources ? pinned : std::nullopt, pool_);
   follow_effects(full_model, look, selected_head);
 }
 
@@ -330,7 +333,8 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
 
 bool FullModelReading::is_busy() const {
   return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || layer_.is_busy() ||
-         stream_.is_busy() || random_roles_.is_busy() || effects_.is_busy();
+         stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() || patches_.is_busy() ||
+         effects_.is_busy();
 }
 
 bool FullModelReading::is_behind(const FullModelState& full_model) const {

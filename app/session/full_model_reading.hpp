@@ -10,6 +10,8 @@
 
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
+#include "app/session/live_patches.hpp"
+#include "app/session/live_sources.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/graph/address.hpp"
 
@@ -113,6 +115,10 @@ class FullModelReading {
   /// Once a frame.
   void follow(const FullModelState& full_model, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
+  /// Requests the patches between its prompt and a second one. Once a frame.
+  void follow_patches(const FullModelState& full_model, const PromptsForm& form) {
+    patches_.follow(full_model, form);
+  }
   /// Drops everything.
   void clear();
   /// Returns the last readings, for restore_readings() together with their model; nothing before the first.
@@ -136,6 +142,12 @@ class FullModelReading {
   /// Returns the residual stream at a cell of a layer's input or output, or nullptr while it is unknown.
   const core::transformer::ResidualElement* stream(const FullModelState& full_model,
                                                    const core::explain::CellAddress& cell) const;
+  /// Returns the sources of a score or a weight, or nullptr while they are unknown or where there are none.
+  const core::circuits::ScoreSources* sources(const FullModelState& full_model,
+                                              const core::explain::CellAddress& cell) const {
+    return readings() ? sources_.of(full_model, readings()->now, cell) : nullptr;
+  }
+  const LivePatches& patches() const { return patches_; }
   /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
   /// Returns the roles of every head on random repeated tokens, [layer][head]; nullptr while they are
@@ -199,6 +211,8 @@ class FullModelReading {
   AsyncValue<LayerKey, ComputedLayer> layer_;
   AsyncValue<StreamKey, core::transformer::ResidualElement> stream_;
   AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
+  LiveSources sources_;
+  LivePatches patches_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;

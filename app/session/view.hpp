@@ -252,6 +252,7 @@ enum class Dialog {
   fill,
   draw_model,
   override_stage,
+  two_prompts,
   palette
 };
 
@@ -358,6 +359,15 @@ struct ExportChoice {
   std::optional<std::pair<Stage, std::size_t>> from = {};  ///< a stage and its head; nothing: the pinned one
 };
 
+/// The second prompt, B, and the answers whose logit difference is watched; the first one, A, is that of the
+/// whole model.
+struct PromptsForm {
+  std::string corrupt, answer, against;
+  std::size_t part = 0;  ///< row of core::circuits::parts()
+  bool runs = false;     ///< patches of A into B are being computed, or are known
+  friend bool operator==(const PromptsForm&, const PromptsForm&) = default;
+};
+
 /// The open dialog, and the fields of all dialogs.
 struct Forms {
   Dialog dialog = Dialog::none;
@@ -372,6 +382,7 @@ struct Forms {
   Browser browser;
   ImportForm import;
   ExportChoice exporting;
+  PromptsForm prompts;
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;
@@ -406,6 +417,9 @@ struct LayersLook {
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
   std::optional<StreamAddition> addition;  ///< worked out in the inspector
+  bool shows_sources = false;              ///< the inspector shows a score by its sources
+  bool sources_plain = false;              ///< and not above the mean of its row
+  std::string source;                      ///< the selected one, or ""
 
   /// Returns the divisor of logits for displayed probabilities.
   double shown_temperature() const { return temperature > 0 ? temperature : 1; }
@@ -430,7 +444,7 @@ Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
                                   v.look.gradient, v.selection, v.selection.presentation, v.settings, v.forms,
                                   v.forms.search, v.forms.browser, v.forms.import, v.forms.exporting,
-                                  v.forms.sentence, v.forms.draw, v.layers));
+                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.layers));
 }
 
 template <auto... members>
@@ -460,7 +474,9 @@ using ViewFields = MemberList<
     &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
     &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
     &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
-    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
-    &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::addition>;
+    &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer, &PromptsForm::against, &PromptsForm::part,
+    &PromptsForm::runs, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
+    &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::addition, &LayersLook::shows_sources,
+    &LayersLook::sources_plain, &LayersLook::source>;
 
 }  // namespace app

@@ -472,7 +472,11 @@ void require_finite(const mat& numbers, const Transformer& model) {
 ForkResult run_forks(const Float64Model& model, mat base, const mat* source, const std::vector<Fork>& forks,
                      std::size_t n_layers, const CallContext& context, const VisitLayer& visit) {
   ForkResult result{std::move(base), source ? *source : mat(), std::vector<mat>(forks.size())};
-  for (std::size_t k = 0; k < forks.size(); ++k) result.forks[k] = forks[k].start;
+  std::size_t n_steps = 0, n_done = 0;  // layers of forks
+  for (std::size_t k = 0; k < forks.size(); ++k) {
+    result.forks[k] = forks[k].start;
+    n_steps += n_layers - std::min(n_layers, forks[k].layer);
+  }
   for (std::size_t l = 0; l < n_layers; ++l) {
     const Layer64 layer = model.read_layer(l, context);
     LayerPass passes[2];
@@ -490,6 +494,8 @@ ForkResult run_forks(const Float64Model& model, mat base, const mat* source, con
       else
         residual = model.with_change(layer, passes[0], fork.part, fork.index, source ? &passes[1] : nullptr);
     });
+    for (const Fork& fork : forks) n_done += fork.layer <= l ? 1 : 0;
+    if (n_steps > 0) context.progress.report(static_cast<double>(n_done) / static_cast<double>(n_steps));
     result.base = std::move(passes[0].next);
     if (source) result.source = std::move(passes[1].next);
   }

@@ -187,7 +187,7 @@ std::pair<std::vector<ScoreSource>, std::vector<Fork>> forks_before(const Float6
 }  // namespace
 
 ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t>& ids, const ScoreCell& cell,
-                        const CallContext& context) {
+                        const CallContext& context, Totals totals) {
   transformer::require_tokens(model.model().description(), ids);
   require_cell(model, ids.size(), cell);
   const bool is_post_norm = model.rules().norm.place == transformer::NormPlace::after;
@@ -208,26 +208,11 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
       if (source.head && source.head->first == before.index)
         source.read = most_read(model, before, pass, source.head->second, cell.key);
   };
-  const std::size_t at_once = forks_at_once(model.rules(), ids.size());
-  std::vector<RowOfScores> without(forks.size());
-  for (std::size_t first = 0; first < forks.size(); first += at_once) {
-    const auto begin = forks.begin() + static_cast<std::ptrdiff_t>(first);
-    const std::vector<Fork> some(
-        begin, begin + static_cast<std::ptrdiff_t>(std::min(at_once, forks.size() - first)));
-    const ForkResult ends =
-        run_forks(model, base, nullptr, some, cell.layer, context, first == 0 ? visit : VisitLayer());
-    context.pool.run(some.size(),
-                     [&](std::size_t k) { without[first + k] = row_of(model, layer, cell, ends.forks[k]); });
-    if (first > 0) continue;
-    require_finite(ends.base, model.model());
-    collector.finish(ends.base, result);
-    const RowOfScores row = row_of(model, layer, cell, ends.base);
-    result.score = row.score, result.above_row_mean = row.above_mean, result.weight = row.weight;
-  }
-  for (std::size_t k = 0; k < forks.size(); ++k) {
-    result.sources[k].total = result.above_row_mean - without[k].above_mean;
-    result.sources[k].weight_without = without[k].weight;
-  }
+  const mat residual = run_forks(model, base, nullptr, {}, cell.layer, context, visit).base;
+  require_finite(residual, model.model());
+  collector.finish(residual, result);
+  const RowOfScores row = row_of(model, layer, cell, residual);
+  result.score = row.score, result.above_row_mean = row.above_mean, result.weight = row.weight;
   result.softcap = model.rules().softcap;
   result.has_alibi = model.rules().alibi.has_value();
   const auto [begin, end] = model.visible_keys(layer, cell.query, ids.size());
@@ -236,6 +221,20 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
     result.alibi_above_row_mean -=
         model.alibi_bias(cell.head, cell.query, j) / static_cast<double>(end - begin);
   result.alibi_above_row_mean += result.alibi;
+  result.has_totals = totals == Totals::all;
+  if (!result.has_totals) return result;
+  const std::size_t at_once = forks_at_once(model.rules(), ids.size());
+  for (std::size_t first = 0; first < forks.size(); first += at_once) {
+    const auto from = forks.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::vector<Fork> some(from,
+                                 from + static_cast<std::ptrdiff_t>(std::min(at_once, forks.size() - first)));
+    const ForkResult ends = run_forks(model, base, nullptr, some, cell.layer, context);
+    context.pool.run(some.size(), [&](std::size_t k) {
+      const RowOfScores without = row_of(model, layer, cell, ends.forks[k]);
+      result.sources[first + k].total = row.above_mean - without.above_mean;
+      result.sources[first + k].weight_without = without.weight;
+    });
+  }
   return result;
 }
 

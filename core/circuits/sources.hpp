@@ -7,6 +7,7 @@ namespace core::circuits {
 /// The score of a query and a key.
 struct ScoreCell {
   std::size_t layer = 0, head = 0, query = 0, key = 0;
+  friend bool operator==(const ScoreCell&, const ScoreCell&) = default;
 };
 
 /// A key and its weight.
@@ -40,13 +41,17 @@ struct ScoreSources {
   double alibi = 0, alibi_above_row_mean = 0;
   std::optional<double> softcap = {};  ///< applied to the sum
   std::vector<ScoreSource> sources;
+  bool has_totals = true;  ///< else the sources have only names
 };
+
+/// Whether the passes without each source are computed, which takes longer than the direct sum.
+enum class Totals { all, none };
 
 /// Computes the sources of a score in float64.
 ///
 /// Throws core::Error, "query: …" or another name of its indices, when the cell does not exist or is masked,
 /// and "MODEL: …" when numbers are not finite. Progress counts layers of recomputed passes.
 ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t>& ids, const ScoreCell& cell,
-                        const CallContext& context);
+                        const CallContext& context, Totals totals = Totals::all);
 
 }  // namespace core::circuits

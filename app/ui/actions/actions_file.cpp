@@ -371,6 +371,29 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .part = 1,
                   .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(CompareEdits{})});
+  rows.push_back({.id = "whole/two_prompts",
+                  .title = "Two prompts…",
+                  .menu = "Compare",
+                  .group = 5,
+                  .about = "Patches parts of this prompt's pass into that of a second prompt",
+                  .disabled_reason = unless(has_full_model, no_full_model),
+                  .command = always(ShowDialog{Dialog::two_prompts})});
+  rows.push_back({.id = "whole/sources",
+                  .title = "Sources of the score",
+                  .menu = full_model_menu,
+                  .group = 5,
+                  .about = "Shows a score by what has written its query and key, or as it is worked out",
+                  .keys = {plain(Key::s)},
+                  .disabled_reason = unless(has_full_model, no_full_model),
+                  .command =
+                      [](const ActionContext& now) {
+                        return CommandList{
+                            set<&LayersLook::shows_sources>(!now.pending.layers->shows_sources)};
+                      },
+                  .checked =
+                      [](const ActionContext& now) {
+                        return has_full_model(now) && now.pending.layers->shows_sources;
+                      }});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
                     .title = back ? "Remove last token" : "Generate token",

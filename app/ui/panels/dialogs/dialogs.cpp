@@ -6,6 +6,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
+#include "app/ui/panels/dialogs/prompts_dialog.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 
@@ -136,6 +137,7 @@ constexpr std::array table{
     DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
     DialogRow{Dialog::draw_model, "Initialize from seed", draw_initialize_dialog},
     DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
+    DialogRow{Dialog::two_prompts, "Two prompts", draw_prompts_dialog},
     DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/gradient/gradient_panel.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
+#include "app/ui/panels/inspector/inspector_sources.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -123,12 +124,6 @@ void draw_override_field(Pen& pen, const CellRef& cell) {
 
 using core::transformer::ResidualElement;
 
-/// Goes to a cell of another layer and pins it there.
-void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
-  frame.commands.add(ShowLayer{layer});
-  frame.commands.add(FollowCell{cell}, set<&Selection::trail>({}));
-}
-
 std::string layer_words(const char* what, std::size_t layer) {
   return what + std::to_string(layer);
 }
@@ -141,7 +136,7 @@ void draw_stream_input(Pen& pen, const CellRef& cell, const ResidualElement& num
     pen.pair("token and position", inspector_text(number.entering));
   else if (pen.linked_pair("inspector/stream/before", layer_words("output of layer ", layer - 1),
                            inspector_text(number.entering)))
-    go_to(frame, layer - 1, {Stage::output, 0, cell.row, cell.column});
+    go_to_layer(frame, layer - 1, {Stage::output, 0, cell.row, cell.column});
   if (const auto& norm = number.norm) {
     if (norm->mean != 0) pen.pair("− mean of its row", inspector_text(norm->mean));
     pen.pair(norm->mean != 0 ? "÷ standard deviation of its row" : "÷ root mean square",
@@ -169,7 +164,7 @@ void draw_stream_output(Pen& pen, const CellRef& cell, const ResidualElement& nu
   const std::string sum = inspector_text(number.leaving);
   if (layer + 1 == n_layers) return pen.pair("output of the last layer", sum);
   if (pen.linked_pair("inspector/stream/behind", layer_words("input of layer ", layer + 1), sum))
-    go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
+    go_to_layer(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
 }
 
 /// Draws, for an input or output number of the attention of a whole model's layer, its relation to the
@@ -456,8 +451,12 @@ void draw_cell(Pen& pen) {
     draw_override_field(pen, *cell);
     draw_cell_gradient(pen, *cell);
     draw_gradient_step(pen);
-    pen.rule();
-    draw_cell_steps(pen, explanation);
+    const bool shows_sources = draw_sources_choice(pen, *cell);
+    if (!shows_sources) pen.rule();
+    if (shows_sources)
+      draw_sources(pen, *cell);
+    else
+      draw_cell_steps(pen, explanation);
     draw_contributions(pen, explanation);
     draw_stream(pen, *cell);
     draw_row(pen, *cell);
@@ -467,6 +466,11 @@ void draw_cell(Pen& pen) {
 }
 
 }  // namespace
+
+void go_to_layer(const Frame& frame, std::size_t layer, const CellRef& cell) {
+  frame.commands.add(ShowLayer{layer});
+  frame.commands.add(FollowCell{cell}, set<&Selection::trail>({}));
+}
 
 void draw_inspector(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();

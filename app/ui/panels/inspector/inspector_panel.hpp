@@ -28,6 +28,9 @@ void draw_similarity(Pen& pen, std::size_t head);
 /// Draws the contribution of each head and the bias to a number of the output; nothing for other cells.
 void draw_contributions(Pen& pen, const core::explain::Explanation& explanation);
 
+/// Goes to a cell of another layer of a whole model and pins it there.
+void go_to_layer(const Frame& frame, std::size_t layer, const CellRef& cell);
+
 /// Draws links to the cells computed from a cell: downstream while it is one cell, then the first block.
 void draw_downstream_cells(Pen& pen, const CellRef& cell);
 

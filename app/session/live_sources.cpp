@@ -1,0 +1,63 @@
+#include "app/session/live_sources.hpp"
+
+namespace app {
+
+namespace circuits = core::circuits;
+using core::attention::Stage;
+
+bool is_score(const core::explain::CellAddress& cell) {
+  for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::capped_scores, Stage::biased_scores,
+                            Stage::masked_scores, Stage::weights})
+    if (cell.stage == stage) return true;
+  return false;
+}
+
+std::string no_sources_reason(const FullModelState& full_model) {
+  if (full_model.model->description().is_attached)
+    return "Sources need the numbers of every layer, which an attached model does not send; open its files.";
+  if (full_model.experiment.is_edited())
+    return "Sources are of the model without edits. Discard the edits to see them.";
+  return "";
+}
+
+std::optional<LiveSources::Key> LiveSources::key_of(const FullModelState& full_model,
+                                                    const ReadingRef& reading,
+                                                    const core::explain::CellAddress& cell) {
+  const std::size_t n = reading->pass->ids.size();
+  if (!is_score(cell) || !no_sources_reason(full_model).empty() || cell.row >= n || cell.column >= n ||
+      reading->pass->computation_id(full_model.layer) != full_model.computation_id)
+    return std::nullopt;
+  const auto* own = dynamic_cast<const core::transformer::Transformer*>(full_model.model.get());
+  if (!own) return std::nullopt;
+  const auto [begin, end] = core::transformer::visible_keys(
+      core::transformer::score_rules_of(own->architecture(), full_model.layer), cell.row, n);
+  if (cell.column < begin || cell.column >= end) return std::nullopt;  // masked
+  return Key{reading->pass, {full_model.layer, cell.head, cell.row, cell.column}};
+}
+
+void LiveSources::follow(const FullModelState& full_model, const ReadingRef& reading,
+                         const std::optional<core::explain::CellAddress>& cell,
+                         const std::shared_ptr<core::ThreadPool>& pool) {
+  const auto key = cell ? key_of(full_model, reading, *cell) : std::nullopt;
+  const auto* own = dynamic_cast<const core::transformer::Transformer*>(full_model.model.get());
+  if (!key || !own) return direct_.cancel(), complete_.cancel();
+  const auto compute = [key = *key, model = full_model.model, own, pool](circuits::Totals totals) {
+    return [key, model, own, pool, totals](const core::StopToken& token) {
+      return circuits::sources_of(circuits::Float64Model(*own), key.pass->ids, key.cell, {*pool, token},
+                                  totals);
+    };
+  };
+  if (complete_.matches(*key)) return;
+  if (direct_.needs(*key)) direct_.begin(*key, Schedule::background, compute(circuits::Totals::none));
+  if (direct_.matches(*key) && complete_.needs(*key))
+    complete_.begin(*key, Schedule::background, compute(circuits::Totals::all));
+}
+
+const circuits::ScoreSources* LiveSources::of(const FullModelState& full_model, const ReadingRef& reading,
+                                              const core::explain::CellAddress& cell) const {
+  const auto key = key_of(full_model, reading, cell);
+  if (!key) return nullptr;
+  return complete_.matches(*key) ? complete_.value() : direct_.matches(*key) ? direct_.value() : nullptr;
+}
+
+}  // namespace app
