@@ -478,6 +478,7 @@ ForkResult run_forks(const Float64Model& model, mat base, const mat* source, con
     n_steps += n_layers - std::min(n_layers, forks[k].layer);
   }
   for (std::size_t l = 0; l < n_layers; ++l) {
+    context.progress.add(0);  // without forks nothing else asks whether to stop
     const Layer64 layer = model.read_layer(l, context);
     LayerPass passes[2];
     context.pool.run(source ? 2 : 1, [&](std::size_t k) {
