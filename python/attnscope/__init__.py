@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .capturing import Capture
     from .circuits import Composition, Patches
     from .learning import LearningRun, Setup
-    from .serving import Attached
+    from .serving import Attached, OtherRank
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
@@ -71,7 +71,7 @@ def attach(
     decode: Callable[[list[int]], str] | None = None,
     logits: Callable[[Any], Any] | None = None,
     port: int | None = None,
-) -> Attached:
+) -> Attached | OtherRank:
     """Opens the window on a model that stays in this process, and returns at once.
 
     The window shows every head and the next token as the model itself computes them. Heads can be ablated and layers

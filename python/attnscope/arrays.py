@@ -47,6 +47,8 @@ def to_numpy(x: Any, name: str = "the tensor") -> Array:
 
 def copied(x: Any, name: str = "the tensor") -> Array:
     """Returns a copy of a tensor's current numbers."""
+    if is_torch(x):  # NumPy would lock the storage of a parameter, which FSDP resizes
+        return to_numpy(x.detach().clone(), name)
     a = to_numpy(x, name)
     return a if a.flags.owndata else a.copy()
 

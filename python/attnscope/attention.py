@@ -136,6 +136,7 @@ class Attention(Checked):
     )  # computed by the module itself: "weights", "contexts", "output"
     halves: dict[str, str] = field(default_factory=dict)  # stages that were float16 or bfloat16, and which
     recorded_gradients: dict[str, Array] = field(default_factory=dict)  # "d_queries" …, by a backward after the capture
+    part: tuple[int, int] = (0, 1)  # of the model's heads, which of how many parts that ranks share
     editable: SearchedFor[Editable | None] = SearchedFor(None)
     not_editable: SearchedFor[str] = SearchedFor("its projections are not known")
     _search: Callable[[Attention], None] | None = field(default=None, repr=False)
@@ -170,6 +171,12 @@ class Attention(Checked):
     @property
     def n_heads(self) -> int:
         return self.shape[1]
+
+    @property
+    def heads(self) -> range:
+        """The model's numbers of these heads: not from 0 on where ranks share them."""
+        first = self.part[0] * self.n_heads
+        return range(first, first + self.n_heads)
 
     @property
     def n_queries(self) -> int:
@@ -276,9 +283,11 @@ class Attention(Checked):
         return stage if stage.shape[1] == self.n_heads else np.repeat(stage, self.n_heads // stage.shape[1], axis=1)
 
     def only(self, head: int) -> Attention:
-        """Returns one head as a separate attention, without its projections."""
-        if not 0 <= head < self.n_heads:
-            raise AttnscopeError(f"There is no head {head}; there are {self.n_heads}.")
+        """Returns one head, by its number in the model, as a separate attention without its projections."""
+        if head not in self.heads:
+            here = f"there are {self.n_heads}" if self.part[1] == 1 else f"this rank has {self.heads[0]} to {self.heads[-1]}"
+            raise AttnscopeError(f"There is no head {head}; {here}.")
+        number, head = head, head - self.heads[0]
         one = slice(head, head + 1)
 
         def group(stage: Array | None) -> Array | None:
@@ -301,7 +310,7 @@ class Attention(Checked):
             given={stage: a[:, one] for stage, a in self.given.items()},
             tokens=self.tokens,
             key_tokens=self.key_tokens,
-            name=f"{self.name}, head {head}",
+            name=f"{self.name}, head {number}",
             layer=self.layer,
             observed={name: a[:, one] for name, a in self.observed.items() if a.ndim == 4},
             halves=self.halves,
@@ -338,8 +347,9 @@ class Attention(Checked):
         size = f"{n_queries} queries × {n_keys} keys" if n_queries != n_keys else f"{n_queries} tokens"
         shared = f" ({self.n_kv_heads} KV heads)" if self.n_kv_heads != heads else ""
         batch = f"{n} sequences, " if n > 1 else ""
+        of = f" {self.heads[0]} to {self.heads[-1]} of {heads * self.part[1]}" if self.part[1] > 1 else ""
         form = "" if self._search is not None else ", editable" if self.editable else ", given stages"
-        return f"<Attention {self.name!r}: {batch}{heads} heads{shared}, {size}, {self.mask}{form}>"
+        return f"<Attention {self.name!r}: {batch}{heads} heads{of}{shared}, {size}, {self.mask}{form}>"
 
     # ---------------------------------------------------------------- files
 

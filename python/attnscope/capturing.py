@@ -37,6 +37,7 @@ from .multihead import record_mha
 from .products import PRODUCTS, Op, has_parameters, linear_call, scale_and_softcap, scores_of, tensors_of, value_product
 from .projections import LinearCall, Search, find_output, norms_of, shared_heads
 from .recording import Recording
+from .sharding import unwrapped
 from .watching import is_in_compiled_code, watched
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Capture(Recording):
     ) -> None:
         super().__init__()
         self._tokenizer = tokenizer
+        model = unwrapped(model)
         if model is not None and not isinstance(model, nn.Module):
             raise AttnscopeError(f"capture() takes a module of PyTorch, got {type(model).__name__}.")
         self._model, self._tokens, self._max_tokens, self._gradients = model, tokens, max_tokens, gradients
@@ -100,6 +102,12 @@ class Capture(Recording):
                 if len(self._tokens) not in (a.n_queries, a.n_keys):
                     self.problems.append(f"{a.name}: tokens= has {len(self._tokens)} texts for {a.n_queries} rows, so they are not named.")
 
+    def gathered(self) -> Recording:
+        """Returns all heads of a tensor-parallel model on every rank; every rank must call it."""
+        from .gathering import gathered
+
+        return gathered(self)
+
     def __reduce__(self) -> Any:  # a copy has what was recorded, without the model
         return Recording, (self.attentions, self.problems)
 
@@ -129,6 +137,7 @@ class _Recorder(ByHand, TorchFunctionMode):
         self.unnormalized: dict[int, Unnormalized] = {}
         self.told: set[int] = set()  # softmaxes that were recorded, or whose problem was named
         self.awaiting: list[_Awaiting] = []
+        self.summed: tuple[nn.Module, Attention] | None = None  # an output projection whose ranks' results are not added yet
         self.ungraded: list[tuple[Tensor, str, Attention, Layout]] = []  # without a hook for its gradient so far
         self.whole: Tensor | None = None  # weights before an in-place dropout
         self.inside = 0  # depth inside a recognized attention function
@@ -227,6 +236,11 @@ class _Recorder(ByHand, TorchFunctionMode):
             self._observe(True)
             if result is not None:
                 self._guard(lambda: self._repeat(module, args, kwargs, result))
+        if self.summed is not None and self.summed[0] is module and isinstance(result, Tensor):
+            (_, a), self.summed = self.summed, None
+            a.observed["output"] = copied(result).astype(np.float64).reshape(a.n_sequences, a.n_queries, -1)
+            if isinstance(a._search, Search):
+                a._search.output = None
         if self.stack and self.stack[-1] is module:
             self.stack.pop()
             self.marks.pop()
@@ -620,9 +634,9 @@ class _Recorder(ByHand, TorchFunctionMode):
             ranks = total // a.n_heads if total % a.n_heads == 0 else 1
             rank = torch.distributed.get_rank() % max(ranks, 1)  # ranks of tensor parallelism are neighbors
         if ranks > 1:
-            first, n = rank * a.n_heads, a.n_heads
+            a.part = (rank, ranks)
             self._problem(
-                f"{a.name}: its heads 0 to {n - 1} are heads {first} to {first + n - 1} of the model's {ranks * n}, as {ranks} ranks share them."
+                f"{a.name}: these are heads {a.heads[0]} to {a.heads[-1]} of the model's {ranks * a.n_heads}, as {ranks} ranks share them; .gathered() joins them."
             )
 
     def _see_linear(self, call: LinearCall | None) -> None:
@@ -639,6 +653,8 @@ class _Recorder(ByHand, TorchFunctionMode):
             (same,) = waiting.layout.calls([call])
             if find_output(waiting.attention, same) or waiting.left <= 0:
                 self.awaiting.remove(waiting)
+                if _is_summand(call, self.stack) and waiting.attention.observed.pop("output", None) is not None:
+                    self.summed = (self.stack[-1], waiting.attention)  # the ranks' results are added when the module returns
                 if isinstance(search := waiting.attention._search, Search) and search.output is not None:
                     search.output = (same.remembered(self.states), *search.output[1:])
 
@@ -674,6 +690,11 @@ def _with_gradient(t: Tensor) -> Tensor:
 def _keep_gradient(a: Attention, name: str, layout: Layout, gradient: Tensor) -> None:
     with torch._C.DisableTorchFunction():
         a.recorded_gradients[name] = layout.stage(gradient.detach())
+
+
+def _is_summand(call: LinearCall, stack: list[nn.Module]) -> bool:
+    """Tells whether a projection was computed with some of its module's input features: other ranks have the others."""
+    return bool(stack) and isinstance(stack[-1], nn.Linear) and not call.is_in_out and call.weight.shape[1] < stack[-1].in_features
 
 
 def _input_embeddings(model: nn.Module | None) -> Tensor | None:

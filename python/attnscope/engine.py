@@ -24,6 +24,7 @@ from transformers.utils import logging
 
 from .errors import AttnscopeError
 from .shadowing import Shadow, Site, Skipped, Survey
+from .sharding import Ranks, bare, is_sharded, local_of, offload_of, unwrapped, whole_of
 
 NAME = "attnscope"
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -137,12 +138,15 @@ def repeated(x: Tensor, like: Tensor) -> Tensor:
 class Engine:
     """A model that reads texts. Not thread-safe, but the user may use the model meanwhile."""
 
+    epoch: int | None = None  # number of changes of the parameters, where ranks must agree on it
+
     def __init__(self, model: Any) -> None:
+        model = unwrapped(model)
         if not hasattr(model, "config") or not hasattr(model, "set_attn_implementation"):
             raise AttnscopeError(f"attach() needs a model of transformers 4.48 or later, not a {type(model).__name__}.")
-        if all(p.is_meta for p in model.parameters()):
+        if all(p.is_meta for p in model.parameters()) and not any(map(offload_of, model.modules())):
             raise AttnscopeError("The model's parameters are on the meta device: it has no numbers yet.")
-        self.original, self.shadow = model, Shadow(model)
+        self.original, self.shadow, self.ranks = model, Shadow(model), Ranks(model)
         self.model: Any = self.shadow.model
         self.native_softmax = False
         self._numbers, self._sample = itertools.count(), 0
@@ -167,7 +171,7 @@ class Engine:
             raise AttnscopeError(_own_code(name)) from None
         finally:
             logging.set_verbosity(level)
-        survey = Survey(self.model)
+        survey = Survey(self.model, self.ranks)
         self._survey_pass(survey)
         if not survey.sites:
             compiled = [n or name for n, m in self.model.named_modules() if hasattr(m.__dict__.get("forward"), "_torchdynamo_orig_callable")]
@@ -212,7 +216,7 @@ class Engine:
         _running.attend, _running.masks = lambda *a, **k: survey.attend(*a, **k), "eager"
         padding = getattr(self.model.config, "pad_token_id", None)
         token = next(i for i in range(3) if i != padding)
-        self.model(torch.tensor([[token]], device=self.device), **self._no_cache())
+        self._call(torch.tensor([[token]], device=self.device))
 
     def _find_blocks(self, survey: Survey) -> None:
         lists = {n: m for n, m in self.model.named_modules() if isinstance(m, nn.ModuleList)}
@@ -251,8 +255,13 @@ class Engine:
         """Checks for gates that are 1 on large numbers, which the survey misses: Qwen3-Next's after the heads."""
         sites = [s for s in self.sites if not s.problem]
         seen: list[Tensor] = []
-        modules = {s.matrices["output"].module for s in sites}
-        handles = [m.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0][0])) for m in modules]
+        modules = {s.matrices["output"].module: s for s in sites}
+
+        def see(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+            x, site = local_of(inputs[0])[0], modules[module]
+            seen.append(x if x.shape[-1] == site.n_heads * site.d_value else self.ranks.joined(x, -1, site.q_owners))
+
+        handles = [m.register_forward_pre_hook(see) for m in modules]
         layers = [p for p in self.run(ids).layers if not p.site.problem]
         for handle in handles:
             handle.remove()
@@ -263,8 +272,17 @@ class Engine:
     @torch.no_grad()
     def _plain(self, ids: Tensor) -> Tensor:
         self._depth = None
-        output = self.model(ids[None], **self._no_cache())
-        return (output.logits if hasattr(output, "logits") else output[0])[0].float()
+        return self._logits_of(self._call(ids[None]))[0].float()
+
+    def _call(self, ids: Tensor) -> Any:
+        """Calls the model without a cache; what was gathered for the call is given up again."""
+        with self.ranks.at_rest(self.original):
+            return self.model(ids, **self._no_cache())
+
+    @staticmethod
+    def _logits_of(output: Any) -> Tensor:
+        logits: Any = output.logits if hasattr(output, "logits") else output[0]
+        return whole_of(logits)
 
     def _no_cache(self) -> dict[str, Any]:
         decodes = getattr(self.model.config, "is_decoder", False) or (
@@ -275,8 +293,8 @@ class Engine:
     @property
     def device(self) -> torch.device:
         embeddings = self.original.get_input_embeddings()
-        offloaded = getattr(embeddings, "_hf_hook", None) if embeddings.weight.is_meta else None
-        return torch.device(offloaded.execution_device if offloaded else embeddings.weight.device)
+        hook = offload_of(embeddings) if embeddings.weight.is_meta else None
+        return torch.device(hook.execution_device if hook else embeddings.weight.device)
 
     @property
     def family(self) -> str:
@@ -308,14 +326,20 @@ class Engine:
 
     def state(self) -> int:
         """Returns a number that changes when parameters change; writes through `.data` once `notice()` has seen them."""
-        versions = ((id(p), p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.original.parameters())
+        return self.fingerprint() if self.epoch is None else self.epoch
+
+    def fingerprint(self) -> int:
+        named = ((m, name, p) for m in self.original.modules() for name, p in m._parameters.items() if p is not None)
+        versions = ((id(m), name) if offload_of(m) is not None else (id(p), 0 if is_sharded(p) else p.data_ptr(), 0 if p.is_inference() else p._version)
+                    for m, name, p in named)  # fmt: skip
         return hash((self._sample, *versions))
 
     def notice(self) -> None:
         """Notices writes that no version counts, by all numbers of a small model and by a sample of a large one."""
-        plain = [p.detach() for p in self.original.parameters() if type(p.data) is Tensor and not p.is_meta]
+        held = (p for m in self.original.modules() if offload_of(m) is None for p in m._parameters.values() if p is not None)
+        plain = [p.detach() for p in held if type(p.data) is Tensor and not p.is_meta]
         step = sum(p.numel() for p in plain) // SAMPLED
-        some = (p.reshape(-1)[:: max(1, min(step, p.numel() // 256))].contiguous() for p in plain)
+        some = (p.reshape(-1)[:: max(1, min(step, p.numel() // 256))].clone() for p in plain)  # numpy() locks a storage, which FSDP resizes
         self._sample = hash(b"".join(t.view(torch.uint8).cpu().numpy().tobytes() for t in some))
 
     def run(
@@ -359,16 +383,26 @@ class Engine:
                 made.residuals, made.inputs = base.residuals, base.inputs[: n_layers + 1]
                 return made
         self._depth, self._made, self._progress = first, made, progress
+        self._is_done = False
         _running.attend, _running.masks = self._attend, "sdpa" if self.own else "eager"
         try:
             self._skip(first, None if base is None else base.residuals[first])
-            self.model(ids[None], **self._no_cache())
-            raise AttnscopeError("The model never reached its last block.")
+            self._call(ids[None])
+            if not self._is_done:
+                raise AttnscopeError("The model never reached its last block.")
+            made.layers, made.inputs = made.layers[:n_layers], made.inputs[: n_layers + 1]
+            return made
         except Done:
             return made
         finally:
             self._depth = None
             self._skip(0, None)
+
+    def _end(self) -> None:
+        """Ends a pass. One of FSDP is not recorded further, as its modules must end in the order in which they began."""
+        if not self.ranks.fsdp:
+            raise Done
+        self._depth, self._is_done = None, True
 
     def _skip(self, n: int, residual: Tensor | None) -> None:
         for i, block in enumerate(self.blocks):
@@ -384,7 +418,7 @@ class Engine:
     def _leave_block(self, block: nn.Module, args: Any, output: Any) -> None:
         if self._depth == self.n_calls:
             self._made.residuals.append(output[0] if isinstance(output, tuple) else output)
-            raise Done
+            self._end()
 
     def _enter_attention(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._depth is None:
@@ -395,7 +429,7 @@ class Engine:
         if len(made.inputs) == len(made.layers):  # an attention inside another is entered once
             made.inputs.append(self._inputs)
         if len(made.layers) == made.n_layers:
-            raise Done
+            self._end()
 
     def _attend(
         self,
@@ -411,21 +445,29 @@ class Engine:
         made, scaling = self._made, how.get("scaling")
         n = len(made.layers)
         rotary: Any = self._rotary if isinstance(self._rotary, tuple) and len(self._rotary) == 2 else None
+        site, sinks = self.sites[n], how.get("s_aux")
+        queries = self.ranks.joined(query[0], 0, site.q_owners)
+        keys, values = (self.ranks.joined(x[0], 0, site.kv_owners) for x in (key, value))
+        sinks = None if sinks is None else whole_of(sinks).clone()  # FSDP frees it
+        if sinks is not None and len(sinks) < site.n_heads:
+            sinks = self.ranks.joined(sinks, 0, site.q_owners)
         layer = LayerPass(
-            next(self._numbers), self.sites[n], self._inputs, rotary, query[0], key[0], value[0],
+            next(self._numbers), site, self._inputs, rotary, queries, keys, values,
             self._added(module, query, key, attention_mask, how), query.shape[-1] ** -0.5 if scaling is None else scaling,
-            how.get("softcap"), how.get("s_aux"), self.native_softmax, how.get("sliding_window"),
+            how.get("softcap"), sinks, self.native_softmax, how.get("sliding_window"),
         )  # fmt: skip
         if self.own:
             attend = ALL_ATTENTION_FUNCTIONS[self.own_implementation]
             contexts = attend(module, query, key, value, attention_mask, **how)[0][0].transpose(0, 1).clone()
+            contexts = self.ranks.joined(contexts, 0, site.q_owners)
         else:
             contexts = layer.weights() @ repeated(layer.values, layer.queries)
         for head in made.edits_of(n).heads_off:
             contexts[head] = 0
         layer.contexts = contexts
         made.layers.append(layer)
-        return contexts.transpose(0, 1).contiguous()[None], None
+        own = contexts[self.ranks.own(len(contexts), site.q_owners)]
+        return own.transpose(0, 1).contiguous()[None], None
 
     def _leave_projection(self, module: nn.Module, inputs: Any, output: Tensor) -> Tensor | None:
         """Records an output projection's result. Layers may share one: it belongs to the layer that attended last."""
@@ -470,10 +512,10 @@ class Engine:
         try:
             self._depth, _running.masks = None, "eager"
             self._skip(len(self.blocks), rows[:, None])
-            output = self.model(torch.zeros(len(rows), 1, dtype=torch.long, device=self.device), **self._no_cache())
+            output = self._call(torch.zeros(len(rows), 1, dtype=torch.long, device=self.device))
         finally:
             self._skip(0, None)
-        return (output.logits if hasattr(output, "logits") else output[0])[:, 0].float()
+        return self._logits_of(output)[:, 0].float()
 
 
 def _own_code(name: str) -> str:
@@ -545,9 +587,10 @@ class Rebuilt:
 
 def norm_of(module: nn.Module, width: int) -> HeadNorm:
     """Finds rule, weight, bias and epsilon by probing the module, whatever its class."""
-    like = next(module.parameters(), torch.empty(0))
+    module = bare(module)
+    like = next((p for p in module._parameters.values() if p is not None), torch.empty(0))
     def ask(x: Tensor) -> Tensor:
-        return module.forward(x.to(like)[None, None])[0, 0].double().cpu()
+        return type(module).forward(module, x.to(like)[None, None])[0, 0].double().cpu()
     epsilon = next((float(v) for k, v in vars(module).items() if "eps" in k and isinstance(v, float)), 1e-6)
     sign = torch.tensor([1.0, -1.0]).repeat(width)[:width]  # mean 0 and variance 1, where the width is even
     up, down = ask(sign), ask(-sign)

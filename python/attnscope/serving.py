@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,8 +28,12 @@ from .asking import Chat, Questions, with_chat
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
+from .sharding import unwrapped, world
 from .showing import log, open_window
 from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
+
+if TYPE_CHECKING:
+    from .together import Together
 
 PROTOCOL = 1
 ROUNDED = {torch.float16: 2e-3, torch.bfloat16: 1e-2}  # tolerance of cosines and sines
@@ -46,8 +50,9 @@ class Attached(Questions):
 
     `busy` is held during each request: `with attached.busy:` around an optimizer step keeps passes consistent."""
 
-    def __init__(self, engine: Engine, tokenizer: Any, port: int | None) -> None:
+    def __init__(self, engine: Engine, tokenizer: Any, port: int | None, together: Together | None = None) -> None:
         self.engine, self.tokenizer, self.token = engine, tokenizer, secrets.token_urlsafe(24)
+        self.together = together
         self.description = Answers(engine, tokenizer).description()
         self.busy = threading.Lock()
         self.connections: set[Connection] = set()
@@ -84,6 +89,26 @@ class Attached(Questions):
         lines += [f"# The output of layer {n} is edited in the window; its session keeps it." for n, e in sorted(edits.items()) if e.output is not None]
         return "\n".join(lines)
 
+    def wait(self) -> None:
+        """Answers windows until close(); of a model of several ranks, every rank must call it."""
+        if self.together is None:
+            self._closed.wait()
+            return
+        try:
+            self.together.wait()
+        except AttnscopeError:
+            self.close()
+            raise
+
+    def serve(self) -> bool:
+        """Answers what waits, between two steps of training; of a model of several ranks, every rank must call it.
+
+        Returns False once rank 0 has closed. A model of one process is served by threads, so there is nothing to do."""
+        if self.together is None:
+            return not self._closed.is_set()
+        with self.busy:
+            return self.together.serve()
+
     def _accept(self) -> None:
         while True:
             try:
@@ -100,7 +125,8 @@ class Attached(Questions):
         last = self.engine.state()
         while not self._closed.wait(WATCH_EVERY):
             with self.busy:
-                self.engine.notice()
+                if self.together is None:  # the ranks notice changes together
+                    self.engine.notice()
                 state = self.engine.state()
             if state != last:
                 last = state
@@ -109,6 +135,8 @@ class Attached(Questions):
 
     def leave(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        if self.together is not None:
+            self.together.leave(connection)
         self._free.release()
 
     def open_window(self, text: str = "", *, chat: Chat | None = None) -> None:
@@ -122,6 +150,8 @@ class Attached(Questions):
 
     def close(self) -> None:
         """Ends every connection. The windows keep what they display."""
+        if self.together is not None:
+            self.together.closing = True  # the other ranks are told in serve() and wait()
         atexit.unregister(self.close)
         self._closed.set()
         try:
@@ -145,8 +175,40 @@ class Attached(Questions):
         self.close()
 
 
+class OtherRank(Questions):
+    """The result of attach() on a rank other than 0, which has neither socket nor window."""
+
+    address = token = edits = ""
+
+    def __init__(self, engine: Engine, tokenizer: Any, together: Together) -> None:
+        self.engine, self.tokenizer, self.busy, self.together = engine, tokenizer, threading.Lock(), together
+        self.description = Answers(engine, tokenizer).description()
+
+    def __repr__(self) -> str:
+        return f"attached {type(self.engine.original).__name__} on rank {self.together.rank}"
+
+    def wait(self) -> None:
+        """Answers on this rank until rank 0 closes."""
+        self.together.wait()
+
+    def serve(self) -> bool:
+        """Answers what waits on rank 0; returns False once that has closed."""
+        with self.busy:
+            return self.together.serve()
+
+    def close(self) -> None:
+        """Ends nothing: rank 0 does."""
+
+    def __enter__(self) -> OtherRank:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 def engine_of(model: Any, logits: Callable[[Tensor], Any] | None = None) -> Engine:
     """Returns what reads texts with a model: of transformers, or any other."""
+    model = unwrapped(model)
     if logits is None and hasattr(model, "config") and hasattr(model, "set_attn_implementation"):
         return Engine(model)
     from .own_models import OwnEngine
@@ -156,20 +218,32 @@ def engine_of(model: Any, logits: Callable[[Tensor], Any] | None = None) -> Engi
 
 def attach(
     model: Any, tokenizer: Any = None, *, encode: Any = None, decode: Any = None, logits: Callable[[Tensor], Any] | None = None, port: int | None = None,
-) -> Attached:  # fmt: skip
-    """Serves a model on a Unix socket, or on a port of 127.0.0.1 (0: a free one). Returns at once."""
+) -> Attached | OtherRank:  # fmt: skip
+    """Serves a model on a Unix socket, or on a port of 127.0.0.1 (0: a free one). Returns at once.
+
+    Of a job of several ranks, each must call it; only that of rank 0 has an address and a token."""
     if encode is None and decode is not None or encode is not None and tokenizer is not None:
         raise AttnscopeError("Give a tokenizer, or encode= and decode=.")
     if encode is not None:
         from .own_models import Functions
 
         tokenizer = Functions(encode, decode)
-    return Attached(engine_of(model, logits), tokenizer, port)
+    rank, n = world()
+    if n == 1:
+        return Attached(engine_of(model, logits), tokenizer, port)
+    from .together import Together
+
+    together = Together()
+    engine = engine_of(model, logits)
+    together.begin(engine, tokenizer)
+    return Attached(engine, tokenizer, port, together) if rank == 0 else OtherRank(engine, tokenizer, together)
 
 
-def attach_window(model: Any, tokenizer: Any, text: str, port: int | None, chat: Chat | None = None, **functions: Any) -> Attached:
+def attach_window(model: Any, tokenizer: Any, text: str, port: int | None, chat: Chat | None = None, **functions: Any) -> Attached | OtherRank:
     """Does the same and opens a window; without a display, or with a port, prints how to open one."""
     attached = attach(model, tokenizer, port=port, **functions)
+    if not isinstance(attached, Attached):
+        return attached
     try:
         if port is None and has_display():
             attached.open_window(text, chat=chat)
@@ -262,24 +336,18 @@ class Connection:
             self._send({"id": frame.header["id"], **header}, arrays)
 
     def _answer(self, frame: Frame) -> Answer:
-        op, a = frame.header["op"], self.answers
-        operations: dict[str, Callable[[Frame], Answer]] = {
-            "tokens": a.tokens, "pieces": a.pieces, "run": lambda f: a.run(f, self._progress(f)), "layer": a.layer,
-            "parameters": a.parameters, "maps": a.maps, "next": a.next, "lens": a.lens, "stream": a.stream, "forget": a.forget,
-        }  # fmt: skip
+        op, operations = frame.header["op"], self.answers.operations(self._progress(frame))
         try:
             require(op in operations, f"there is no operation {op[:40]!r}")
             if op in ("tokens", "pieces"):
                 return operations[op](frame)
             self._require_wanted(frame)
+            if self.server.together is not None:
+                return self.server.together.answer(self, frame)
             with self.server.busy, short_switch_interval():
                 return operations[op](frame)
-        except AttnscopeError as error:
-            return failure("refused", str(error))
-        except Cancelled:
-            return failure("cancelled", "the request was cancelled")
         except Exception as error:  # a model's own code may raise anything; the connection goes on
-            return failure("failed", f"{type(error).__name__}: {str(error)[:300]}")
+            return failure(*refusal(error))
 
     def _require_wanted(self, frame: Frame) -> None:
         if self.ended or frame.header["id"] in self.cancelled:
@@ -325,6 +393,15 @@ def failure(code: str, message: str) -> Answer:
     return {"error": {"code": code, "message": message}}, {}
 
 
+def refusal(error: Exception) -> tuple[str, str]:
+    """Returns the code and the message of an error."""
+    if isinstance(error, AttnscopeError):
+        return "refused", str(error)
+    if isinstance(error, Cancelled):
+        return "cancelled", "the request was cancelled"
+    return "failed", f"{type(error).__name__}: {str(error)[:300]}"
+
+
 class Answers:
     """Answers to one window. Its passes are private and kept until the window forgets them."""
 
@@ -332,6 +409,12 @@ class Answers:
         self.engine, self.tokenizer = engine, tokenizer
         self.passes: dict[int, Pass] = {}
         self.edits: dict[int, Edits] = {}  # of the last pass
+
+    def operations(self, progress: Progress) -> dict[str, Callable[[Frame], Answer]]:
+        return {
+            "tokens": self.tokens, "pieces": self.pieces, "run": lambda f: self.run(f, progress), "layer": self.layer, "parameters": self.parameters,
+            "maps": self.maps, "next": self.next, "lens": self.lens, "stream": self.stream, "forget": self.forget,
+        }  # fmt: skip
 
     # ---- the model and its tokens ------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig
 from transformers.pytorch_utils import Conv1D
 
+from .sharding import Ranks, is_sharded, local_of, local_part, offload_of, whole
 
 class Shadow:
     """A shadow, `model`; `refresh()` applies later changes of the original."""
@@ -103,12 +104,13 @@ class Matrix:
     factor: float = 1.0  # attention receives factor · (x·W + b): OPT scales its queries early
 
     def weight(self) -> Tensor:  # d_in × d_out
-        w = self.module.weight if isinstance(self.module, Conv1D) else self.module.weight.T
+        w = whole(self.module, "weight")
+        w = w if isinstance(self.module, Conv1D) else w.T
         i = self.features.to(w.device)
         return w[i] if self.is_output else w[:, i]
 
     def bias(self) -> Tensor | None:
-        b = self.module.bias
+        b = whole(self.module, "bias")
         return b if b is None or self.is_output else b[self.features.to(b.device)]
 
 
@@ -126,20 +128,24 @@ class Site:
     matrices: dict[str, Matrix] = field(default_factory=dict)  # query, key, value, output
     norms: dict[str, nn.Module] = field(default_factory=dict)  # of queries and keys
     problem: str = ""  # why its parameters cannot be edited
+    q_owners: tuple[int, ...] = (0,)  # ranks whose queries make all of them
+    kv_owners: tuple[int, ...] = (0,)
 
 
 def is_matrix(module: nn.Module) -> bool:
-    """Tells whether a module is a projection with readable and editable entries: neither quantized nor offloaded."""
+    """Tells whether a module is a projection with readable and editable entries: not a quantized one."""
     if not isinstance(module, (nn.Linear, Conv1D)):
         return False
     w = module.weight
-    return type(w.data) is Tensor and w.is_floating_point() and w.ndim == 2 and not w.is_meta
+    plain = is_sharded(w) or type(w.data) is Tensor
+    return plain and w.is_floating_point() and w.ndim == 2 and (not w.is_meta or offload_of(module) is not None)
 
 
 class Survey:
     """The attention function and hooks of the counting pass."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, ranks: Ranks) -> None:
+        self.ranks = ranks
         self.paths = {m: name for name, m in model.named_modules()}
         self.sites: list[Site] = []
         self.codes: dict[nn.Module, dict[nn.Module, int]] = {}  # [attention][projection] → its first number
@@ -149,7 +155,10 @@ class Survey:
         self.pending: tuple[Site, Tensor] | None = None  # contexts on their way to the output projection
 
     def attend(self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, **_: Any) -> Any:
+        owners = self.ranks.owners(query), self.ranks.owners(key)
+        query, key, value = (self.ranks.joined(x, 1, o) for x, o in zip((query, key, value), (*owners, owners[1])))
         site = Site(self.paths[module], module, query.shape[1], key.shape[1], query.shape[-1], value.shape[-1])
+        site.q_owners, site.kv_owners = owners
         self.sites.append(site)
         if module in self.codes:
             for name, tensor in (("query", query), ("key", key), ("value", value)):
@@ -157,7 +166,7 @@ class Survey:
         n = site.n_heads * site.d_value
         output = torch.arange(1.0, n + 1, device=query.device, dtype=torch.float32 if self.codes else query.dtype)
         self.pending, self.bypassed = (site, output), []
-        return output.view(1, 1, site.n_heads, site.d_value), None
+        return output.view(1, 1, site.n_heads, site.d_value)[:, :, self.ranks.own(site.n_heads, site.q_owners)], None
 
     def read(self, site: Site, name: str, tensor: Tensor) -> None:
         values = tensor.detach().double().flatten().cpu()
@@ -200,7 +209,9 @@ class Survey:
             if module in self.outputs:
                 return None
             n = torch.arange(first, first + features_of(module), dtype=torch.float32, device=output.device)
-            return n.expand(output.shape)
+            axis = 1 if isinstance(module, Conv1D) else 0
+            part = n if len(n) == output.shape[-1] else local_part(n, module.weight if axis == 0 else module.weight.T, output.shape[-1])
+            return part.expand(output.shape)
         return answer
 
     def in_own_dtype(self, module: nn.Module, inputs: tuple[Any, ...]) -> Any:
@@ -222,7 +233,9 @@ class Survey:
             site, numbers = self.pending
             self.pending = None
             self.outputs.add(module)
-            got = inputs[0].flatten()
+            got = local_of(inputs[0]).flatten()
+            if got.shape != numbers.shape and len(site.q_owners) > 1:
+                got = self.ranks.joined(got, 0, site.q_owners)
             if got.shape == numbers.shape and (got.float().sort().values == numbers).all():
                 position = torch.empty(len(numbers), dtype=torch.long)  # [context feature] → input feature
                 position[got.long().cpu() - 1] = torch.arange(len(numbers))

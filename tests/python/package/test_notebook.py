@@ -2,16 +2,17 @@
 
 import ast
 import contextlib
+import importlib.util
 import io
 import json
 import os
-import re
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
 from unittest import mock
 
-from support import ROOT, random, torch
+from support import ROOT, torch
 
 import attnscope
 
@@ -52,55 +53,36 @@ except ImportError:
     transformers = None
 
 
-class Tokenizer:
-    """One token per word; as much of a tokenizer as the documents need."""
-
-    def __call__(self, text, **_):
-        return {"input_ids": torch.arange(len(text.split()))[None]}
-
-    def convert_ids_to_tokens(self, ids):
-        return [f"word{int(i)}" for i in ids]
-
-    def decode(self, ids, **_):
-        return " ".join(self.convert_ids_to_tokens(ids))
-
-
 @unittest.skipUnless(torch and transformers, "PyTorch or transformers is not installed")
 class Documents(unittest.TestCase):
     def test_every_cell_of_the_documents_runs(self):
-        torch.manual_seed(0)
-        config = transformers.GPT2Config(n_embd=48, n_layer=6, n_head=4, vocab_size=64, bos_token_id=0, eos_token_id=0)
-        model, tokenizer = transformers.GPT2LMHeadModel(config).eval(), Tokenizer()
-        module, x = torch.nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 5, 8)
-        q, k, v = random(3, 2, 5, 4)
-        a = attnscope.attention.of_stages(q, k, v, causal=True)
-        names = {
-            "model": model, "tokenizer": tokenizer, "inputs": tokenizer("one two three four"), "module": module, "x": x,
-            "q": q, "k": k, "v": v, "observed": a, "reference": a, "w": a.weights, "z": a.context,
-            "optimizer": torch.optim.SGD(model.parameters(), lr=0.0), "path": ROOT / "assets/examples/tiny_gpt",
-        }  # fmt: skip
-        with attnscope.capture(model) as names["other"]:
-            model(**names["inputs"])
-        cells = [cell for path in ("README.md", "docs/python.md")
-                 for cell in re.findall(r"^```python\n(.*?)^```", (ROOT / path).read_text("utf-8"), re.S | re.M)]  # fmt: skip
-        self.assertGreaterEqual(len(cells), 4)
+        from cells import cells, setting
+
+        self.assertGreaterEqual(len(cells()), 6)
         before = os.getcwd()
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            contextlib.redirect_stderr(io.StringIO()),
-            mock.patch.object(attnscope.program, "has_display", lambda: False),
-            mock.patch.object(attnscope, "attach", mock.MagicMock()),
-            mock.patch.object(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: model),
-            mock.patch.object(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer),
-        ):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()), setting() as names:
             os.chdir(folder)
             try:
-                for cell in cells:
+                for cell in cells():
                     with self.subTest(cell=cell):
                         execute(cell, names)
                 names["test_my_attention"]()
             finally:
                 os.chdir(before)
+
+    @unittest.skipUnless(importlib.util.find_spec("nbclient") and importlib.util.find_spec("ipykernel"), "no notebook kernel is installed")
+    def test_they_run_in_a_notebook_kernel(self):
+        import nbformat
+        from cells import cells
+        from nbclient import NotebookClient
+
+        paths = [str(ROOT / "python"), str(Path(__file__).parent)]
+        begin = f"import sys\nsys.path[:0] = {paths}\nfrom cells import setting\nscene = setting()\nglobals().update(scene.__enter__())"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (begin, *cells(), "attnscope.reference(q, k, v).html()")])
+        with tempfile.TemporaryDirectory() as folder:
+            NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        (shown,) = (o for o in notebook.cells[-1].outputs if o.output_type == "execute_result")
+        self.assertIn("<iframe", shown.data["text/html"])
 
 
 if __name__ == "__main__":
