@@ -55,6 +55,7 @@ def setting():
         mock.patch.object(attnscope.program, "has_display", lambda: False),
         mock.patch.object(attnscope, "attach", lambda *_, **__: served),
         mock.patch.object(served, "open_window", lambda *_, **__: None),
+        mock.patch.object(served, "why", mock.MagicMock(), create=True),  # it saves the tokenizer, which this one cannot be
         mock.patch.object(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: model),
         mock.patch.object(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer),
     ):
