@@ -28,6 +28,7 @@ struct Architecture : formats::checkpoints::ConfigNumbers {
   std::string family;  ///< Family::full_model
   Sizes sizes;
   ModelNorm norm;
+  bool has_norms = true;  ///< of the family; a trained network may have none
   Mlp mlp;
   bool causal = true;
   std::optional<positions::Rotary> rotary;

@@ -49,7 +49,8 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
   const auto& family = formats::checkpoints::full_model_family_named(architecture.family);
-  const bool has_norm = *family.names.of(TensorRole::attention_norm) || family.norms_without_parameters;
+  const bool has_norm = architecture.has_norms &&
+                        (*family.names.of(TensorRole::attention_norm) || family.norms_without_parameters);
   of.layer_input = architecture.norm.place != NormPlace::before || !has_norm       ? "residual"
                    : architecture.norm.kind == formats::checkpoints::NormKind::rms ? "RMSNorm(residual)"
                                                                                    : "LayerNorm(residual)";

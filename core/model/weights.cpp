@@ -641,6 +641,7 @@ void Weights::check_shapes() const {
     if (got != n) throw Error(fmt::format("{}{}: expected {} numbers, got {}", file_.place(), *name, n, got));
   };
   const auto norm_of_layer = [&](TensorRole role, std::size_t l) {
+    if (!architecture_.has_norms) return;
     // ModernBERT normalizes its embeddings in place of the input of its first layer.
     const bool is_first = role == TensorRole::attention_norm && l == 0 && !architecture_.causal &&
                           architecture_.norm.place == formats::checkpoints::NormPlace::before &&
@@ -679,7 +680,8 @@ void Weights::check_shapes() const {
       }
   }
   const bool is_post_norm = architecture_.norm.place == formats::checkpoints::NormPlace::after;
-  if (*names_.of(TensorRole::final_norm) && !is_post_norm) check.norm(TensorRole::final_norm, 0, s.d_model);
+  if (architecture_.has_norms && *names_.of(TensorRole::final_norm) && !is_post_norm)
+    check.norm(TensorRole::final_norm, 0, s.d_model);
   if (!predicts_) return;
   if (*family_->names.of(TensorRole::head_dense)) {
     check.weight(TensorRole::head_dense, 0, s.d_model, d_embedding());

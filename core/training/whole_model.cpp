@@ -287,12 +287,12 @@ std::string safetensors_bytes(const std::vector<formats::Tensor>& tensors) {
 std::shared_ptr<const transformer::Transformer> whole_model(const Network& network, const TaskData& data,
                                                             const std::string& name) {
   const TrainingSetup& s = network.setup;
-  if (s.norm == NormChoice::none) throw Error(name + ": whole models without norms are not supported");
   Network intended = network;
   for (NetworkLayer& layer : intended.layers) layer.attention.heads_off.clear();
   ModelFiles files = nearest_files(intended, data);
   transformer::Architecture architecture =
       transformer::architecture_of(formats::parse_json(files.config, "config.json"));
+  architecture.has_norms = s.norm != NormChoice::none;
   architecture.causal = s.causal;
   architecture.sizes.kv_heads = s.kv_heads();
   architecture.sizes.d_hidden = exported_mlp(s);
