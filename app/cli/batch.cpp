@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <concepts>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -39,6 +40,7 @@
 #include "core/out/program.hpp"
 #include "core/system/file.hpp"
 #include "core/system/fonts.hpp"
+#include "core/system/model_cache.hpp"
 #include "core/system/process.hpp"
 #include "core/system/socket.hpp"
 
@@ -661,11 +663,29 @@ struct Runner {
   int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
 };
 
+/// Returns the command with the folders of models in Hugging Face's cache in place of their names.
+CommandLine with_resolved_names(CommandLine command) {
+  std::visit(
+      [](auto& of) {
+        if constexpr (std::is_base_of_v<ModelOptions, std::remove_reference_t<decltype(of)>>)
+          if (auto* path = std::get_if<std::filesystem::path>(&of.source))
+            *path = core::system::resolve_model_name(*path);
+        if constexpr (requires {
+                        { of.model } -> std::same_as<std::filesystem::path&>;
+                      })
+          of.model = core::system::resolve_model_name(of.model);
+        if constexpr (std::is_same_v<CheckModel&, decltype(of)>)
+          of.against = core::system::resolve_model_name(of.against);
+      },
+      command);
+  return command;
+}
+
 }  // namespace
 
 int run_batch(const CommandLine& arguments, std::ostream& out, std::ostream& err) {
   try {
-    const int status = std::visit(Runner{out, err}, arguments);
+    const int status = std::visit(Runner{out, err}, with_resolved_names(arguments));
     if (!out.flush()) throw core::Error("standard output: cannot be written");
     return status;
   } catch (const std::bad_alloc&) {

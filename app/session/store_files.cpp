@@ -15,6 +15,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 #include "core/system/file.hpp"
+#include "core/system/model_cache.hpp"
 
 namespace app {
 
@@ -84,7 +85,7 @@ void Store::fail_to_read(const std::filesystem::path& path, const Failure& failu
 
 void Store::open(const std::filesystem::path& path, const std::string& text, std::size_t layer) {
   message_ = {};
-  if (!text.empty() && !full_model_at(path))
+  if (!text.empty() && !full_model_at(core::system::resolve_model_name(path)))
     throw core::Error(path.string() +
                       ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
   dispatch(OpenPath{.path = path, .text = text, .layer = layer});
@@ -149,8 +150,10 @@ void Store::open_link(const OpenPath& command) {
   });
 }
 
-void Store::handle(const OpenPath& command) {
-  if (formats::is_link(command.path.string())) return open_link(command);
+void Store::handle(const OpenPath& given) {
+  if (formats::is_link(given.path.string())) return open_link(given);
+  OpenPath command = given;
+  command.path = core::system::resolve_model_name(given.path);
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
