@@ -69,6 +69,7 @@ void Store::update() {
   if (quit_) return;  // discarded work is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(work_to_record()); });
   find_leftovers();
+  report_lost_model();
 }
 
 bool Store::find_leftovers() {
@@ -78,6 +79,15 @@ bool Store::find_leftovers() {
     if (found && view_.forms.dialog == Dialog::recovery) show_leftovers();
   });
   return found;
+}
+
+bool Store::report_lost_model() {
+  if (!document_.is_attached() || document_.full_model->model == lost_model_) return false;
+  const std::string why = document_.full_model->model->lost();
+  if (why.empty()) return false;
+  lost_model_ = document_.full_model->model;
+  say(why + "; what is displayed stays", true);
+  return true;
 }
 
 /// Begins after the first frame, which does not wait for it.

@@ -61,6 +61,8 @@ class Store {
   /// Looks for work left by windows that were still closing when this one began; returns whether there is
   /// any.
   bool find_leftovers();
+  /// Reports, once, that the Python process of the attached model has ended; returns whether it did now.
+  bool report_lost_model();
   /// Returns the background jobs.
   Jobs& jobs() { return jobs_; }
 
@@ -297,6 +299,7 @@ class Store {
   std::vector<std::filesystem::path> recent_;
   std::optional<std::string> clipboard_;
   std::function<void(const std::string&)> record_;
+  core::transformer::ModelRef lost_model_;  ///< whose process has ended, as was reported
   bool writes_files_ = true, quit_ = false;
   Lessons lessons_;
   std::vector<Reference> references_;

@@ -84,6 +84,7 @@ constexpr int min_settled_frames = 3;     // a command shows in the next frame, 
 constexpr double blink_seconds = 0.4;     // of the text cursor
 constexpr double progress_seconds = 0.1;  // between two updates of the progress of background work
 constexpr double leftover_poll_seconds = 0.25;  // between two checks for work left by a window that is ending
+constexpr double attached_poll_seconds = 1;     // between two checks whether the Python process has ended
 constexpr double idle_seconds = 60;
 constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
 constexpr double animation_frame_seconds = 1.0 / 60;
@@ -145,12 +146,15 @@ double Loop::seconds_to_wait() const {
   if (is_animating()) return animation_frame_seconds;
   if (progresses()) return progress_seconds;
   if (expects_leftovers()) return leftover_poll_seconds;
-  return ImGui::GetIO().WantTextInput ? blink_seconds : idle_seconds;
+  if (ImGui::GetIO().WantTextInput) return blink_seconds;
+  const FullModelState* whole = store_.pending().full_model;
+  return whole && whole->model->description().is_attached ? attached_poll_seconds : idle_seconds;
 }
 
 bool Loop::step() {
   if (screen_.wait(seconds_to_wait())) settled_frames_ = 0;
   if (expects_leftovers() && store_.find_leftovers()) settled_frames_ = 0;
+  if (store_.report_lost_model()) settled_frames_ = 0;
   if (screen_.should_close()) {
     screen_.cancel_close();
     store_.dispatch(Quit{});

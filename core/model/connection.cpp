@@ -265,6 +265,11 @@ void Connection::lose(const std::string& why) const {
   changed_.notify_all();
 }
 
+std::string Connection::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_.empty() ? "" : address_ + ": " + lost_;
+}
+
 void Connection::refuse(const std::string& why) const {
   throw Error(address_ + ": " + why);
 }

@@ -98,6 +98,8 @@ class Connection {
                      std::chrono::milliseconds timeout) const;
   /// Returns the state of the model's parameters as last reported: a number that changes with them.
   std::uint64_t state() const { return state_; }
+  /// Returns why the connection was lost, a line that names the address, or "".
+  std::string lost() const;
   /// Sends a request without waiting for its answer; does nothing when the connection is lost.
   void post(const ProtocolRequest& request) const;
 

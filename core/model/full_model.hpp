@@ -153,6 +153,8 @@ class FullModel {
   virtual const Description& description() const = 0;
   /// Returns the last known state of the parameters, without waiting; see Pass::state().
   virtual std::uint64_t state() const { return 0; }
+  /// Returns why the process of an attached model cannot be reached any more, or "", without waiting.
+  virtual std::string lost() const { return ""; }
   /// Returns the tokens of a text, with those that the model adds around it. Throws core::Error when it is
   /// not UTF-8.
   virtual std::vector<tokenizers::TextToken> tokenize(std::string_view text) const = 0;

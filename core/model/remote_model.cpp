@@ -335,6 +335,7 @@ class RemoteModel : public FullModel {
 
   const Description& description() const override { return description_; }
   std::uint64_t state() const override { return connection_->state(); }
+  std::string lost() const override { return connection_->lost(); }
   std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
   VocabularyToken token(std::size_t id) const override;
   PassRef run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -69,6 +70,19 @@ TEST_F(AttachedStore, IsEditedUndoneAndNeverSaved) {
   ask(Undo{});
   EXPECT_NEAR(probability(), 0.92852, 1e-4);
   EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(AttachedStore, ReportsOnceThatItsProcessHasEnded) {
+  attach();
+  EXPECT_FALSE(store.report_lost_model());
+  server.end();
+  for (int tenths = 0; tenths < 20 && !store.report_lost_model(); ++tenths)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_NE(store.message().text.find("the connection to Python was lost"), std::string::npos)
+      << store.message().text;
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_FALSE(store.report_lost_model());
+  EXPECT_GT(probability(), 0.5);  // what is displayed stays
 }
 
 TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime) {
