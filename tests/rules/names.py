@@ -40,6 +40,7 @@ PARTS = [
      "readers of one interface"),
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
     ("core/graph/operations.hpp", "core/graph/backward.cpp core/graph/terms.cpp", "gradients, and derivations of cells"),
+    ("core/out/drawing.hpp", "core/out/raster_cairo.cpp", "figures in pixels and as PDF, by a library of the system"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
 ]
 ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}
