@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/screen/keys.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/error.hpp"
 
@@ -55,10 +56,6 @@ unsigned character_on(int code, int scancode) {
   return static_cast<unsigned char>(name[0]);
 }
 
-Key nth_key(Key first, unsigned n) {
-  return static_cast<Key>(static_cast<unsigned>(first) + n);
-}
-
 /// Returns the key of a GLFW key code that is no character: arrows, F1, Escape …
 std::optional<Key> key_of_code(int code) {
   constexpr std::pair<int, Key> keys[]{{GLFW_KEY_ESCAPE, Key::escape},
@@ -97,18 +94,6 @@ void close_undrawn_popups_on_escape() {
 }
 
 }  // namespace
-
-std::optional<Key> key_of_character(unsigned c) {
-  constexpr std::pair<char, Key> signs[]{
-      {'[', Key::bracket_left}, {']', Key::bracket_right}, {'/', Key::slash}, {'?', Key::question},
-      {'+', Key::plus},         {'-', Key::minus},         {' ', Key::space}};
-  if (c >= 'a' && c <= 'z') return nth_key(Key::a, c - 'a');
-  if (c >= 'A' && c <= 'Z') return nth_key(Key::a, c - 'A');
-  if (c >= '0' && c <= '9') return nth_key(Key::digit_0, c - '0');
-  for (const auto& [sign, key] : signs)
-    if (static_cast<unsigned>(sign) == c) return key;
-  return std::nullopt;
-}
 
 void ShortPresses::apply([[maybe_unused]] ImGuiIO& io) {
   [[maybe_unused]] const std::vector<int> pressed = std::exchange(pressed_, {});

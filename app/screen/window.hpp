@@ -15,9 +15,6 @@ struct GLFWwindow;
 
 namespace app::platform {
 
-/// Returns the key of a character, letters in either case; nullopt for characters without a command.
-std::optional<Key> key_of_character(unsigned codepoint);
-
 /// Lifetime of GLFW; one at a time.
 class Display {
  public:

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "app/screen/window.hpp"
+#include "app/screen/keys.hpp"
 #include "app/ui/landmarks.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/ui_input.hpp"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/screen/keys.hpp"
 #include "app/screen/paths.hpp"
 #include "app/screen/window.hpp"
 #include "app/session/remembered.hpp"
