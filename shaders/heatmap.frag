@@ -1,4 +1,3 @@
-#version 330 core
 // One heatmap with pixels from app/screen/heatmap_image.cpp; off the cross it is blended with the background.
 // Pixel (0, 0) is the top left one.
 uniform sampler2D pixels;

@@ -1,4 +1,3 @@
-#version 330 core
 // Covers all pixels of the picture with two triangles.
 void main() {
   vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);

@@ -4,6 +4,9 @@
 
 namespace app::render {
 
+/// First line of every shader.
+inline constexpr const char* glsl_version = "#version 330 core";
+
 /// A texture without filtering, deleted with its owner; only for source files in app/screen.
 class Texture {
  public:

@@ -71,9 +71,9 @@ class CrossProgram {
  private:
   void attach(GLenum kind, std::string_view source, const char* failure) {
     const GLuint shader = glCreateShader(kind);
-    const GLchar* text = source.data();
-    const auto length = static_cast<GLint>(source.size());
-    glShaderSource(shader, 1, &text, &length);
+    const std::string text = std::string(glsl_version) + "\n" + std::string(source);
+    const GLchar* lines = text.c_str();
+    glShaderSource(shader, 1, &lines, nullptr);
     glCompileShader(shader);
     GLint done = GL_FALSE;
     glGetShaderiv(shader, GL_COMPILE_STATUS, &done);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/screen/gl.hpp"
 #include "app/screen/keys.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/error.hpp"
@@ -214,7 +215,7 @@ Window::Window(Jobs& jobs, const std::string& title, int width, int height, floa
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   // The backend keeps our callbacks and calls them before its own.
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
-  ImGui_ImplOpenGL3_Init("#version 330 core");
+  ImGui_ImplOpenGL3_Init(render::glsl_version);
   canvas_.emplace();
 }
 
