@@ -1,5 +1,6 @@
 #include "app/session/jobs.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -138,12 +139,12 @@ void Jobs::SharedState::run(const std::stop_token& ends) {
   std::unique_lock lock(mutex);
   for (;;) {
     ++n_idle;
-    const bool should_continue =
-        changed.wait(lock, ends, [this] { return !ready.empty() || !discarded.empty(); }) && is_open;
+    for (auto at = next_begin(); at > Clock::now() && !ends.stop_requested(); at = next_begin())
+      changed.wait_until(lock, ends, at, [this, at] { return next_begin() < at; });
     --n_idle;
-    if (!should_continue) return;
-    if (!ready.empty()) {
-      run_one(lock);
+    if (!is_open) return;
+    if (const auto job = take_ready()) {
+      run_one(lock, job);
       continue;
     }
     auto going = std::exchange(discarded, {});
@@ -156,9 +157,24 @@ void Jobs::SharedState::run(const std::stop_token& ends) {
   }
 }
 
-void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock) {
-  const std::shared_ptr<SubmittedJob> job = std::move(ready.front());
-  ready.pop_front();
+Clock::time_point Jobs::SharedState::next_begin() const {
+  if (!discarded.empty()) return {};
+  auto next = Clock::time_point::max();
+  for (const auto& job : ready) next = std::min(next, job->begin());
+  return next;
+}
+
+std::shared_ptr<Jobs::SubmittedJob> Jobs::SharedState::take_ready() {
+  const auto now = Clock::now();
+  const auto found = std::ranges::find_if(ready, [now](const auto& job) { return job->begin() <= now; });
+  if (found == ready.end()) return nullptr;
+  auto job = std::move(*found);
+  ready.erase(found);
+  return job;
+}
+
+void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock,
+                                const std::shared_ptr<SubmittedJob>& job) {
   ++n_busy;
   lock.unlock();
   try {
@@ -194,7 +210,17 @@ JobQueue::~JobQueue() {
 }
 
 void JobQueue::start(Jobs::Job job, Jobs::FailureHandler on_failure, core::StopToken::PreemptFlag preempted) {
+  submit({}, std::move(job), std::move(on_failure), std::move(preempted));
+}
+
+void JobQueue::start_at(Clock::time_point begin, Jobs::Job job, Jobs::FailureHandler on_failure) {
+  submit(begin, std::move(job), std::move(on_failure), nullptr);
+}
+
+void JobQueue::submit(Clock::time_point begin, Jobs::Job job, Jobs::FailureHandler on_failure,
+                      core::StopToken::PreemptFlag preempted) {
   auto started = std::make_shared<Jobs::SubmittedJob>(std::move(preempted));
+  started->not_before = begin;
   started->job = std::move(job);
   started->on_failure = std::move(on_failure);
   jobs_.start(queue_, std::move(started));
@@ -206,7 +232,7 @@ void JobQueue::cancel() {
   outdated = std::exchange(queue_->waiting, {});
   queue_->undelivered = 0;
   ++queue_->epoch;
-  if (queue_->running) queue_->running->token.stop();
+  stop_running();
 }
 
 void JobQueue::stop(bool drops_waiting) {
@@ -216,7 +242,13 @@ void JobQueue::stop(bool drops_waiting) {
     outdated = std::exchange(queue_->waiting, {});
     queue_->undelivered -= static_cast<int>(outdated.size());
   }
-  if (queue_->running) queue_->running->token.stop();
+  stop_running();
+}
+
+void JobQueue::stop_running() {
+  if (!queue_->running) return;
+  queue_->running->token.stop();
+  jobs_.shared_->changed.notify_all();  // for a thread that waits for its time
 }
 
 bool JobQueue::is_busy() const {

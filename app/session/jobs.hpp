@@ -99,7 +99,7 @@ class Jobs {
     Job job;
     FailureHandler on_failure;
     core::StopToken token;
-    Clock::time_point since;
+    Clock::time_point since, not_before;
     std::shared_ptr<Queue> queue;
     Delivery delivery;
     Failure problem;
@@ -107,12 +107,18 @@ class Jobs {
     bool has_failed = false;
 
     bool is_wanted() const { return epoch == queue->epoch; }
+    /// Returns when it may begin; one that was stopped may at once, so that it ends.
+    Clock::time_point begin() const { return token.should_continue() ? not_before : Clock::time_point(); }
   };
   /// State shared by the worker threads and the window's; outlives both.
   struct SharedState {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
-    void run_one(std::unique_lock<std::mutex>& lock);
+    void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job);
+    /// Returns when a thread has something to do next; the far future if nothing waits.
+    Clock::time_point next_begin() const;
+    /// Removes and returns the first job that may begin, or returns nullptr.
+    std::shared_ptr<SubmittedJob> take_ready();
 
     std::mutex mutex;
     std::condition_variable_any changed;
@@ -149,6 +155,8 @@ class JobQueue {
   /// true, it stops.
   void start(Jobs::Job job, Jobs::FailureHandler on_failure = {},
              core::StopToken::PreemptFlag preempted = nullptr);
+  /// Queues a job that begins at that time at the earliest, or once it is stopped.
+  void start_at(Clock::time_point begin, Jobs::Job job, Jobs::FailureHandler on_failure = {});
   /// Drops every job and every result; tells the running job to stop.
   void cancel();
   /// Tells the running job to stop, which then fails with is_stopped; drops the waiting jobs on request.
@@ -165,6 +173,10 @@ class JobQueue {
   void wait();
 
  private:
+  void submit(Clock::time_point begin, Jobs::Job job, Jobs::FailureHandler on_failure,
+              core::StopToken::PreemptFlag preempted);
+  void stop_running();
+
   Jobs& jobs_;
   std::shared_ptr<Jobs::Queue> queue_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ctime>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "app/session/remembered.hpp"
@@ -166,7 +165,6 @@ namespace {
 
 constexpr auto write_pause = 300ms;             // between two writes
 constexpr auto retry_delay = 10s;               // after a write has failed more than once
-constexpr auto poll_interval = 10ms;            // between two checks of the token
 constexpr auto leftover_poll_interval = 250ms;  // for journals of closing windows
 constexpr auto max_save_delay = 900ms;          // from an edit to the end of its write, if possible
 constexpr double max_write_share = 0.2;         // for writing, if it takes longer
@@ -297,9 +295,9 @@ void Recorder::follow(const UnsavedWork& work) {
 }
 
 void Recorder::begin_to_write() {
-  queue_.start(
-      [this, journal = journal_, at = next_](const core::StopToken& token) -> Jobs::Delivery {
-        while (token.should_continue() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
+  queue_.start_at(
+      next_,
+      [this, journal = journal_](const core::StopToken&) -> Jobs::Delivery {
         const auto entry = exchange_next(nullptr);
         if (!entry) return {};
         const auto begin = Clock::now();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 #include <utility>
 
 #include "app/session/command.hpp"
@@ -42,7 +41,6 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto write_interval = 300ms;  // two writes, as dragging a border changes a setting in each frame
-constexpr auto poll_interval = 10ms;    // between two checks of the token
 
 /// Merges the changes into the files, which other windows write too; returns "" or an error message.
 std::string write_changes(const std::filesystem::path& folder, const platform::UserState& before,
@@ -57,19 +55,19 @@ std::string write_changes(const std::filesystem::path& folder, const platform::U
 void SettingsWriter::follow(const platform::UserState& now) {
   if (queue_.is_busy() || now == seen_) return;
   seen_ = now;
-  queue_.start([this, folder = folder_, before = written_, now,
-                at = next_](const core::StopToken& token) -> Jobs::Delivery {
-    while (token.should_continue() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
-    if (!token.should_continue()) return {};
-    const std::string problem = write_changes(folder, before, now);
-    return [this, now, problem] {
-      next_ = Clock::now() + write_interval;
-      if (problem.empty())
-        written_ = now;
-      else if (!std::exchange(has_failed_, true))
-        queue_.jobs().report_failure({problem});
-    };
-  });
+  queue_.start_at(
+      next_,
+      [this, folder = folder_, before = written_, now](const core::StopToken& token) -> Jobs::Delivery {
+        if (!token.should_continue()) return {};
+        const std::string problem = write_changes(folder, before, now);
+        return [this, now, problem] {
+          next_ = Clock::now() + write_interval;
+          if (problem.empty())
+            written_ = now;
+          else if (!std::exchange(has_failed_, true))
+            queue_.jobs().report_failure({problem});
+        };
+      });
 }
 
 void SettingsWriter::finish(const platform::UserState& now) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <future>
 #include <latch>
 #include <new>
@@ -178,6 +179,40 @@ TEST_F(JobsBesideTheWindow, AreAllDoneBeforeAQueueOfWhichNoneMayBeLostEnds) {
     gate.may_end.count_down();
   }
   EXPECT_THAT(written, ElementsAre('a', 'b', 'c'));
+}
+
+TEST_F(JobsBesideTheWindow, BeginAtTheirTimeOrOnceTheyAreStoppedAndKeepNoneWaitingMeanwhile) {
+  std::atomic<int> n_begun = 0, n_stopped = 0;
+  const auto counts = [&](const core::StopToken& token) {
+    ++n_begun;
+    if (!token.should_continue()) ++n_stopped;
+    return Jobs::Delivery();
+  };
+  const auto soon = Clock::now() + std::chrono::milliseconds(20);
+  Clock::time_point begun;
+  {
+    std::deque<JobQueue> late;  // more than there are threads
+    for (int i = 0; i < 40; ++i)
+      late.emplace_back(jobs).start_at(Clock::now() + std::chrono::hours(1), counts);
+    JobQueue queue(jobs), next(jobs);
+    next.start_at(soon, [&](const core::StopToken&) {
+      begun = Clock::now();
+      return Jobs::Delivery();
+    });
+    std::string order;
+    queue.start(says(order, 'a'));
+    queue.wait();
+    next.wait();
+    jobs.deliver();
+    EXPECT_EQ(order, "a");
+    EXPECT_GE(begun, soon);
+    EXPECT_EQ(n_begun, 0);
+    late.front().stop();
+    late.front().wait();
+    EXPECT_EQ(n_begun, 1);
+  }
+  EXPECT_EQ(n_begun, 40);
+  EXPECT_EQ(n_stopped, 40);
 }
 
 TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
