@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/files/session.hpp"
 
 namespace app {
@@ -210,10 +213,20 @@ class VerbCodec {
       return v;
     }
     skip();
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), v);
-    if (error != std::errc()) fail("a number");
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return v;
+    if constexpr (std::is_floating_point_v<T>) {  // which std::from_chars reads in some libraries only
+      const std::string_view digits = rest_.substr(0, rest_.find(' '));
+      const bool is_negative_nan = digits == "-nan";  // as std::to_chars writes it
+      const auto parsed = core::text::parse_number(is_negative_nan ? "nan" : digits);
+      if (!parsed || (std::isfinite(*parsed) && std::abs(*parsed) > std::numeric_limits<T>::max()))
+        fail("a number");
+      rest_.remove_prefix(digits.size());
+      return static_cast<T>(is_negative_nan ? -*parsed : *parsed);
+    } else {
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), v);
+      if (error != std::errc()) fail("a number");
+      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      return v;
+    }
   }
   std::string quoted(const std::string& own) {
     if (!reads_) {

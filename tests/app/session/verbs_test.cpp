@@ -1,6 +1,9 @@
 // A sequence of verbs, recorded as lines of text, does the same when replayed.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "app/session/recording.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
@@ -72,6 +75,11 @@ TEST(Verbs, AreReadAsTheyWereWritten) {
     EXPECT_EQ(to_text(read), line);
     EXPECT_EQ(line.find('\n'), line.npos) << line;
   }
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const double number : {-0.0, 5e-324, infinity, -infinity, nan, -nan}) {
+    const std::string line = to_text(Zoom{{6, 6}, number, 3, 0.5});
+    EXPECT_EQ(to_text(parse_command(line)), line);
+  }
   EXPECT_EQ(to_text(PinCell{{Stage::scores, 0, 1, 2}}), "PinCell scores 0 1 2");
   EXPECT_EQ(to_text(ShowDialog{Dialog::palette}), "ShowDialog palette");
   EXPECT_EQ(to_text(set<&Look::head>(3)), "SetField Look::head 3");
@@ -81,7 +89,8 @@ TEST(Verbs, AreReadAsTheyWereWritten) {
 TEST(Verbs, ThatAreDamagedAreRefused) {
   for (const char* line :
        {"", "Fly", "PinCell", "PinCell weights 2 x 3", "PinCell nonsense 0 1 2", "PinCell 14 0 1 2",
-        "ShowDialog", "SetField Look::head", "SetField Look::nose 1", "CopyText \"no end", "GoBack 1",
+        "ShowDialog", "SetField Look::head", "SetField Look::nose 1", "SetField Settings::scale 1e39",
+        "SetField Settings::scale 1.5x", "CopyText \"no end", "GoBack 1",
         "ApplyEdit SetBlock 0 0 0 0 999999999 999999999", "ImportTensors \"\" 0 0 \"\" 123456789012"})
     EXPECT_THROW(parse_command(line), core::Error) << line;
 }
