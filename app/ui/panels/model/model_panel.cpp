@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -150,6 +152,11 @@ void second_label(const ModelForm& form, const char* words) {
   form.place(form.width - form.field_width());
 }
 
+/// Returns a typed count as a size; one that is too large for it stays too large for every model.
+std::size_t to_size(std::uint64_t count) {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(count, std::numeric_limits<std::size_t>::max()));
+}
+
 std::uint64_t step_by(std::uint64_t value, int direction, std::uint64_t step) {
   if (direction > 0) return value + step;
   return value > step ? value - step : value;
@@ -186,7 +193,7 @@ void tokens_row(const ModelForm& form) {
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
   if (const auto n =
           count_field(form.frame, "model/tokens", "tokens", model.n_tokens(), form.field_width(), one))
-    form.frame.commands.edit(SetTokenCount{*n});
+    form.frame.commands.edit(SetTokenCount{to_size(*n)});
   fields.explain("The number of tokens, the rows of X. Up and down change it by one.",
                  "The tokens of a whole model come from its prompt.");
   second_label(form, "heads");
@@ -199,11 +206,11 @@ void tokens_row(const ModelForm& form) {
     if (!heads || *heads == 0 || *heads > 4 * model.d_out() || model.d_out() % *heads == 0) return {};
     const std::size_t width = (model.d_out() / *heads + 1) * *heads;
     return Offer{"Set d_out to " + std::to_string(width),
-                 {ApplyEdit{SetOutputWidth{width}}, ApplyEdit{SetHeadCount{*heads}}}};
+                 {ApplyEdit{SetOutputWidth{width}}, ApplyEdit{SetHeadCount{to_size(*heads)}}}};
   };
   if (const auto n =
           count_field(form.frame, "model/heads", "heads", model.n_heads, form.field_width(), divisor, wider))
-    form.frame.commands.edit(SetHeadCount{*n});
+    form.frame.commands.edit(SetHeadCount{to_size(*n)});
   fields.explain("The number of heads, a divisor of d_out.", fixed_by_model);
 }
 
@@ -233,14 +240,14 @@ void widths_row(const ModelForm& form) {
   };
   if (const auto n =
           count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
-    form.frame.commands.edit(SetInputWidth{*n});
+    form.frame.commands.edit(SetInputWidth{to_size(*n)});
   fields.explain("The size of an embedding, the columns of X.", fixed_by_model);
   second_label(form, "d_out");
   const auto output = [&](std::uint64_t v, int direction) { return step_by(v, direction, model.n_heads); };
   if (!projected) ImGui::BeginDisabled();
   if (const auto n =
           count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
-    form.frame.commands.edit(SetOutputWidth{*n});
+    form.frame.commands.edit(SetOutputWidth{to_size(*n)});
   if (projected) fields.explain("The columns of queries, keys and values, over all heads.", fixed_by_model);
   if (!projected) {
     ImGui::EndDisabled();
