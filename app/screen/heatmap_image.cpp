@@ -7,7 +7,8 @@
 #include <utility>
 
 // Compiled for the vectors of each processor, without fast-math options, as NaN and −∞ matter.
-#ifdef __SANITIZE_THREAD__  // whose runtime starts after the loader has selected a clone, and crashes
+// The thread sanitizer's runtime starts after the loader has selected a clone, and crashes.
+#if defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define FOR_EACH_PROCESSOR
 #else
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
