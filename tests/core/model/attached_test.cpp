@@ -28,7 +28,7 @@ using tokenizers::ids_of;
 
 const std::string text = "egg jam fig and egg jam f";
 
-bool are_equal(const arma::fmat& a, const arma::fmat& b) {
+bool are_equal_numbers(const arma::fmat& a, const arma::fmat& b) {
   return arma::size(a) == arma::size(b) && std::equal(a.begin(), a.end(), b.begin());
 }
 
@@ -55,11 +55,11 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
                                              {AblatedHead{2, 3}, AblatedHead{2, 0}, AblatedHead{0, 1}},
                                              {SetOutput{1, output}}}) {
     const PassRef here = own.run(ids, edits, context), there = remote->run(ids, edits, context);
-    EXPECT_TRUE(are_equal(remote->next(*there, 5, context), own.next(*here, 5, context)));
-    EXPECT_TRUE(are_equal(remote->lens(*there, 13, context), own.lens(*here, 13, context)));
-    EXPECT_TRUE(are_equal(remote->input(*there, 2), own.input(*here, 2)));
+    EXPECT_TRUE(are_equal_numbers(remote->next(*there, 5, context), own.next(*here, 5, context)));
+    EXPECT_TRUE(are_equal_numbers(remote->lens(*there, 13, context), own.lens(*here, 13, context)));
+    EXPECT_TRUE(are_equal_numbers(remote->input(*there, 2), own.input(*here, 2)));
     const LayerHeads a = remote->maps(*there, 2, 3, 13, context), b = own.maps(*here, 2, 3, 13, context);
-    EXPECT_TRUE(are_equal(a.added, b.added));
+    EXPECT_TRUE(are_equal_numbers(a.added, b.added));
     for (std::size_t h = 0; h < b.heads.size(); ++h) {
       EXPECT_TRUE(arma::approx_equal(a.heads[h].map, b.heads[h].map, "absdiff", 0));
       EXPECT_EQ(a.heads[h].roles.entropy_bits, b.heads[h].roles.entropy_bits);
@@ -81,7 +81,7 @@ TEST_F(AttachedModel, SharesComputationsAndForgetsPasses) {
     EXPECT_EQ(plain->computation_id(1), off->computation_id(1));
     EXPECT_NE(plain->computation_id(2), off->computation_id(2));
     const PassRef short_one = remote->run(ids, {}, context, 2);
-    EXPECT_TRUE(are_equal(remote->input(*short_one, 2), remote->input(*plain, 2)));
+    EXPECT_TRUE(are_equal_numbers(remote->input(*short_one, 2), remote->input(*plain, 2)));
     EXPECT_EQ(server.n_passes(), 3u);
   }
   remote->run({1}, {}, context);  // answers arrive in order
@@ -100,7 +100,7 @@ TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
   wanted = experiment::with_layer(wanted, 1, unedited, after, "W_q");
   const experiment::TextReading now = experiment::read(*remote, wanted, &before, context);
   const experiment::TextReading expected = experiment::read(own, wanted, nullptr, context);
-  EXPECT_FALSE(are_equal(now.logits, before.logits));
+  EXPECT_FALSE(are_equal_numbers(now.logits, before.logits));
   EXPECT_TRUE(arma::approx_equal(now.logits, expected.logits, "absdiff", 1e-4));
   EXPECT_EQ(remote->not_editable_reason(1), "");
 }
