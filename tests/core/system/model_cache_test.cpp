@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::system {
 namespace {
@@ -16,8 +17,6 @@ namespace fs = std::filesystem;
 class ModelCache : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / "model_cache";
-    fs::remove_all(folder_);
     for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"})
       ::unsetenv(name);
     ::setenv("HF_HOME", folder_.c_str(), 1);
@@ -25,7 +24,6 @@ class ModelCache : public testing::Test {
   void TearDown() override {
     ::unsetenv("HF_HOME");
     ::unsetenv("HF_HUB_CACHE");
-    fs::remove_all(folder_);
   }
 
   /// Adds a model as huggingface_hub does; "" adds no reference to a revision.
@@ -37,7 +35,8 @@ class ModelCache : public testing::Test {
     return snapshot;
   }
 
-  fs::path folder_;
+  const support::TemporaryDirectory directory_;
+  const fs::path folder_ = directory_.path();
 };
 
 TEST_F(ModelCache, NamesLeadToTheRevisionThatWasDownloaded) {
