@@ -151,7 +151,13 @@ void Store::open_link(const OpenPath& command) {
 }
 
 void Store::handle(const OpenPath& given) {
-  if (formats::is_link(given.path.string())) return open_link(given);
+  if (formats::is_link(given.path.string())) {
+    try {
+      return open_link(given);
+    } catch (const core::Error&) {
+      return fail_to_read("", current_failure());
+    }
+  }
   OpenPath command = given;
   command.path = core::system::resolve_model_name(given.path);
   const bool asks_for_input =

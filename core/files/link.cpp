@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
@@ -91,6 +92,7 @@ Link parse_link(std::string_view text) {
   const auto fragment = fragment_of(text);
   if (!fragment) fail("#s=, #preset= or #lesson=", text);
   Link link;
+  std::set<std::string_view> keys;
   std::string_view rest = *fragment;
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('&'));
@@ -98,6 +100,7 @@ Link parse_link(std::string_view text) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string_view key = part.substr(0, equals),
                            value = part.substr(std::min(equals + 1, part.size()));
+    if (!keys.insert(key).second) fail(std::string(key) + "= once", *fragment);
     if (value.empty()) fail("a value after " + std::string(key) + "=", part);
     if (key == "s")
       link.session = unpacked(value);

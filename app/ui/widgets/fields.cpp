@@ -228,7 +228,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
 
 namespace {
 
-constexpr std::size_t max_typed_bytes = 1024;
+constexpr std::size_t max_typed_bytes = std::size_t{1} << 17;  // links are long; ImGui drops a longer paste
 
 /// State of the field's callback; ImGui holds the text while the field is active.
 struct InputCallbackState {

@@ -95,6 +95,7 @@ TEST(Link, ThatIsWrongGetsOneLine) {
        "link: expected the step of a lesson to be a whole number from 1 on, got \"0\""},
       {"attnscope:#lesson=000&head=1",
        "link: expected view and head with a preset, got \"lesson=000&head=1\""},
+      {"attnscope:#preset=a&view=b#preset=a&view=b", "link: expected view= once, got"},
       {"attnscope:#preset=", "link: expected a value after preset=, got \"preset=\""},
       {"attnscope:#file=/etc/passwd",
        "link: expected s, preset, lesson, view or head, got \"file=/etc/passwd\""},
