@@ -266,7 +266,10 @@ Sample TaskData::sample(Generator& generator, bool is_fresh) const {
 std::string TaskData::example() const {
   Generator generator(example_seed);
   std::string text;
-  for (const std::size_t token : sample(generator, true).tokens) text += letters_[token];
+  const Sample s = sample(generator, true);
+  std::size_t n = s.tokens.size();
+  while (n > 1 && !s.targets[n - 1]) --n;  // nothing is learned about what comes after the rest
+  for (std::size_t i = 0; i < n; ++i) text += letters_[s.tokens[i]];
   return text;
 }
 
