@@ -355,6 +355,9 @@ void handle_key(const KeyPress& press, const ActionContext& context, Commands& c
   const bool may_quit = forms.dialog == Dialog::recovery;
   if (forms.dialog != Dialog::none && !may_quit) return;
   if (forms.typed && forms.typed->needs_focus && !press.ctrl) return;  // it belongs to the field
+  // The start page hides what a letter or a digit would change.
+  const bool is_character = core::text::character_count(name(press.key)) == 1;
+  if (forms.start_page && !context.pending.selection.lesson && !press.ctrl && is_character) return;
   const std::vector<Action> all = actions(context);
   if (const Action* action = action_for_key(all, press, context.pending);
       action && (!may_quit || action->id == "file/quit"))

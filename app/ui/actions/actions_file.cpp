@@ -91,11 +91,14 @@ void add_layers(ActionRows& rows, const ActionContext& s) {
 std::vector<Action> file_actions(const ActionContext& s) {
   ActionRows rows;
   add_presets(rows);
-  rows.push_back({.id = "file/start",
-                  .title = "Start page",
-                  .menu = "File",
-                  .about = "A small example, lessons, a whole model, and recent files",
-                  .command = always(set<&Forms::start_page>(true))});
+  rows.push_back(
+      {.id = "file/start",
+       .title = "Start page",
+       .menu = "File",
+       .about = "A small example, lessons, a whole model, and recent files",
+       .disabled_reason = unless([](const ActionContext& now) { return !now.pending.selection.lesson; },
+                                 "a lesson is open: leave it with Esc"),
+       .command = always(set<&Forms::start_page>(true))});
   rows.push_back({.id = "file/open",
                   .title = "Open…",
                   .menu = "File",

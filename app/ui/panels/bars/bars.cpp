@@ -146,7 +146,7 @@ namespace {
 
 std::string hint(const Frame& frame) {
   if (shows_start_page(frame))
-    return "a number, or Tab and Enter, opens a door · Ctrl+O opens a file · Esc goes to the window";
+    return "a card's number, or Tab and Enter, opens it · Ctrl+O opens a file · Esc goes to the window";
   if (frame.displayed.selection.shows_reference && !frame.compared.references.empty() &&
       frame.displayed.look.tab != Tab::compare)
     return frame.compared.references[frame.displayed.look.compared.reference].name +
