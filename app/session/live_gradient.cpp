@@ -91,6 +91,12 @@ void Store::handle(const ShowGradient& command) {
     require_stage(core::graph::attention(model), model, *command.of);
     cells_of(*command.of, shape_of(model, command.of->stage));
   }
+  // A column of the concatenated heads is of one of them, in whose stages its gradient is.
+  if (command.of && command.of->stage == core::attention::Stage::concatenated && command.of->column) {
+    const core::attention::Model& model = document_.model;
+    const std::size_t width = shape_of(model, command.of->stage).n_cols / model.n_heads;
+    view_.look.head = std::min(*command.of->column / std::max<std::size_t>(width, 1), model.n_heads - 1);
+  }
   record_step("", command.of ? "the gradient of " + text_of(*command.of) : "the end of the gradient");
   view_.look.gradient.of = command.of;
 }

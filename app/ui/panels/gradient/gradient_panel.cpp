@@ -8,6 +8,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/matrices.hpp"
 
 namespace app::panels {
@@ -44,7 +45,10 @@ std::string target_words(const Frame& frame) {
 std::optional<CellRef> first_nan(const Frame& frame, const Gradients& all) {
   const auto stages = core::attention::stages();
   for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-    if (!frame.displayed.has(stage->stage)) continue;
+    // Masks are constants.
+    if (!frame.displayed.has(stage->stage) || stage->stage == Stage::mask ||
+        stage->stage == Stage::dropout_mask)
+      continue;
     for (std::size_t h = 0; h < stage->count(all.stages.n_heads()); ++h) {
       const arma::mat& numbers = all.stages.at(stage->stage, h);
       const auto nan = std::find_if(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); });
@@ -107,7 +111,7 @@ void draw_inputs(Pen& pen, const Gradients& all, const CellRef& cell, double gra
       go_to_source(frame, terms[k].cell);
   }
   if (terms.size() > max_terms)
-    pen.prose(fmt::format("and {} others", terms.size() - max_terms), frame.palette.dim);
+    pen.prose("and " + core::text::counted(terms.size() - max_terms, "other"), frame.palette.dim);
 }
 
 /// A learned number and its partial derivative.
@@ -240,9 +244,11 @@ void draw_gradient_step(Pen& pen) {
   const double end = partials.empty() ? 0 : std::abs(partials.front().derivative);
   for (const Partial& partial : partials)
     pen.share(plain_name({partial.place.name, 0, partial.row, partial.column}), partial.derivative, end);
-  if (partials.empty()) pen.prose("None of these numbers: it does not depend on them.", frame.palette.dim);
+  if (partials.empty())
+    pen.prose("The gradient of these numbers is 0: a step changes nothing.", frame.palette.dim);
   pen.skip(6);
   draw_step_fields(pen);
+  if (partials.empty()) return;
   const double change = predicted_change(*all, frame.displayed.model, frame.displayed.look);
   const auto outcome = [](double value, double by) {
     return inspector_text(value) + "  " + signed_text(by, 4);

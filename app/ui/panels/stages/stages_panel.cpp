@@ -680,7 +680,7 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
 
 /// Returns where the gradient of a stage comes from: "from Queries + Keys", the stages computed from it.
 std::string gradient_sources(const Frame& frame, Stage stage) {
-  if (stage == frame.displayed.look.gradient.of->stage) return "chosen number";
+  if (stage == frame.displayed.look.gradient.of->stage) return "target";
   std::vector<std::string> readers;
   const auto add_readers = [&](const auto& self, Stage read) -> void {
     for (const core::graph::Node& node : frame.displayed.graph.nodes) {

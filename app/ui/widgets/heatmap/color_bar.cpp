@@ -111,13 +111,18 @@ void draw_legend(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.dim, pixels);
 }
 
+/// Returns the unit of the numbers in the cells, 1 where there are none.
+double unit_of_cells(const Frame& frame, const Heatmap& map, const HeatmapLayout& d) {
+  return number_style(frame, map, d).font ? unit_in(frame, map) : 1;
+}
+
 /// Returns notes on where the picture is not exact.
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
                            const ColorScale& scale) {
   std::vector<Note> notes;
   const ColorLimits& e = scale.ends;
-  if (const double unit = unit_in(frame, map); unit != 1 && number_style(frame, map, d).font)
-    notes.push_back({"numbers × " + unit_text(unit), "× " + unit_text(unit), false, true});
+  if (const double unit = unit_of_cells(frame, map, d); unit != 1)
+    notes.push_back({"× " + unit_text(unit), "× " + unit_text(unit), false, true});
   if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
   if (map.other) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
@@ -190,12 +195,13 @@ void draw_vertical_bar(const Frame& frame, const Heatmap& map, const HeatmapLayo
     draw_rect({x, y_of((k + 1.0) / steps)}, {x + thick, y_of(static_cast<double>(k) / steps)},
               scale.color(scale.number_at((k + 0.5) / steps)));
   const float text_x = x + thick + frame.metrics.px(5), half = frame.metrics.px(6);
+  const double unit = unit_of_cells(frame, map, d);
   // For maps of one or two rows the end labels are a line apart, beyond the bar.
   const float middle = (d.corner.y + bottom) / 2, half_gap = frame.metrics.px(16) / 2;
   draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - half_gap)},
-            Align::left_middle, frame.palette.dim, end_text(scale.ends.high));
+            Align::left_middle, frame.palette.dim, end_text(scale.ends.high / unit));
   draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + half_gap)}, Align::left_middle,
-            frame.palette.dim, end_text(scale.number_at(0)));
+            frame.palette.dim, end_text(scale.number_at(0) / unit));
   for (const double v : {number_range.smallest, number_range.largest}) {
     const float y = y_of(scale.share(v));
     list->AddTriangleFilled({x - 1, y}, {x - 1 - mark, y - mark}, {x - 1 - mark, y + mark},
@@ -233,7 +239,8 @@ void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLa
                          const std::vector<Note>& notes) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
+  const double unit = unit_of_cells(frame, map, d);
+  std::string low = end_text(scale.number_at(0) / unit), high = end_text(scale.ends.high / unit);
   const auto room_of = [&](const std::string& end) {
     return end.empty() ? 0 : text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
   };

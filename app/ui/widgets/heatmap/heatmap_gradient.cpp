@@ -46,8 +46,9 @@ OtherNumbers gradient_numbers(const Frame& frame, Stage stage, std::size_t head)
                      .shows_stage = true,
                      .coloring = core::attention::Coloring::signed_values};
   const ValueRange range = value_range(*other.numbers);
-  const double largest = std::max({-range.smallest, range.largest, noise});
-  other.ends = {-largest, largest};
+  const double largest = std::max(-range.smallest, range.largest),
+               end = largest > 0 ? std::max(largest, noise) : 1;
+  other.ends = {-end, end};
   // Where the mask fills in scores, it stops the gradient.
   const core::attention::StageInfo& info = core::attention::info(stage);
   if (info.columns == core::attention::Columns::tokens && info.line == 2)
