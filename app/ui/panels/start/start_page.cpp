@@ -296,7 +296,8 @@ StartCard model_card(const Frame& frame) {
 constexpr std::array doors{example_card, lessons_card, model_card};
 
 /// Draws a card that opens on a click, Enter or its key; returns whether it has the keyboard focus.
-bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall) {
+bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall,
+               bool takes_focus) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -319,6 +320,7 @@ bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
     is_linked = ImGui::IsItemHovered() || has_keyboard_focus();
   }
   platform::move_to(box.min);
+  if (takes_focus) platform::focus_next_item();
   const bool pressed = hit_area(card.name, {box.width(), box.height()});
   frame.landmarks.mark_item(card.name);
   const bool is_focused = ImGui::IsItemFocused(), lit = ImGui::IsItemHovered() || is_focused;
@@ -470,8 +472,8 @@ void draw_start_page(const Frame& frame) {
     const float card = std::floor((width - l.gap * static_cast<float>(n - 1)) / static_cast<float>(n));
     const ImVec2 at{left + (card + l.gap) * static_cast<float>(k % l.columns),
                     window.y + l.cards + (l.card_height + l.gap) * static_cast<float>(line)};
-    if (to_focus == k) platform::focus_next_item();
-    if (draw_card(frame, doors[k](frame), k, {at, {at.x + card, at.y + l.card_height}}, l.is_tall))
+    if (draw_card(frame, doors[k](frame), k, {at, {at.x + card, at.y + l.card_height}}, l.is_tall,
+                  to_focus == k))
       focused = static_cast<int>(k);
   }
   if (l.has_recent) draw_recent(frame, {left, window.y + l.recent}, width);
