@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t measured_every = 10, n_fresh = 32;
 constexpr std::uint64_t fresh_seed = 4242, seeds_of_run = 1'000'003;
-constexpr double formed = 0.5, solved = 0.99;
 
 std::shared_ptr<const std::vector<Sample>> samples(const TaskData& data, std::size_t n, bool is_fresh,
                                                    random::Generator& generator) {
@@ -30,6 +29,16 @@ SnapshotRef snapshot_of(Network& network, std::size_t step) {
 }
 
 }  // namespace
+
+std::vector<std::string> milestone_words(const Task& task) {
+  std::vector<std::string> words;
+  for (std::size_t p = 0; p < task.n_patterns(); ++p) {
+    const std::string name = task.patterns[p];
+    words.push_back((name.front() == 'i' ? "an " : "a ") + name + " head has formed");
+  }
+  words.emplace_back("99 % of fresh answers are right");
+  return words;
+}
 
 std::size_t Snapshot::n_bytes() const {
   std::size_t n = sizeof *this;
@@ -103,13 +112,13 @@ void TrainingRun::add_milestones(const Measurement& measured) {
     if (is_there && std::ranges::find(milestones_, words, &Milestone::words) == milestones_.end())
       milestones_.push_back({measured.step, words});
   };
+  const std::vector<std::string> words = milestone_words(data_->task());
   for (std::size_t p = 0; p < measured.patterns.size(); ++p) {
-    const std::string name = data_->task().patterns[p];
     bool is_formed = false;
     for (const auto& layer : measured.patterns[p]) is_formed = is_formed || std::ranges::max(layer) > formed;
-    add(is_formed, (name.front() == 'i' ? "an " : "a ") + name + " head has formed");
+    add(is_formed, words[p]);
   }
-  add(measured.accuracy > solved, "99 % of fresh answers are right");
+  add(measured.accuracy > solved, words.back());
 }
 
 void TrainingRun::keep_snapshot() {

@@ -31,6 +31,14 @@ struct Milestone {
   std::string words;
 };
 
+/// Returns the words of the milestones that a run of a task can reach: a head for each of its patterns, in
+/// their order, and the accuracy.
+std::vector<std::string> milestone_words(const Task& task);
+
+/// Smallest share of attention with which a head of a pattern has formed; largest accuracy without a
+/// milestone.
+inline constexpr double formed = 0.5, solved = 0.99;
+
 /// A network after some steps, in float32. Immutable, so runs share it.
 struct Snapshot {
   struct NamedNumbers {
