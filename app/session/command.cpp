@@ -23,6 +23,9 @@ template <class S, class Visit>
 void for_each_field(S& v, const Visit& visit) {
   const auto all = [&](auto&... fields) { (visit(fields), ...); };
   if constexpr (std::is_empty_v<S>) {
+  } else if constexpr (requires { S{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = v;
+    all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
   } else if constexpr (requires { S{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = v;
     all(a, b, c, d, e, f, g, h, i, j, k, l, m, n);

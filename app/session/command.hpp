@@ -16,6 +16,7 @@
 #include "app/session/view.hpp"
 #include "core/editing/edit.hpp"
 #include "core/importing/import.hpp"
+#include "core/training/setup.hpp"
 
 namespace app {
 
@@ -318,6 +319,25 @@ struct StepLesson {
 /// Restores the user's own work.
 struct LeaveLesson {};
 
+/// Begins to learn a task of the table or, if task is "", to predict a text; or goes on with another batch,
+/// learning rate or number of steps.
+struct SetLearning {
+  std::string task, text;
+  core::training::TrainingSetup setup;
+};
+/// Begins the same run again.
+struct RestartLearning {};
+/// Trains on so many batches.
+struct StepLearning {
+  std::size_t n = 1;
+};
+/// Makes the network of the displayed step the document's whole model.
+struct OpenLearned {};
+/// Writes the run into a new folder, with the model of its newest step.
+struct ExportLearned {
+  std::filesystem::path path;
+};
+
 template <class... Verbs>
 struct VerbList {};
 using Verbs =
@@ -331,7 +351,8 @@ using Verbs =
              SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion, RestoreLeftover, DiscardLeftover,
              KeepLeftovers, QuitNow, SetLessonProgress, StartLesson, StepLesson, LeaveLesson, AddReference,
              AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor,
-             SetTensorLayout, SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference>;
+             SetTensorLayout, SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference,
+             SetLearning, RestartLearning, StepLearning, OpenLearned, ExportLearned>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

@@ -73,6 +73,7 @@ struct Origin {
   std::shared_ptr<const TensorSource> source = nullptr;  ///< the tensors that it was made from, or nullptr
   core::importing::ImportReport import_report = {};      ///< how they were used
   std::vector<std::string> notes = {};                   ///< on their import, a sentence each
+  bool is_learned = false;                               ///< a step of a run of training, which is in no file
 };
 
 /// A document: its current model, the saved and the opened one, and the undo history. For a whole model it is
@@ -89,6 +90,8 @@ struct Document {
 
   /// Whether it is a layer of a model in another process, whose edits cannot be saved.
   bool is_attached() const { return full_model && full_model->model->description().is_attached; }
+  /// Whether it is one of a model that no session can name: attached, or a step of a run.
+  bool has_no_file() const { return is_attached() || origin.is_learned; }
   bool is_modified() const {
     if (!full_model) return !(model == saved);
     // The prompt and the displayed layer are not edits of the model.
@@ -151,6 +154,7 @@ struct Message {
 };
 
 class FullModelReading;  // in full_model_reading.hpp
+class Learning;          // in learning.hpp
 
 /// The displayed state: a model, its graph and its trace of the displayed sequence, and the view restricted
 /// to that model.
@@ -172,6 +176,8 @@ struct Pending {
   const FullModelState* full_model = nullptr;  ///< that the model is a layer of, or nullptr
   const FullModelReading* reading = nullptr;   ///< computed for its text
   const LayersLook* layers = nullptr;
+  const Learning* learning = nullptr;           ///< a run of training, or nullptr where none can be
+  const LearningLook* learning_look = nullptr;  ///< its view
 };
 
 /// Progress in one lesson, kept from one run to the next.

@@ -88,6 +88,7 @@ struct Opened {
   std::string problem = {};                   ///< why there is none, or ""
   std::string stamp = {};                     ///< of a session's file before it was read
   std::optional<Leftover> leftover = {};
+  bool is_learned = false;  ///< the whole model is a step of a run, and path its name
 
   const core::attention::Model& model() const { return full_model ? full_model->layer : imported->model; }
 };

@@ -222,7 +222,7 @@ Recorder::JournalEntry Recorder::entry_of(const UnsavedWork& work) {
   JournalEntry entry{
       {origin.title, origin.path, origin.stamp, since_, local_time_text()},
       {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.import_report)},
-       work.own.is_attached() ? nullptr : without_pass(work.own.full_model)},
+       work.own.has_no_file() ? nullptr : without_pass(work.own.full_model)},
       {}};
   entry.header.is_saved = !work.own.is_modified();
   entry.header.n_edits = n_edits_before_ + work.own.n_unsaved_edits();

@@ -104,7 +104,7 @@ struct UnsavedWork {
   const Document* lesson_work = nullptr;  ///< the document of that lesson's step
 
   bool is_modified() const {
-    return (own.is_modified() && !own.is_attached()) || (lesson && lesson_work->is_modified());
+    return (own.is_modified() && !own.has_no_file()) || (lesson && lesson_work->is_modified());
   }
 };
 

@@ -125,6 +125,21 @@ StartModel read_start_model(const fs::path& path, const core::StopToken& progres
   return start;
 }
 
+StartRun train_start_run(const core::StopToken& progress) {
+  constexpr std::size_t n_steps = 120, pictured_every = 60;
+  const core::training::Task& task = core::training::tasks().front();
+  const auto run = std::make_shared<core::training::TrainingRun>(
+      task.setup, std::make_shared<const core::training::TaskData>(task));
+  while (run->n_steps() < n_steps && !run->diverged_at()) {
+    progress.add(1);
+    run->step();
+  }
+  StartRun start{run, {}};
+  for (const auto& snapshot : run->snapshots())
+    if (snapshot->step % pictured_every == 0) start.heads.push_back(learned_picture(*run, *snapshot, 0));
+  return start;
+}
+
 StartPictures read_start_pictures(const StartPicturesKey& key, const core::StopToken& progress) {
   StartPictures pictures;
   if (const auto* lesson = core::lessons::find_lesson(key.lesson))

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/session/learning.hpp"
 #include "app/session/opening.hpp"
 #include "core/graph/stages.hpp"
 #include "core/lessons/lessons.hpp"
@@ -48,6 +49,15 @@ struct StartPictures {
   std::vector<RecentFile> recent;
   std::optional<LessonPicture> lesson;  ///< nothing for steps about a whole model, and for large stages
 };
+
+/// A short run of training, and its only head at some of its steps.
+struct StartRun {
+  std::shared_ptr<const core::training::TrainingRun> run;
+  std::vector<LearnedPicture> heads;
+};
+
+/// Trains it, in half a second of processor time. Throws core::Stopped.
+StartRun train_start_run(const core::StopToken& progress);
 
 /// Length of the list of recent files on the start page.
 constexpr std::size_t max_start_files = 5;

@@ -66,6 +66,7 @@ void Store::update() {
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
+  attempt("the training", [this] { follow_learning(); });
   if (quit_) return;  // discarded work is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(work_to_record()); });
   find_leftovers();
@@ -101,6 +102,8 @@ void Store::read_start_page() {
     start_pictures_.begin(key, Schedule::debounced, [key](const core::StopToken& progress) {
       return read_start_pictures(key, progress);
     });
+  if (start_run_.needs(true, Schedule::debounced))
+    start_run_.begin(true, Schedule::debounced, train_start_run);
   if (view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
   if (start_model_.needs(path, Schedule::debounced))
@@ -118,7 +121,7 @@ ModelView Store::shown_view() const {
 }
 
 DocumentState Store::document() const {
-  const auto& [title, preset, path, stamp, source, import_report, notes] = document_.origin;
+  const auto& [title, preset, path, stamp, source, import_report, notes, is_learned] = document_.origin;
   const Document& own = lessons_.own(document_);
   return {.title = title,
           .path = own.origin.path,
@@ -249,7 +252,7 @@ void Store::handle(const ShowDialog& command) {
   view_.forms.dialog = command.dialog;
   if (command.dialog == Dialog::none) cancel_deferred();
   const bool is_opening = chooses_file(command.dialog);
-  if (!is_opening && command.dialog != Dialog::save_as && command.dialog != Dialog::export_files) return;
+  if (!is_opening && command.dialog != Dialog::save_as && !exports(command.dialog)) return;
   Browser& browser = view_.forms.browser;
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
     browser.directory = path->parent_path();
@@ -257,9 +260,8 @@ void Store::handle(const ShowDialog& command) {
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
-  if (is_opening || command.dialog == Dialog::export_files) browser.name.clear();
-  if (command.dialog != Dialog::export_files)
-    view_.forms.typed = TypedField{"browser/name", browser.name, true, true};
+  if (is_opening || exports(command.dialog)) browser.name.clear();
+  if (!exports(command.dialog)) view_.forms.typed = TypedField{"browser/name", browser.name, true, true};
   message_ = {};  // the dialog shows its own errors, not earlier ones
 }
 
@@ -371,6 +373,7 @@ void Store::clamp_view_to_model() {
       references_.empty() ? 0 : std::min(view_.look.compared.reference, references_.size() - 1);
   clamp_view(view_, document_.model);
   if (view_.look.tab == Tab::layers && !document_.full_model) view_.look.tab = Tab::stages;
+  if (view_.look.tab == Tab::learn && !learning_.is_open()) view_.look.tab = Tab::stages;
 }
 
 void Store::handle(const SetLessonProgress& command) {
@@ -449,7 +452,7 @@ bool is_question_dialog(Dialog dialog) {
 
 bool has_browser(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
-         dialog == Dialog::open_override || dialog == Dialog::save_as || dialog == Dialog::export_files;
+         dialog == Dialog::open_override || dialog == Dialog::save_as || exports(dialog);
 }
 
 }  // namespace

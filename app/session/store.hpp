@@ -10,6 +10,7 @@
 #include "app/session/document.hpp"
 #include "app/session/full_model_reading.hpp"
 #include "app/session/jobs.hpp"
+#include "app/session/learning.hpp"
 #include "app/session/lessons.hpp"
 #include "app/session/live_gradient.hpp"
 #include "app/session/live_trace.hpp"
@@ -70,8 +71,8 @@ class Store {
   const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
   Pending pending() const {
-    return {document_.model, view_.look,   view_.selection, document_.full_model.get(),
-            &model_reading_, &view_.layers};
+    return {document_.model, view_.look,    view_.selection, document_.full_model.get(),
+            &model_reading_, &view_.layers, &learning_,      &view_.learning};
   }
   /// Whether the trace belongs to the newest model; if not, it is pending or failed.
   bool is_up_to_date() const { return live_.matches(document_.model, view_.look.sequence); }
@@ -97,11 +98,14 @@ class Store {
   /// Return the references, and the comparison of the chosen one with the live model.
   std::span<const Reference> references() const { return references_; }
   const LiveComparison& live_comparison() const { return live_comparison_; }
+  /// Returns the run of training.
+  const Learning& learning() const { return learning_; }
   /// Return what the start page shows, or nullptr until it has been read.
   const StartModel* start_model() const {
     return start_model_.value() ? start_model_.value()->get() : nullptr;
   }
   const StartPictures* start_pictures() const { return start_pictures_.value(); }
+  const StartRun* start_run() const { return start_run_.value(); }
 
   /// Returns the file that is being read or chosen from.
   Opening opening() const;
@@ -111,8 +115,9 @@ class Store {
   /// Whether anything but the trace and files is being computed in the background.
   bool is_working() const {
     return live_comparison_.is_busy() || live_gradient_.is_busy() || mask_sampler_.is_busy() ||
-           (document_.full_model && model_reading_.is_busy()) ||
-           (view_.forms.start_page && (start_model_.is_busy() || start_pictures_.is_busy()));
+           (document_.full_model && model_reading_.is_busy()) || learning_.is_busy() ||
+           (view_.forms.start_page &&
+            (start_model_.is_busy() || start_pictures_.is_busy() || start_run_.is_busy()));
   }
 
  private:
@@ -189,6 +194,11 @@ class Store {
   void handle(const RemoveReference&);
   void handle(const RenameReference&);
   void handle(const ShowReference&);
+  void handle(const SetLearning&);
+  void handle(const RestartLearning&);
+  void handle(const StepLearning&);
+  void handle(const OpenLearned&);
+  void handle(const ExportLearned&);
 
   void perform(const Command& command);
   /// Returns the state that undo would restore.
@@ -228,6 +238,8 @@ class Store {
   /// be shared; else nullptr.
   const FullModelState* known_layer(const FullModelState& full_model) const;
   void follow_full_model();
+  /// Lets the run go on; pauses it where its setup ends, and at numbers that are none.
+  void follow_learning();
   UnsavedWork work_to_record() const;
   void record_in(const std::filesystem::path& folder);
   void show_leftovers();
@@ -316,9 +328,12 @@ class Store {
   LiveComparison live_comparison_{jobs_};
   MaskSampler mask_sampler_{jobs_};
   FullModelReading model_reading_{jobs_};
+  Learning learning_{jobs_};
+  std::shared_ptr<const core::training::TrainingRun> learning_seen_;  // when it was followed last
   AsyncValue<std::filesystem::path, std::shared_ptr<const StartModel>> start_model_{jobs_};
   AsyncValue<StartPicturesKey, StartPictures> start_pictures_{jobs_};
-  std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
+  AsyncValue<bool, StartRun> start_run_{jobs_};  // of one key: true
+  std::shared_ptr<const void> refused_layer_;    // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   JobQueue reader_{jobs_};  // opens files, one at a time
   SideTasks side_tasks_;

@@ -331,6 +331,9 @@ void Store::require_saveable() const {
   if (document_.is_attached())
     throw core::Error(
         "The edits of an attached model cannot be saved, as the model is in Python. Export writes what is displayed.");
+  if (document_.has_no_file())
+    throw core::Error(
+        "This model is a step of a run, in no file. Export the run from Learn, then open its folder to save edits.");
 }
 
 void Store::handle(const SaveFile&) {
@@ -384,7 +387,7 @@ void Store::handle(const SaveAndContinue&) {
 
 void Store::save_to(const std::filesystem::path& path) {
   const Document& own = lessons_.own(document_);
-  if (own.is_attached()) require_saveable();
+  if (own.has_no_file()) require_saveable();
   writer_.save_path = path;
   writer_.saving.start(
       [this, path, model = own.model, full_model = own.full_model, n_steps = own.history.n_applied(),

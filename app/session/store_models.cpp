@@ -55,6 +55,7 @@ void Store::start_full_model(const Opened& ready) {
   Origin origin{model_title(opened.model->description().path)};
   if (!opened.stamp.empty())
     origin = {ready.path.filename().string(), "", absolute_path(ready.path), opened.stamp};
+  origin.is_learned = ready.is_learned;
   replace_document(document_of(opened, std::move(origin)));
   model_reading_.set_readings(*document_.full_model, {opened.reading, opened.before});
   show_layers_view(view_);
@@ -63,7 +64,7 @@ void Store::start_full_model(const Opened& ready) {
   const std::string layers = core::text::counted(of.sizes.n_layers, "layer") + " of " +
                              core::text::counted(of.sizes.n_heads, "head");
   if (of.is_attached) return say("Attached to " + of.path.string() + " at " + of.address + ": " + layers);
-  remember(ready.path);
+  if (!ready.is_learned) remember(ready.path);
   say("Opened " + ready.path.string() + " as a whole model: " + layers);
 }
 

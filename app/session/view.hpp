@@ -96,7 +96,7 @@ struct Tour {
 
 using core::attention::Stage;
 
-enum class Tab { stages, heads, tokens, compare, laboratory, layers };
+enum class Tab { stages, heads, tokens, compare, laboratory, layers, learn };
 
 /// State of the token view.
 struct TokensLook {
@@ -240,6 +240,7 @@ enum class Dialog {
   import_tensors,
   save_as,
   export_files,
+  export_run,
   unsaved_work,
   writing,
   memory,
@@ -260,6 +261,11 @@ enum class Dialog {
 inline bool chooses_file(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
          dialog == Dialog::open_override;
+}
+
+/// Whether the dialog chooses a file or folder to write, under a proposed name.
+inline bool exports(Dialog dialog) {
+  return dialog == Dialog::export_files || dialog == Dialog::export_run;
 }
 
 /// Extent of an export.
@@ -425,6 +431,18 @@ struct LayersLook {
   double shown_temperature() const { return temperature > 0 ? temperature : 1; }
 };
 
+/// Steps a second while a run plays: fixed, or as many as the processor trains.
+enum class LearningSpeed { one, ten, sixty, fastest };
+
+/// View of a run of training.
+struct LearningLook {
+  bool plays = false;  ///< it trains while it is displayed
+  LearningSpeed speed = LearningSpeed::fastest;
+  std::optional<std::size_t> shown;                ///< step of the displayed snapshot; nothing: the newest
+  std::size_t sample = 0;                          ///< of the sequences that are not trained on
+  std::pair<std::size_t, std::size_t> head{0, 0};  ///< layer and number of the selected one
+};
+
 /// The part of the view that depends on the model.
 struct ModelView {
   Look look;
@@ -436,6 +454,7 @@ struct View : ModelView {
   Settings settings;
   Forms forms;
   LayersLook layers;
+  LearningLook learning;
 };
 
 /// Returns the part of the view that has that type.
@@ -444,7 +463,7 @@ Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
                                   v.look.gradient, v.selection, v.selection.presentation, v.settings, v.forms,
                                   v.forms.search, v.forms.browser, v.forms.import, v.forms.exporting,
-                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.layers));
+                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.layers, v.learning));
 }
 
 template <auto... members>
@@ -477,6 +496,7 @@ using ViewFields = MemberList<
     &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer, &PromptsForm::against, &PromptsForm::part,
     &PromptsForm::runs, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
     &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::addition, &LayersLook::shows_sources,
-    &LayersLook::sources_plain, &LayersLook::source>;
+    &LayersLook::sources_plain, &LayersLook::source, &LearningLook::plays, &LearningLook::speed,
+    &LearningLook::shown, &LearningLook::sample, &LearningLook::head>;
 
 }  // namespace app

@@ -46,6 +46,7 @@ struct Work {
   const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
   const StartModel* start_model = nullptr;        ///< offered by the start page; nullptr until it is read
   const StartPictures* start_pictures = nullptr;  ///< of its cards and files; nullptr until they are read
+  const StartRun* start_run = nullptr;            ///< nullptr until it has been trained
 };
 
 /// The snapshots, and the comparison of the chosen one with the live model.

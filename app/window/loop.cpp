@@ -20,7 +20,8 @@ void show_reference_while_held(Store& store) {
   const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible &&
                     !view.selection.cursor && view.forms.dialog == Dialog::none &&
                     view.look.tab != Tab::laboratory && view.look.tab != Tab::layers &&
-                    !view.selection.presentation.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
+                    view.look.tab != Tab::learn && !view.selection.presentation.on && !io.KeyShift &&
+                    platform::key_down(ImGuiKey_Space);
   if (held == view.selection.shows_reference) return;
   store.dispatch(ShowReference{held});
   store.update();
@@ -139,7 +140,18 @@ bool Loop::expects_leftovers() const {
   return Clock::now() - start_ < leftover_search_time;
 }
 
+/// Returns whether a run trains as long as it is displayed.
+bool Loop::is_learning() const {
+  const View& view = store_.view();
+  return view.learning.plays && view.look.tab == Tab::learn && !view.forms.start_page;
+}
+
 double Loop::seconds_to_wait() const {
+  if (is_learning()) {
+    const double pace =
+        store_.learning().pace(store_.view().learning, store_.view().settings.reduce_motion).seconds;
+    return std::max(0.0, pace - store_.learning().seconds_since_request());
+  }
   if (settled_frames_ < min_settled_frames || painter_.is_behind()) return 0;
   if (is_animating()) return animation_frame_seconds;
   if (progresses()) return progress_seconds;
@@ -158,7 +170,8 @@ bool Loop::step() {
     store_.dispatch(Quit{});
     settled_frames_ = 0;
   }
-  if (settled_frames_ < min_settled_frames || is_animating() || progresses() || painter_.is_behind()) {
+  if (settled_frames_ < min_settled_frames || is_learning() || is_animating() || progresses() ||
+      painter_.is_behind()) {
     frame();
   } else if (ImGui::GetIO().WantTextInput) {
     frame();
@@ -198,10 +211,10 @@ void Loop::update_keyboard_navigation(const std::vector<KeyPress>& keys) {
   const Selection& now = store_.view().selection;
   // While they are held, too: else the next frame would navigate.
   const bool held = platform::key_down(ImGuiKey_LeftArrow) || platform::key_down(ImGuiKey_RightArrow);
-  const bool steps = (now.lesson || now.presentation.on) && !has_menu() &&
-                     (held || std::ranges::any_of(keys, [](const KeyPress& k) {
-                        return k.key == Key::left || k.key == Key::right;
-                      }));
+  const bool steps = (now.lesson || now.presentation.on || store_.view().look.tab == Tab::learn) &&
+                     !has_menu() && (held || std::ranges::any_of(keys, [](const KeyPress& k) {
+                                       return k.key == Key::left || k.key == Key::right;
+                                     }));
   const bool pages = platform::key_down(ImGuiKey_PageUp) || platform::key_down(ImGuiKey_PageDown) ||
                      std::ranges::any_of(keys, [](const KeyPress& k) {
                        return k.key == Key::page_up || k.key == Key::page_down;
@@ -300,7 +313,8 @@ void Loop::draw(Commands& commands) {
                .changes = state.is_a || !store_.is_up_to_date() ? nullptr : &changes_,
                .progress = &kept.progress,
                .start_model = store_.start_model(),
-               .start_pictures = store_.start_pictures()},
+               .start_pictures = store_.start_pictures(),
+               .start_run = store_.start_run()},
       .compared = {store_.references(), store_.live_comparison().comparison(),
                    store_.live_comparison().work()},
       .lesson = store_.lesson(),

@@ -94,6 +94,7 @@ class Loop {
   void handle(Commands& commands);
   void update_keyboard_navigation(const std::vector<KeyPress>& keys);
   bool is_animating() const;
+  bool is_learning() const;
   bool progresses() const;
   bool expects_leftovers() const;
   Metrics metrics_now() const;

@@ -14,6 +14,7 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
+#include "app/ui/panels/learning/learning_panel.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/panels/present/present_panel.hpp"
@@ -59,8 +60,12 @@ bool has_side_panels(const Frame& f) {
 bool shows_layers(const Frame& frame) {
   return frame.displayed.look.tab == Tab::layers && has_side_panels(frame);
 }
+bool shows_learning(const Frame& frame) {
+  return frame.displayed.look.tab == Tab::learn && has_side_panels(frame);
+}
 bool shows_one_layer(const Frame& frame) {
-  return frame.displayed.look.tab != Tab::layers && has_side_panels(frame);
+  return frame.displayed.look.tab != Tab::layers && frame.displayed.look.tab != Tab::learn &&
+         has_side_panels(frame);
 }
 /// Returns whether the heads of a whole model are presented, with its prediction.
 bool presents_layers(const Frame& f) {
@@ -92,6 +97,8 @@ void draw_inspector_and_terms(const Frame& frame) {
   if (panels::lesson_is_in_inspector(frame)) panels::draw_lesson_in_inspector(frame);
   if (shows_layers(frame))
     panels::draw_selected_head(frame);
+  else if (shows_learning(frame))
+    panels::draw_learning_results(frame);
   else if (frame.displayed.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
@@ -164,6 +171,9 @@ const std::array table_of_panels{
                              f.metrics.narrow ? r.top + r.model_height : r.bottom);
              },
              shows_layers},
+    PanelRow{"learning", panels::draw_learning_setup, true, true,
+             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.bottom); },
+             shows_learning},
     PanelRow{"view bar", panels::draw_view_bar, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, r.top + f.metrics.tabs);
@@ -208,6 +218,8 @@ const std::array table_of_panels{
              [](const Frame& f) { return shows_view(f, Tab::laboratory); }},
     PanelRow{"layers", panels::draw_layers, true, false, view_rect,
              [](const Frame& f) { return f.displayed.look.tab == Tab::layers && has_side_panels(f); }},
+    PanelRow{"learn", panels::draw_learning, true, false, view_rect,
+             [](const Frame& f) { return shows_view(f, Tab::learn); }},
     PanelRow{"exhibit", panels::draw_lesson_pictures, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
@@ -245,7 +257,7 @@ const std::array table_of_panels{
                return ImVec4(r.grip, top, r.left - r.grip, top + r.next_token);
              },
              [](const Frame& f) {
-               return has_side_panels(f) && panels::has_next_token(f) &&
+               return has_side_panels(f) && panels::has_next_token(f) && !shows_learning(f) &&
                       !(f.metrics.narrow && left_side_scrolls(f));
              }},
     PanelRow{"inspector", draw_inspector_and_terms, true, true,
@@ -295,7 +307,7 @@ Regions regions(const Frame& frame) {
                                   m.px(200), max_width);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
-  r.next_token = panels::next_token_height(frame);
+  r.next_token = shows_learning(frame) ? 0 : panels::next_token_height(frame);
   const float wanted = panels::model_panel_height(frame);
   const bool shows_inspector =
       shows_layers(frame) ||

@@ -16,7 +16,7 @@ Arithmetic Cell Coarse Explanation Key Matrices Pass Work
 PARTS = [
     ("", "app/main.cpp", "the program"),
     ("app/session/store.hpp", "app/session/store_files.cpp app/session/store_models.cpp", "the store's verbs, by subject"),
-    ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_gradient.cpp "
+    ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_gradient.cpp app/ui/actions/actions_learning.cpp "
      "app/ui/actions/actions_present.cpp app/ui/actions/actions_view.cpp", "the table of actions, by menu"),
     ("app/ui/panels/bars/bars.hpp", "app/ui/panels/bars/view_bar.cpp", "the longest of the bars"),
     ("app/ui/panels/compare/compare_panel.hpp", "app/ui/panels/compare/compare_list.cpp", "the list next to the maps"),
@@ -25,6 +25,7 @@ PARTS = [
     ("app/ui/panels/inspector/inspector_panel.hpp", "app/ui/panels/inspector/inspector_row.cpp", "the parts about a row"),
     ("app/ui/panels/layers/layers_panel.hpp", "app/ui/panels/layers/head_map.cpp app/ui/panels/layers/next_token.cpp "
      "app/ui/panels/layers/full_model_panel.cpp", "parts of the view of layers"),
+    ("app/ui/panels/learning/learning_panel.hpp", "app/ui/panels/learning/learning_setup.cpp", "the left side of Learn"),
     ("app/ui/panels/model/model_panel.hpp", "app/ui/panels/model/model_popups.cpp", "the popups of MODEL"),
     ("app/ui/panels/stages/stages_panel.hpp", "app/ui/panels/stages/large_panel.cpp app/ui/panels/stages/rotation_panel.cpp",
      "views of one stage"),

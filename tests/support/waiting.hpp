@@ -35,7 +35,9 @@ inline void finish_working(app::Store& store) {
            !(shown && shown->version == store.live().version());
   };
   const auto reads = [&] { return store.pending().full_model && store.pending().reading->is_busy(); };
-  for (store.update(); store.live_comparison().is_busy() || awaits_masks() || reads(); store.update())
+  for (store.update();
+       store.live_comparison().is_busy() || awaits_masks() || reads() || store.learning().is_busy();
+       store.update())
     std::this_thread::yield();
 }
 

@@ -1,6 +1,7 @@
 // What a newcomer does in the first hour, by mouse alone and by keyboard alone: only what the window shows.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "app/session/full_model_reading.hpp"
@@ -163,6 +164,36 @@ TEST_F(ByKeyboard, MovesThePredictionOfAWholeModelByOneWeight) {
   find("edit w_v");
   enter_number("1.5");
   EXPECT_NE(next().chosen.now, before);
+}
+
+TEST_F(ByKeyboard, WatchesAHeadFormAndOpensItsNetwork) {
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  settle();
+  ui.type("4");
+  settle();
+  ASSERT_EQ(ui.store.view().look.tab, app::Tab::learn);
+  EXPECT_EQ(ui.store.learning().task(), "induction");
+  find("watch it learn: previous-token");
+  ASSERT_EQ(ui.store.learning().task(), "previous-token");
+  const auto& run = ui.store.learning().run();
+  ui.key(Key::space);
+  ASSERT_TRUE(ui.store.view().learning.plays);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (run->milestones().empty() && std::chrono::steady_clock::now() < end) ui.run(1);
+  ASSERT_FALSE(run->milestones().empty());
+  if (ui.store.view().learning.plays) key(Key::space);
+  settle();
+  ASSERT_FALSE(ui.store.view().learning.plays);
+  const std::size_t n = run->n_steps();
+  key(Key::home);
+  EXPECT_EQ(ui.store.learning().picture()->step, 0u);
+  EXPECT_EQ(run->n_steps(), n);
+  key(Key::end);
+  EXPECT_EQ(ui.store.learning().picture()->step, n);
+  find("open as model");
+  ASSERT_TRUE(ui.store.pending().full_model) << ui.store.message().text;
+  EXPECT_EQ(ui.store.view().look.tab, app::Tab::layers);
+  EXPECT_TRUE(ui.has("layers/0.0"));
 }
 
 }  // namespace

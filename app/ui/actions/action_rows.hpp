@@ -36,6 +36,9 @@ void add_full_model(ActionRows& rows, const ActionContext& context);
 /// Returns a cell as the number whose gradients are shown.
 core::graph::Target target_of(const CellRef& cell);
 void add_gradients(ActionRows& rows, const ActionContext& context);
+/// Appends the tab of a run of training, then the other actions about it, and the tasks.
+void add_learning(ActionRows& rows, const ActionContext& context);
+void add_learning_tasks(ActionRows& rows);
 void add_presenting(ActionRows& rows);
 void add_decoding(ActionRows& rows);
 void add_navigation(ActionRows& rows, const ActionContext& context);

@@ -315,8 +315,8 @@ std::vector<Action> compare_actions(const ActionContext&) {
                   .keys = {plain(Key::space)},
                   .keys_apply =
                       [](const Pending& view) {
-                        return view.look.tab != Tab::laboratory && !view.selection.cursor &&
-                               !view.selection.presentation.on;
+                        return view.look.tab != Tab::laboratory && view.look.tab != Tab::learn &&
+                               !view.selection.cursor && !view.selection.presentation.on;
                       },
                   .key_text = "hold Space"});
   rows.push_back({.id = "file/check_tensors",

@@ -91,11 +91,12 @@ void add_layers(ActionRows& rows, const ActionContext& s) {
 std::vector<Action> file_actions(const ActionContext& s) {
   ActionRows rows;
   add_presets(rows);
+  add_learning_tasks(rows);
   rows.push_back(
       {.id = "file/start",
        .title = "Start page",
        .menu = "File",
-       .about = "A small example, lessons, a whole model, and recent files",
+       .about = "A small example, lessons, a whole model, one that learns, and recent files",
        .disabled_reason = unless([](const ActionContext& now) { return !now.pending.selection.lesson; },
                                  "a lesson is open: leave it with Esc"),
        .command = always(set<&Forms::start_page>(true))});

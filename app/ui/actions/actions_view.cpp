@@ -139,6 +139,7 @@ std::vector<Action> view_actions(const ActionContext& s) {
   ActionRows rows;
   add_layers_tab(rows, s);
   add_tabs(rows);
+  add_learning(rows, s);
   add_presenting(rows);
   add_decoding(rows);
   add_themes(rows, s);

@@ -110,6 +110,14 @@ const Start starts[]{
       });
     },
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.tab = Tab::laboratory; }); },
+    [](gui::Program& p) {
+      core::training::TrainingSetup setup;
+      setup.batch = 1, setup.n_steps = 2;  // it does not pause later
+      p.store.dispatch(app::SetLearning{"previous-token", "", setup});
+      p.run();
+      p.store.dispatch(app::StepLearning{2});
+      p.run();
+    },
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
     [](gui::Program& p) {
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
@@ -271,7 +279,8 @@ TEST_F(Actions, UseTheTermsOfTheField) {
 }
 
 TEST_F(Actions, ShareNoKeyInTheSamePlace) {
-  const auto tabs = {Tab::stages, Tab::heads, Tab::tokens, Tab::compare, Tab::laboratory, Tab::layers};
+  const auto tabs = {Tab::stages,     Tab::heads,  Tab::tokens, Tab::compare,
+                     Tab::laboratory, Tab::layers, Tab::learn};
   const auto rows = all();
   for (const Tab tab : tabs)
     for (const bool in_lesson : {false, true})

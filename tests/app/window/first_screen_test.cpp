@@ -499,7 +499,7 @@ TEST_F(FirstScreen, BeginsThePaletteWithAFewLikelyActions) {
 TEST_F(FirstScreen, OpensADoorOfTheStartPage) {
   ui.store.dispatch(app::set<&app::Forms::start_page>(true));
   ui.run(3);
-  for (const char* door : {"start/example", "start/lessons", "start/model"})
+  for (const char* door : {"start/example", "start/lessons", "start/model", "start/learn"})
     EXPECT_TRUE(ui.has(door)) << door;
   EXPECT_FALSE(ui.has("strip/weights"));
   EXPECT_FALSE(ui.has("region/inspector"));

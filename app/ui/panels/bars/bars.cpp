@@ -157,6 +157,8 @@ std::string hint(const Frame& frame) {
   if (frame.displayed.look.tab == Tab::stages && frame.displayed.look.large &&
       !frame.displayed.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
+  if (frame.displayed.look.tab == Tab::learn)
+    return "Space plays and pauses · ← → step · Home and End: first and newest snapshot · click selects a head";
   if (frame.displayed.look.tab == Tab::laboratory)
     return "Space resamples · D switches dropout · Esc goes back to the stages";
   if (frame.displayed.look.tab == Tab::compare)

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -127,6 +128,7 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
 }
 
 constexpr std::array tabs{
+    TabTitle{Tab::learn, "Learn", "A small transformer that learns a task"},
     TabTitle{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
     TabTitle{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
     TabTitle{Tab::heads, "Heads", "One stage of all heads, side by side"},
@@ -144,6 +146,12 @@ const TabTitle& tab_title(Tab tab) {
 
 namespace {
 
+/// Returns whether a tab has anything to show.
+bool is_shown(const Frame& frame, const TabTitle& row) {
+  if (row.tab == Tab::learn) return frame.pending.learning && frame.pending.learning->is_open();
+  return row.tab != Tab::layers || frame.pending.full_model;
+}
+
 /// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
 float draw_tabs_as_combo(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -152,7 +160,7 @@ float draw_tabs_as_combo(const Frame& frame, float width) {
   platform::push_font(frame.fonts.sans15);
   if (begin_combo(frame, "##tabs", tab_title(frame.displayed.look.tab).title)) {
     for (const TabTitle& row : tabs) {
-      if (row.tab == Tab::layers && !frame.pending.full_model) continue;
+      if (!is_shown(frame, row)) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
         frame.commands.add(set<&Look::tab>(row.tab));
       frame.landmarks.mark_item(std::string("tabs/") + row.title);
@@ -170,16 +178,13 @@ float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.full_model ? 20 : 24);
-  const auto is_shown = [&](const TabTitle& row) {
-    return row.tab != Tab::layers || frame.pending.full_model;
-  };
   float all = 0;
   for (const TabTitle& row : tabs)
-    if (is_shown(row)) all += text_width(font, row.title) + gap;
+    if (is_shown(frame, row)) all += text_width(font, row.title) + gap;
   if (all > room) return draw_tabs_as_combo(frame, room);
   float x = origin.x;
   for (const TabTitle& row : tabs) {
-    if (!is_shown(row)) continue;
+    if (!is_shown(frame, row)) continue;
     const float width = text_width(font, row.title);
     platform::move_to({x, origin.y});
     hit_area(row.title, {width, height});
@@ -385,6 +390,8 @@ std::vector<BarControl> view_controls(const Frame& frame) {
   switch (frame.displayed.look.tab) {
     case Tab::layers:
       return {bars_control, maps_control};
+    case Tab::learn:
+      return {};
     case Tab::tokens:
       controls = {threshold_control};
       break;

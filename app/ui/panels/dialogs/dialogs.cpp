@@ -127,6 +127,7 @@ constexpr std::array table{
     DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
     DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
     DialogRow{Dialog::export_files, "Export", draw_export_dialog},
+    DialogRow{Dialog::export_run, "Export the run", draw_export_run_dialog},
     DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
     DialogRow{Dialog::writing, "Quit", writing},
     DialogRow{Dialog::memory, "A large model", memory},

@@ -22,6 +22,7 @@ void draw_save_dialog(const Frame& frame);
 /// Draws the contents of the export dialog: source, form, destination, and the files to be written; existing
 /// files are replaced only after a question.
 void draw_export_dialog(const Frame& frame);
+void draw_export_run_dialog(const Frame& frame);
 
 void close_dialog(const Frame& frame);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/session/exporting.hpp"
+#include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -416,6 +417,22 @@ void draw_export_dialog(const Frame& frame) {
     frame.commands.add(set<&Browser::confirms_overwrite>(true));
   else
     frame.commands.add(e);
+}
+
+void draw_export_run_dialog(const Frame& frame) {
+  const Learning* learning = frame.pending.learning;
+  if (!learning || !learning->run()) return close_dialog(frame);
+  paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_width(frame),
+      "A new folder with the model of the newest step, which transformers and attnscope open, the snapshots "
+      "and the curves.");
+  const std::string proposed =
+      fmt::format("{}-{}", learning->run()->data().task().name, learning->run()->n_steps());
+  const auto typed = file_browser(frame, BrowserFilter::all, browser_size(frame, 360, 280), proposed);
+  const fs::path path = typed.value_or(chosen_path(with_typed_name(frame, proposed)));
+  const bool confirmed =
+      confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm" || enter_confirms();
+  if (confirmed || typed) frame.commands.add(ExportLearned{path});
 }
 
 }  // namespace app::panels

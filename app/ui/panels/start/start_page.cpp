@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -292,8 +293,82 @@ StartCard model_card(const Frame& frame) {
           open};
 }
 
+/// Draws the head of a short run at some of its steps, and its loss and accuracy over them.
+void draw_learning_picture(const Frame& frame, const Rect& box) {
+  const StartRun* start = frame.work.start_run;
+  if (!start || start->heads.empty()) return;
+  const auto& m = frame.metrics;
+  const bool is_low = box.height() < m.px(low_picture);
+  float y = box.min.y;
+  if (!is_low) {
+    const float title = draw_text(frame.fonts.sans16, {box.min.x, y + m.px(6)}, Align::left_middle,
+                                  frame.palette.text, "Head 0.0");
+    draw_text(frame.fonts.sans13, {box.min.x + title + m.px(10), y + m.px(7)}, Align::left_middle,
+              frame.palette.dim, "while it learns");
+    y += m.px(25);
+  }
+  const auto n = static_cast<float>(start->heads.size());
+  const float gap = m.px(9), below = m.px(is_low ? 18 : 30),
+              side = std::floor(std::min((box.width() - (n - 1) * gap) / n, (box.max.y - y - below) * 0.6f));
+  if (side < 1) return;
+  for (std::size_t k = 0; k < start->heads.size(); ++k) {
+    const float x = box.min.x + (side + gap) * static_cast<float>(k);
+    draw_thumbnail(frame, start->heads[k].weights[0][0], {x, y}, side);
+    draw_text(frame.fonts.sans12, {x, y + side + m.px(9)}, Align::left_middle, frame.palette.dim,
+              fmt::format("step {}", start->heads[k].step));
+  }
+  const Rect plot{{box.min.x, y + side + m.px(is_low ? 20 : 28)}, box.max};
+  if (plot.height() < m.px(16)) return;
+  draw_rect(plot.min, plot.max, frame.palette.background.panel);
+  const auto& all = start->run->measurements();
+  const float pad = m.px(6);
+  for (const bool is_accuracy : {false, true}) {
+    std::vector<ImVec2> points;
+    for (const core::training::Measurement& measured : all) {
+      const double share = is_accuracy ? measured.accuracy : measured.fresh_loss / all.front().fresh_loss;
+      points.emplace_back(
+          plot.min.x + pad +
+              (plot.width() - 2 * pad) * static_cast<float>(measured.step) /
+                  static_cast<float>(std::max<std::size_t>(all.back().step, 1)),
+          plot.max.y - pad - (plot.height() - 2 * pad) * static_cast<float>(std::min(share, 1.0)));
+    }
+    ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()),
+                                            packed(is_accuracy ? frame.palette.text : frame.palette.dim), 0,
+                                            is_accuracy ? m.px(2) : 1.0f);
+  }
+  if (plot.height() < m.px(50)) return;
+  draw_text(frame.fonts.sans12, {plot.min.x + m.px(10), plot.min.y + m.px(22)}, Align::left_middle,
+            frame.palette.dim, "loss");
+  draw_text(frame.fonts.sans12, {plot.max.x - m.px(8), plot.min.y + m.px(22)}, Align::right_middle,
+            frame.palette.text, "accuracy");
+}
+
+/// Returns the card of the run that is open, or of one that begins.
+StartCard learning_card(const Frame& frame) {
+  const Learning* learning = frame.pending.learning;
+  const auto to_run = std::pair{set<&Forms::start_page>(false), set<&Look::tab>(Tab::learn)};
+  const core::training::Task& task = *core::training::find_task("induction");
+  const std::string words =
+      fmt::format("Train two layers from noise. In {} steps an induction head forms.", task.setup.n_steps);
+  if (learning && learning->run())
+    return {
+        "start/learn",
+        "Watch it learn",
+        words,
+        fmt::format("Resume: {}, step {}", learning->run()->data().task().name, learning->run()->n_steps()),
+        {to_run.first, to_run.second},
+        draw_learning_picture,
+        true};
+  return {"start/learn",
+          "Watch it learn",
+          words,
+          fmt::format("{} tasks, or your own text", core::training::tasks().size()),
+          {SetLearning{task.name, "", task.setup}},
+          draw_learning_picture};
+}
+
 /// The doors in their order; each is opened by its number, too.
-constexpr std::array doors{example_card, lessons_card, model_card};
+constexpr std::array doors{example_card, lessons_card, model_card, learning_card};
 
 /// Draws a card that opens on a click, Enter or its key; returns whether it has the keyboard focus.
 bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, const Rect& box, bool is_tall,
