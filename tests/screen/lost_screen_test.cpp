@@ -103,7 +103,7 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   const TemporaryDirectory home;
   const std::filesystem::path state = home / "state/attnscope";
   std::filesystem::create_directories(home / "config/attnscope");
-  support::put_bytes(home / "config/attnscope/settings", "tour=known\n");
+  support::put_bytes(home / "config/attnscope/settings", "tour=known\nstart_page=no\n");
   screen::Server server;
   Started window(server.display(), home.path());
   {
