@@ -118,11 +118,10 @@ double unit_of_cells(const Frame& frame, const Heatmap& map, const HeatmapLayout
 
 /// Returns notes on where the picture is not exact.
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
-                           const ColorScale& scale) {
+                           const ColorScale& scale, double unit) {
   std::vector<Note> notes;
   const ColorLimits& e = scale.ends;
-  if (const double unit = unit_of_cells(frame, map, d); unit != 1)
-    notes.push_back({"× " + unit_text(unit), "× " + unit_text(unit), false, true});
+  if (unit != 1) notes.push_back({"× " + unit_text(unit), "× " + unit_text(unit), false, true});
   if (const auto note = pooling_note(frame, map, d, scale)) notes.push_back(*note);
   if (map.other) return notes;
   const double least = scale.is_logarithmic() ? e.least : 0;
@@ -186,7 +185,7 @@ void mark_note(const Frame& frame, const Heatmap& map, ImVec2 left_middle, const
 
 void draw_vertical_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
                        const ColorScale& scale, const ValueRange& number_range,
-                       const std::vector<Note>& notes) {
+                       const std::vector<Note>& notes, double unit) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
@@ -195,7 +194,6 @@ void draw_vertical_bar(const Frame& frame, const Heatmap& map, const HeatmapLayo
     draw_rect({x, y_of((k + 1.0) / steps)}, {x + thick, y_of(static_cast<double>(k) / steps)},
               scale.color(scale.number_at((k + 0.5) / steps)));
   const float text_x = x + thick + frame.metrics.px(5), half = frame.metrics.px(6);
-  const double unit = unit_of_cells(frame, map, d);
   // For maps of one or two rows the end labels are a line apart, beyond the bar.
   const float middle = (d.corner.y + bottom) / 2, half_gap = frame.metrics.px(16) / 2;
   draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - half_gap)},
@@ -236,10 +234,9 @@ const char* scale_words(const Frame& frame) {
 
 void draw_horizontal_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d,
                          const ColorScale& scale, const ValueRange& number_range,
-                         const std::vector<Note>& notes) {
+                         const std::vector<Note>& notes, double unit) {
   const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const double unit = unit_of_cells(frame, map, d);
   std::string low = end_text(scale.number_at(0) / unit), high = end_text(scale.ends.high / unit);
   const auto room_of = [&](const std::string& end) {
     return end.empty() ? 0 : text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
@@ -368,13 +365,14 @@ float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_mi
 void draw_color_bar(const Frame& frame, const Heatmap& map, const HeatmapLayout& d, const ColorScale& scale) {
   if (coloring_of(map) == Coloring::mask) return draw_legend(frame, map, d, scale);
   const ValueRange number_range = displayed_value_range(frame, map);
-  const std::vector<Note> notes = notes_of(frame, map, d, scale);
+  const double unit = unit_of_cells(frame, map, d);
+  const std::vector<Note> notes = notes_of(frame, map, d, scale, unit);
   const float room = bar_room(frame, map);
   if (map.has_vertical_bar) {
-    draw_vertical_bar(frame, map, d, scale, number_range, notes);
+    draw_vertical_bar(frame, map, d, scale, number_range, notes, unit);
     draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
   } else {
-    draw_horizontal_bar(frame, map, d, scale, number_range, notes);
+    draw_horizontal_bar(frame, map, d, scale, number_range, notes, unit);
     draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
   }
 }
