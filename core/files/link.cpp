@@ -57,9 +57,7 @@ void require_no_files(const Json& json) {
       require_no_files(value);
     }
   } else if (json.is_list()) {
-    const auto first = json.first();
-    if (first && (first->is_object() || first->is_list()))
-      for (const Json& item : json.items("")) require_no_files(item);
+    for (const Json& item : json.items_or_empty("a list")) require_no_files(item);
   }
 }
 

@@ -106,6 +106,8 @@ TEST(Link, ThatIsWrongGetsOneLine) {
       {link_to(
            "{\"attnscope\": 1, \"embeddings\": [[1]], \"given\": {\"weights\": [[[{\"file\": \"a\"}]]]}}"),
        "as a link opens no file"},
+      {link_to("{\"attnscope\": 1, \"embeddings\": [1, {\"file\": \"a.npy\"}], \"mask\": []}"),
+       "as a link opens no file"},
       {link_to("{\"attnscope\": 1, \"whole_model\": {\"model\": \"tiny\"}}"), "as a link opens no file"},
       {link_to("{\"attnscope\": 1, \"embeddings\": 3}"), "link: embeddings: expected"}};
   for (const auto& [link, expected] : cases) {
