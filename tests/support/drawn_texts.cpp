@@ -123,4 +123,13 @@ std::vector<DrawnText> TextReader::texts() {
   return texts;
 }
 
+std::vector<std::string> texts_within(ImVec2 min, ImVec2 max) {
+  std::vector<std::string> words;
+  TextReader reader;
+  for (const DrawnText& t : reader.texts())
+    if (t.min.x > min.x - 2 && t.max.x < max.x + 2 && t.min.y > min.y - 2 && t.max.y < max.y + 2)
+      words.push_back(t.text);
+  return words;
+}
+
 }  // namespace support

@@ -40,4 +40,7 @@ class TextReader {
   std::map<std::array<float, 4>, Letter> letters_;  ///< by texture coordinates in the atlas
 };
 
+/// Returns the texts of the last frame that lie within a rectangle.
+std::vector<std::string> texts_within(ImVec2 min, ImVec2 max);
+
 }  // namespace support

@@ -40,13 +40,7 @@ struct StartPage : testing::Test {
   }
   std::vector<std::string> texts_in(const std::string& name) {
     const auto place = ui.rect(name);
-    std::vector<std::string> words;
-    support::TextReader reader;
-    for (const support::DrawnText& t : reader.texts())
-      if (t.min.x > place.min.x - 2 && t.max.x < place.max.x + 2 && t.min.y > place.min.y - 2 &&
-          t.max.y < place.max.y + 2)
-        words.push_back(t.text);
-    return words;
+    return support::texts_within(place.min, place.max);
   }
 };
 
