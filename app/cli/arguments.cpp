@@ -9,13 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/cli/manual.hpp"
 #include "app/session/exporting.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/base/utf8.hpp"
 #include "core/check/backward_check.hpp"
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
@@ -852,209 +852,19 @@ std::string parse_error_text(const CLI::App& program, const std::vector<std::str
   return "there is no option or place for \"" + *first + "\" (attnscope " + help;
 }
 
-// The manual page and completions for shells, generated from the command line.
-
-std::vector<std::string> names_of(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
-std::vector<const CLI::App*> commands_of(const CLI::App& program) {
-  return program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
-}
-
-/// Escapes text for troff: no request at the start of a line, no escape, hyphens that can be copied.
-std::string troff(const std::string& text) {
-  std::string line;
-  for (const char32_t c : core::text::decode_utf8_lossy(text)) {
-    if (c == U'\\')
-      line += "\\e";
-    else if (c == U'-')
-      line += "\\-";
-    else if (c == U'\'')
-      line += "\\(aq";
-    else if (c < 0x80)
-      line += static_cast<char>(c);
-    else
-      line += "\\[u" + [c] {
-        constexpr const char* digits = "0123456789ABCDEF";
-        std::string code;
-        for (int shift = c > 0xFFFF ? 20 : 12; shift >= 0; shift -= 4) code += digits[c >> shift & 15];
-        return code;
-      }() + "]";
+CommandHelp described(const CLI::App& app) {
+  CommandHelp help{app.get_name(), app.get_description(), app.get_footer(), {}};
+  help.example.erase(0, std::string("Example: ").size());
+  for (const CLI::Option* option : app.get_options()) {
+    OptionHelp& row = help.options.emplace_back();
+    for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
+    row.argument = option->get_name();
+    row.type = option->get_type_name();
+    row.about = option->get_description();
+    row.required = option->get_required();
   }
-  return line.starts_with('.') ? "\\&" + line : line;
-}
-
-std::string tag_of(const CLI::Option& option) {
-  const std::vector<std::string> names = names_of(option);
-  const std::string type = option.get_type_name();
-  if (names.empty()) return ".TP\n.I " + troff(option.get_name()) + "\n";
-  return ".TP\n.B " + troff(core::text::joined(names, ", ")) +
-         (type.empty() ? "" : " \\fI" + troff(type) + "\\fP") + "\n";
-}
-
-std::string options_text(const CLI::App& command) {
-  std::string text;
-  for (const CLI::Option* option : command.get_options())
-    text += tag_of(*option) + troff(option->get_description()) +
-            (option->get_required() ? " (required)" : "") + ".\n";
-  return text;
-}
-
-/// Returns the long names of the options, separated by spaces.
-std::string long_option_names(const CLI::App& command) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-  return core::text::joined(words, " ");
-}
-
-/// Returns text in single quotes for a shell; fish accepts the same.
-std::string quoted(const std::string& text) {
-  std::string in_quotes = "'";
-  for (const char c : text) in_quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return in_quotes + "'";
-}
-
-/// Escapes text for zsh's descriptions, in which brackets and colons are special.
-std::string in_zsh(const std::string& text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') plain += '\\';
-    plain += c;
-  }
-  return plain;
-}
-
-std::string man_page(const CLI::App& program, const std::string& version) {
-  std::string text = ".TH ATTNSCOPE 1 \"\" \"attnscope " + troff(version) +
-                     "\" \"User Commands\"\n.SH NAME\nattnscope \\- take attention apart: edit it, watch it, "
-                     "explain it\n.SH SYNOPSIS\n.B attnscope\n.RI [ FILE ]\n";
-  for (const CLI::App* command : commands_of(program))
-    text += ".br\n.B attnscope " + troff(command->get_name()) + "\n.RI [ options ]\n";
-  text += ".SH DESCRIPTION\n" + troff(program.get_description()) +
-          "\nWithout a command it opens a window. The commands need no display.\n.SH OPTIONS\n" +
-          options_text(program) + ".SH COMMANDS\n";
-  for (const CLI::App* command : commands_of(program))
-    text += ".SS attnscope " + troff(command->get_name()) + "\n" + troff(command->get_description()) + ".\n" +
-            options_text(*command) +
-            (command->get_footer().empty() ? "" : ".PP\n" + troff(command->get_footer()) + "\n");
-  return text +
-         ".SH EXIT STATUS\n0 when done, 1 when something failed or differs, 2 for a wrong command line.\n"
-         ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/attnscope\nSettings and recent files; ~/.config without it.\n"
-         ".TP\n.I $XDG_STATE_HOME/attnscope\nEdits that are not saved; ~/.local/state without it.\n";
-}
-
-/// Escapes text for a cell of a Markdown table.
-std::string in_markdown(const std::string& text) {
-  std::string cell;
-  for (const char c : text) {
-    if (std::string_view("|<*_`[]\\").find(c) != std::string_view::npos) cell += '\\';
-    cell += c;
-  }
-  return cell;
-}
-
-/// Returns a table with a row for each option; for a command without --help, which every one has.
-std::string options_table(const CLI::App& command) {
-  std::string rows;
-  for (const CLI::Option* option : command.get_options()) {
-    const std::vector<std::string> names = names_of(*option);
-    if (command.get_parent() && !names.empty() && names.back() == "--help") continue;
-    const std::string type = option->get_type_name();
-    rows += "| `" + (names.empty() ? option->get_name() : core::text::joined(names, ", ")) +
-            (type.empty() ? "" : " " + type) + "` | " + in_markdown(option->get_description()) +
-            (option->get_required() ? " (required)" : "") + ". |\n";
-  }
-  return rows.empty() ? "" : "\n| option | meaning |\n|---|---|\n" + rows;
-}
-
-/// Returns the generated part of docs/command-line.md.
-std::string markdown_reference(const CLI::App& program) {
-  std::string text = "### attnscope\n\nOpens the window.\n" + options_table(program);
-  for (const CLI::App* command : commands_of(program)) {
-    std::string example = command->get_footer();
-    example.erase(0, example.find(": ") + 2);  // "Example: "
-    text += "\n### attnscope " + command->get_name() + "\n\n" + in_markdown(command->get_description()) +
-            ".\n\n    " + example + "\n" + options_table(*command);
-  }
-  return text;
-}
-
-std::string bash_completion(const CLI::App& program) {
-  const std::string commands =
-      core::text::joined(commands_of(program), " ", [](const CLI::App* c) { return c->get_name(); });
-  const std::string all = quoted(commands + " " + long_option_names(program));
-  std::string text =
-      "# Completion of attnscope's command line in bash.\n"
-      "_attnscope() {\n  local word=${COMP_WORDS[COMP_CWORD]} words=\n  case ${COMP_WORDS[1]} in\n";
-  for (const CLI::App* command : commands_of(program))
-    text += "    " + command->get_name() + ") words=" + quoted(long_option_names(*command)) + " ;;\n";
-  return text + "    *) words=" + all +
-         " ;;\n  esac\n"
-         "  [ \"$COMP_CWORD\" -eq 1 ] && words=" +
-         all +
-         "\n"
-         "  if [[ ${COMP_WORDS[COMP_CWORD-1]} == --preset ]]; then\n"
-         "    words=$(\"${COMP_WORDS[0]}\" presets 2>/dev/null | cut -f1)\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n    return\n  fi\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-         "  [[ $word == -* ]] || mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$word\")\n"
-         "}\ncomplete -o filenames -F _attnscope attnscope\n";
-}
-
-std::string zsh_completion(const CLI::App& program) {
-  const auto arguments = [](const CLI::App& command) {
-    std::string text;
-    for (const CLI::Option* option : command.get_options())
-      for (const std::string& name : names_of(*option)) {
-        const std::string type = option->get_type_name();
-        text += " \\\n      " + quoted(name + "[" + in_zsh(option->get_description()) + "]" +
-                                       (type.empty() ? "" : ":" + in_zsh(type) + ":_files"));
-      }
-    return text + " \\\n      '*:file:_files'";
-  };
-  std::string text =
-      "#compdef attnscope\n# Completion of attnscope's command line in zsh.\n_attnscope() {\n"
-      "  local -a commands=(\n";
-  for (const CLI::App* command : commands_of(program))
-    text += "    " + quoted(command->get_name() + ":" + in_zsh(command->get_description())) + "\n";
-  text += "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    _arguments" +
-          arguments(program) + "\n    return\n  fi\n  case $words[2] in\n";
-  for (const CLI::App* command : commands_of(program))
-    text += "    " + command->get_name() + ") _arguments" + arguments(*command) + " ;;\n";
-  return text + "    *) _files ;;\n  esac\n}\n_attnscope \"$@\"\n";
-}
-
-std::string fish_completion(const CLI::App& program) {
-  std::string text = "# Completion of attnscope's command line in fish.\n";
-  const auto add = [&text](const CLI::App& command, const std::string& condition) {
-    for (const CLI::Option* option : command.get_options())
-      for (const std::string& name : names_of(*option))
-        text += "complete -c attnscope -n " + quoted(condition) +
-                (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1)) +
-                (option->get_type_name().empty() ? "" : " -r") + " -d " + quoted(option->get_description()) +
-                "\n";
-  };
-  add(program, "__fish_use_subcommand");
-  for (const CLI::App* command : commands_of(program)) {
-    text += "complete -c attnscope -n __fish_use_subcommand -a " + command->get_name() + " -d " +
-            quoted(command->get_description()) + "\n";
-    add(*command, "__fish_seen_subcommand_from " + command->get_name());
-  }
-  return text + "complete -c attnscope -l preset -f -a '(attnscope presets | cut -f1)'\n";
-}
-
-std::string manual_text(const CLI::App& program, const std::string& kind) {
-  if (kind == "man") return man_page(program, ATTNSCOPE_VERSION);
-  if (kind == "markdown") return markdown_reference(program);
-  if (kind == "bash") return bash_completion(program);
-  if (kind == "zsh") return zsh_completion(program);
-  if (kind == "fish") return fish_completion(program);
-  throw core::Error("manual: expected man, markdown, bash, zsh or fish, got \"" + kind + "\"");
+  return help;
 }
 
 /// Adds the hidden command that prints files for packages, which users rarely need.
@@ -1064,7 +874,11 @@ void add_manual(CLI::App& program, CommandLine& chosen) {
   app->group("");
   const auto print = [&program, &chosen](const std::string& kind) {
     require_no_window_options(program);
-    chosen = ShowText{manual_text(program, kind)};
+    Manual manual{described(program), {}};
+    for (const CLI::App* command :
+         program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
+      manual.commands.push_back(described(*command));
+    chosen = ShowText{manual_text(manual, kind)};
   };
   app->add_option_function<std::string>("KIND", print, "man, markdown, bash, zsh or fish")->required();
 }
