@@ -8,7 +8,6 @@ find_package(Armadillo REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Threads REQUIRED)
-find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
 
 add_library(attnscope_settings INTERFACE)
@@ -31,7 +30,7 @@ string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas w
 # the contents of an empty std::optional.
 target_compile_options(attnscope_settings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict;-Wno-maybe-uninitialized>")
-target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads fmt::fmt $<LINK_ONLY:TBB::tbb>)
+target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads fmt::fmt)
 # Releases do not contain the build path.
 target_compile_options(attnscope_settings INTERFACE
   "$<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.;-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")

@@ -122,10 +122,7 @@ std::string hex_text(const std::string& bytes) {
 
 /// A whole model and a text.
 struct TextRun {
-  explicit TextRun(const FullModelOptions& command)
-      : model(opened(command)),
-        tokens(tokenized(command)),
-        pool(std::max(1u, std::thread::hardware_concurrency())) {
+  explicit TextRun(const FullModelOptions& command) : model(opened(command)), tokens(tokenized(command)) {
     for (const TextToken& token : tokens) ids.push_back(token.id);
     const auto& sizes = model->description().sizes;
     for (const auto& [layer, head] : command.heads_off) {

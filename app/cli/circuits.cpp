@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
@@ -29,8 +28,7 @@ std::shared_ptr<const core::transformer::Transformer> opened(const std::filesyst
 
 /// A model that commands compute with, and its threads.
 struct CircuitRun {
-  explicit CircuitRun(const std::filesystem::path& path)
-      : model(opened(path)), exact(*model), pool(std::max(1u, std::thread::hardware_concurrency())) {}
+  explicit CircuitRun(const std::filesystem::path& path) : model(opened(path)), exact(*model) {}
   std::vector<std::size_t> ids_of(const std::string& text, const char* option) const {
     try {
       return core::tokenizers::ids_of(model->tokenize(text));

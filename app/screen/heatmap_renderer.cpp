@@ -4,7 +4,6 @@
 #include <array>
 #include <deque>
 #include <map>
-#include <thread>
 #include <unordered_map>
 
 #include "app/screen/gl.hpp"
@@ -39,6 +38,9 @@ class CrossProgram {
     std::array<char, 1024> log{};
     glGetProgramInfoLog(id_, static_cast<GLsizei>(log.size()), nullptr, log.data());
     require(done == GL_TRUE, "shaders do not link", log.data());
+    // Here, as a page waits for each answer of OpenGL.
+    ground_ = glGetUniformLocation(id_, "ground"), ground_share_ = glGetUniformLocation(id_, "ground_share"),
+    cross_at_ = glGetUniformLocation(id_, "cross_at");
     glGenVertexArrays(1, &no_vertices_);
   }
   ~CrossProgram() {
@@ -57,10 +59,9 @@ class CrossProgram {
     glBindTexture(GL_TEXTURE_2D, pixels.id());
     glUseProgram(id_);
     const ImVec4 background = vec(palette(dark).background.back);
-    glUniform1i(uniform("pixels"), 0);
-    glUniform3f(uniform("ground"), background.x, background.y, background.z);
-    glUniform1f(uniform("ground_share"), dark ? 0.46f : 0.55f);
-    glUniform4i(uniform("cross_at"), cross.left, cross.top, cross.right, cross.bottom);
+    glUniform3f(ground_, background.x, background.y, background.z);
+    glUniform1f(ground_share_, dark ? 0.46f : 0.55f);
+    glUniform4i(cross_at_, cross.left, cross.top, cross.right, cross.bottom);
     glBindVertexArray(no_vertices_);
     glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
     glBindVertexArray(0);
@@ -83,9 +84,9 @@ class CrossProgram {
     glDeleteShader(shader);  // deleted with the program
     require(done == GL_TRUE, failure, log.data());
   }
-  GLint uniform(const char* name) const { return glGetUniformLocation(id_, name); }
 
   GLuint id_, no_vertices_ = 0;  // empty: the vertex shader needs none, but a core context does
+  GLint ground_ = -1, ground_share_ = -1, cross_at_ = -1;  // pixels are of texture unit 0
   Framebuffer framebuffer_;
 };
 
@@ -123,7 +124,7 @@ struct CachedHeatmap {
 
 struct HeatmapRenderer::State {
   CrossProgram program;
-  core::ThreadPool threads{std::max(1u, std::thread::hardware_concurrency())};
+  core::ThreadPool threads;
   std::map<std::string, CachedHeatmap> pictures;  // by their places
   std::unordered_map<std::uint64_t, const CachedHeatmap*> by_texture;
   std::deque<std::string> waiting;  // places of pictures to read in the next frames, in order

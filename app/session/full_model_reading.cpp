@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 namespace app {
 namespace {
@@ -156,7 +155,7 @@ bool FullModelReading::matches(const FullModelState& full_model) const {
 void FullModelReading::set_readings(const FullModelState& full_model, BothReadings readings) {
   clear();
   readings_.put(key_of(full_model), std::move(readings));
-  if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
 }
 
 std::optional<FullModelReading::SavedReadings> FullModelReading::saved_readings() const {

@@ -1,7 +1,6 @@
 #include "app/session/live_patches.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "core/base/number.hpp"
 
@@ -31,7 +30,7 @@ void LivePatches::follow(const FullModelState& full_model, const PromptsForm& fo
   if (!own || !form.runs || !no_patches_reason(full_model).empty()) return results_.cancel();
   const Key key = key_of(full_model, form);
   if (!results_.needs(key)) return;
-  if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
   results_.begin(key, Schedule::background,
                  [key, model = full_model.model, own, pool = pool_](const core::StopToken& token) {
                    PatchResult result;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <system_error>
-#include <thread>
 
 #include "app/session/navigation.hpp"
 #include "core/base/error.hpp"
@@ -247,7 +246,7 @@ OpenedModel read_full_model(const transformer::ModelRef& model, const experiment
   transformer::require_layer(*model, wanted.layer);
   OpenedModel opened;
   opened.model = model;
-  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  core::ThreadPool pool;
   opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
   opened.unedited = opened.layer =
       experiment::unedited_layer(*model, *opened.reading, wanted.layer, progress);
@@ -269,7 +268,7 @@ OpenedModel open_saved_full_model(const std::string& text, const std::filesystem
   }
   const transformer::FullModel& model = *opened.model;
   experiment::require_same_model(saved, model, session);
-  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  core::ThreadPool pool;
   const transformer::CallContext context{pool, progress};
   experiment::Experiment plain = saved.experiment;
   plain.heads_off.clear();

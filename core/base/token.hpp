@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -44,11 +45,26 @@ class StopToken {
   void report(double share) const { share_ = share; }
   double share() const { return share_; }
 
+  /// Returns whether the work should return now, to be called again in a later frame, with what it has kept
+  /// of its progress: where there are no threads it runs between frames. The value that it then returns is
+  /// dropped.
+  bool pauses() const {
+    if (piece_end_ != std::chrono::steady_clock::time_point::max() &&
+        std::chrono::steady_clock::now() >= piece_end_)
+      is_paused_ = true;
+    return is_paused_;
+  }
+  /// Begins a piece of the work, up to its first call of pauses() after that time.
+  void begin_piece(std::chrono::steady_clock::time_point end) { piece_end_ = end, is_paused_ = false; }
+  bool is_paused() const { return is_paused_; }
+
  private:
   PreemptFlag preempted_;
   std::atomic<bool> stopped_ = false;
   mutable std::atomic<std::uint64_t> done_ = 0;
   mutable std::atomic<double> share_ = 0;
+  std::chrono::steady_clock::time_point piece_end_ = std::chrono::steady_clock::time_point::max();
+  mutable bool is_paused_ = false;  // of the only thread, where the work has pieces
 };
 
 }  // namespace core

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <thread>
 #include <type_traits>
 
 #include "core/engine/implementation.hpp"
@@ -209,8 +208,7 @@ std::unique_ptr<Engine::Impl> make_impl(Precision format, std::size_t n_threads)
 
 Engine::Engine(std::size_t n_threads) {
   keep_blas_to_one_thread();
-  impl_ = make_impl(Precision::float64,
-                    n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency()));
+  impl_ = make_impl(Precision::float64, n_threads > 0 ? n_threads : n_processors());
 }
 
 Engine::Engine(Engine&&) noexcept = default;

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <tbb/enumerable_thread_specific.h>
-
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "core/base/random.hpp"
+#include "core/base/thread_pool.hpp"
 #include "core/engine/kernels.hpp"
 #include "core/engine/rules.hpp"
 #include "core/graph/model.hpp"
@@ -113,7 +112,7 @@ struct AllHeads : BufferSizes {
   Buffer<Number> contexts;                       ///< n_queries × d_out, the heads concatenated
   Buffer<Number> panels;                         ///< scratch memory for embeddings or contexts
   /// Weights of each thread while it computes context vectors; storing all of them would be slower.
-  tbb::enumerable_thread_specific<Buffer<Number>> scratch_rows;
+  PerThread<Buffer<Number>> scratch_rows;
 
   bool same_shape(const Model& model) const;
   /// Applies QK norm and RoPE to the projected query or key t of a head or its KV head; without them it does

@@ -13,7 +13,7 @@ TABLE = """
 core/base       | utf8proc tbb/
 core/system     core/base | fontconfig/
 core/graph      core/base
-core/engine     core/base core/system core/graph | cblas tbb/
+core/engine     core/base core/system core/graph | cblas
 core/editing    core/base core/graph
 core/files      core/base core/system core/graph | nlohmann/ zip.h
 core/model      core/base core/system core/graph core/engine core/files | pcre2 utf8proc

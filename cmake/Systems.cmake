@@ -1,0 +1,16 @@
+# attnscope_by_system(TARGET NATIVE file… [PACKAGES package…] [LIBRARIES target…] PAGE file…): adds the sources of a native program, with
+# what they link, packages of pkg-config and targets, or those of a page in a browser. No other list of sources asks for the system.
+function(attnscope_by_system target)
+  cmake_parse_arguments(BY "" "" "NATIVE;PACKAGES;LIBRARIES;PAGE" ${ARGN})
+  if(EMSCRIPTEN)
+    target_sources(${target} PRIVATE ${BY_PAGE})
+    return()
+  endif()
+  foreach(package IN LISTS BY_PACKAGES)
+    string(TOUPPER ${package} name)
+    pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${package})
+    list(APPEND BY_LIBRARIES PkgConfig::${name})
+  endforeach()
+  target_sources(${target} PRIVATE ${BY_NATIVE})
+  target_link_libraries(${target} PRIVATE ${BY_LIBRARIES})
+endfunction()
