@@ -36,11 +36,10 @@ Failure current_failure(const std::string& what) {
 
 namespace {
 
-constexpr std::size_t max_threads = 16;  // a long job never keeps a short one waiting
+constexpr std::size_t max_threads = 16;           // a long job never keeps a short one waiting
+constexpr std::chrono::milliseconds job_time{8};  // in a frame, where there are no threads
 
 }  // namespace
-
-Jobs::Jobs() = default;
 
 Jobs::~Jobs() {
   {
@@ -62,6 +61,10 @@ void Jobs::set_wake_callback(std::function<void()> wake) {
 }
 
 void Jobs::ensure_thread() {
+  if (!has_threads_) {
+    if (shared_->wake) shared_->wake();
+    return;
+  }
   if (shared_->n_idle >= shared_->ready.size() + (shared_->discarded.empty() ? 0 : 1) ||
       threads_.size() >= max_threads)
     return;
@@ -93,7 +96,8 @@ void Jobs::deliver() {
   ++frame_;
   std::vector<std::shared_ptr<SubmittedJob>> ended;
   {
-    const std::lock_guard lock(shared_->mutex);
+    std::unique_lock lock(shared_->mutex);
+    if (!has_threads_) shared_->run_pieces(lock, Clock::now() + job_time);
     ended = std::exchange(shared_->ended, {});
     if (!shared_->discarded.empty()) ensure_thread();
   }
@@ -122,9 +126,41 @@ void Jobs::finish() {
   for (;;) {
     deliver();
     std::unique_lock lock(shared_->mutex);
+    if (!has_threads_ && !shared_->ready.empty())
+      shared_->run_one(lock, shared_->take_ready(Clock::time_point::max()));
     shared_->changed.wait(
         lock, [this] { return !shared_->ended.empty() || (shared_->ready.empty() && shared_->n_busy == 0); });
     if (shared_->ended.empty()) return;
+  }
+}
+
+void Jobs::wait(const Queue& queue) {
+  std::unique_lock lock(shared_->mutex);
+  if (has_threads_) return shared_->changed.wait(lock, [&queue] { return !queue.running; });
+  while (const auto job = queue.running) {
+    std::erase(shared_->ready, job);
+    shared_->run_one(lock, job);
+  }
+}
+
+Clock::time_point Jobs::next_piece() const {
+  const std::lock_guard lock(shared_->mutex);
+  return has_threads_ ? Clock::time_point::max() : shared_->next_begin();
+}
+
+bool Jobs::end_stopped() {
+  if (has_threads_) return std::this_thread::yield(), true;
+  std::unique_lock lock(shared_->mutex);
+  const auto is_stopped = [](const auto& job) {
+    return !job->token.should_continue() && !job->queue->keeps_every;
+  };
+  while (true) {
+    const auto found = std::ranges::find_if(shared_->ready, is_stopped);
+    if (found == shared_->ready.end()) return false;
+    const auto job = *found;
+    shared_->ready.erase(found);
+    job->job = {};
+    shared_->run_one(lock, job);
   }
 }
 
@@ -143,7 +179,7 @@ void Jobs::SharedState::run(const std::stop_token& ends) {
       changed.wait_until(lock, ends, at, [this, at] { return next_begin() < at; });
     --n_idle;
     if (!is_open) return;
-    if (const auto job = take_ready()) {
+    if (const auto job = take_ready(Clock::now())) {
       run_one(lock, job);
       continue;
     }
@@ -164,8 +200,7 @@ Clock::time_point Jobs::SharedState::next_begin() const {
   return next;
 }
 
-std::shared_ptr<Jobs::SubmittedJob> Jobs::SharedState::take_ready() {
-  const auto now = Clock::now();
+std::shared_ptr<Jobs::SubmittedJob> Jobs::SharedState::take_ready(Clock::time_point now) {
   const auto found = std::ranges::find_if(ready, [now](const auto& job) { return job->begin() <= now; });
   if (found == ready.end()) return nullptr;
   auto job = std::move(*found);
@@ -173,21 +208,36 @@ std::shared_ptr<Jobs::SubmittedJob> Jobs::SharedState::take_ready() {
   return job;
 }
 
-void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock,
-                                const std::shared_ptr<SubmittedJob>& job) {
+void Jobs::SharedState::run_pieces(std::unique_lock<std::mutex>& lock, Clock::time_point end) {
+  auto going = std::exchange(discarded, {});
+  lock.unlock();
+  going.clear();
+  lock.lock();
+  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+    const auto job = take_ready(now);
+    if (!job) return;
+    run_one(lock, job, end);
+  }
+}
+
+void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job,
+                                Clock::time_point piece_end) {
   ++n_busy;
   lock.unlock();
+  job->token.begin_piece(piece_end);
   try {
-    job->delivery = job->job(job->token);
+    if (job->job) job->delivery = job->job(job->token);
     if (!job->token.should_continue() && !job->queue->keeps_every)
       job->problem.is_stopped = job->has_failed = true;
   } catch (...) {
     job->has_failed = true;
     job->problem = current_failure();
   }
-  job->job = {};  // so that its captures are destroyed in the background
+  const bool goes_on = job->token.is_paused() && !job->has_failed;
+  if (!goes_on) job->job = {};  // so that its captures are destroyed in the background
   lock.lock();
   --n_busy;
+  if (goes_on) return ready.push_back(job);
   job->queue->running.reset();
   if (auto& waiting = job->queue->waiting; !waiting.empty()) {
     job->queue->running = waiting.front();
@@ -273,8 +323,7 @@ std::uint64_t JobQueue::done() const {
 }
 
 void JobQueue::wait() {
-  std::unique_lock lock(jobs_.shared_->mutex);
-  jobs_.shared_->changed.wait(lock, [this] { return !queue_->running; });
+  jobs_.wait(*queue_);
 }
 
 }  // namespace app

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/threads.hpp"
 #include "core/base/token.hpp"
 
 namespace app {
@@ -36,7 +37,8 @@ Failure current_failure(const std::string& what = "");
 constexpr double busy_delay_seconds = 0.5;
 
 /// Threads for work that takes longer than a frame; results are delivered once a frame. Jobs are started
-/// through a JobQueue or an AsyncValue.
+/// through a JobQueue or an AsyncValue. Where there are no threads, deliver() runs jobs for some
+/// milliseconds, a long one in pieces if it asks its token.
 ///
 /// All members but destroy_async() and with_async_deleter() are for one thread, that of the window.
 class Jobs {
@@ -47,7 +49,7 @@ class Jobs {
   using Job = std::function<Delivery(const core::StopToken&)>;
   using FailureHandler = std::function<void(const Failure&)>;
 
-  Jobs();
+  explicit Jobs(bool has_threads = core::has_threads) : has_threads_(has_threads) {}
   /// Drops the waiting jobs and waits for the running ones.
   ~Jobs();
   Jobs(const Jobs&) = delete;
@@ -68,6 +70,12 @@ class Jobs {
   std::uint64_t frame() const { return frame_; }
   /// Delivers results until no job is left to run or to deliver.
   void finish();
+  /// Returns when deliver() can run a job, where there are no threads; else, or without a job, the far
+  /// future.
+  Clock::time_point next_piece() const;
+  /// Lets jobs end that were told to stop: gives way to their threads or, where there are none, drops them.
+  /// Returns whether another call may help.
+  bool end_stopped();
 
   /// Destroys an object in the background, as freeing gigabytes takes longer than a frame; it must have no
   /// readers.
@@ -114,11 +122,15 @@ class Jobs {
   struct SharedState {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
-    void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job);
+    /// Runs a job that is ready no more, where there are no threads up to its first pause after that time.
+    void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job,
+                 Clock::time_point piece_end = Clock::time_point::max());
+    /// Runs the first jobs that may begin, until that time.
+    void run_pieces(std::unique_lock<std::mutex>& lock, Clock::time_point end);
     /// Returns when a thread has something to do next; the far future if nothing waits.
     Clock::time_point next_begin() const;
-    /// Removes and returns the first job that may begin, or returns nullptr.
-    std::shared_ptr<SubmittedJob> take_ready();
+    /// Removes and returns the first job that may begin at that time, or returns nullptr.
+    std::shared_ptr<SubmittedJob> take_ready(Clock::time_point now);
 
     std::mutex mutex;
     std::condition_variable_any changed;
@@ -133,10 +145,13 @@ class Jobs {
   void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<SubmittedJob> job);
   void take(SubmittedJob& job);
   void ensure_thread();
+  /// Waits for the running job of a queue; without threads, runs it to its end.
+  void wait(const Queue& queue);
 
   std::shared_ptr<SharedState> shared_ = std::make_shared<SharedState>();
   FailureHandler on_failure_;
   std::uint64_t frame_ = 0;
+  bool has_threads_;
   std::vector<std::jthread> threads_;  // the last member, so that they end first
 };
 

@@ -5,7 +5,6 @@
 #include <deque>
 #include <limits>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -138,8 +137,9 @@ bool LiveTrace::may_change_in_place() {
   const auto is_free = [this] { return shown_->readers == 0; };
   if (is_free()) return true;
   *preempted_ = true;
-  for (const auto end = Clock::now() + reader_grace_time; !is_free() && Clock::now() < end;)
-    std::this_thread::yield();
+  const auto end = Clock::now() + reader_grace_time;
+  while (jobs_.end_stopped() && !is_free() && Clock::now() < end) {
+  }
   preempted_ = std::make_shared<std::atomic<bool>>(false);
   return is_free();
 }

@@ -132,7 +132,7 @@ bool Loop::is_animating() const {
 /// Returns whether background work shows its progress in the window.
 bool Loop::progresses() const {
   return store_.live().is_behind() || store_.is_reading() || store_.is_writing() || store_.is_working() ||
-         screen_.is_loading_fonts();
+         screen_.is_loading_fonts() || store_.jobs().next_piece() <= Clock::now();
 }
 
 /// Returns whether windows that are still ending may leave work to this one.
@@ -147,6 +147,11 @@ bool Loop::is_learning() const {
 }
 
 double Loop::seconds_to_wait() const {
+  const std::chrono::duration<double> to_job = store_.jobs().next_piece() - Clock::now();
+  return std::clamp(to_job.count(), 0.0, seconds_to_frame());
+}
+
+double Loop::seconds_to_frame() const {
   if (is_learning()) {
     const double pace =
         store_.learning().pace(store_.view().learning, store_.view().settings.reduce_motion).seconds;

@@ -72,6 +72,9 @@ class Loop {
   /// Waits for events if nothing is in progress, then draws one frame; returns false to end the program.
   bool step();
 
+  /// Returns for how long the next step will wait for events.
+  double seconds_to_wait() const;
+
   /// Draws one frame and executes its commands; scripted input is applied by `adjust`, scripted keys are
   /// separate.
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
@@ -88,7 +91,7 @@ class Loop {
 
  private:
   void prepare_style();
-  double seconds_to_wait() const;
+  double seconds_to_frame() const;
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
   void handle(Commands& commands);

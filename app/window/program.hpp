@@ -25,12 +25,18 @@ class Program {
 
   /// Waits for events if nothing is in progress, then draws one frame; returns false to end the program.
   bool step();
+  /// Returns for how long the next step will wait; a page, which cannot, makes it after that time or an
+  /// event.
+  double seconds_to_wait() const { return loop_->seconds_to_wait(); }
   /// Quits without questions in the next step; the next window offers the unsaved work.
   void quit() { store_.dispatch(QuitNow{}); }
   /// Writes the settings that were not written yet.
   void finish();
   /// Ends the wait of a step; may be called from any thread.
   void wake() { screen_->wake(); }
+
+  const Store& store() const { return store_; }
+  const Landmarks& landmarks() const { return loop_->landmarks(); }
 
  private:
   Store store_;

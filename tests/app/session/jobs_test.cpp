@@ -319,6 +319,92 @@ TEST_F(JobsBesideTheWindow, EndWhatTheyHoldAndWhatIsLetGoOfAfterItsLastOwner) {
   }
 }
 
+/// Jobs in a program that cannot start threads.
+struct JobsBetweenFrames : testing::Test {
+  Jobs jobs{false};
+  std::string order;
+  Jobs::Job says(char c) {
+    return [this, c](const core::StopToken&) { return [this, c] { order += c; }; };
+  }
+};
+
+TEST_F(JobsBetweenFrames, RunWhereTheyAreDeliveredOrAwaitedInThisThread) {
+  JobQueue first(jobs), second(jobs), late(jobs);
+  EXPECT_EQ(jobs.next_piece(), Clock::time_point::max());
+  first.start([here = std::this_thread::get_id(), says = says('a')](const core::StopToken& token) {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    return says(token);
+  });
+  second.start(says('b'));
+  const auto begin = Clock::now() + std::chrono::hours(1);
+  late.start_at(begin, says('c'));
+  EXPECT_LE(jobs.next_piece(), Clock::now());
+  jobs.deliver();
+  EXPECT_EQ(order, "ab");
+  EXPECT_EQ(jobs.next_piece(), begin);
+  late.wait();
+  EXPECT_EQ(jobs.next_piece(), Clock::time_point::max());
+  jobs.deliver();
+  EXPECT_EQ(order, "abc");
+  second.start(says('d'));
+  jobs.finish();
+  EXPECT_EQ(order, "abcd");
+}
+
+TEST_F(JobsBetweenFrames, TakeSeveralFramesInPiecesAndShareThemWithOthersUntilTheyAreStopped) {
+  JobQueue slow(jobs), quick(jobs);
+  std::vector<Failure> failures;
+  const auto work = [this](int n) {
+    return [this, n, done = 0](const core::StopToken& token) mutable -> Jobs::Delivery {
+      for (; done < n && token.should_continue(); ++done) {
+        if (token.pauses()) return {};
+        token.report(done / double(n));
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+      return [this] { order += 's'; };
+    };
+  };
+  slow.start(work(20));
+  jobs.deliver();
+  EXPECT_TRUE(slow.is_busy());
+  EXPECT_GT(slow.share(), 0);
+  EXPECT_LT(slow.share(), 0.5) << "it leaves the frame after some milliseconds";
+  quick.start(says('q'));
+  jobs.deliver();
+  jobs.deliver();
+  EXPECT_EQ(order, "q");
+  jobs.finish();
+  EXPECT_EQ(order, "qs");
+  slow.start(work(1000), [&](const Failure& failure) { failures.push_back(failure); });
+  jobs.deliver();
+  slow.stop();
+  jobs.deliver();
+  EXPECT_FALSE(slow.is_busy());
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_TRUE(failures[0].is_stopped);
+}
+
+TEST_F(JobsBetweenFrames, LetGoOfWhatIsRecalledWithoutHavingBegun) {
+  JobQueue queue(jobs);
+  const auto preempted = std::make_shared<std::atomic<bool>>(false), held = preempted;
+  bool begun = false;
+  queue.start(
+      [&begun, held](const core::StopToken&) {
+        begun = true;
+        return Jobs::Delivery();
+      },
+      {}, preempted);
+  const long readers = held.use_count();
+  EXPECT_FALSE(jobs.end_stopped());
+  EXPECT_EQ(held.use_count(), readers);
+  *preempted = true;
+  EXPECT_FALSE(jobs.end_stopped());
+  EXPECT_LT(held.use_count(), readers);
+  jobs.deliver();
+  EXPECT_FALSE(begun);
+  EXPECT_FALSE(queue.is_busy());
+}
+
 TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
   std::weak_ptr<int> left;
   {
