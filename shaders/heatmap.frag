@@ -1,5 +1,7 @@
 // One heatmap with pixels from app/screen/heatmap_image.cpp; off the cross it is blended with the background.
 // Pixel (0, 0) is the top left one.
+precision highp float;  // which OpenGL ES wants said
+precision highp int;
 uniform sampler2D pixels;
 uniform vec3 ground;
 uniform float ground_share;

@@ -23,8 +23,7 @@ bool Canvas::resize(int width, int height) {
   if (surface_ && width == width_ && height == height_) return true;
   if (!surface_) surface_ = std::make_unique<Surface>();
   width_ = width, height_ = height;
-  // The channel order of most windows, for a plain copy.
-  surface_->texture.fill(GL_RGBA, GL_BGRA, GL_UNSIGNED_INT_8_8_8_8_REV, width, height, nullptr);
+  surface_->texture.fill(GL_RGBA8, window_format, window_type, width, height, nullptr);
   glBindFramebuffer(GL_FRAMEBUFFER, surface_->framebuffer.id());
   glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, surface_->texture.id(), 0);
   glBindFramebuffer(GL_FRAMEBUFFER, 0);

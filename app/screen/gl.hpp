@@ -4,8 +4,15 @@
 
 namespace app::render {
 
-/// First line of every shader.
+/// First line of every shader, and the channel order of most windows, for a plain copy: of OpenGL 3.3 or, in
+/// a page, of OpenGL ES 3.0.
+#ifdef GL_BGRA
 inline constexpr const char* glsl_version = "#version 330 core";
+inline constexpr GLenum window_format = GL_BGRA, window_type = GL_UNSIGNED_INT_8_8_8_8_REV;
+#else
+inline constexpr const char* glsl_version = "#version 300 es";
+inline constexpr GLenum window_format = GL_RGBA, window_type = GL_UNSIGNED_BYTE;
+#endif
 
 /// A texture without filtering, deleted with its owner; only for source files in app/screen.
 class Texture {

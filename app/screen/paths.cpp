@@ -5,6 +5,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "app/screen/kept.hpp"
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/system/file.hpp"
@@ -15,22 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_file_bytes = std::size_t{1} << 20;
-
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
-std::vector<std::string> lines_of(const fs::path& file) {
+std::vector<std::string> lines_of(const fs::path& name) {
   std::vector<std::string> lines;
-  try {
-    std::istringstream in(core::system::read_file(file, max_file_bytes));
-    for (std::string line; std::getline(in, line);)
-      if (!line.empty()) lines.push_back(line);
-  } catch (const core::Error&) {  // treated as empty: settings must not keep the window from opening
-    return {};
-  }
+  std::istringstream in(read_kept(name));
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) lines.push_back(line);
   return lines;
 }
 
@@ -106,11 +101,9 @@ std::string write_user_state(const fs::path& directory, const UserState& memory)
     // A line break in a file name would split it in two.
     if (file.native().find('\n') == std::string::npos) recent += file.native() + "\n";
   }
-  std::error_code failure;
-  fs::create_directories(directory, failure);
   try {
-    core::system::write_atomically(directory / "settings", settings);
-    core::system::write_atomically(directory / "recent", recent);
+    write_kept(directory / "settings", settings);
+    write_kept(directory / "recent", recent);
   } catch (const core::Error&) {
     return directory.string() + ": settings and recent files cannot be written there";
   }

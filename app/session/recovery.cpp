@@ -1,167 +1,16 @@
 #include "app/session/recovery.hpp"
 
 #include <algorithm>
-#include <ctime>
-#include <system_error>
 #include <utility>
 
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/files/json.hpp"
 
 namespace app {
 namespace {
 
-namespace fs = std::filesystem;
 namespace formats = core::formats;
 using namespace std::chrono_literals;
-
-constexpr char session_separator = '\x1e';  // cannot occur in JSON
-constexpr const char* lock_ending = ".lock";
-constexpr const char* content_ending = ".journal";
-constexpr std::size_t max_journal_bytes = 2 * formats::max_session_bytes + max_journal_header_bytes;
-
-/// Returns where the sessions begin: after the line of JSON with the head.
-std::size_t end_of_head(std::string_view text, const std::string& place) {
-  const std::size_t end = text.find('\n');
-  if (end >= max_journal_header_bytes) throw core::Error(place + ": expected two parts, got one");
-  return end + 1;
-}
-
-/// Returns "10:32" for a time on the same day as now, else the time unchanged.
-std::string short_moment(const std::string& moment, const std::string& now) {
-  const std::size_t day = now.find(' ');
-  return day != now.npos && moment.starts_with(now.substr(0, day + 1)) ? moment.substr(day + 1) : moment;
-}
-
-}  // namespace
-
-std::string journal_text(const JournalHeader& header, const JournalSessions& sessions) {
-  const auto member = [](const char* key, const std::string& text) {
-    return std::string("\"") + key + "\": " + formats::json_quoted(text);
-  };
-  // A path may be any bytes, which JSON cannot hold.
-  const std::string path = core::text::hexadecimal(header.path ? header.path->native() : "");
-  return "{" + member("title", header.title) + ", " + member("path", path) + ", " +
-         member("stamp", header.stamp) + ", " + member("since", header.since) + ", " +
-         member("until", header.until) + ", \"edits\": " + std::to_string(header.n_edits) +
-         ", \"saved\": " + (header.is_saved ? "true" : "false") + ", " + member("lesson", header.lesson) +
-         ", " + member("lesson_title", header.lesson_title) +
-         ", \"step\": " + std::to_string(header.lesson_step) + "}\n" + sessions.own + session_separator +
-         sessions.in_lesson;
-}
-
-JournalHeader parse_journal_header(std::string_view begin, const std::string& place) {
-  const formats::Json json = formats::parse_json(begin.substr(0, end_of_head(begin, place)), place);
-  JournalHeader header;
-  header.title = json.required("title").text();
-  header.stamp = json.required("stamp").text();
-  header.since = json.required("since").text();
-  header.until = json.required("until").text();
-  header.n_edits = json.required("edits").whole(0);
-  header.is_saved = json.required("saved").boolean();
-  header.lesson = json.required("lesson").text();
-  header.lesson_title = json.required("lesson_title").text();
-  header.lesson_step = json.required("step").whole(0);
-  const formats::Json digits = json.required("path");
-  const auto path = core::text::parse_hexadecimal(digits.text());
-  if (!path) digits.fail("two digits for each byte");
-  if (!path->empty()) header.path = *path;
-  return header;
-}
-
-JournalSessions parse_journal_sessions(std::string_view text, const std::string& place) {
-  const std::size_t begin = end_of_head(text, place), end = text.find(session_separator, begin);
-  if (end == text.npos) throw core::Error(place + ": expected two sessions, got one");
-  return {std::string(text.substr(begin, end - begin)), std::string(text.substr(end + 1))};
-}
-
-std::string local_time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[32];
-  ::localtime_r(&now, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
-
-std::string journal_summary(const JournalHeader& header, const std::string& now) {
-  const std::string since = short_moment(header.since, now), until = short_moment(header.until, now);
-  return header.title + (header.lesson.empty() ? "" : ", in the lesson " + header.lesson_title) + ", " +
-         core::text::counted(header.n_edits, "edit") +
-         (since == until ? ", at " + since : ", from " + since + " to " + until);
-}
-
-namespace {
-
-fs::path sibling_lock(fs::path content) {
-  return content.replace_extension(lock_ending);
-}
-
-}  // namespace
-
-Journal::Journal(fs::path content, core::system::LockFile lock)
-    : content_(std::move(content)), lock_path_(sibling_lock(content_)), lock_(std::move(lock)) {}
-
-Journal::Journal(const fs::path& folder) {
-  lock_in(folder);
-}
-
-/// Picks an unused name in a folder and locks it.
-void Journal::lock_in(const fs::path& folder) {
-  std::error_code error, ignored;
-  fs::create_directories(folder, error);
-  if (error) throw core::Error(core::system::write_error_message(folder, error.value()));
-  fs::permissions(folder, fs::perms::owner_all, ignored);  // it holds the work of one user
-  do {
-    content_ = folder / (core::system::random_name() + content_ending);
-    lock_path_ = sibling_lock(content_);
-    lock_ = core::system::LockFile::create(lock_path_, folder);
-  } while (!lock_);  // another window may take it just before it is locked: then use another name
-}
-
-Journal::~Journal() {
-  std::error_code ignored;
-  if (!fs::exists(content_, ignored)) fs::remove(lock_path_, ignored);
-}
-
-std::vector<std::shared_ptr<Journal>> Journal::leftovers_in(const fs::path& folder) {
-  std::vector<std::shared_ptr<Journal>> left;
-  for (const fs::path& path : core::system::list_folder(folder).paths) {
-    if (path.extension() != lock_ending) continue;
-    auto lock = core::system::LockFile::try_lock(path);
-    if (!lock) continue;
-    fs::path content = path;
-    content.replace_extension(content_ending);
-    std::shared_ptr<Journal> journal(new Journal(content, *std::move(lock)));
-    std::error_code error;
-    if (fs::exists(content, error)) left.push_back(std::move(journal));
-  }
-  return left;
-}
-
-void Journal::write(const JournalHeader& header, const std::string& session, const std::string& in_lesson) {
-  // The folder may have been removed, and without its lock file the journal would not be found.
-  if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
-  core::system::write_atomically(content_, journal_text(header, {session, in_lesson}));
-}
-
-JournalHeader Journal::header() const {
-  return parse_journal_header(core::system::read_prefix(content_, max_journal_header_bytes),
-                              content_.string());
-}
-
-JournalSessions Journal::texts() const {
-  return parse_journal_sessions(core::system::read_file(content_, max_journal_bytes), content_.string());
-}
-
-void Journal::clear() {
-  std::error_code ignored;
-  fs::remove(content_, ignored);
-}
-
-namespace {
 
 constexpr auto write_pause = 300ms;             // between two writes
 constexpr auto retry_delay = 10s;               // after a write has failed more than once

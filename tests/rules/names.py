@@ -42,6 +42,11 @@ PARTS = [
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
     ("core/graph/operations.hpp", "core/graph/backward.cpp core/graph/terms.cpp", "gradients, and derivations of cells"),
     ("core/out/drawing.hpp", "core/out/raster_cairo.cpp", "figures in pixels and as PDF, by a library of the system"),
+    ("core/base/thread_pool.hpp", "core/base/thread_pool_serial.cpp core/base/thread_pool_tbb.cpp", "with and without threads"),
+    ("core/system/fonts.hpp", "core/system/fonts_embedded.cpp core/system/fonts_fontconfig.cpp", "those of a page, and of the system"),
+    ("core/system/socket.hpp", "core/system/socket_page.cpp", "a page has none"),
+    ("app/session/journal.hpp", "app/session/journal_files.cpp", "where journals are"),
+    ("app/screen/kept.hpp", "app/screen/kept_files.cpp", "where short texts are"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
 ]
 ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}
