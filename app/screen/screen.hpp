@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/screen/damage.hpp"
@@ -50,6 +51,16 @@ class Screen {
   virtual std::vector<KeyPress> take_keys() = 0;
   /// Returns the files dropped on the window since the last call.
   virtual std::vector<std::filesystem::path> take_dropped_files() = 0;
+
+  /// Returns whether the window is a page in a browser. It has no folders: files are chosen by the browser's
+  /// dialog, and leave as downloads; and the browser has keys of its own.
+  virtual bool in_browser() const { return false; }
+  /// Opens the browser's dialog, from which files arrive as dropped ones do.
+  virtual void choose_files() {}
+  /// Sets the text of what the window says, for screen readers; only a page can pass it to them.
+  virtual void set_description(const std::string& /*text*/) {}
+  /// Offers a file as a download.
+  virtual void offer_file(const std::string& /*name*/, std::string_view /*bytes*/) {}
 };
 
 }  // namespace app::platform

@@ -220,6 +220,8 @@ struct PreviewFile {
   std::filesystem::path path;
 };  ///< reads a short description of a file
 struct CancelReading {};
+/// Opens the browser's dialog to choose files, in a page.
+struct ChooseFiles {};
 struct SaveFile {};  ///< to the document's path, or asks for a name
 struct SaveFileAs {
   std::filesystem::path path;
@@ -340,19 +342,18 @@ struct ExportLearned {
 
 template <class... Verbs>
 struct VerbList {};
-using Verbs =
-    VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
-             ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
-             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient,
-             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer,
-             ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads, ImportTensors,
-             ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs,
-             CopyLink, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue,
-             SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion, RestoreLeftover, DiscardLeftover,
-             KeepLeftovers, QuitNow, SetLessonProgress, StartLesson, StepLesson, LeaveLesson, AddReference,
-             AddFlippedReference, OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor,
-             SetTensorLayout, SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference,
-             SetLearning, RestartLearning, StepLearning, OpenLearned, ExportLearned>;
+using Verbs = VerbList<
+    SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
+    ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation, StepAnimation,
+    AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient, StepAlongGradient,
+    EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer, ToggleLayerHead, DiscardEdits,
+    StepGeneration, CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor,
+    PreviewFile, CancelReading, ChooseFiles, SaveFile, SaveFileAs, CopyLink, ExportAs, ShowDialog, BrowseTo,
+    CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory,
+    ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
+    StepLesson, LeaveLesson, AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile,
+    LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch, RemoveReference,
+    RenameReference, ShowReference, SetLearning, RestartLearning, StepLearning, OpenLearned, ExportLearned>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

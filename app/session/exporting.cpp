@@ -322,4 +322,15 @@ std::vector<std::filesystem::path> export_as(const ExportInput& exported, const 
   return files;
 }
 
+OfferedFile offered_file(const fs::path& path) {
+  constexpr std::size_t max_bytes = std::size_t{1} << 30;
+  const std::string name = path.filename().string();
+  if (!core::system::is_folder(path)) return {name, core::system::read_file(path, max_bytes)};
+  std::vector<formats::ZipEntry> entries;
+  for (const fs::path& file : core::system::list_folder(path).paths)
+    entries.push_back(
+        {name + "/" + file.filename().string(), [file] { return core::system::read_file(file, max_bytes); }});
+  return {name + ".zip", formats::zip_bytes(entries)};
+}
+
 }  // namespace app

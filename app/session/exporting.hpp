@@ -79,6 +79,14 @@ std::string copy_text(const ActionContext& context, const CopySource& source, Co
 /// Returns the model as a PyTorch program; tries the seed of the initialization dialog as well.
 std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title);
 
+/// A file to download.
+struct OfferedFile {
+  std::string name, bytes;
+};
+
+/// Returns a file, or the files of a folder as one zip archive. Throws core::Error.
+OfferedFile offered_file(const std::filesystem::path& path);
+
 /// Input of an export.
 struct ExportInput {
   const core::attention::Model& model;

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/token.hpp"
+#include "core/system/fetching.hpp"
 
 namespace app {
 
@@ -225,15 +226,21 @@ void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock, const std::s
   ++n_busy;
   lock.unlock();
   job->token.begin_piece(piece_end);
+  bool goes_on = false;
   try {
     if (job->job) job->delivery = job->job(job->token);
     if (!job->token.should_continue() && !job->queue->keeps_every)
+      job->problem.is_stopped = job->has_failed = true;
+  } catch (const core::system::NotHere&) {
+    if (job->token.should_continue())
+      goes_on = true;
+    else
       job->problem.is_stopped = job->has_failed = true;
   } catch (...) {
     job->has_failed = true;
     job->problem = current_failure();
   }
-  const bool goes_on = job->token.is_paused() && !job->has_failed;
+  goes_on = (goes_on || job->token.is_paused()) && !job->has_failed;
   if (!goes_on) job->job = {};  // so that its captures are destroyed in the background
   lock.lock();
   --n_busy;

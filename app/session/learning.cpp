@@ -236,6 +236,7 @@ void Store::handle(const ExportLearned& command) {
         if (writes) training::save_run(*run, path);
         return [this, path, step = run->n_steps()] {
           close(Dialog::export_run);
+          written_.push_back(path);
           say(fmt::format("Exported the model of step {} to {}", step, path.string()));
         };
       },

@@ -33,6 +33,7 @@ struct OpenWindow {
   std::optional<std::filesystem::path> record = {};  ///< file for a recording of what is done
   std::optional<std::filesystem::path> replay = {};  ///< recording to replay at once, instead of a file
   std::size_t until = std::numeric_limits<std::size_t>::max();  ///< last line of it to replay
+  bool is_embedded = false;                                     ///< in a page: without menus and side panels
 };
 
 /// Returns the absolute path of a file that outlives this program, so that other windows find it too; the

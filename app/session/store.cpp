@@ -256,7 +256,10 @@ void Store::handle(const ShowDialog& command) {
   Browser& browser = view_.forms.browser;
   if (const auto& path = lessons_.own(document_).origin.path; browser.directory.empty() && path)
     browser.directory = path->parent_path();
-  side_tasks_.list(browser, browser.directory);
+  if (view_.forms.in_browser)
+    browser.directory.clear();
+  else
+    side_tasks_.list(browser, browser.directory);
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";

@@ -51,6 +51,10 @@ class Store {
   void record_to(std::function<void(const std::string& line)> record);
   /// Whether saves and exports write their files; else only the state changes.
   void set_writes_files(bool on) { writes_files_ = on; }
+  /// Declares that the window is a page in a browser, or embedded in another page.
+  void set_in_browser(bool is_embedded = false) {
+    view_.forms.in_browser = true, view_.forms.is_embedded = is_embedded;
+  }
   /// Opens a file at startup, when no work can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
   /// Attaches to a model in a Python process at startup. Throws core::Error.
@@ -87,6 +91,10 @@ class Store {
   bool wants_to_quit() const { return quit_; }
   /// Returns, once, the text that a command has copied.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
+  /// Return, once, the files and folders that were saved or exported, and whether a command wants files to be
+  /// chosen.
+  std::vector<std::filesystem::path> take_written() { return std::exchange(written_, {}); }
+  bool take_file_choice() { return std::exchange(wants_files_, false); }
   PersistentState persistent_state() const { return {recent_, lessons_.progress, {}, {}}; }
   /// Applies kept settings, and those of the view.
   void apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings = {});
@@ -161,6 +169,7 @@ class Store {
   void handle(const MeasureTensor&);
   void handle(const PreviewFile&);
   void handle(const CancelReading&);
+  void handle(const ChooseFiles&) { wants_files_ = true; }
   void handle(const SaveFile&);
   void handle(const SaveFileAs&);
   void handle(const CopyLink&);
@@ -310,9 +319,10 @@ class Store {
   DeferredCommand deferred_;
   std::vector<std::filesystem::path> recent_;
   std::optional<std::string> clipboard_;
+  std::vector<std::filesystem::path> written_;
   std::function<void(const std::string&)> record_;
   core::transformer::ModelRef lost_model_;  ///< whose process has ended, as was reported
-  bool writes_files_ = true, quit_ = false;
+  bool writes_files_ = true, wants_files_ = false, quit_ = false;
   Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;

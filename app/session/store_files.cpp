@@ -408,6 +408,7 @@ void Store::save_to(const std::filesystem::path& path) {
           saved.origin.title = path.filename().string();
           close(Dialog::save_as);
           remember(path);
+          written_.push_back(path);
           say("Saved " + path.string());
         };
       },
@@ -425,6 +426,7 @@ void Store::handle(const ExportAs& command) {
                                   : std::vector{command.path};
         return [this, files, path = command.path] {
           close(Dialog::export_files);
+          written_.push_back(files.size() == 1 ? files.front() : path);
           view_.forms.browser.confirms_overwrite = false;
           say(files.size() == 1 ? "Exported " + files.front().string()
                                 : fmt::format("Exported {} files to {}", files.size(), path.string()));

@@ -394,6 +394,8 @@ struct Forms {
   DrawForm draw;
   std::vector<std::filesystem::path> models;  ///< whole models that come with the program
   Stage overridden_stage = Stage::weights;    ///< the one that the override dialog is about
+  bool in_browser = false;                    ///< the window is a page, without folders
+  bool is_embedded = false;                   ///< in a frame of another page: the view alone
 };
 
 /// A typed text that cannot be read, and why.

@@ -33,10 +33,21 @@ inline std::uint64_t command_texture(const ImDrawCmd& command) {
 #endif
 }
 
+/// Flag of begin_child(): padding of a child window even without a border.
+#if IMGUI_VERSION_NUM >= 19110
+inline constexpr ImGuiWindowFlags padded = 1 << 30;
+#else
+inline constexpr ImGuiWindowFlags padded = ImGuiWindowFlags_AlwaysUseWindowPadding;
+#endif
+
 /// Calls ImGui::BeginChild with or without a border.
 inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGuiWindowFlags flags = 0) {
 #if IMGUI_VERSION_NUM >= 19110
-  return ImGui::BeginChild(name, size, border ? ImGuiChildFlags_Borders : ImGuiChildFlags_None, flags);
+  return ImGui::BeginChild(
+      name, size,
+      (border ? ImGuiChildFlags_Borders : ImGuiChildFlags_None) |
+          (flags & padded ? ImGuiChildFlags_AlwaysUseWindowPadding : ImGuiChildFlags_None),
+      flags & ~padded);
 #else
   return ImGui::BeginChild(name, size, border, flags);
 #endif

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "app/session/command.hpp"
+#include "app/session/exporting.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 
 namespace app {
 
@@ -325,12 +329,30 @@ void Loop::draw(Commands& commands) {
       .lesson = store_.lesson(),
       .gradient = view.look.gradient.of && !state.is_a ? &store_.live_gradient() : nullptr};
   draw_(frame);
+  if (view.forms.in_browser) screen_.set_description(widgets::spoken_words(frame));
 }
 
 /// Records the state that an edit is about to change.
 void Loop::record_edit(const Command& command) {
   if (command.get_if<ApplyEdit>() || command.get_if<Undo>() || command.get_if<Redo>())
     changes_.edit(store_.model(), store_.view().look.sequence);
+}
+
+/// Passes files to a browser, and asks it for some; written files are in the user's folders else.
+void Loop::exchange_files() {
+  const auto written = store_.take_written();
+  if (store_.take_file_choice()) screen_.choose_files();
+  if (!screen_.in_browser()) return;
+  for (const std::filesystem::path& path : written) {
+    try {
+      const OfferedFile file = offered_file(path);
+      screen_.offer_file(file.name, file.bytes);
+    } catch (...) {
+      store_.dispatch(ShowMessage{current_failure(path.string()).words, true});
+    }
+    std::error_code ignored;  // it lies in memory
+    if (store_.document().path != path) std::filesystem::remove_all(path, ignored);
+  }
 }
 
 void Loop::handle(Commands& commands) {
@@ -345,6 +367,7 @@ void Loop::handle(Commands& commands) {
   store_.update();
   changes_.follow(store_.model());
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
+  exchange_files();
   const DocumentState document = store_.document();
   screen_.set_title((document.modified ? "• " : "") + document.title + " – attnscope");
 }

@@ -95,6 +95,7 @@ class Loop {
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
   void handle(Commands& commands);
+  void exchange_files();
   void update_keyboard_navigation(const std::vector<KeyPress>& keys);
   bool is_animating() const;
   bool is_learning() const;

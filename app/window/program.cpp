@@ -30,7 +30,7 @@ void restore_settings(const platform::UserState& memory, const std::filesystem::
 platform::UserState memory_of(const Store& store, ImVec2 size) {
   const PersistentState kept = store.persistent_state();
   platform::UserState memory;
-  memory.recent = kept.recent;
+  if (!store.view().forms.in_browser) memory.recent = kept.recent;  // of which a page keeps none
   for (const auto& [name, progress] : kept.progress)
     memory.settings["lesson " + name] = progress_text(progress);
   for (const auto& [key, value] : saved_settings(store.view())) memory.settings[key] = value;
@@ -61,6 +61,8 @@ Program::Program(const OpenWindow& options, const OpenScreen& open_screen) {
     replay(store_, *options.replay, options.until);
   } else if (options.preset) {
     store_.dispatch(LoadPreset{options.preset->name});
+  } else if (options.is_embedded) {
+    // the view alone, of the first model
   } else if (store_.view().settings.start_page) {
     store_.dispatch(set<&Forms::start_page>(true));
   } else if (!store_.view().settings.has_seen_tour) {
@@ -68,6 +70,7 @@ Program::Program(const OpenWindow& options, const OpenScreen& open_screen) {
   }
   const Settings& settings = store_.view().settings;
   screen_ = open_screen(store_.jobs(), width, height, settings.scale * settings.text_size);
+  if (screen_->in_browser()) store_.set_in_browser(options.is_embedded);
   renderer_.emplace();
   loop_.emplace(*screen_, *renderer_, store_);
 }

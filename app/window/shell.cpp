@@ -306,6 +306,7 @@ Regions regions(const Frame& frame) {
                      : std::clamp(frame.settings.right_width > 0 ? m.px(frame.settings.right_width) : m.right,
                                   m.px(200), max_width);
   r.top = m.menu + 1;
+  if (frame.forms.is_embedded) r.left = r.right = r.top = 0;
   r.bottom = size.y - m.status - 1;
   r.next_token = shows_learning(frame) ? 0 : panels::next_token_height(frame);
   const float wanted = panels::model_panel_height(frame);
@@ -347,6 +348,7 @@ void record_scroll_position(const Frame& frame) {
 
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   const ImVec4 place = panel.place(frame, r);
+  if (place.z <= place.x) return;  // a side that is hidden
   platform::move_to({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_gradient_banner ||
@@ -362,8 +364,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
                                                     : frame.metrics.compact           ? 8
                                                                                       : 10)});
   const ImGuiWindowFlags flags =
-      ImGuiWindowFlags_AlwaysUseWindowPadding |
-      (panel.draw == panels::draw_stages ? ImGuiWindowFlags_HorizontalScrollbar : 0) |
+      platform::padded | (panel.draw == panels::draw_stages ? ImGuiWindowFlags_HorizontalScrollbar : 0) |
       (!panel.scrolls               ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse
        : wheel_zooms_picture(frame) ? ImGuiWindowFlags_NoScrollWithMouse
                                     : 0);
@@ -389,9 +390,9 @@ void draw_lines(const Frame& frame, const Regions& r) {
   const ImU32 line = packed(frame.palette.line);
   list->AddRectFilled({0, r.top - 1}, {r.size.x, r.top}, line);
   list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
-  list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
+  if (r.left > 0) list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
   if (r.right > 0) list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
-  if (shows_model(frame) || (shows_layers(frame) && frame.metrics.narrow))
+  if (r.left > 0 && (shows_model(frame) || (shows_layers(frame) && frame.metrics.narrow)))
     list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
                         {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
   if (r.right > 0 && r.next_token > 0)
@@ -429,24 +430,24 @@ void draw_splitters(const Frame& frame, const Regions& r) {
 
 void draw_window(const Frame& frame) {
   const Regions r = regions(frame);
+  const bool alone = presents(frame) || frame.forms.is_embedded;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(r.size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::Begin("attnscope", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                   (presents(frame) ? 0 : ImGuiWindowFlags_MenuBar) | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                   (alone ? 0 : ImGuiWindowFlags_MenuBar) | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.displayed.look, frame.displayed.selection))
     frame.commands.add(ClearHover{});  // the item hovered in this frame sets it again
-  const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);
   const bool starts = panels::shows_start_page(frame);
   if (!alone && !starts) draw_splitters(frame, r);
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
-  if (!alone && !starts) draw_lines(frame, r);
+  if (!presents(frame) && !starts) draw_lines(frame, r);
   ImGui::End();
   panels::draw_animation(frame);
   panels::draw_tour(frame);

@@ -12,6 +12,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/tokenizer_files.hpp"
+#include "core/system/fetching.hpp"
 #include "core/system/file.hpp"
 
 namespace core::transformer {
@@ -228,6 +229,7 @@ bool is_transformer(const fs::path& path) {
 
 std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::uint64_t max_cached_bytes) {
   using tokenizers::Tokenizer;
+  system::require_here(path);
   const auto made = [&](Architecture architecture, const auto& open_tensors, Tokenizer tokenizer) {
     if (tokenizer.size() > architecture.sizes.n_vocabulary)
       throw Error(fmt::format("{}: expected a tokenizer of at most the model's {} tokens, got one of {}",

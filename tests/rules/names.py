@@ -43,6 +43,7 @@ PARTS = [
     ("core/graph/operations.hpp", "core/graph/backward.cpp core/graph/terms.cpp", "gradients, and derivations of cells"),
     ("core/out/drawing.hpp", "core/out/raster_cairo.cpp", "figures in pixels and as PDF, by a library of the system"),
     ("core/base/thread_pool.hpp", "core/base/thread_pool_serial.cpp core/base/thread_pool_tbb.cpp", "with and without threads"),
+    ("core/system/fetching.hpp", "core/system/fetching_none.cpp", "only a page fetches files"),
     ("core/system/fonts.hpp", "core/system/fonts_embedded.cpp core/system/fonts_fontconfig.cpp", "those of a page, and of the system"),
     ("core/system/socket.hpp", "core/system/socket_page.cpp", "a page has none"),
     ("app/session/journal.hpp", "app/session/journal_files.cpp", "where journals are"),

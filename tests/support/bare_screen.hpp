@@ -2,7 +2,9 @@
 
 #include <imgui.h>
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "app/screen/painter.hpp"
 #include "app/screen/screen.hpp"
@@ -53,11 +55,19 @@ class BareScreen : public app::platform::Screen {
   float scale() const override { return 1; }
   std::vector<app::KeyPress> take_keys() override { return {}; }
   std::vector<std::filesystem::path> take_dropped_files() override { return std::exchange(dropped, {}); }
+  bool in_browser() const override { return is_page; }
+  void choose_files() override { ++n_choices; }
+  void set_description(const std::string& text) override { description = text; }
+  void offer_file(const std::string& name, std::string_view bytes) override { offered[name] = bytes; }
 
   bool has_fonts = false;                      ///< true: the program's; false: ImGui's own in every size
   bool closes = false;                         ///< the user closes the window
   std::string title;                           ///< last title set
   std::vector<std::filesystem::path> dropped;  ///< files dropped on the window
+  bool is_page = false;                        ///< as if it were a page in a browser, whose files are offered
+  std::map<std::string, std::string> offered;  ///< bytes, by name
+  int n_choices = 0;                           ///< how often the browser's dialog was opened
+  std::string description;                     ///< last one set
 
  private:
   std::optional<BareImGui> imgui_;

@@ -85,6 +85,9 @@ constexpr KeyPress ctrl(Key key) {
 constexpr KeyPress shift(Key key) {
   return {key, false, true};
 }
+constexpr KeyPress alt(Key key) {
+  return {key, false, false, true};
+}
 constexpr KeyPress ctrl_shift(Key key) {
   return {key, true, true};
 }

@@ -81,16 +81,34 @@ void perform(std::string_view id, const ActionContext& context, Commands& comman
   if (const Action* action = find_action(all, id)) perform(*action, context, commands);
 }
 
-std::string shortcut_text(const Action& action, const Pending& newest) {
-  return action.keys.empty() || !action.keys_apply(newest) ? "" : key_text(action.keys.front());
+bool is_reserved_in_browsers(const KeyPress& press) {
+  constexpr std::array reserved{Key::n, Key::t, Key::w, Key::tab, Key::page_up, Key::page_down};
+  return press.ctrl && std::ranges::find(reserved, press.key) != reserved.end();
 }
 
-std::vector<KeyLine> key_sheet(std::span<const Action> all) {
+namespace {
+
+/// Returns the keys of an action that reach the program.
+std::vector<KeyPress> usable_keys(const Action& action, bool in_browser) {
+  std::vector<KeyPress> keys = action.keys;
+  if (in_browser) std::erase_if(keys, is_reserved_in_browsers);
+  return keys;
+}
+
+}  // namespace
+
+std::string shortcut_text(const Action& action, const Pending& newest, bool in_browser) {
+  const std::vector<KeyPress> keys = usable_keys(action, in_browser);
+  return keys.empty() || !action.keys_apply(newest) ? "" : key_text(keys.front());
+}
+
+std::vector<KeyLine> key_sheet(std::span<const Action> all, bool in_browser) {
   std::vector<KeyLine> lines;
   std::vector<KeyPress> keys;  // of the last line
   std::string menu;            // of the last row that has one
   for (const Action& action : all) {
-    if (action.keys.empty() && action.key_text.empty()) continue;
+    const std::vector<KeyPress> own = usable_keys(action, in_browser);
+    if (own.empty() && action.key_text.empty()) continue;
     const std::string words = action.sheet_text.empty() ? without_dots(action.title) : action.sheet_text;
     if (!action.menu.empty()) menu = action.menu.substr(0, action.menu.find('/'));
     if (lines.empty() || lines.back().words != words) {
@@ -98,7 +116,7 @@ std::vector<KeyLine> key_sheet(std::span<const Action> all) {
           {action.key_text, words, action.menu.empty() && !action.section.empty() ? action.section : menu});
       keys.clear();
     }
-    keys.insert(keys.end(), action.keys.begin(), action.keys.end());
+    keys.insert(keys.end(), own.begin(), own.end());
     if (action.key_text.empty()) lines.back().keys = key_text(keys);
   }
   return lines;

@@ -64,8 +64,11 @@ void perform(const Action& action, const ActionContext& context, Commands& comma
 /// Performs the action with that ID.
 void perform(std::string_view id, const ActionContext& context, Commands& commands);
 
+/// Returns whether browsers keep a key for themselves: an action with one has a second key.
+bool is_reserved_in_browsers(const KeyPress& press);
+
 /// Returns the first key of an action as a menu shows it, or "" if none applies in the view.
-std::string shortcut_text(const Action& action, const Pending& newest);
+std::string shortcut_text(const Action& action, const Pending& newest, bool in_browser = false);
 
 /// One line of the key sheet.
 struct KeyLine {
@@ -73,7 +76,7 @@ struct KeyLine {
   std::string menu;  ///< the menu of the menu bar that contains its action, or that it is listed with
 };
 
-std::vector<KeyLine> key_sheet(std::span<const Action> all);
+std::vector<KeyLine> key_sheet(std::span<const Action> all, bool in_browser = false);
 
 /// Score of a query in a text, and where it matched.
 struct FuzzyMatch {

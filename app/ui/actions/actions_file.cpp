@@ -37,7 +37,7 @@ void add_presets(ActionRows& rows) {
     row.about = preset.about;
     row.shows_about = true;
     row.section = preset_submenu(preset);
-    if (is_default) row.keys = {ctrl(Key::n)}, row.sheet_text = "New";
+    if (is_default) row.keys = {ctrl(Key::n), alt(Key::n)}, row.sheet_text = "New";
     row.command = always(LoadPreset{preset.name});
     rows.push_back(std::move(row));
   }

@@ -231,6 +231,18 @@ CellDescription describe_cell(const Frame& frame, const CellRef& cell) {
   return words;
 }
 
+std::string spoken_words(const Frame& frame) {
+  std::string words = frame.message.text;
+  if (const auto& cell = frame.displayed.selection.pinned) {
+    const CellDescription of = describe_cell(frame, *cell);
+    const std::string value = core::text::number_text(cell_value(frame, *cell));
+    words =
+        fmt::format("{}: {}{}{}, {} ({}){}{}{}", of.title, of.subject, of.relation, of.object, value,
+                    of.place, of.reason.empty() ? "" : ", " + of.reason, words.empty() ? "" : ". ", words);
+  }
+  return words;
+}
+
 void draw_cell_subject(const Frame& frame, ImFont* font, ImVec2 at, Align align, float width,
                        const CellDescription& words) {
   const float right = at.x + width;

@@ -32,6 +32,10 @@ double cell_value(const Frame& frame, const CellRef& cell);
 
 CellDescription describe_cell(const Frame& frame, const CellRef& cell);
 
+/// Returns the pinned cell in a sentence, "Weight: journey attends to Your, 0.3403 (head 0 · query 1 → key
+/// 0)", and the message at the bottom of the window, for those who hear the window.
+std::string spoken_words(const Frame& frame);
+
 /// Draws "journey attends to Your", shortened to a width.
 void draw_cell_subject(const Frame& frame, ImFont* font, ImVec2 at, Align align, float width,
                        const CellDescription& words);

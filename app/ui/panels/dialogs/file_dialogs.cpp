@@ -115,13 +115,8 @@ Browser with_typed_name(const Frame& frame, const std::string& proposed) {
   return browser;
 }
 
-/// Draws a list of a directory with a field for a name, Forms::browser; enters directories with BrowseTo.
-///
-/// Landmarks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Returns the path
-/// chosen by Enter or a double click; double-clicked directories are entered instead. Names that begin with a
-/// dot are listed when the typed name does. An empty name is replaced by the proposed one.
-std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, ImVec2 size,
-                                     const std::string& proposed = "") {
+/// Draws the list of a directory; returns the double-clicked file.
+std::optional<fs::path> draw_entries(const Frame& frame, BrowserFilter filter, ImVec2 size) {
   const Browser& browser = frame.forms.browser;
   std::optional<fs::path> chosen;
   draw_path_line(frame, size.x);
@@ -129,7 +124,7 @@ std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, I
   const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(10), frame.metrics.px(6)});
   const bool visible = platform::begin_child("entries", {size.x, std::max(frame.metrics.px(80), list_height)},
-                                             false, ImGuiWindowFlags_AlwaysUseWindowPadding);
+                                             false, platform::padded);
   ImGui::PopStyleVar();
   if (visible) {
     platform::push_font(frame.fonts.sans15);
@@ -149,7 +144,19 @@ std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, I
   }
   ImGui::EndChild();
   ImGui::PopStyleColor();
+  return chosen;
+}
 
+/// Draws a list of a directory with a field for a name, Forms::browser; enters directories with BrowseTo. In
+/// a page there is only the field.
+///
+/// Landmarks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Returns the path
+/// chosen by Enter or a double click; double-clicked directories are entered instead. Names that begin with a
+/// dot are listed when the typed name does. An empty name is replaced by the proposed one.
+std::optional<fs::path> file_browser(const Frame& frame, BrowserFilter filter, ImVec2 size,
+                                     const std::string& proposed = "") {
+  const Browser& browser = frame.forms.browser;
+  auto chosen = frame.forms.in_browser ? std::nullopt : draw_entries(frame, filter, size);
   const std::string shown = browser.name.empty() ? proposed : browser.name;
   const auto answer = text_field(
       frame, "browser/name", shown,
@@ -198,9 +205,10 @@ void draw_replace_question(const Frame& frame, const std::string& words, const C
   if (pressed == "dialog/replace") frame.commands.add(replacing);
 }
 
-bool file_exists(const fs::path& path) {
+/// Returns whether writing a file would replace one; downloads replace nothing.
+bool replaces(const Frame& frame, const fs::path& path) {
   std::error_code error;
-  return fs::exists(path, error);
+  return !frame.forms.in_browser && fs::exists(path, error);
 }
 
 fs::path with_json(fs::path path) {
@@ -231,8 +239,13 @@ void preview(const Frame& frame) {
 std::optional<fs::path> file_to_open(const Frame& frame, BrowserFilter filter,
                                      const DialogButton& another = {},
                                      const std::function<void()>& on_another = {}) {
+  if (frame.forms.in_browser) {
+    paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame),
+              "Choose a file of this computer, drop one anywhere in the window, or paste a link.");
+    if (button(frame, "browser/choose", "Choose a file…")) frame.commands.add(ChooseFiles{});
+  }
   auto path = file_browser(frame, filter, browser_size(frame));
-  preview(frame);
+  if (!frame.forms.in_browser) preview(frame);
   if (const auto on = checkbox(frame, "browser/decimal_comma", "tables have decimal commas",
                                frame.forms.browser.decimal_comma))
     frame.commands.add(set<&Browser::decimal_comma>(*on), PreviewFile{chosen_path(frame.forms.browser)});
@@ -281,8 +294,9 @@ void draw_open_tensors_dialog(const Frame& frame) {
       "Your tensors, to compare with the model stage by stage: .npz, .safetensors, .pt, .npy, .csv, or a folder "
       "of them.");
   const auto check_folder = [&] { frame.commands.add(CheckTensors{frame.forms.browser.directory}); };
-  if (const auto path =
-          file_to_open(frame, BrowserFilter::tensors, {"dialog/folder", "Check this folder"}, check_folder))
+  if (const auto path = file_to_open(
+          frame, BrowserFilter::tensors,
+          {frame.forms.in_browser ? nullptr : "dialog/folder", "Check this folder"}, check_folder))
     frame.commands.add(CheckTensors{*path});
 }
 
@@ -303,7 +317,7 @@ void draw_save_dialog(const Frame& frame) {
   if (!path) return;
   if (core::system::is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
-  } else if (path = with_json(*path); file_exists(*path)) {
+  } else if (path = with_json(*path); replaces(frame, *path)) {
     frame.commands.add(set<&Browser::confirms_overwrite>(true));
   } else {
     frame.commands.add(SaveFileAs{*path});
@@ -403,7 +417,9 @@ void draw_export_dialog(const Frame& frame) {
   e.path = typed.value_or(chosen_path(with_typed_name(frame, proposed)));
   const std::vector<fs::path> files = output_paths(frame.pending.model, e);
   draw_export_summary(frame, e, files);
-  const auto n_existing = [&] { return std::ranges::count_if(files, file_exists); };
+  const auto n_existing = [&] {
+    return std::ranges::count_if(files, [&](const fs::path& file) { return replaces(frame, file); });
+  };
   if (frame.forms.browser.confirms_overwrite)
     return draw_replace_question(frame,
                                  files.size() == 1

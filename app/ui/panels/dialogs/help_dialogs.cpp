@@ -114,7 +114,8 @@ void draw_action_name(const Frame& frame, const FoundAction& found, ImVec2 at, f
 void draw_palette_line(const Frame& frame, const ActionContext& context, const FoundAction& found, ImVec2 min,
                        ImVec2 max, bool chosen) {
   const Action& action = *found.action;
-  const std::string why = disabled_reason(action, context), key = shortcut_text(action, context.pending);
+  const std::string why = disabled_reason(action, context),
+                    key = shortcut_text(action, context.pending, context.forms.in_browser);
   const auto px = [&](float length) { return frame.metrics.px(length); };
   if (chosen) draw_rect(min, max, frame.palette.control.hovered, px(3));
   const float gutter = px(28), keys = px(120), height = max.y - min.y;
@@ -358,7 +359,7 @@ void draw_key_sheet_entry(const Frame& frame, const KeySheetEntry& entry, ImVec2
 }  // namespace
 
 void draw_key_sheet(const Frame& frame) {
-  const std::vector<KeyLine> all = key_sheet(actions(situation_of(frame)));
+  const std::vector<KeyLine> all = key_sheet(actions(situation_of(frame)), frame.forms.in_browser);
   const ImVec2 window = ImGui::GetIO().DisplaySize;
   const float room = window.x - frame.metrics.px(80), gap = frame.metrics.px(24);
   const std::size_t n_columns = room >= 2 * frame.metrics.px(min_column_width) + gap ? 2 : 1;

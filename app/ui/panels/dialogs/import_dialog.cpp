@@ -432,7 +432,7 @@ void draw_tensor_list(const Frame& frame, const OpenedTensors& tensors, float wi
   const float height = std::min(room, float(n) * line + 2 * pad);
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
-  if (ImGui::BeginChild("tensors", {width, height}, false, ImGuiWindowFlags_AlwaysUseWindowPadding)) {
+  if (platform::begin_child("tensors", {width, height}, false, platform::padded)) {
     platform::push_font(frame.fonts.mono13);
     ImGuiListClipper clipper;
     clipper.Begin(n);

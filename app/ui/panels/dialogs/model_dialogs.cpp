@@ -124,8 +124,7 @@ void draw_torch_box(const FormRows& form, const std::string& lines) {
   const ImVec2 size(form.control_width(), 11 * line + frame.metrics.px(16));
   ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.background.back));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
-  platform::begin_child("torch", size, false,
-                        ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
+  platform::begin_child("torch", size, false, platform::padded | ImGuiWindowFlags_HorizontalScrollbar);
   platform::push_font(frame.fonts.mono13);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, frame.metrics.px(4)});
   std::string_view rest = lines;

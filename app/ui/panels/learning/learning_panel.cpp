@@ -395,7 +395,7 @@ void action_button(const Frame& frame, const char* id, const char* words, bool i
   const auto all = actions(situation_of(frame));
   const Action& action = *find_action(all, id);
   const std::string why = disabled_reason(action, situation_of(frame)),
-                    key = shortcut_text(action, frame.pending);
+                    key = shortcut_text(action, frame.pending, frame.forms.in_browser);
   const std::string help = (action.about.empty() ? action.title : action.about) +
                            (key.empty() ? "" : " (" + key + ")") + (why.empty() ? "" : "\n" + why);
   if (is_primary) {

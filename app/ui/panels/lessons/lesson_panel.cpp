@@ -351,7 +351,8 @@ void draw_navigation_keys(const Frame& frame, float room) {
 }  // namespace
 
 bool lesson_is_in_inspector(const Frame& frame) {
-  return frame.lesson && frame.pending.full_model && frame.displayed.look.tab == Tab::layers;
+  return frame.lesson && frame.pending.full_model && frame.displayed.look.tab == Tab::layers &&
+         !frame.forms.is_embedded;
 }
 
 void draw_lesson_in_inspector(const Frame& frame) {

@@ -54,7 +54,8 @@ namespace {
 /// Draws one item of a menu, with a remark at the right if it has no key.
 void draw_menu_item(const Frame& frame, const ActionContext& context, const Action& action,
                     const std::string& remark) {
-  const std::string why = disabled_reason(action, context), key = shortcut_text(action, context.pending);
+  const std::string why = disabled_reason(action, context),
+                    key = shortcut_text(action, context.pending, context.forms.in_browser);
   const std::string& at_right = key.empty() ? remark : key;
   const bool on = action.checked && action.checked(context);
   if (ImGui::MenuItem((action.title + "##" + action.id).c_str(),
@@ -122,7 +123,8 @@ void draw_action_button(const Frame& frame, const ActionContext& context, std::s
                         const char* id, const char* landmark, const char* words) {
   const Action* action = find_action(all, id);
   if (!action) return;
-  const std::string key = shortcut_text(*action, context.pending), why = disabled_reason(*action, context);
+  const std::string key = shortcut_text(*action, context.pending, context.forms.in_browser),
+                    why = disabled_reason(*action, context);
   const std::string help =
       why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not available: " + why;
   if (button(frame, landmark, words, help.c_str())) perform(*action, context, frame.commands);
