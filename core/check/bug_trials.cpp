@@ -7,6 +7,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/base/least_squares.hpp"
+
 namespace core::check {
 
 using bugs::BugCase;
@@ -131,10 +133,10 @@ std::optional<BugTrials::FittedBugs> BugTrials::fit(std::vector<BugCase> bugs, s
     if (!A.is_finite() || arma::any(arma::vec(A.diag()) == 0)) break;
     const double before = cost;
     for (int attempt = 0; attempt < 6; ++attempt) {
-      arma::vec dx;
-      if (!arma::solve(dx, A + damping * arma::diagmat(A), -g, arma::solve_opts::no_approx)) break;
+      const auto dx = least_squares(A + damping * arma::diagmat(A), -g);
+      if (!dx) break;
       std::vector<double> next = x;
-      for (std::size_t k = 0; k < x.size(); ++k) next[k] += dx[k];
+      for (std::size_t k = 0; k < x.size(); ++k) next[k] += (*dx)[k];
       const auto s = residual_at(next);
       if (s && s->n_elem == r->n_elem && arma::dot(*s, *s) < cost) {
         x = next, r = s, cost = arma::dot(*s, *s), damping *= 0.2;

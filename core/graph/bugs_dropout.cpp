@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/least_squares.hpp"
 #include "core/graph/bugs.hpp"
 
 /// Bugs of dropout, and dropout that is active where the model has none.
@@ -129,12 +130,11 @@ void drop_observed(Editing& e, const BugCase& c, arma::mat (*function)(arma::mat
 arma::vec factors_of_weights(const BugContext& c, const arma::mat& added, const arma::vec& row) {
   constexpr arma::uword max_solved = 32;
   const double max_condition = 0.1 / c.estimate_tolerance;
-  arma::vec factors;
   const bool is_small = added.n_cols > 0 && added.n_cols <= std::min<arma::uword>(added.n_rows, max_solved);
-  const bool is_solved = is_small && arma::cond(added) < max_condition &&
-                         arma::solve(factors, added, row, arma::solve_opts::no_approx) &&
-                         arma::abs(added * factors - row).max() <= 10 * c.tolerance;
-  return is_solved ? factors : arma::vec();
+  if (!is_small || !(condition_number(added) < max_condition)) return {};
+  const auto factors = least_squares(added, row);
+  const bool is_solved = factors && arma::abs(added * *factors - row).max() <= 10 * c.tolerance;
+  return is_solved ? arma::vec(*factors) : arma::vec();
 }
 /// Returns the factors of all weights that are certain in the observed context vectors or output.
 Numbers certain_factors(const BugContext& c, const std::vector<SharedMatrix>& given) {

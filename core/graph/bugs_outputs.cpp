@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/least_squares.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/bugs.hpp"
 
@@ -673,10 +674,10 @@ void read_off_mixture(const BugContext& c, BugCases& to) {
     ours = arma::join_cols(ours, x), theirs = arma::join_cols(theirs, y);
   }
   const arma::uvec finite = arma::find_finite(arma::vec(arma::sum(ours, 1) + arma::sum(theirs, 1)));
-  arma::mat mixture;
-  if (finite.n_elem < 3 * n || !arma::solve(mixture, arma::mat(ours.rows(finite)),
-                                            arma::mat(theirs.rows(finite)), arma::solve_opts::no_approx))
-    return;
+  const auto solved =
+      finite.n_elem < 3 * n ? std::nullopt : least_squares(ours.rows(finite), theirs.rows(finite));
+  if (!solved) return;
+  arma::mat mixture = *solved;
   const arma::uword max_mixed = 3;  // any stage is a mixture of many heads
   mixture.transform([&](double f) {
     const double near = std::round(f * 1e6) / 1e6;
