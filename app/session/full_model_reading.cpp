@@ -61,7 +61,7 @@ BothReadings with_more_heads(const transformer::FullModel& model, const BothRead
     for (std::size_t l = 0; l < now->layers.size(); ++l)
       if (now->pass->computation_id(l) == before->pass->computation_id(l) && !before->layers[l]->is_known())
         before->layers[l] = now->layers[l];
-  } while (!(now->is_filled() && before->is_filled()) &&
+  } while (!(now->is_filled() && before->is_filled()) && !context.progress.is_due() &&
            std::chrono::duration<double, std::milli>(Clock::now() - begin).count() < unnoticed_ms);
   BothReadings both{.now = jobs.with_async_deleter(std::move(now)), .before = nullptr, .ms = last.ms};
   both.before = last.now == last.before ? both.now : jobs.with_async_deleter(std::move(before));
@@ -113,7 +113,7 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Reading
       for (const HeadIndex& head : next.heads) {
         found.emplace_back(head, experiment::ablation_effect(*model, *reading, head, next.of.token,
                                                              next.of.temperature, {*pool, token}));
-        if (Clock::now() - begin > between_deliveries) break;
+        if (Clock::now() - begin > between_deliveries || token.is_due()) break;
       }
       return found;
     });

@@ -99,13 +99,15 @@ void Learning::begin_steps() {
     const auto run = std::make_shared<training::TrainingRun>(*before);
     run->edit().setup = with_pace_of(run->network().setup, setup);
     const auto start = Clock::now();
-    // A run pauses where its setup ends.
-    for (std::size_t k = 0; k < n && token.should_continue() && !run->diverged_at(); ++k) {
+    std::size_t n_left = n;
+    while (n_left > 0 && token.should_continue() && !run->diverged_at()) {
       run->step();
-      if (run->n_steps() == setup.n_steps) break;
+      n_left = run->n_steps() == setup.n_steps ? 0 : n_left - 1;  // it pauses where its setup ends
+      if (token.is_due()) break;
     }
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    return [this, run, ms] {
+    return [this, run, ms, n_left] {
+      n_requested_ += n_left;
       const std::size_t n_trained = run->n_steps() - run_->n_steps();
       if (n_trained > 0) ms_per_step_ = ms / static_cast<double>(n_trained);
       delivered_.emplace_back(Clock::now(), n_trained);

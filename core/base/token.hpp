@@ -48,13 +48,13 @@ class StopToken {
   /// Returns whether the work should return now, to be called again in a later frame, with what it has kept
   /// of its progress: where there are no threads it runs between frames. The value that it then returns is
   /// dropped.
-  bool pauses() const {
-    if (piece_end_ != std::chrono::steady_clock::time_point::max() &&
-        std::chrono::steady_clock::now() >= piece_end_)
-      is_paused_ = true;
-    return is_paused_;
+  bool pauses() const { return is_paused_ = is_paused_ || is_due(); }
+  /// Returns the same for work that rather returns a part, for which it is called anew.
+  bool is_due() const {
+    return piece_end_ != std::chrono::steady_clock::time_point::max() &&
+           std::chrono::steady_clock::now() >= piece_end_;
   }
-  /// Begins a piece of the work, up to its first call of pauses() after that time.
+  /// Begins a piece of the work, until that time.
   void begin_piece(std::chrono::steady_clock::time_point end) { piece_end_ = end, is_paused_ = false; }
   bool is_paused() const { return is_paused_; }
 
