@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
@@ -288,7 +289,12 @@ GgufTensor read_info(HeaderReader& reader) {
   const uint64_t n_axes = reader.unsigned_number(4);
   if (n_axes > max_axes)
     reader.fail(fmt::format("{}: expected at most {} axes, got {}", tensor.name, max_axes, n_axes));
-  for (uint64_t k = 0; k < n_axes; ++k) tensor.shape.insert(tensor.shape.begin(), reader.unsigned_number(8));
+  for (uint64_t k = 0; k < n_axes; ++k) {
+    const uint64_t length = reader.unsigned_number(8);
+    if (!std::in_range<std::size_t>(length))
+      reader.fail(fmt::format("{}: too long: {}", tensor.name, length));
+    tensor.shape.insert(tensor.shape.begin(), length);
+  }
   const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
   tensor.type = gguf_type(type);
   if (!tensor.type)

@@ -292,10 +292,11 @@ double Json::number(AllowedNumbers which) const {
   fail("a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
-std::uint64_t Json::whole(std::uint64_t min_value) const {
-  if (!is_whole() || value_->get<std::uint64_t>() < min_value)
-    fail(fmt::format("a whole number from {} to {}", min_value, UINT64_MAX));
-  return value_->get<std::uint64_t>();
+std::uint64_t Json::whole(std::uint64_t min_value, std::uint64_t max_value) const {
+  const std::uint64_t number = is_whole() ? value_->get<std::uint64_t>() : 0;
+  if (!is_whole() || number < min_value || number > max_value)
+    fail(fmt::format("a whole number from {} to {}", min_value, max_value));
+  return number;
 }
 
 const std::string& Json::text() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
@@ -273,7 +274,7 @@ class NpyHeaderReader {
     while (!accept(')')) {
       skip_spaces();
       const auto length = text::consume_unsigned(rest_);
-      if (!length) fail("a length of at most 2^64 - 1");
+      if (!length || !std::in_range<std::size_t>(*length)) fail("a length of at most 2^64 - 1");
       if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
       shape.push_back(*length);
       if (shape.size() > max_dimensions) fail("at most 32 dimensions");

@@ -159,7 +159,11 @@ PickleValue rebuild_tensor(Pickle& pickle, const CallArguments& arguments, bool 
   tensor.storage = static_cast<std::size_t>(arguments.at(0, PickleKind::storage, "a storage").whole);
   tensor.offset = arguments.whole(1, "an offset");
   const auto lengths = arguments.whole_numbers(2, "lengths");
-  tensor.shape.assign(lengths.begin(), lengths.end());
+  for (const std::uint64_t length : lengths) {
+    if (!std::in_range<std::size_t>(length))
+      throw Error(fmt::format("{}too long: {} numbers", place, length));
+    tensor.shape.push_back(static_cast<std::size_t>(length));
+  }
   tensor.strides = arguments.whole_numbers(3, "strides");
   if (tensor.strides.size() != tensor.shape.size())
     throw Error(fmt::format("{}damaged: expected a stride for each of {} lengths, got {}", place,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
@@ -159,8 +160,9 @@ class Fields {
   }
   template <class Whole>
   void whole(const char* key, Whole& value, std::uint64_t min_value, bool should_write = true) {
+    constexpr auto max_value = std::numeric_limits<std::decay_t<decltype(unwrap(value))>>::max();
     add(
-        key, value, should_write, [=](const Json& json) { return json.whole(min_value); },
+        key, value, should_write, [=](const Json& json) { return json.whole(min_value, max_value); },
         [](const Whole& n) { return std::to_string(unwrap(n)); });
   }
   template <class Meaning, std::size_t n>
