@@ -28,6 +28,8 @@ class Program {
   /// Returns for how long the next step will wait; a page, which cannot, makes it after that time or an
   /// event.
   double seconds_to_wait() const { return loop_->seconds_to_wait(); }
+  /// Returns whether the next step runs a job, where there are no threads: it may take long.
+  bool has_job() { return store_.jobs().next_piece() <= Clock::now(); }
   /// Quits without questions in the next step; the next window offers the unsaved work.
   void quit() { store_.dispatch(QuitNow{}); }
   /// Writes the settings that were not written yet.
