@@ -17,8 +17,9 @@ namespace app {
 namespace editing = core::editing;
 
 Store::Store(std::function<std::uint64_t()> free, double max_immediate_ms,
-             std::function<void()> before_computing, SideTasks::ListFunction list)
+             std::function<void()> before_computing, SideTasks::ListFunction list, bool has_threads)
     : free_memory_(std::move(free)),
+      jobs_(has_threads),
       live_(jobs_, editing::default_preset().make(), max_immediate_ms, std::move(before_computing)),
       side_tasks_(jobs_, std::move(list)) {
   jobs_.set_failure_handler([this](const Failure& failure) { say(failure.words, true); });

@@ -42,7 +42,7 @@ class Store {
   /// max_immediate_ms runs in the background. before_computing is passed to LiveTrace; list lists folders.
   explicit Store(std::function<std::uint64_t()> free = core::system::available_memory,
                  double max_immediate_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {},
-                 SideTasks::ListFunction list = browse);
+                 SideTasks::ListFunction list = browse, bool has_threads = core::has_threads);
 
   /// Handles one command; one that fails changes nothing and says why in message().
   void dispatch(const Command& command);

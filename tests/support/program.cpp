@@ -17,9 +17,11 @@
 namespace gui {
 
 Program::Program(ImVec2 size, double max_immediate_ms, app::render::Painter* painter,
-                 app::Loop::DrawFunction draw)
+                 app::Loop::DrawFunction draw, bool has_threads)
     : screen(size),
-      store(core::system::available_memory, max_immediate_ms, [this] { before_computing(); }),
+      store(
+          core::system::available_memory, max_immediate_ms, [this] { before_computing(); }, app::browse,
+          has_threads),
       loop_(screen, painter ? *painter : no_painter_, store, std::move(draw)) {
   run();
 }

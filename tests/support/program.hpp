@@ -16,9 +16,10 @@ namespace gui {
 /// Program with its real loop, but without a display or OpenGL.
 class Program : public support::Hands {
  public:
-  /// Paints nothing if painter is nullptr; draw fills the window.
+  /// Paints nothing if painter is nullptr; draw fills the window. Without threads, jobs run between frames.
   explicit Program(ImVec2 size = {1600, 1000}, double max_immediate_ms = app::LiveTrace::frame_ms,
-                   app::render::Painter* painter = nullptr, app::Loop::DrawFunction draw = app::draw_window);
+                   app::render::Painter* painter = nullptr, app::Loop::DrawFunction draw = app::draw_window,
+                   bool has_threads = true);
   ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

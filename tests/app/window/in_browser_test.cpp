@@ -1,4 +1,4 @@
-// A window in a page: without folders, and with keys that the browser keeps.
+// A window in a page: without folders and threads, and with keys that the browser keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "core/files/session.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace app {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct InABrowser : testing::Test {
   support::TemporaryDirectory memory;  // as the files of a page are
   const std::filesystem::path before = std::filesystem::current_path();
-  gui::Program program;
+  gui::Program program{{1600, 1000}, LiveTrace::frame_ms, nullptr, draw_window, false};
   void SetUp() override {
     std::filesystem::current_path(memory.path());
     program.screen.is_page = true;
@@ -78,6 +79,23 @@ TEST_F(InABrowser, AnEmbeddedWindowIsTheViewAloneWithItsBarAndItsLesson) {
   for (const char* part : {"menu/File", "region/model", "region/edit", "region/inspector", "splitter/left"})
     EXPECT_FALSE(program.has(part)) << part;
   EXPECT_LT(program.landmarks().find("region/stages")->min.x, 10);
+}
+
+TEST_F(InABrowser, AWholeModelIsReadAndARunTrainsBetweenFrames) {
+  support::carry_out(program.store, OpenPath{FIXTURES "/../../assets/examples/tiny_gpt"});
+  program.run(4);
+  ASSERT_TRUE(program.store.pending().full_model) << program.store.message().text;
+  program.store.dispatch(SweepHeads{true});
+  program.run(4);
+  EXPECT_FALSE(program.store.is_working());
+  const core::training::Task& task = core::training::tasks().front();
+  program.store.dispatch(SetLearning{task.name, "", task.setup});
+  program.run(4);
+  program.store.dispatch(StepLearning{20});
+  program.run(4);
+  ASSERT_TRUE(program.store.learning().run());
+  EXPECT_EQ(program.store.learning().run()->n_steps(), 20u);
+  EXPECT_EQ(program.store.jobs().next_piece(), Clock::time_point::max());
 }
 
 TEST_F(InABrowser, ThePinnedCellIsSaidInASentence) {

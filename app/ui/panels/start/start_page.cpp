@@ -239,7 +239,8 @@ StartCard example_card(const Frame& frame) {
   if (!is_example_open(frame))
     return {"start/example",
             "Your open model",
-            "Go on where you were. Ctrl+N opens the small example instead.",
+            std::string("Go on where you were. ") + (frame.forms.in_browser ? "Alt" : "Ctrl") +
+                "+N opens the small example instead.",
             frame.document.title + (frame.document.modified ? " •" : ""),
             {close},
             draw_example};
