@@ -125,12 +125,14 @@ StartModel read_start_model(const fs::path& path, const core::StopToken& progres
   return start;
 }
 
-StartRun train_start_run(const core::StopToken& progress) {
+StartRun train_start_run(std::shared_ptr<core::training::TrainingRun>& run, const core::StopToken& progress) {
   constexpr std::size_t n_steps = 120, pictured_every = 60;
   const core::training::Task& task = core::training::tasks().front();
-  const auto run = std::make_shared<core::training::TrainingRun>(
-      task.setup, std::make_shared<const core::training::TaskData>(task));
+  if (!run)
+    run = std::make_shared<core::training::TrainingRun>(
+        task.setup, std::make_shared<const core::training::TaskData>(task));
   while (run->n_steps() < n_steps && !run->diverged_at()) {
+    if (progress.pauses()) return {};
     progress.add(1);
     run->step();
   }

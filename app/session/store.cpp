@@ -104,7 +104,9 @@ void Store::read_start_page() {
       return read_start_pictures(key, progress);
     });
   if (start_run_.needs(true, Schedule::debounced))
-    start_run_.begin(true, Schedule::debounced, train_start_run);
+    start_run_.begin(true, Schedule::debounced,
+                     [run = std::shared_ptr<core::training::TrainingRun>()](
+                         const core::StopToken& progress) mutable { return train_start_run(run, progress); });
   if (view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
   if (start_model_.needs(path, Schedule::debounced))
