@@ -351,7 +351,7 @@ void Loop::exchange_files() {
       store_.dispatch(ShowMessage{current_failure(path.string()).words, true});
     }
     std::error_code ignored;  // it lies in memory
-    if (store_.document().path != path) std::filesystem::remove_all(path, ignored);
+    if (store_.document().path != absolute_path(path)) std::filesystem::remove_all(path, ignored);
   }
 }
 
