@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -357,7 +358,7 @@ Computed BackwardCheck::computed(const graph::Graph& graph, const Model& model, 
   };
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const auto visit = [&](Stage stage, std::size_t nth, arma::mat& gradient) {
-      round(gradient, graph::max_stages + 2 + graph::index(stage), s << 32 | nth);
+      round(gradient, graph::max_stages + 2 + graph::index(stage), std::uint64_t{s} << 32 | nth);
     };
     const auto one = graph::gradients_from(graph, model, stages, s, beginning_, of_beginning_[s], visit);
     for_each_matrix([&](const GradientOf& of, const GradientReading::Place& place, arma::mat& sum) {

@@ -112,7 +112,7 @@ void round_stages(Editing& e, Precision precision, bool in_softmax, std::uint64_
     if (!e.find(stage) || stage == Stage::position_bias) continue;
     const bool has_steps = in_softmax && stage == softmax;
     e.wrap(stage, [=](const graph::OperationInputs& in) {
-      const std::uint64_t matrix = in.sequence << 32 | in.head;
+      const std::uint64_t matrix = std::uint64_t{in.sequence} << 32 | in.head;
       arma::mat numbers = in[0];
       if (has_steps)
         numbers = with_rounded_steps(precision, std::move(numbers), {n, graph::max_stages + 1, matrix});

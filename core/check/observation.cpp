@@ -42,7 +42,7 @@ std::optional<Precision> precision_of_numbers(const std::vector<SharedMatrix>& m
 SharedMatrix perturbed(const arma::mat& numbers, std::size_t& k) {
   arma::mat moved = numbers;
   for (double& x : moved) {
-    const std::uint64_t mixed = ++k * 0x9E3779B97F4A7C15u;  // pseudo-random sign
+    const std::uint64_t mixed = std::uint64_t{++k} * 0x9E3779B97F4A7C15u;  // pseudo-random sign
     x += (mixed >> 63 ? 0.5 : -0.5) * attention::rounding_error(Precision::float32, x);
   }
   return moved;

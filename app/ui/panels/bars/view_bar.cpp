@@ -455,7 +455,7 @@ void draw_controls_menu(const Frame& frame, std::span<const BarControl> controls
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
   const std::vector<BarControl> all = view_controls(frame);
   std::vector<BarControl> without_colors = all;
-  std::erase_if(without_colors, &BarControl::is_optional);
+  std::erase_if(without_colors, [](const BarControl& control) { return control.is_optional; });
   for (const bool is_brief : {false, true})
     for (const std::vector<BarControl>& controls : {all, without_colors})
       if (const float left = lay_out(frame, controls, right, top, is_brief, false); right - left <= room) {
