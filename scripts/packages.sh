@@ -26,6 +26,10 @@ fuzz_packages="clang-16 libclang-rt-16-dev llvm-16"
 # In addition to those for building, for the Debian package.
 package_packages="dpkg-dev file"
 
+# For the page: to make its root and fetch sources, and to test it.
+web_packages="debootstrap python3 python3-pip"
+web_test_packages="chromium"
+
 # Prints the mirror that bare roots of releases of Debian or Ubuntu are made from: ATTNSCOPE_MIRROR, or that of this system's own sources,
 # which as a rule has its other releases too.
 mirror() {

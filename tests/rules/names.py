@@ -14,7 +14,7 @@ Arithmetic Cell Coarse Explanation Key Matrices Pass Work
 
 # Headers of several sources, which have no header of their name: the header, its sources, the reason.
 PARTS = [
-    ("", "app/main.cpp", "the program"),
+    ("", "app/main.cpp app/web/page.cpp", "the program, and the same in a page"),
     ("app/session/store.hpp", "app/session/store_files.cpp app/session/store_models.cpp", "the store's verbs, by subject"),
     ("app/ui/actions/action_rows.hpp", "app/ui/actions/actions_edit.cpp app/ui/actions/actions_file.cpp app/ui/actions/actions_gradient.cpp app/ui/actions/actions_learning.cpp "
      "app/ui/actions/actions_present.cpp app/ui/actions/actions_view.cpp", "the table of actions, by menu"),
@@ -41,13 +41,13 @@ PARTS = [
      "readers of one interface"),
     ("core/graph/graph.hpp", "core/graph/attention.cpp", "the builder, which reads like section 3.2 of the paper"),
     ("core/graph/operations.hpp", "core/graph/backward.cpp core/graph/terms.cpp", "gradients, and derivations of cells"),
-    ("core/out/drawing.hpp", "core/out/raster_cairo.cpp", "figures in pixels and as PDF, by a library of the system"),
+    ("core/out/drawing.hpp", "core/out/raster_cairo.cpp core/out/raster_canvas.cpp", "figures in pixels and as PDF, by a library of the system or a page"),
     ("core/base/thread_pool.hpp", "core/base/thread_pool_serial.cpp core/base/thread_pool_tbb.cpp", "with and without threads"),
-    ("core/system/fetching.hpp", "core/system/fetching_none.cpp", "only a page fetches files"),
+    ("core/system/fetching.hpp", "core/system/fetching_none.cpp core/system/fetching_page.cpp", "only a page fetches files"),
     ("core/system/fonts.hpp", "core/system/fonts_embedded.cpp core/system/fonts_fontconfig.cpp", "those of a page, and of the system"),
     ("core/system/socket.hpp", "core/system/socket_page.cpp", "a page has none"),
-    ("app/session/journal.hpp", "app/session/journal_files.cpp", "where journals are"),
-    ("app/screen/kept.hpp", "app/screen/kept_files.cpp", "where short texts are"),
+    ("app/session/journal.hpp", "app/session/journal_files.cpp app/session/journal_page.cpp", "where journals are"),
+    ("app/screen/kept.hpp", "app/screen/kept_files.cpp app/screen/kept_page.cpp", "where short texts are"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
 ]
 ALONE = {path for header, others, _ in PARTS for path in [header, *others.split()] if path}

@@ -29,6 +29,7 @@ app/theme       core/base | imgui
 app/screen      core/base core/system core/graph core/engine core/files app/session app/theme | imgui epoxy/ GLFW/ backends/imgui_impl
 app/ui          core/* app/session app/theme app/screen | imgui
 app/window      core/* app/session app/theme app/screen app/ui
+app/web         core/base core/files app/session app/screen app/ui app/window
 app             core/base core/system app/cli app/window
 """
 GUARDED = "tbb/ imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/ cairo zip.h nlohmann/ CLI/ stb_ pcre2 utf8proc cblas".split()
