@@ -267,7 +267,7 @@ GgufValue read_value(HeaderReader& reader, const std::string& key, uint32_t type
   GgufValue value;
   const auto require_known = [&](uint32_t number) {
     if (number >= n_value_types)
-      reader.fail(fmt::format("{}: expected a type of values below {}, got {}", key, n_value_types, number));
+      reader.fail(fmt::format("{}: expected a type of values below {}, got {}", key, +n_value_types, number));
   };
   require_known(type);
   if (type != of_list) {
