@@ -263,6 +263,7 @@ function onPointerUp(e) {
     button(0, 0);
     press = null;
   }
+  if (!fingers.size) module._page_leave(page);  // nothing is hovered any more
   wake();
 }
 

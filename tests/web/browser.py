@@ -163,8 +163,8 @@ class Page:
     def touch(self, kind, *points):
         self.send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(points)])
 
-    def press(self, keys):
-        """Presses a key with modifiers: "Ctrl+Shift+C", "Enter"."""
+    def press(self, keys, settles=True):
+        """Presses a key with modifiers: "Ctrl+Shift+C", "Enter"; waits until the program draws no more unless it goes on drawing."""
         *held, name = keys.split("+") if keys != "+" else ["+"]
         modifiers = sum(MODIFIERS[each] for each in held)
         for each in held:
@@ -181,7 +181,8 @@ class Page:
         for each in reversed(held):
             key, code, number = CODES[each]
             self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=code, windowsVirtualKeyCode=number)
-        self.settle()
+        if settles:
+            self.settle()
 
     def type(self, text):
         """Types characters one by one, as a keyboard does."""
@@ -206,6 +207,16 @@ class Page:
             self.ask("1")
             time.sleep(0.05)
         raise TimeoutError(f"no download {name} but {sorted(p.name for p in self.downloads.iterdir())}")
+
+    def downloaded_with(self, ending, seconds=20):
+        """Waits for a download whose name ends with .ending and returns its bytes."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := list(self.downloads.glob(f"*.{ending}")):
+                return self.downloaded(found[0].name)
+            self.ask("1")
+            time.sleep(0.05)
+        raise TimeoutError(f"no download *.{ending} but {sorted(p.name for p in self.downloads.iterdir())}")
 
     def picture(self, path=None):
         """Returns the page as PNG."""

@@ -17,6 +17,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def copyfile(self, source, output):
+        try:
+            super().copyfile(source, output)
+        except ConnectionError:  # a page that is left has no more use for it
+            pass
+
 
 def serve(folder, port=0):
     """Returns a server of the folder, on a free port if it is 0."""
