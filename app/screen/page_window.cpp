@@ -123,6 +123,7 @@ PageWindow::PageWindow(Jobs& jobs, float font_scale) : font_loader_(jobs, font_s
   io.IniFilename = nullptr;  // the theme determines the layout, not a file
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   io.BackendFlags |= ImGuiBackendFlags_HasMouseCursors;
+  ImGui::GetStyle().ScrollbarPadding = 3;  // as it was before it could be set
   ImGuiPlatformIO& platform = ImGui::GetPlatformIO();
   platform.Platform_ClipboardUserData = this;
   platform.Platform_SetClipboardTextFn = [](ImGuiContext*, const char* text) {

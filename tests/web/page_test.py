@@ -285,15 +285,16 @@ def looking(t):
 def learning(t):
     page = t.open()
     with t.step("a model learns between frames"):
-        page.press("4")
-        page.wait_for("attnscopePage.landmarks()['learning/play'] || Object.keys(attnscopePage.landmarks()).some(n => n.startsWith('learn'))")
+        page.press("4", settles=False)
+        page.wait_for("attnscopePage.landmarks()['tabs/Learn']")
+        page.settle()
         page.press("Space", settles=False)
         before = page.picture()
         time.sleep(3)
         assert page.picture() != before
-        page.press("Space", settles=False)
-        page.settle()
-        assert page.ask("attnscopePage.counts.longest") < 1000
+    with t.step("a key pauses it"):
+        page.press("Space")
+        assert page.ask("attnscopePage.counts.longest") < 3000  # also on a busy machine
 
 
 def touching(t):
@@ -311,6 +312,16 @@ def touching(t):
         page.touch("touchEnd")
         page.settle()
         assert "inspector/value" in page.landmarks()
+    with t.step("two fingers zoom into a map and pan it"):
+        x, y = cell(page, "strip/weights", 3, 1)
+        before = page.picture()
+        page.touch("touchStart", (x - 10, y), (x + 10, y))
+        for k in range(1, 15):
+            page.touch("touchMove", (x - 10 - 3 * k, y), (x + 10 + 3 * k, y))
+        page.touch("touchEnd")
+        page.settle()
+        assert page.picture() != before
+        page.press("Escape")
     with t.step("a long press opens a menu"):
         page.click("side/edit")
         page.touch("touchStart", page.place("edit/token/1"))
@@ -323,12 +334,11 @@ def touching(t):
 def sizes(t):
     page = t.open("#preset=multi-head")
     with t.step("the window follows the page's size and ratio"):
-        page.resize(1000, 640)
-        page.settle()
-        assert page.ask("document.getElementById('canvas').width") == 1000
-        page.resize(1280, 800, 2)
-        page.settle()
-        assert page.ask("document.getElementById('canvas').width") == 2560
+        for width, height, ratio in ((1000, 640, 1), (1280, 800, 2)):
+            page.resize(width, height, ratio)
+            page.wait_for(f"document.getElementById('canvas').width === {ratio * width}")
+            page.settle()
+            assert page.landmarks()["region/status"][2:] == [width, height], page.landmarks()["region/status"]
 
 
 def whole_models(t):
