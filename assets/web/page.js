@@ -187,6 +187,7 @@ const services = {
 
 // ---- Mouse and pen, and fingers: one is the mouse, two pan and zoom, and a long press is the right button.
 const longPress = 500, slack = 8;  // milliseconds, CSS pixels
+const wheelStep = 1.25;  // by how much a turn of the wheel enlarges
 const fingers = new Map();
 let press = null;  // of one finger, before it is known what it means
 
@@ -236,7 +237,7 @@ function onPointerMove(e) {
   if (fingers.size > 1 && fingers.has(e.pointerId)) {
     const before = spread();
     fingers.set(e.pointerId, e);
-    const after = spread(), zoom = Math.log(after.size / before.size) * 8;
+    const after = spread(), zoom = Math.log(after.size / before.size) / Math.log(wheelStep);
     module._page_mouse(page, after.x, after.y, 1);
     if (Math.abs(zoom) > 0.01) module._page_zoom(page, zoom);
     module._page_wheel(page, (before.x - after.x) / 50, (before.y - after.y) / 50);

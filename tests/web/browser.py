@@ -135,7 +135,9 @@ class Page:
         return self.ask("attnscopePage.landmarks()")
 
     def place(self, name):
-        """Waits for a part of the window and returns its center."""
+        """Waits for a part of the window, which may move in its first frames, and returns its center."""
+        self.wait_for(f"attnscopePage.landmarks()[{json.dumps(name)}]")
+        self.settle()
         left, top, right, bottom = self.wait_for(f"attnscopePage.landmarks()[{json.dumps(name)}]")
         return (left + right) / 2, (top + bottom) / 2
 
