@@ -664,7 +664,6 @@ void add_options(Options options, ExplainScore& command) {
 }
 
 void add_options(Options options, PatchPrompts& command) {
-  namespace circuits = core::circuits;
   add_whole_model_option(options, command.model);
   options.value("--clean", "TEXT", "Prompt that parts are taken from", command.clean)->required();
   options.value("--corrupt", "TEXT", "Prompt whose parts are replaced, of as many tokens", command.corrupt)
@@ -674,14 +673,15 @@ void add_options(Options options, PatchPrompts& command) {
   options
       .value("--against", "TOKEN", "Token whose logit is subtracted from that of the answer", command.against)
       ->required();
-  const std::string names = core::text::joined(circuits::parts(), ", ", &circuits::NamedPart::name);
+  const std::string names =
+      core::text::joined(core::transformer::patched_parts(), ", ", &core::transformer::NamedPart::name);
   options.text("--what", "PART",
                "Which part is replaced, head unless given: " + names +
                    "; residual is the stream before a layer, at each position",
                [&command, names](StringRef option, StringRef name) {
-                 const auto* part = circuits::find_part(name);
+                 const auto* part = core::transformer::find_part(name);
                  if (!part) refuse(option, "one of " + names, name);
-                 command.part = part->part;
+                 command.plan.part = part->part;
                });
   options.flag("--json", "As JSON", command.json, true);
 }

@@ -118,7 +118,7 @@ struct ExplainScore {
 struct PatchPrompts {
   std::filesystem::path model;
   std::string clean, corrupt, answer, against;
-  core::circuits::PatchedPart part = core::circuits::PatchedPart::head;
+  core::circuits::PatchPlan plan;
   bool json = false;
 };
 /// Measures how the heads of a whole model compose.

@@ -140,7 +140,7 @@ void patch_prompts(const PatchPrompts& command, std::ostream& out) {
                                      run.ids_of(command.corrupt, "--corrupt"),
                                      circuits::answer_token(*run.model, command.answer, "--answer"),
                                      circuits::answer_token(*run.model, command.against, "--against")};
-  const circuits::PatchMap map = circuits::patch(run.exact, prompts, command.part, run.context);
+  const circuits::PatchMap map = circuits::patch(run.exact, prompts, command.plan, run.context);
   if (command.json) {
     out << "{\"clean\": " << number_text(map.clean) << ", \"corrupt\": " << number_text(map.corrupt)
         << ",\n  \"recovered\": " << matrix_json(map.recovered) << "}\n";

@@ -33,14 +33,13 @@ BothReadings read_both(const transformer::FullModel& model, const experiment::Ex
     return ReadingRef(jobs.with_async_deleter(std::make_unique<experiment::TextReading>(
         experiment::read(model, what, nearest, context, only_layer))));
   };
-  experiment::Experiment plain = wanted;
-  plain.heads_off.clear(), plain.layers.clear();
+  const experiment::Experiment plain = wanted.unedited();
   BothReadings both;
   const bool is_known =
       last_before && last_before->experiment == plain && last_before->pass->state() == model.state();
   both.before = is_known ? last_before : read(plain, last_before.get());
   both.now = both.before;
-  if (!wanted.is_edited()) return both;
+  if (wanted == plain) return both;
   const auto start = Clock::now();
   const bool is_compatible =
       last_now && last_now->experiment.text == wanted.text && last_now->experiment.made == wanted.made;
@@ -269,7 +268,8 @@ void FullModelReading::follow_layer(const FullModelState& full_model) {
   const LayerKey key{now->pass->computation_id(layer), layer};
   if (full_model.layer == layer && full_model.computation_id == key.computation_id) return;
   const auto& of = full_model.model->description();
-  if (!of.is_attached && full_model.layer == layer &&
+  if (!of.is_attached && full_model.layer == layer && full_model.unedited.given.cells.empty() &&
+      !now->experiment.has_patched_attention(layer) &&
       has_input(full_model.unedited, *now, full_model.model->input(*now->pass, layer))) {
     if (layer_.needs(key, Schedule::immediate))
       layer_.begin(key, Schedule::immediate, [key](const core::StopToken&) {

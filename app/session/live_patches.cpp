@@ -44,8 +44,9 @@ void LivePatches::follow(const FullModelState& full_model, const PromptsForm& fo
                          read(key.clean, result.clean_tokens), read(key.form.corrupt, result.corrupt_tokens),
                          circuits::answer_token(*own, key.form.answer, "answer"),
                          circuits::answer_token(*own, key.form.against, "against")};
-                     result.map = circuits::patch(circuits::Float64Model(*own), prompts,
-                                                  circuits::parts()[key.form.part].part, {*pool, token});
+                     result.map =
+                         circuits::patch(circuits::Float64Model(*own), prompts,
+                                         {transformer::patched_parts()[key.form.part].part}, {*pool, token});
                    } catch (const core::Stopped&) {
                      throw;
                    } catch (const core::Error& error) {

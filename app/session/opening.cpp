@@ -270,12 +270,11 @@ OpenedModel open_saved_full_model(const std::string& text, const std::filesystem
   experiment::require_same_model(saved, model, session);
   core::ThreadPool pool;
   const transformer::CallContext context{pool, progress};
-  experiment::Experiment plain = saved.experiment;
-  plain.heads_off.clear();
-  opened.reading = opened.before = read_at(session, model, plain, nullptr, context);
+  opened.reading = opened.before = read_at(session, model, saved.experiment.unedited(), nullptr, context);
   const experiment::Experiment edited =
       named_errors(session, [&] { return experiment::with_saved_edits(saved, model); });
-  if (edited.is_edited()) opened.reading = read_at(session, model, edited, opened.reading.get(), context);
+  if (edited != edited.unedited())
+    opened.reading = read_at(session, model, edited, opened.reading.get(), context);
   opened.unedited = opened.layer = experiment::unedited_layer(model, *opened.reading, edited.layer);
   if (const auto edit = edited.layers.find(edited.layer); edit != edited.layers.end())
     opened.layer = experiment::edited(opened.unedited, edit->second);

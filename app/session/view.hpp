@@ -369,7 +369,7 @@ struct ExportChoice {
 /// whole model.
 struct PromptsForm {
   std::string corrupt, answer, against;
-  std::size_t part = 0;  ///< row of core::circuits::parts()
+  std::size_t part = 0;  ///< row of core::transformer::patched_parts()
   bool runs = false;     ///< patches of A into B are being computed, or are known
   friend bool operator==(const PromptsForm&, const PromptsForm&) = default;
 };

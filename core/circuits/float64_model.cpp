@@ -331,23 +331,27 @@ LayerPass Float64Model::run_layer(const Layer64& layer, const mat& residual) con
   return pass;
 }
 
-mat Float64Model::with_change(const Layer64& layer, const LayerPass& pass, PatchedPart part,
-                              std::size_t index, const LayerPass* source) const {
+mat Float64Model::with_change(const Layer64& layer, const LayerPass& pass, const Patch& patch,
+                              const LayerPass* source) const {
   const std::size_t d = rules_.sizes.d_head;
-  if (part == PatchedPart::residual) {
-    mat residual = pass.residual;
-    residual.row(index) = source->residual.row(index);
-    return run_layer(layer, residual).next;
-  }
+  const PatchedPart part = patch.part;
+  const auto taken = [&](const mat& own, const mat& other) {  // all rows, or one
+    if (!patch.position) return other;
+    mat rows = own;
+    rows.row(*patch.position) = other.row(*patch.position);
+    return rows;
+  };
+  if (part == PatchedPart::residual) return run_layer(layer, taken(pass.residual, source->residual)).next;
   LayerPass changed;
   changed.residual = pass.residual;
   if (part == PatchedPart::attention || part == PatchedPart::mlp) {
-    changed.attention = part == PatchedPart::attention ? source->attention : pass.attention;
+    changed.attention =
+        part == PatchedPart::attention ? taken(pass.attention, source->attention) : pass.attention;
     add_attention(layer, changed);
     if (part == PatchedPart::attention)
       changed.mlp = mlp(layer, changed);
     else
-      changed.mlp = source ? source->mlp : mat(arma::size(pass.mlp), arma::fill::zeros);
+      changed.mlp = source ? taken(pass.mlp, source->mlp) : mat(arma::size(pass.mlp), arma::fill::zeros);
     add_mlp(layer, changed);
     return changed.next;
   }
@@ -355,21 +359,33 @@ mat Float64Model::with_change(const Layer64& layer, const LayerPass& pass, Patch
   for (std::size_t h = 0; h < rules_.sizes.n_heads; ++h) {
     const std::size_t group = group_of(h);
     const bool is_of_group = part == PatchedPart::keys || part == PatchedPart::values;
-    if ((is_of_group ? group : h) != index) continue;
-    const mat& queries =
-        (part == PatchedPart::queries || part == PatchedPart::pattern ? source : &pass)->queries[h];
-    const mat& keys =
-        (part == PatchedPart::keys || part == PatchedPart::pattern ? source : &pass)->keys[group];
+    if ((is_of_group ? group : h) != patch.index) continue;
     auto contexts = changed.contexts.cols(h * d, (h + 1) * d - 1);
-    if (part != PatchedPart::head)
-      contexts =
-          weights(layer, h, queries, keys) * (part == PatchedPart::values ? source : &pass)->values[group];
-    else if (source)
-      contexts = source->contexts.cols(h * d, (h + 1) * d - 1);
+    const mat own = contexts;
+    const auto other = [&](PatchedPart what, const mat& mine, const std::vector<mat>& theirs, std::size_t k) {
+      return part == what ? taken(mine, theirs[k]) : mine;
+    };
+    if (part == PatchedPart::head)
+      contexts = source ? taken(own, source->contexts.cols(h * d, (h + 1) * d - 1))
+                        : mat(arma::size(own), arma::fill::zeros);
+    else if (part == PatchedPart::pattern)
+      contexts = taken(own, weights(layer, h, source->queries[h], source->keys[group]) * pass.values[group]);
     else
-      contexts.zeros();
+      contexts = weights(layer, h, other(PatchedPart::queries, pass.queries[h], source->queries, h),
+                         other(PatchedPart::keys, pass.keys[group], source->keys, group)) *
+                 other(PatchedPart::values, pass.values[group], source->values, group);
   }
   finish(layer, changed);
+  return changed.next;
+}
+
+mat Float64Model::with_frozen_attention(const Layer64& layer, const LayerPass& pass,
+                                        const mat& residual) const {
+  LayerPass changed;
+  changed.residual = residual, changed.attention = pass.attention;
+  add_attention(layer, changed);
+  changed.mlp = mlp(layer, changed);
+  add_mlp(layer, changed);
   return changed.next;
 }
 
@@ -470,33 +486,38 @@ void require_finite(const mat& numbers, const Transformer& model) {
 }
 
 ForkResult run_forks(const Float64Model& model, mat base, const mat* source, const std::vector<Fork>& forks,
-                     std::size_t n_layers, const CallContext& context, const VisitLayer& visit) {
+                     std::size_t first, std::size_t n_layers, const CallContext& context,
+                     const VisitLayer& visit, const std::function<void(std::size_t)>& on_step) {
   ForkResult result{std::move(base), source ? *source : mat(), std::vector<mat>(forks.size())};
-  std::size_t n_steps = 0, n_done = 0;  // layers of forks
-  for (std::size_t k = 0; k < forks.size(); ++k) {
-    result.forks[k] = forks[k].start;
-    n_steps += n_layers - std::min(n_layers, forks[k].layer);
-  }
-  for (std::size_t l = 0; l < n_layers; ++l) {
+  for (std::size_t k = 0; k < forks.size(); ++k) result.forks[k] = forks[k].start;
+  for (std::size_t l = first; l < n_layers; ++l) {
     context.progress.add(0);  // without forks nothing else asks whether to stop
     const Layer64 layer = model.read_layer(l, context);
     LayerPass passes[2];
     context.pool.run(source ? 2 : 1, [&](std::size_t k) {
       passes[k] = model.run_layer(layer, k == 0 ? result.base : result.source);
     });
-    if (visit) visit(layer, passes[0]);
+    const LayerPass* const other = source ? &passes[1] : nullptr;
+    if (visit) visit(layer, passes[0], other);
     context.pool.run(forks.size(), [&](std::size_t k) {
       const Fork& fork = forks[k];
-      if (fork.layer > l) return;
+      if (fork.patch.layer > l) return;
       context.progress.add(1);
       mat& residual = result.forks[k];
-      if (fork.layer < l || !fork.start.empty())
+      if (fork.patch.layer == l && fork.start.empty()) {
+        residual = model.with_change(layer, passes[0], fork.patch, other);
+      } else if (fork.receiver && l < fork.receiver->layer) {
+        residual = model.with_frozen_attention(layer, passes[0], residual);
+      } else if (fork.receiver && l == fork.receiver->layer) {
+        const LayerPass reached = model.compute_heads(layer, residual);
+        residual = model.with_change(layer, passes[0], *fork.receiver, &reached);
+      } else {
         residual = model.run_layer(layer, residual).next;
-      else
-        residual = model.with_change(layer, passes[0], fork.part, fork.index, source ? &passes[1] : nullptr);
+      }
     });
-    for (const Fork& fork : forks) n_done += fork.layer <= l ? 1 : 0;
-    if (n_steps > 0) context.progress.report(static_cast<double>(n_done) / static_cast<double>(n_steps));
+    if (on_step)
+      on_step(static_cast<std::size_t>(
+          std::ranges::count_if(forks, [l](const Fork& fork) { return fork.patch.layer <= l; })));
     result.base = std::move(passes[0].next);
     if (source) result.source = std::move(passes[1].next);
   }

@@ -13,6 +13,8 @@ namespace core::circuits {
 
 using transformer::Architecture;
 using transformer::CallContext;
+using transformer::Patch;
+using transformer::PatchedPart;
 using transformer::Transformer;
 
 /// LayerNorm or RMSNorm in float64; without factors the identity.
@@ -69,9 +71,6 @@ struct LayerPass {
   arma::mat next;                                ///< the residual stream after the layer
 };
 
-/// A part of a layer that is replaced by that of another pass, or that writes nothing.
-enum class PatchedPart { head, pattern, queries, keys, values, attention, mlp, residual };
-
 /// A part of the residual stream, n_tokens × d_model.
 struct StreamSummand {
   std::string name;
@@ -100,9 +99,12 @@ class Float64Model {
   void finish(const Layer64& layer, LayerPass& pass) const;
   LayerPass run_layer(const Layer64& layer, const arma::mat& residual) const;
   /// Returns the residual stream after a layer in which a part is that of another pass, or writes nothing
-  /// without one, as heads and MLPs can. index: the head, the KV head or the position.
-  arma::mat with_change(const Layer64& layer, const LayerPass& pass, PatchedPart part, std::size_t index,
+  /// without one, as heads and MLPs can.
+  arma::mat with_change(const Layer64& layer, const LayerPass& pass, const Patch& patch,
                         const LayerPass* source) const;
+  /// Returns the residual stream after a layer that reads another stream, but whose attention adds the same.
+  arma::mat with_frozen_attention(const Layer64& layer, const LayerPass& pass,
+                                  const arma::mat& residual) const;
 
   /// Returns the norm before attention; the identity where there is none.
   Norm64 input_norm(const Layer64& layer) const;
@@ -158,12 +160,12 @@ class Float64Model {
 };
 
 /// A change after which the rest of the model is recomputed: of a part of a layer, or of the residual stream
-/// before the layer, where `start` is given.
+/// before the layer, where `start` is given. With a receiver, queries, keys or values of a head of a later
+/// layer, only what reaches it counts: attention between is frozen, and so is all else of its layer.
 struct Fork {
-  std::size_t layer = 0;
-  PatchedPart part = PatchedPart::residual;
-  std::size_t index = 0;
+  Patch patch;
   arma::mat start = {};
+  std::optional<Patch> receiver = {};
 };
 
 /// Residual streams after the same layer.
@@ -171,16 +173,18 @@ struct ForkResult {
   arma::mat base, source;
   std::vector<arma::mat> forks;
 };
-using VisitLayer = std::function<void(const Layer64&, const LayerPass&)>;
+using VisitLayer = std::function<void(const Layer64&, const LayerPass& base, const LayerPass* source)>;
 
-/// Runs a text through the first n_layers layers, and from its layer on each fork, layer by layer, so that
-/// each layer is read once. base, source: residual streams before the first layer, of the text and of the one
-/// that changed parts are taken from; without a source they write nothing.
+/// Runs a text through the layers from `first` to before n_layers, and from its layer on each fork, layer by
+/// layer, so that each layer is read once. base, source: residual streams before the first of them, of the
+/// text and of the one that changed parts are taken from; without a source they write nothing.
 ///
-/// visit is called with each layer and the base's pass. Progress counts layers of forks.
+/// visit is called with each layer, the base's pass and the source's, if any. on_step, after layers of forks,
+/// with the number of them.
 ForkResult run_forks(const Float64Model& model, arma::mat base, const arma::mat* source,
-                     const std::vector<Fork>& forks, std::size_t n_layers, const CallContext& context,
-                     const VisitLayer& visit = {});
+                     const std::vector<Fork>& forks, std::size_t first, std::size_t n_layers,
+                     const CallContext& context, const VisitLayer& visit = {},
+                     const std::function<void(std::size_t)>& on_step = {});
 
 /// Returns how many forks of a text run at once, within a fixed amount of memory.
 std::size_t forks_at_once(const Architecture& rules, std::size_t n_tokens);

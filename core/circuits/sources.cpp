@@ -174,12 +174,12 @@ std::pair<std::vector<ScoreSource>, std::vector<Fork>> forks_before(const Float6
     if (part.name == "embedding bias") continue;
     mat rest(arma::size(part.rows), arma::fill::zeros);
     for (const StreamSummand& other : model.embed(ids, context, part.name)) rest += other.rows;
-    add({.name = part.name}, {.start = std::move(rest)});
+    add({.name = part.name}, {{}, std::move(rest)});
   }
   for (std::size_t l = 0; l < layer; ++l) {
     for (std::size_t h = 0; h < model.rules().sizes.n_heads; ++h)
-      add({.name = fmt::format("head {}.{}", l, h), .head = std::pair(l, h)}, {l, PatchedPart::head, h});
-    add({.name = "MLP " + std::to_string(l)}, {l, PatchedPart::mlp});
+      add({.name = fmt::format("head {}.{}", l, h), .head = std::pair(l, h)}, {{l, PatchedPart::head, h}});
+    add({.name = "MLP " + std::to_string(l)}, {{l, PatchedPart::mlp}});
   }
   return {std::move(sources), std::move(forks)};
 }
@@ -201,14 +201,14 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
   ScoreSources result;
   std::vector<Fork> forks;
   std::tie(result.sources, forks) = forks_before(model, cell.layer, ids, context);
-  const auto visit = [&](const Layer64& before, const LayerPass& pass) {
+  const auto visit = [&](const Layer64& before, const LayerPass& pass, const LayerPass*) {
     if (!is_post_norm) add_parts(model, before, pass, collector);
     if (is_post_norm && before.index + 1 == cell.layer) add_parts_since_norm(before, pass, collector);
     for (ScoreSource& source : result.sources)
       if (source.head && source.head->first == before.index)
         source.read = most_read(model, before, pass, source.head->second, cell.key);
   };
-  const mat residual = run_forks(model, base, nullptr, {}, cell.layer, context, visit).base;
+  const mat residual = run_forks(model, base, nullptr, {}, 0, cell.layer, context, visit).base;
   require_finite(residual, model.model());
   collector.finish(residual, result);
   const RowOfScores row = row_of(model, layer, cell, residual);
@@ -228,7 +228,7 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
     const auto from = forks.begin() + static_cast<std::ptrdiff_t>(first);
     const std::vector<Fork> some(from,
                                  from + static_cast<std::ptrdiff_t>(std::min(at_once, forks.size() - first)));
-    const ForkResult ends = run_forks(model, base, nullptr, some, cell.layer, context);
+    const ForkResult ends = run_forks(model, base, nullptr, some, 0, cell.layer, context);
     context.pool.run(some.size(), [&](std::size_t k) {
       const RowOfScores without = row_of(model, layer, cell, ends.forks[k]);
       result.sources[first + k].total = row.above_mean - without.above_mean;

@@ -81,6 +81,37 @@ std::vector<std::size_t> Experiment::heads_off_in(std::size_t of_layer, std::siz
   return heads;
 }
 
+bool Experiment::has_patched_attention(std::size_t of_layer) const {
+  return std::ranges::any_of(patches, [&](const transformer::Patch& patch) {
+    return patch.layer == of_layer && patch.is_of_attention();
+  });
+}
+
+Experiment Experiment::unedited() const {
+  return first ? Experiment{.text = first->text, .layer = layer}
+               : Experiment{.text = text, .made = made, .layer = layer};
+}
+
+void require_patches(const FullModel& model, const Experiment& experiment) {
+  if (experiment.patches.empty()) return;
+  if (!experiment.first) throw Error("first prompt: expected one to take patches from, got none");
+  const std::size_t n = tokens_of(model, experiment).size(),
+                    n_first = tokens_of(model, experiment.unedited()).size();
+  if (n != n_first)
+    throw Error(
+        fmt::format("first prompt: expected as many tokens as the second one, {}, got {}", n, n_first));
+  for (const transformer::Patch& patch : experiment.patches) {
+    const auto& sizes = model.description().sizes;
+    const std::size_t n_parts = transformer::n_parts(sizes, patch.part);
+    if (patch.layer >= sizes.n_layers || patch.index >= n_parts || patch.position.value_or(0) >= n)
+      throw Error(fmt::format("{}: expected a layer below {}, a head below {} and a position below {}",
+                              transformer::patch_name(patch), sizes.n_layers, n_parts, n));
+    if (experiment.layers.contains(patch.layer) && patch.is_of_attention())
+      throw Error(
+          fmt::format("{}: expected a layer without edits of its numbers", transformer::patch_name(patch)));
+  }
+}
+
 std::vector<tokenizers::TextToken> tokens_of(const FullModel& model, const Experiment& experiment) {
   std::vector<tokenizers::TextToken> tokens = model.tokenize(experiment.text);
   for (const std::size_t id : experiment.made) {
@@ -283,6 +314,39 @@ std::optional<Projections> read_projections(const Json& place, const Projections
   return p;
 }
 
+/// Returns the first prompt and the patches from it as members of the session.
+std::string first_prompt_json(const Experiment& experiment) {
+  if (!experiment.first) return "";
+  const auto patch_json = [](const transformer::Patch& patch) {
+    return fmt::format("{{\"layer\": {}, \"part\": \"{}\", \"index\": {}{}}}", patch.layer,
+                       transformer::patched_parts()[static_cast<std::size_t>(patch.part)].name, patch.index,
+                       patch.position ? fmt::format(", \"position\": {}", *patch.position) : "");
+  };
+  return fmt::format(
+      ",\n    \"first\": {{\"text\": {}, \"answer\": {}, \"against\": {}}},\n    \"patches\": {}",
+      json_quoted(experiment.first->text), json_quoted(experiment.first->answer),
+      json_quoted(experiment.first->against), formats::list_text(experiment.patches, patch_json));
+}
+
+void read_first_prompt(const Json& place, Experiment& experiment) {
+  if (const auto first = place.member("first")) {
+    first->expect_keys({"text", "answer", "against"});
+    experiment.first = FirstPrompt{first->required("text").text(), first->required("answer").text(),
+                                   first->required("against").text()};
+  }
+  const auto patches = place.member("patches");
+  if (!patches) return;
+  for (const Json& patch : patches->items_or_empty("a list of patches")) {
+    patch.expect_keys({"layer", "part", "index", "position"});
+    const Json name = patch.required("part");
+    const auto* part = transformer::find_part(name.text());
+    if (!part) name.fail("a part of a layer", formats::quoted_briefly(name.text()));
+    const auto position = patch.member("position");
+    experiment.patches.insert({patch.required("layer").whole(0), part->part, patch.required("index").whole(0),
+                               position ? std::optional<std::size_t>(position->whole(0)) : std::nullopt});
+  }
+}
+
 /// Returns the edit of a layer as JSON, without unchanged numbers.
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& unedited, std::size_t n_tokens,
                       std::size_t d_model) {
@@ -343,7 +407,7 @@ std::string experiment_text(const FullModel& model, const Experiment& experiment
                      ",\n    \"begin\": " + json_quoted(fingerprint.begin) +
                      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + made +
                      ",\n    \"layer\": " + std::to_string(experiment.layer) +
-                     ",\n    \"heads_off\": " + off + ",\n    \"edits\": [";
+                     ",\n    \"heads_off\": " + off + first_prompt_json(experiment) + ",\n    \"edits\": [";
   const std::size_t n_tokens = experiment.layers.empty() ? 0 : tokens_of(model, experiment).size();
   bool is_first = true;
   for (const auto& [layer, edit] : experiment.layers) {
@@ -384,7 +448,8 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file,
   top.expect_keys({"attnscope", "whole_model", "view"});
   formats::require_version(top);
   const Json place = top.required("whole_model");
-  place.expect_keys({"model", "bytes", "begin", "text", "made", "layer", "heads_off", "edits"});
+  place.expect_keys(
+      {"model", "bytes", "begin", "text", "made", "layer", "heads_off", "first", "patches", "edits"});
   SavedExperiment saved;
   const Json name = place.required("model");
   if (name.text().find('\0') != std::string::npos) name.fail("the path of a model");
@@ -405,6 +470,7 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file,
     const auto parts = off.items("[layer, head]", 2);
     saved.experiment.heads_off.insert({parts[0].whole(0), parts[1].whole(0)});
   }
+  read_first_prompt(place, saved.experiment);
   saved.edits = place.required("edits").items_or_empty("a list of edited layers");
   saved.view = formats::read_view(top);
   return saved;
@@ -447,6 +513,11 @@ Experiment with_saved_edits(const SavedExperiment& saved, const FullModel& model
       throw Error(
           fmt::format("whole_model.heads_off: expected layers below {} and heads that they have, got {}.{}",
                       sizes.n_layers, layer, head));
+  try {
+    require_patches(model, experiment);
+  } catch (const Error& error) {
+    throw Error(std::string("whole_model.patches: ") + error.what());
+  }
   return experiment;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ struct LayerEdit {
   friend bool operator==(const LayerEdit&, const LayerEdit&) = default;
 };
 
+/// The first of two prompts, and two tokens whose logit difference is watched, as texts; "" for none.
+struct FirstPrompt {
+  std::string text, answer, against;
+  friend bool operator==(const FirstPrompt&, const FirstPrompt&) = default;
+};
+
 /// A text and the edits of the model that reads it; a value for undo.
 struct Experiment {
   std::string text = {};
@@ -34,8 +41,14 @@ struct Experiment {
   std::size_t layer = 0;                         ///< displayed
   std::set<IndexPair> heads_off = {};            ///< layer and head
   std::map<std::size_t, LayerEdit> layers = {};  ///< the edited ones
+  std::optional<FirstPrompt> first = {};         ///< then the text is the second of two prompts
+  std::set<transformer::Patch> patches = {};     ///< from the first prompt
 
-  bool is_edited() const { return !heads_off.empty() || !layers.empty(); }
+  bool is_edited() const { return !heads_off.empty() || !layers.empty() || !patches.empty(); }
+  /// Returns whether a part of a layer's attention is patched.
+  bool has_patched_attention(std::size_t of_layer) const;
+  /// Returns what edits are compared with: the first prompt where there is one, without edits.
+  Experiment unedited() const;
   /// Returns the ablated heads of a layer with n_heads heads, in order.
   std::vector<std::size_t> heads_off_in(std::size_t of_layer, std::size_t n_heads) const;
   friend bool operator==(const Experiment&, const Experiment&) = default;
@@ -46,6 +59,10 @@ struct Experiment {
 /// Throws core::Error when there are none, or more than the model takes, or the text is not UTF-8.
 std::vector<tokenizers::TextToken> tokens_of(const transformer::FullModel& model,
                                              const Experiment& experiment);
+
+/// Throws core::Error, "first prompt: …" or "PATCH: …", unless there is a first prompt of as many tokens and
+/// the model has all patched parts.
+void require_patches(const transformer::FullModel& model, const Experiment& experiment);
 
 /// Returns the text followed by the generated text.
 std::string whole_text(const transformer::FullModel& model, const Experiment& experiment);

@@ -118,6 +118,38 @@ std::string token_name(const FullModel& model, std::size_t id) {
   return printable(model.token(id).bytes);
 }
 
+std::span<const NamedPart> patched_parts() {
+  static constexpr NamedPart all[] = {
+      {"head", PatchedPart::head}, {"pattern", PatchedPart::pattern},  {"queries", PatchedPart::queries},
+      {"keys", PatchedPart::keys}, {"values", PatchedPart::values},    {"attention", PatchedPart::attention},
+      {"mlp", PatchedPart::mlp},   {"residual", PatchedPart::residual}};
+  return all;
+}
+
+const NamedPart* find_part(std::string_view name) {
+  const auto found = std::ranges::find(patched_parts(), name, &NamedPart::name);
+  return found == patched_parts().end() ? nullptr : &*found;
+}
+
+std::size_t n_parts(const Sizes& sizes, PatchedPart part) {
+  if (part == PatchedPart::keys || part == PatchedPart::values) return sizes.kv_heads;
+  return part == PatchedPart::head || part == PatchedPart::pattern || part == PatchedPart::queries
+             ? sizes.n_heads
+             : 1;
+}
+
+std::string patch_name(const Patch& patch) {
+  static constexpr const char* of_layer[] = {"attention", "MLP", "residual stream before layer"};
+  const auto part = static_cast<std::size_t>(patch.part);
+  const std::string head = fmt::format("{}.{}", patch.layer, patch.index),
+                    name = patch.part < PatchedPart::attention
+                               ? (patch.part == PatchedPart::head
+                                      ? "head " + head
+                                      : fmt::format("{} {}", patched_parts()[part].name, head))
+                               : fmt::format("{} {}", of_layer[part - 5], patch.layer);
+  return name + (patch.position ? fmt::format(", position {}", *patch.position) : "");
+}
+
 void require_layer(const FullModel& model, std::size_t layer) {
   const Description& of = model.description();
   if (layer >= of.sizes.n_layers)

@@ -54,8 +54,42 @@ struct SetOutput {
   std::size_t layer = 0;
   std::shared_ptr<const arma::fmat> output;
 };
+/// A part of a layer that can be taken from a pass over another text.
+enum class PatchedPart { head, pattern, queries, keys, values, attention, mlp, residual };
+/// A part by its name: "head", "mlp".
+struct NamedPart {
+  const char* name;
+  PatchedPart part;
+};
+std::span<const NamedPart> patched_parts();
+/// Returns the part of this name, or nullptr.
+const NamedPart* find_part(std::string_view name);
+
+/// A part of a layer in whose place a pass has that of another text of as many tokens.
+struct Patch {
+  std::size_t layer = 0;
+  PatchedPart part = PatchedPart::head;
+  std::size_t index = 0;                     ///< the head, of keys and values the KV head; else 0
+  std::optional<std::size_t> position = {};  ///< the only patched row; nothing: all rows
+
+  bool is_of_attention() const { return part != PatchedPart::mlp && part != PatchedPart::residual; }
+  friend auto operator<=>(const Patch&, const Patch&) = default;
+};
+/// Returns the number of such parts in a layer.
+std::size_t n_parts(const Sizes& sizes, PatchedPart part);
+/// Returns a patch in words: "head 2.0", "MLP 1, position 3".
+std::string patch_name(const Patch& patch);
+
+class Pass;
+using PassRef = std::shared_ptr<const Pass>;
+
+/// The MLP's output of a layer, or the residual stream before it, of another pass of the model.
+struct SetStream {
+  Patch patch;
+  PassRef source;
+};
 /// A change of the computation. Edits are the same when they ablate the same head or share the output.
-using PassEdit = std::variant<AblatedHead, SetOutput>;
+using PassEdit = std::variant<AblatedHead, SetOutput, SetStream>;
 
 /// The thread pool and the progress of a call; progress counts layers.
 struct CallContext {
@@ -73,7 +107,6 @@ class Pass {
   virtual std::uint64_t state() const { return 0; }
   std::vector<std::size_t> ids;
 };
-using PassRef = std::shared_ptr<const Pass>;
 
 /// Mean attention weights, 0 … 1, by the relation of key and query. Source of same_token and induction:
 /// Olsson et al. 2022.

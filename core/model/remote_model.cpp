@@ -475,10 +475,12 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
     if (const auto* off = std::get_if<AblatedHead>(&edit)) {
       std::string& heads = by_layer[off->layer].heads;
       heads += (heads.empty() ? "" : ",") + std::to_string(off->head);
+    } else if (const auto* set = std::get_if<SetOutput>(&edit)) {
+      by_layer[set->layer].has_output = true;
+      request.arrays.push_back(attached::array_of("output." + std::to_string(set->layer), *set->output));
     } else {
-      const auto& output = std::get<SetOutput>(edit);
-      by_layer[output.layer].has_output = true;
-      request.arrays.push_back(attached::array_of("output." + std::to_string(output.layer), *output.output));
+      throw Error(patch_name(std::get<SetStream>(edit).patch) +
+                  ": expected a part of attention, as nothing else of an attached model can be patched");
     }
   }
   const std::size_t number = ++last_pass_;

@@ -38,11 +38,53 @@ std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
   return (n_tokens + side - 1) / side;
 }
 
+/// Puts the patched parts of attention of a layer into it, as cells that are given; first: see TextReading.
+void give_patches(const FullModel& model, const Experiment& experiment, const transformer::Pass& first,
+                  std::size_t layer, attention::Model& into, const StopToken& progress) {
+  using attention::Stage;
+  if (!experiment.has_patched_attention(layer)) return;
+  const attention::Model source = transformer::layer_model(
+      model, first, layer, attention::numbered_tokens(first.ids.size()), {}, progress);
+  const attention::Trace trace = attention::attend_checked(source, 0);
+  const bool rotates = source.additions.positions.rotary.has_value(),
+             normalizes = source.additions.normalize.has_value();
+  const auto operand = [&](Stage plain, Stage normed, Stage rotated) {
+    return rotates ? rotated : normalizes ? normed : plain;
+  };
+  std::vector<attention::GivenCell>& cells = into.given.cells;
+  const std::size_t in_group = source.n_heads / source.kv_heads();
+  for (const transformer::Patch& patch : experiment.patches) {
+    if (patch.layer != layer || !patch.is_of_attention()) continue;
+    using transformer::PatchedPart;
+    const Stage stage = patch.part == PatchedPart::head      ? Stage::contexts
+                        : patch.part == PatchedPart::pattern ? Stage::weights
+                        : patch.part == PatchedPart::queries
+                            ? operand(Stage::queries, Stage::normed_queries, Stage::rotated_queries)
+                        : patch.part == PatchedPart::keys
+                            ? operand(Stage::keys, Stage::normed_keys, Stage::rotated_keys)
+                        : patch.part == PatchedPart::values ? Stage::values
+                                                            : Stage::output;
+    const bool is_of_group = patch.part == PatchedPart::keys || patch.part == PatchedPart::values;
+    const arma::mat& numbers = *trace.at(stage, is_of_group ? patch.index * in_group : patch.index);
+    for (std::size_t i = 0; i < numbers.n_rows; ++i)
+      for (std::size_t j = 0; j < numbers.n_cols && patch.position.value_or(i) == i; ++j)
+        if (patch.part != PatchedPart::pattern || (*trace.at(Stage::mask))(i, j) != 0)
+          cells.push_back({{stage, 0, patch.index, i, j}, numbers(i, j)});
+  }
+  std::ranges::sort(cells, {}, &attention::GivenCell::place);
+  const auto again = std::ranges::unique(cells, {}, &attention::GivenCell::place);
+  cells.erase(again.begin(), again.end());
+}
+
 /// Returns the addition of each head at a row, if heads are concatenated before one projection.
 arma::fmat added_in(const attention::Model& model, const attention::Trace& trace, std::size_t row) {
   const auto* output = model.projections && model.projections->output ? &*model.projections->output : nullptr;
-  const bool is_sum = model.merge == attention::CombineRule::concatenate && output && model.given.empty() &&
-                      !bugs::has_bugs(model);
+  const auto is_beyond_heads = [](const attention::GivenCell& cell) {
+    return cell.place.stage > attention::Stage::contexts;
+  };
+  const bool is_sum = model.merge == attention::CombineRule::concatenate && output &&
+                      model.given.stages.empty() && !bugs::has_bugs(model) &&
+                      std::ranges::none_of(model.given.cells, is_beyond_heads);
   if (!is_sum || model.d_out() != model.n_heads * model.d_value()) return {};
   const arma::mat& weight = output->weight;
   const std::size_t d = model.d_value();
@@ -84,6 +126,14 @@ void with_trace(const attention::Model& model, const Use& use) {
 std::size_t first_difference(const Experiment& a, const Experiment& b, const transformer::Sizes& sizes) {
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     const auto edit_a = a.layers.find(l), edit_b = b.layers.find(l);
+    const auto patches = [l](const Experiment& of) {
+      std::vector<transformer::Patch> found;
+      std::ranges::copy_if(of.patches, std::back_inserter(found),
+                           [l](const transformer::Patch& patch) { return patch.layer == l; });
+      return found;
+    };
+    if (const auto patched = patches(a); patched != patches(b) || (!patched.empty() && a.first != b.first))
+      return l;
     const bool is_edited = edit_a != a.layers.end(), was_edited = edit_b != b.layers.end();
     if (is_edited != was_edited || (is_edited && edit_a->second != edit_b->second) ||
         a.heads_off_in(l, n_heads_in(a, l, sizes)) != b.heads_off_in(l, n_heads_in(b, l, sizes)))
@@ -95,25 +145,41 @@ std::size_t first_difference(const Experiment& a, const Experiment& b, const tra
 using LayerCallback =
     std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
 
-/// Computes the edited layers of an experiment on the tokens of a reading, in order, except those with known
-/// outputs; calls on_layer() with each. Heads of edited layers are ablated in their edited models.
+/// Computes the edited and patched layers of an experiment on the tokens of a reading, in order, except those
+/// with known outputs; calls on_layer() with each. Their heads are ablated in their edited models.
 std::vector<PassEdit> edits_of(const FullModel& model, const Experiment& experiment,
-                               const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
+                               const transformer::PassRef& first, const std::vector<std::size_t>& ids,
+                               const std::vector<std::string>& names,
                                std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
                                const LayerCallback& on_layer, const CallContext& context) {
+  std::set<std::size_t> layers;  // computed here
+  for (const auto& [layer, edit] : experiment.layers) layers.insert(layer);
   std::vector<PassEdit> edits;
+  for (const transformer::Patch& patch : experiment.patches)
+    if (patch.is_of_attention())
+      layers.insert(patch.layer);
+    else
+      edits.push_back(transformer::SetStream{patch, first});
   for (const auto& [layer, head] : experiment.heads_off)
-    if (!experiment.layers.contains(layer)) edits.push_back(transformer::AblatedHead{layer, head});
+    if (!layers.contains(layer)) edits.push_back(transformer::AblatedHead{layer, head});
   transformer::PassRef pass;
-  for (const auto& [layer, edit] : experiment.layers) {
+  for (const std::size_t layer : layers) {
     auto& output = outputs[layer];
     if (!output) {
       pass = model.run(ids, edits, context, layer);
-      attention::Model unedited;
-      unedited.sequences = {
-          {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, context.progress))}};
-      unedited.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
-      const attention::Model after = edited(unedited, edit);
+      const auto edit = experiment.layers.find(layer);
+      const auto off =
+          experiment.heads_off_in(layer, n_heads_in(experiment, layer, model.description().sizes));
+      attention::Model after;
+      if (edit != experiment.layers.end()) {
+        after.sequences = {
+            {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, context.progress))}};
+        after.heads_off = off;
+        after = edited(after, edit->second);
+      } else {
+        after = transformer::layer_model(model, *pass, layer, names, off, context.progress);
+        give_patches(model, experiment, *first, layer, after, context.progress);
+      }
       attention::require(after, fmt::format("Layer {}: ", layer));
       with_trace(after, [&](const attention::Trace& trace) {
         output = std::make_shared<const arma::fmat>(in_float32(*trace.at(attention::Stage::output)));
@@ -138,7 +204,11 @@ std::optional<LogitAttributions> attribution_of_token(const FullModel& model, co
                                                       std::size_t token, const CallContext& context) {
   std::vector<arma::fmat> added;
   for (const auto& layer : reading.layers) added.push_back(layer->added);
+  const auto is_of_residual = [](const transformer::Patch& patch) {
+    return patch.part == transformer::PatchedPart::residual;
+  };
   if (!reading.place || !model.description().has_logit_attributions ||
+      std::ranges::any_of(reading.experiment.patches, is_of_residual) ||
       std::ranges::any_of(added, [](const arma::fmat& layer) { return layer.empty(); }))
     return std::nullopt;
   return model.logit_attributions(*reading.pass, reading.place->row, token, added, context);
@@ -188,6 +258,10 @@ TextReading read(const FullModel& model, const Experiment& experiment, const Tex
   reading.block = block_for(ids.size(), sizes.n_layers * sizes.n_heads);
   if (before && before->pass->ids != ids) before = nullptr;
 
+  if (!experiment.patches.empty()) {
+    require_patches(model, experiment);
+    reading.first = model.run(ids_of(tokens_of(model, experiment.unedited())), {}, context);
+  }
   if (before) reading.maps_ms = before->maps_ms;
   reading.layers.resize(sizes.n_layers);
   const std::size_t n_same = before ? first_difference(before->experiment, experiment, sizes) : 0;
@@ -201,7 +275,8 @@ TextReading read(const FullModel& model, const Experiment& experiment, const Tex
     reading.layers[layer] = std::make_shared<const LayerHeads>(heads_of(of, trace, reading.block, ids, row));
   };
   reading.pass = model.run(
-      ids, edits_of(model, experiment, ids, reading.names, reading.outputs, on_layer, context), context);
+      ids, edits_of(model, experiment, reading.first, ids, reading.names, reading.outputs, on_layer, context),
+      context);
   if (before && before->pass->state() != reading.pass->state())
     return read(model, experiment, nullptr, context, only_layer);  // other parameters: nothing can be reused
   if (reading.place) reading.logits = model.lens(*reading.pass, row, context);
@@ -218,9 +293,11 @@ TextReading read(const FullModel& model, const Experiment& experiment, const Tex
 
 attention::Model unedited_layer(const FullModel& model, const TextReading& reading, std::size_t layer,
                                 const StopToken& progress) {
-  return transformer::layer_model(model, *reading.pass, layer, reading.names,
-                                  reading.experiment.heads_off_in(layer, model.description().sizes.n_heads),
-                                  progress);
+  attention::Model unedited = transformer::layer_model(
+      model, *reading.pass, layer, reading.names,
+      reading.experiment.heads_off_in(layer, model.description().sizes.n_heads), progress);
+  if (reading.first) give_patches(model, reading.experiment, *reading.first, layer, unedited, progress);
+  return unedited;
 }
 
 AblationEffect ablation_effect(const FullModel& model, const TextReading& reading, const IndexPair& head,
@@ -229,7 +306,8 @@ AblationEffect ablation_effect(const FullModel& model, const TextReading& readin
   without.heads_off.insert(head);
   auto outputs = reading.outputs;
   outputs.erase(outputs.lower_bound(head.first), outputs.end());
-  const auto edits = edits_of(model, without, reading.pass->ids, reading.names, outputs, {}, context);
+  const auto edits =
+      edits_of(model, without, reading.first, reading.pass->ids, reading.names, outputs, {}, context);
   const transformer::PassRef pass = model.run(reading.pass->ids, edits, context);
   if (pass->state() != reading.pass->state())
     throw Error("The model's parameters have changed since this text was read.");

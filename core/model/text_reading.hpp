@@ -17,7 +17,8 @@ struct TextReading {
   std::vector<tokenizers::TextToken> tokens;
   std::vector<std::string> names;  ///< of the tokens, for display
   transformer::PassRef pass;
-  std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited layers
+  std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited and patched layers
+  transformer::PassRef first;  ///< over the first prompt, where something is patched from it
   std::vector<std::shared_ptr<const transformer::LayerHeads>>
       layers;             ///< without heads until fill() computes them
   std::size_t block = 1;  ///< rows and columns of weights for each number of a map
@@ -45,7 +46,7 @@ TextReading read(const transformer::FullModel& model, const Experiment& experime
 void fill(const transformer::FullModel& model, TextReading& reading, std::size_t layer,
           const transformer::CallContext& context);
 
-/// Returns a layer of the pass, with its ablated heads, in float64.
+/// Returns a layer of the pass, with its ablated heads and, as given cells, its patches, in float64.
 attention::Model unedited_layer(const transformer::FullModel& model, const TextReading& reading,
                                 std::size_t layer, const StopToken& progress = {});
 

@@ -110,18 +110,45 @@ EditSet by_layer(const std::vector<PassEdit>& edits) {
   for (const PassEdit& edit : edits)
     if (const auto* off = std::get_if<AblatedHead>(&edit))
       result.heads_off.insert({off->layer, off->head});
+    else if (const auto* set = std::get_if<SetOutput>(&edit))
+      result.outputs[set->layer] = set->output;
     else
-      result.outputs[std::get<SetOutput>(edit).layer] = std::get<SetOutput>(edit).output;
+      result.streams.push_back(std::get<SetStream>(edit));
   return result;
 }
 
-/// Returns whether both sets edit a layer in the same way.
+std::vector<SetStream> streams_of(const EditSet& edits, std::size_t layer, PatchedPart part) {
+  std::vector<SetStream> found;
+  std::ranges::copy_if(edits.streams, std::back_inserter(found), [&](const SetStream& set) {
+    return set.patch.layer == layer && set.patch.part == part;
+  });
+  return found;
+}
+
+bool have_same_streams(const EditSet& a, const EditSet& b, std::size_t layer, PatchedPart part) {
+  return std::ranges::equal(streams_of(a, layer, part), streams_of(b, layer, part),
+                            [layer](const SetStream& one, const SetStream& other) {
+                              return one.patch == other.patch &&
+                                     one.source->computation_id(layer) == other.source->computation_id(layer);
+                            });
+}
+
+/// Replaces rows, or the one at a position; `first` is the position of the first one.
+void replace_rows(RowBuffer& rows, const RowsView& by, std::optional<std::size_t> position,
+                  std::size_t first) {
+  for (std::size_t i = 0; i < rows.n_rows(); ++i)
+    if (!position || *position == first + i) std::copy_n(by.row(i), rows.width(), rows.row(i));
+}
+
+/// Returns whether both sets edit a layer, and the stream after it, in the same way.
 bool are_same(const EditSet& a, const EditSet& b, std::size_t layer, std::size_t n_heads) {
   const auto output = [layer](const EditSet& edits) {
     const auto found = edits.outputs.find(layer);
     return found == edits.outputs.end() ? nullptr : found->second;
   };
-  if (output(a) != output(b)) return false;
+  if (output(a) != output(b) || !have_same_streams(a, b, layer, PatchedPart::mlp) ||
+      !have_same_streams(a, b, layer + 1, PatchedPart::residual))
+    return false;
   for (std::size_t head = 0; head < n_heads; ++head)
     if (a.heads_off.contains({layer, head}) != b.heads_off.contains({layer, head})) return false;
   return true;
@@ -360,7 +387,14 @@ LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations&
   const auto run_mlp = [&](const RowBuffer& input) {
     RowBuffer made = !weights->router.is_empty() ? mixture_of_experts(input, *weights, rules, context.pool)
                                                  : mlp(input, weights->mlp, rules.mlp, context.pool);
-    return added(std::move(made), weights->mlp_output_norm, rules, context.pool);
+    end.mlp = added(std::move(made), weights->mlp_output_norm, rules, context.pool);
+    for (const SetStream& set : streams_of(edits, index, PatchedPart::mlp)) {
+      const LocalPass& source = own(*set.source);
+      replace_rows(end.mlp,
+                   finish_layer(index, *source.layers[index], first, count, source.edits, context).mlp,
+                   set.patch.position, first);
+    }
+    return end.mlp.view();
   };
   if (rules.mlp.parallel) {
     const NormWeights& norm = weights->mlp_norm.is_empty() ? weights->attention_norm : weights->mlp_norm;
@@ -414,15 +448,15 @@ std::shared_ptr<LocalPass> Transformer::build_pass(const std::vector<std::size_t
     for (const auto& each : live_passes_) {
       const auto kept = each.lock();
       if (!kept) continue;
-      if (kept->ids == ids) {
+      if (kept->ids == ids && have_same_streams(edits, kept->edits, 0, PatchedPart::residual)) {
         std::size_t n = 0;
         while (n < std::min(n_layers, kept->layers.size()) &&
                are_same(edits, kept->edits, n, architecture_.sizes.n_heads))
           ++n;
         if (!nearest || n > n_same) nearest = kept, n_same = n;
       } else if (architecture_.causal && kept->layers.size() == n_layers && edits.outputs.empty() &&
-                 kept->edits.outputs.empty() && kept->edits.heads_off == edits.heads_off &&
-                 begins_with(ids, kept->ids) &&
+                 kept->edits.outputs.empty() && edits.streams.empty() && kept->edits.streams.empty() &&
+                 kept->edits.heads_off == edits.heads_off && begins_with(ids, kept->ids) &&
                  has_same_rotary(architecture_, ids.size(), kept->ids.size()) &&
                  (!begin || kept->ids.size() > begin->ids.size())) {
         begin = kept;
@@ -469,6 +503,8 @@ void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* befor
   }
   for (std::size_t l = pass.layers.size(); l < n_layers; ++l) {
     context.progress.add(1);
+    for (const SetStream& set : streams_of(pass.edits, l, PatchedPart::residual))
+      replace_rows(residual, own(*set.source).layers[l]->residual, set.patch.position, 0);
     const auto run = compute_heads(l, residual, before ? before->layers[l].get() : nullptr, pass.edits,
                                    rotations, context);
     residual = add_layer(pass, run, n, context);
@@ -729,6 +765,10 @@ ResidualElement Transformer::stream(const Pass& pass, std::size_t layer, std::si
   number.leaving = residual_row(own(pass), layer + 1, row, context)[column];
   number.mlp = number.leaving - number.entering - number.attention;
   const auto weights = weights_->layer(layer, context);
+  if (!streams_of(own(pass).edits, layer + 1, PatchedPart::residual).empty()) {
+    number.no_sum_reason = "The residual stream after this layer is patched.";
+    return number;
+  }
   if (rule.place != NormPlace::before || !weights->attention_output_norm.is_empty()) {
     number.no_sum_reason =
         "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.";

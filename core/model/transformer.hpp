@@ -24,12 +24,14 @@ struct LayerActivations {
 struct EditSet {
   std::set<std::pair<std::size_t, std::size_t>> heads_off;  ///< layer and head
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;
+  std::vector<SetStream> streams;
 };
 
 /// Rows of a layer after its heads.
 struct LayerOutput {
   RowBuffer contexts;  ///< see LayerActivations
   RowBuffer output;    ///< see LayerActivations
+  RowBuffer mlp;       ///< what the MLP adds
   RowBuffer next;      ///< the residual stream after the layer
   bool is_finite = true;
 };

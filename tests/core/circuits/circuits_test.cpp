@@ -7,6 +7,7 @@
 #include "core/circuits/composition.hpp"
 #include "core/circuits/patching.hpp"
 #include "core/circuits/sources.hpp"
+#include "core/model/text_reading.hpp"
 #include "tests/core/circuits/random_transformer.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
@@ -90,7 +91,7 @@ TEST_P(CircuitsOf, TotalsAreWhatAblationChanges) {
 TEST_P(CircuitsOf, PatchesAreOutputsOfTheOtherPrompt) {
   if (!model->description().no_prediction_reason.empty() || !model->description().causal)
     GTEST_SKIP() << "it predicts nothing after a text";
-  const PatchMap map = patch(exact, {ids, other_ids, 4, 5}, PatchedPart::head, tools.context);
+  const PatchMap map = patch(exact, {ids, other_ids, 4, 5}, {}, tools.context);
   const auto clean = run(ids), corrupt = run(other_ids);
   const auto difference = [&](const transformer::LocalPass& pass) {
     const arma::frowvec logits = model->next(pass, ids.size() - 1, tools.context);
@@ -132,16 +133,75 @@ TEST(Patching, RecoversAllWhereNothingOfTheCorruptPromptIsLeft) {
   const Float64Model exact(*model);
   Tools tools;
   const PromptPair prompts{{1, 2, 3, 4}, {1, 2, 3, 7}, 4, 5};  // only the last row differs
-  const PatchMap stream = patch(exact, prompts, PatchedPart::residual, tools.context);
+  const PatchMap stream = patch(exact, prompts, {PatchedPart::residual}, tools.context);
   for (std::size_t l = 0; l < 3; ++l) {
     EXPECT_NEAR(stream.recovered(l, 3), 1, 1e-12);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(stream.recovered(l, i), 0, 1e-12);
   }
-  for (const NamedPart& part : parts()) {
-    const PatchMap map = patch(exact, prompts, part.part, tools.context);
-    EXPECT_EQ(map.recovered.n_cols, patches_in_layer(exact, part.part, 4)) << part.name;
+  for (const auto& part : transformer::patched_parts()) {
+    const PatchMap map = patch(exact, prompts, {part.part}, tools.context);
+    const std::size_t n = transformer::n_parts(model->architecture().sizes, part.part);
+    EXPECT_EQ(map.recovered.n_cols, part.part == PatchedPart::residual ? 4 : n) << part.name;
     EXPECT_TRUE(map.recovered.is_finite()) << part.name;
   }
+}
+
+/// Patches of the displayed pass, in float32 and by stages that are given, recover what the map says.
+TEST(Patching, IsTheSameInTheDisplayedPass) {
+  const auto model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+  const Float64Model exact(*model);
+  Tools tools;
+  experiment::Experiment both{.text = "egg jam food and egg jam f"};
+  both.first = experiment::FirstPrompt{"egg jam fig and egg jam f", "ig", "ood"};
+  const auto ids_of = [&](const experiment::Experiment& of) {
+    return tokenizers::ids_of(experiment::tokens_of(*model, of));
+  };
+  const PromptPair prompts{ids_of(both.unedited()), ids_of(both), answer_token(*model, "ig", ""),
+                           answer_token(*model, "ood", "")};
+  experiment::TextReading last = experiment::read(*model, both, nullptr, tools.context);
+  for (const auto& part : transformer::patched_parts())
+    for (const bool by_position : {false, true}) {
+      const PatchMap map = patch(exact, prompts, {part.part, by_position}, tools.context);
+      for (const auto& [row, column] :
+           std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}, {2, map.recovered.n_cols - 1}}) {
+        experiment::Experiment patched = both;
+        patched.patches = {map.patch_at(row, column)};
+        last = experiment::read(*model, patched, &last, tools.context);
+        const arma::frowvec logits = last.logits.tail_rows(1);
+        const double difference = double(logits[prompts.answer]) - double(logits[prompts.against]);
+        EXPECT_NEAR((difference - map.corrupt) / (map.clean - map.corrupt), map.recovered(row, column), 1e-5)
+            << transformer::patch_name(*patched.patches.begin());
+      }
+    }
+  last = experiment::read(*model, both, &last, tools.context);
+  const arma::frowvec logits = last.logits.tail_rows(1);
+  EXPECT_NEAR(logits[prompts.answer] - logits[prompts.against], -13.729, 1e-3);  // nothing is left of a patch
+}
+
+/// The map grows from the last layer on; path patching through a receiver stops before it.
+TEST(Patching, ReportsWhatIsKnown) {
+  const auto model = random_models::random_transformer("gpt2");
+  const Float64Model exact(*model);
+  Tools tools;
+  std::vector<std::size_t> known;
+  const PatchMap map = patch(exact, {ids, other_ids, 4, 5}, {PatchedPart::head, true}, tools.context,
+                             [&](const PatchMap& part) {
+                               known.push_back(part.n_known);
+                               EXPECT_TRUE(std::isfinite(part.recovered(11, 7)));
+                               EXPECT_EQ(std::isnan(part.recovered(0, 0)), part.n_known < 12 * 8);
+                             });
+  EXPECT_GT(known.size(), 2u);
+  EXPECT_EQ(known.back(), 12 * 8u);
+  EXPECT_EQ(map.row_name(5), "1.1");
+  EXPECT_EQ(map.patch_at(5, 3), (Patch{1, PatchedPart::head, 1, 3}));
+  const PatchMap path = patch(exact, {ids, other_ids, 4, 5},
+                              {PatchedPart::head, false, Patch{2, PatchedPart::keys, 1}}, tools.context);
+  EXPECT_EQ(arma::size(path.recovered), arma::size(2, 4));
+  EXPECT_EQ(
+      error_of([&] {
+        patch(exact, {ids, other_ids, 4, 5}, {{}, false, Patch{0, PatchedPart::keys, 1}}, tools.context);
+      }),
+      "receiver: expected a layer from 1 to 2 and a head below 4, got 0.1");
 }
 
 /// Composition of explicit products of whole matrices.
@@ -188,7 +248,7 @@ TEST(Patching, RefusesPromptsThatCannotBeCompared) {
   const Float64Model exact(*model);
   Tools tools;
   const auto error = [&](const PromptPair& prompts) {
-    return error_of([&] { patch(exact, prompts, PatchedPart::head, tools.context); });
+    return error_of([&] { patch(exact, prompts, {}, tools.context); });
   };
   EXPECT_EQ(error({{1, 2}, {1, 2}, 3, 4}),
             "corrupt prompt: expected other tokens than those of the clean one, got the same");

@@ -136,6 +136,35 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   EXPECT_TRUE(experiment.layers.empty());
 }
 
+TEST_F(OnTinyGpt, TwoPromptsAndTheirPatchesAreSaved) {
+  using transformer::Patch, transformer::PatchedPart;
+  Experiment both{.text = "egg jam food and egg jam f", .layer = 2};
+  both.first = FirstPrompt{plain.text, "ig", "ood"};
+  both.patches = {{2, PatchedPart::head, 3}, {1, PatchedPart::residual, 0, 6}};
+  const auto opened = [&](const std::string& of) {
+    return with_saved_edits(parse_experiment(of, "/tmp/s.json", UntrustedPaths::allowed), *model);
+  };
+  const auto with = [&](const Patch& patch) {
+    Experiment other = both;
+    other.patches = {patch};
+    return error_of([&] { opened(experiment_text(*model, other, "", "/tmp")); });
+  };
+  EXPECT_EQ(opened(experiment_text(*model, both, "", "/tmp")), both);
+  EXPECT_EQ(both.unedited().text, plain.text);
+  EXPECT_EQ(with({4, PatchedPart::mlp}),
+            "whole_model.patches: MLP 4: expected a layer below 4, a head below 1 and a position below 14");
+  EXPECT_EQ(with({1, PatchedPart::keys, 2, 14}),
+            "whole_model.patches: keys 1.2, position 14: expected a layer below 4, a head below 4 and a "
+            "position below 14");
+  std::string other = experiment_text(*model, both, "", "/tmp");
+  other.replace(other.find("\"residual\""), 10, "\"stream\"");
+  EXPECT_EQ(error_of([&] { opened(other); }),
+            "/tmp/s.json: whole_model.patches[0].part: expected a part of a layer, got \"stream\"");
+  both.first->text = "egg";
+  EXPECT_EQ(with({2, PatchedPart::head, 3}),
+            "whole_model.patches: first prompt: expected as many tokens as the second one, 14, got 3");
+}
+
 TEST_F(OnTinyGpt, TokensBehindATextAreReadOn) {
   const TextReading before = read_all(plain);
   Experiment more = plain;

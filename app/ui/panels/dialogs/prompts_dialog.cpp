@@ -16,7 +16,7 @@ namespace {
 
 using core::circuits::PatchedPart;
 
-/// Parts in the words of the window, as in core::circuits::parts().
+/// Parts in the words of the window, as in core::transformer::patched_parts().
 std::vector<Option> part_options() {
   std::vector<Option> options;
   for (const char* words :
@@ -27,7 +27,7 @@ std::vector<Option> part_options() {
 }
 
 PatchedPart chosen_part(const Frame& frame) {
-  return core::circuits::parts()[frame.forms.prompts.part].part;
+  return core::transformer::patched_parts()[frame.forms.prompts.part].part;
 }
 
 void draw_form(const Frame& frame, float width) {
