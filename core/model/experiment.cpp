@@ -377,17 +377,20 @@ LayerEdit read_edit(const Json& place, const Model& unedited) {
   return edit;
 }
 
+}  // namespace
+
+std::string content_hash(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return text::hexadecimal(hash, 16);
+}
+
 FileFingerprint fingerprint_of(const fs::path& file) {
   std::error_code error;
   const std::uint64_t bytes = fs::file_size(file, error);
   if (error) throw Error(file.string() + ": the model's file cannot be read: " + error.message());
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : system::read_prefix(file, hashed_bytes))
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return {bytes, text::hexadecimal(hash, 16)};
+  return {bytes, content_hash(system::read_prefix(file, hashed_bytes))};
 }
-
-}  // namespace
 
 std::string experiment_text(const FullModel& model, const Experiment& experiment, const std::string& view,
                             const fs::path& folder) {

@@ -93,12 +93,17 @@ void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads);
 /// returns a note that names the layers, or "".
 std::string discard_stale_edits(Experiment& experiment, std::size_t n_tokens);
 
-/// The size of a model's file and a hash of its first MiB, where headers are.
+/// The size of a file and a hash of its content, or of the first MiB of a model's, where headers are.
 struct FileFingerprint {
   std::uint64_t bytes = 0;
   std::string begin;  ///< 16 hexadecimal digits, FNV-1a of 64 bits
   friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
+
+/// Returns the fingerprint of a model's file. Throws core::Error when it cannot be read.
+FileFingerprint fingerprint_of(const std::filesystem::path& file);
+/// Returns FNV-1a of 64 bits, in hexadecimal digits.
+std::string content_hash(std::string_view bytes);
 
 /// Returns an experiment as a session file: JSON that names the model's folder or file and holds the text and
 /// the edits, but none of the model's own numbers.

@@ -8,21 +8,10 @@
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
 #include "core/graph/validation.hpp"
+#include "core/model/matrix.hpp"
 
 namespace core::transformer {
 namespace {
-
-/// A mean, possibly of no numbers.
-struct RunningMean {
-  double sum = 0;
-  std::size_t n = 0;
-  void add(double number) {
-    sum += number;
-    ++n;
-  }
-  double value() const { return n == 0 ? 0 : sum / static_cast<double>(n); }
-  std::optional<double> if_any() const { return n == 0 ? std::nullopt : std::optional(value()); }
-};
 
 /// Returns text as it is, and bytes that are part of a character as "<E2><80>".
 std::string printable(std::string name) {
@@ -37,32 +26,6 @@ std::string printable(std::string name) {
 }
 
 }  // namespace
-
-HeadRoles roles_of(const arma::fmat& weights, const std::vector<std::size_t>& ids) {
-  RunningMean previous, first, itself, same, induction, entropy;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0) previous.add(weights.at(i, i - 1));
-    if (i > 1) first.add(weights.at(i, 0));
-    itself.add(weights.at(i, i));
-    double bits = 0;
-    for (std::size_t j = 0; j < weights.n_cols; ++j)
-      if (const double weight = weights.at(i, j); weight > 0) bits -= weight * std::log2(weight);
-    entropy.add(bits);
-    double to_same = 0, to_next = 0;
-    bool was_before = false;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (ids[j] != ids[i]) continue;
-      was_before = true;
-      to_same += weights.at(i, j);
-      if (j + 1 != i) to_next += weights.at(i, j + 1);
-    }
-    if (!was_before) continue;
-    same.add(to_same);
-    induction.add(to_next);
-  }
-  return {previous.value(), first.value(),      itself.value(),
-          same.if_any(),    induction.if_any(), entropy.value()};
-}
 
 arma::mat max_pool(const arma::mat& numbers, std::size_t block) {
   if (block == 1) return numbers;
@@ -81,6 +44,16 @@ double LogitAttributions::sum() const {
   for (const auto& layer : heads) all = std::accumulate(layer.begin(), layer.end(), all);
   all = std::accumulate(output_biases.begin(), output_biases.end(), all);
   return std::accumulate(mlps.begin(), mlps.end(), all);
+}
+
+void FullModel::for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+                                 const CallContext& context) const {
+  const PassRef pass = run(ids, {}, context);
+  for (std::size_t l = 0; l < description().sizes.n_layers; ++l) {
+    const LayerHeads layer = maps(*pass, l, 1, ids.size() - 1, context);
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+      use(l, h, RowBuffer(arma::conv_to<arma::fmat>::from(layer.heads[h].map)));
+  }
 }
 
 std::vector<std::size_t> FullModel::generate(const std::vector<std::size_t>& ids,

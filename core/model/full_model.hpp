@@ -3,6 +3,7 @@
 #include <armadillo>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -112,15 +113,17 @@ class Pass {
 /// Olsson et al. 2022.
 struct HeadRoles {
   double previous = 0;  ///< on the previous token, over queries from the second on
-  double first = 0;     ///< on the first token, over queries from the third on
+  double first = 0;     ///< on the first token, over the same queries
   double itself = 0;
   std::optional<double> same_token;  ///< on earlier occurrences of the query's token, if there are any
   std::optional<double> induction;   ///< on the tokens after them
   double entropy_bits = 0;           ///< mean entropy of a row of weights
 };
 
+struct RowsView;  // in matrix.hpp
+
 /// Returns the roles of a head from its weights on a text, n_tokens × n_tokens, a query per row.
-HeadRoles roles_of(const arma::fmat& weights, const std::vector<std::size_t>& ids);
+HeadRoles roles_of(const RowsView& weights, const std::vector<std::size_t>& ids);
 
 /// The weights of a head on a text.
 struct HeadMap {
@@ -228,6 +231,12 @@ class FullModel {
                                                const CallContext& context) const = 0;
   virtual ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                                  const CallContext& context) const = 0;
+  /// Takes the attention weights of a head on a text, n_tokens × n_tokens, a query per row.
+  using UsePattern = std::function<void(std::size_t layer, std::size_t head, const RowsView& weights)>;
+  /// Calls `use` for every head on a text, those of a layer possibly from several threads at once, and keeps
+  /// nothing. Throws core::Error as run() does.
+  virtual void for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+                                const CallContext& context) const;
   /// Continues a text by n_more tokens. Throws core::Error when the model is not causal, or takes fewer.
   std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                                     std::size_t n_more, const Sampling& sampling,

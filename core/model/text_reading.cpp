@@ -12,6 +12,7 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/graph/validation.hpp"
+#include "core/model/matrix.hpp"
 
 namespace core::experiment {
 namespace {
@@ -103,8 +104,8 @@ LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace
   layer.is_edited = true;
   for (std::size_t head = 0; head < trace.n_heads(); ++head) {
     const arma::mat& weights = trace.at(attention::Stage::dropped_weights, head);
-    layer.heads.push_back(
-        {transformer::max_pool(weights, block), transformer::roles_of(in_float32(weights), ids)});
+    layer.heads.push_back({transformer::max_pool(weights, block),
+                           transformer::roles_of(transformer::RowBuffer(in_float32(weights)), ids)});
   }
   layer.added = added_in(model, trace, row);
   if (model.mask.masks_keys())

@@ -686,13 +686,31 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const S
   return result;
 }
 
-fmat Transformer::attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const {
-  const LayerActivations& of = *own(pass).layers[layer];
+RowBuffer Transformer::pattern(const LayerActivations& of, std::size_t layer, std::size_t head) const {
   const std::size_t group = head / (of.queries.size() / of.keys.size());
   return compute_attention_weights(of.queries[head], of.keys[group], score_rules_of(architecture_, layer),
-                                   head)
-      .view()
-      .matrix();
+                                   head);
+}
+
+fmat Transformer::attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const {
+  return pattern(*own(pass).layers[layer], layer, head).view().matrix();
+}
+
+/// Computes no values after the heads of the last layer.
+void Transformer::for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+                                   const CallContext& context) const {
+  require_tokens(description_, ids);
+  const LayerRotaryTables rotations(architecture_, 0, ids.size());
+  RowBuffer residual = embed(ids, 0, context);
+  for (std::size_t l = 0;; ++l) {
+    context.progress.add(1);
+    const auto run = compute_heads(l, residual, nullptr, {}, rotations, context);
+    context.pool.run(architecture_.sizes.n_heads, [&](std::size_t h) { use(l, h, pattern(*run, l, h)); });
+    if (l + 1 == architecture_.sizes.n_layers) return;
+    LayerOutput end = finish_layer(l, *run, 0, ids.size(), {}, context);
+    if (!end.is_finite) throw_non_finite_layer(LocalPass(), l, run->residual, context);
+    residual = std::move(end.next);
+  }
 }
 
 LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
@@ -700,8 +718,8 @@ LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t bl
   LayerHeads result;
   result.heads.resize(architecture_.sizes.n_heads);
   context.pool.run(result.heads.size(), [&](std::size_t head) {
-    const fmat weights = attention_weights(pass, layer, head);
-    result.heads[head] = {max_pool(arma::conv_to<arma::mat>::from(weights), block),
+    const RowBuffer weights = pattern(*own(pass).layers[layer], layer, head);
+    result.heads[head] = {max_pool(arma::conv_to<arma::mat>::from(weights.view().matrix()), block),
                           roles_of(weights, pass.ids)};
   });
   result.added = head_additions(own(pass), layer, row, context);

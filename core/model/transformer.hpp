@@ -68,6 +68,8 @@ class Transformer : public FullModel {
                               const StopToken& progress = {}) const override;
   LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
                   const CallContext& context) const override;
+  void for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+                        const CallContext& context) const override;
   arma::frowvec next(const Pass& pass, std::size_t row, const CallContext& context) const override;
   arma::fmat lens(const Pass& pass, std::size_t row, const CallContext& context) const override;
   LogitAttributions logit_attributions(const Pass& pass, std::size_t row, std::size_t token,
@@ -99,6 +101,7 @@ class Transformer : public FullModel {
   arma::fmat attention_weights(const Pass& pass, std::size_t layer, std::size_t head) const;
 
  private:
+  RowBuffer pattern(const LayerActivations& of, std::size_t layer, std::size_t head) const;
   /// Computes a layer up to its heads; before: the same layer of the tokens before these.
   std::shared_ptr<LayerActivations> compute_heads(std::size_t layer, const RowsView& residual,
                                                   const LayerActivations* before, const EditSet& edits,

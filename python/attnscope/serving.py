@@ -705,7 +705,7 @@ def roles(weights: Tensor, ids: Tensor) -> Tensor:
 
     previous, itself, start = at[:, None] == at + 1, at[:, None] == at, (at == 0).expand(n, n)
     entropy = -(w * torch.where(w > 0, w, 1.0).log2()).sum(-1).mean(-1)
-    again, means = same.any(1), [mean(previous, at > 0), mean(start, at > 1), mean(itself, at >= 0)]
+    again, means = same.any(1), [mean(previous, at > 0), mean(start, at > 0), mean(itself, at >= 0)]
     return torch.stack([*means, mean(same, again), mean(after, again), entropy], -1)
 
 

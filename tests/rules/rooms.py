@@ -19,6 +19,7 @@ core/files      core/base core/system core/graph | nlohmann/ zip.h
 core/model      core/base core/system core/graph core/engine core/files | pcre2 utf8proc
 core/check      core/base core/graph core/files core/model
 core/circuits   core/base core/graph core/files core/model
+core/scan       core/base core/system core/graph core/files core/model
 core/out        core/base core/system core/graph core/editing core/files | zip.h cairo
 core/importing  core/base core/system core/graph core/files
 core/training   core/base core/system core/graph core/files core/model
