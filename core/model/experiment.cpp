@@ -33,15 +33,6 @@ Model without_text(Model model) {
   return model;
 }
 
-/// Returns the numbers that differ between two matrices of one shape, as they are in the second.
-std::map<IndexPair, double> changed_numbers(const arma::mat& before, const arma::mat& after) {
-  std::map<IndexPair, double> changed;
-  for (std::size_t j = 0; j < before.n_cols; ++j)
-    for (std::size_t i = 0; i < before.n_rows; ++i)
-      if (!attention::same_bits(before.at(i, j), after.at(i, j))) changed[{i, j}] = after.at(i, j);
-  return changed;
-}
-
 /// Drops the parts that belong to tokens of a text of another length; returns whether there were any.
 bool drop_token_edits(LayerEdit& edit, std::size_t n_tokens) {
   Model& model = edit.model;
@@ -73,6 +64,14 @@ bool drop_token_edits(LayerEdit& edit, std::size_t n_tokens) {
 }
 
 }  // namespace
+
+std::map<IndexPair, double> changed_numbers(const arma::mat& before, const arma::mat& after) {
+  std::map<IndexPair, double> changed;
+  for (std::size_t j = 0; j < before.n_cols; ++j)
+    for (std::size_t i = 0; i < before.n_rows; ++i)
+      if (!attention::same_bits(before.at(i, j), after.at(i, j))) changed[{i, j}] = after.at(i, j);
+  return changed;
+}
 
 std::vector<std::size_t> Experiment::heads_off_in(std::size_t of_layer, std::size_t n_heads) const {
   std::vector<std::size_t> heads;

@@ -67,6 +67,9 @@ void require_patches(const transformer::FullModel& model, const Experiment& expe
 /// Returns the text followed by the generated text.
 std::string whole_text(const transformer::FullModel& model, const Experiment& experiment);
 
+/// Returns the numbers that differ between two matrices of one shape, as they are in the second.
+std::map<IndexPair, double> changed_numbers(const arma::mat& before, const arma::mat& after);
+
 /// Returns a layer as edited, with the tokens and inputs of the pass.
 attention::Model edited(const attention::Model& unedited, const LayerEdit& edit);
 

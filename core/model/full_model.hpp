@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -174,6 +175,22 @@ struct ResidualElement {
   std::string no_sum_reason = {};
 };
 
+/// A projection of attention in PyTorch: its module, and the first of `width` features of each head there:
+/// outputs, or inputs of the output projection.
+struct TorchProjection {
+  std::string module = {};
+  std::vector<std::size_t> heads = {};
+  std::size_t width = 0;
+};
+
+/// Names of a model and its projections in PyTorch, for programs.
+struct TorchNames {
+  std::string source = {};   ///< argument of from_pretrained(); "" where only the attached process knows it
+  std::string variant = {};  ///< another argument, or ""
+  std::string dtype = "float32";
+  std::vector<std::array<TorchProjection, 4>> layers = {};  ///< [layer]: query, key, value, output
+};
+
 /// How the next token is chosen.
 struct Sampling {
   double temperature = 0;  ///< 0 for the most probable token; else logits are divided by it
@@ -195,6 +212,8 @@ class FullModel {
   /// not UTF-8.
   virtual std::vector<tokenizers::TextToken> tokenize(std::string_view text) const = 0;
   virtual VocabularyToken token(std::size_t id) const = 0;
+  /// Returns the characters of a text that become no token, each once, as the vocabulary has none for them.
+  virtual std::vector<std::string> characters_without_token(std::string_view) const { return {}; }
 
   /// Reads a text up to the end of n_layers layers.
   ///
@@ -237,6 +256,17 @@ class FullModel {
   /// nothing. Throws core::Error as run() does.
   virtual void for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
                                 const CallContext& context) const;
+  /// Returns the residual stream at a row, 2 · n_layers × d_model: between attention and the MLP of each
+  /// layer, NaN where they read the same input, and after the layer. Throws core::Error when only the process
+  /// of an attached model knows it.
+  virtual arma::fmat residual_points(const Pass& pass, std::size_t row, const CallContext& context) const;
+  /// Returns the logits of rows of the residual stream after the last layer, n × n_vocabulary. Throws as the
+  /// others do.
+  virtual arma::fmat unembed(const arma::fmat& rows, const CallContext& context) const;
+  /// Throws core::Error, which says why, when no program can name the parts of the model.
+  virtual TorchNames torch_names() const;
+  /// Tells the process of an attached model the current edits as code; without waiting.
+  virtual void publish(const std::string& /*program*/) const {}
   /// Continues a text by n_more tokens. Throws core::Error when the model is not causal, or takes fewer.
   std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
                                     std::size_t n_more, const Sampling& sampling,

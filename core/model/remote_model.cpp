@@ -76,13 +76,28 @@ class CannotRebuild : public Error {
 struct LayerSizes {
   std::size_t d_head = 0, d_value = 0;
   std::string not_editable;  ///< or ""
+  std::array<TorchProjection, 4> torch = {};
 };
 
 struct Greeting {
   Description description;
-  std::string dtype;
+  std::string dtype, source;
   std::vector<LayerSizes> layers;
 };
+
+/// Returns the modules of a layer's projections, without names where the model does not tell them.
+std::array<TorchProjection, 4> torch_in(const Json& layer) {
+  std::array<TorchProjection, 4> torch;
+  const auto modules = layer.member("modules");
+  if (!modules || modules->is_null()) return torch;
+  constexpr std::array names{"query", "key", "value", "output"};
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const auto parts = modules->required(names[k]).items("[module, first feature of each head, width]", 3);
+    const auto heads = parts[1].whole_numbers("features");
+    torch[k] = {text::printable(parts[0].text()), {heads.begin(), heads.end()}, parts[2].whole(1)};
+  }
+  return torch;
+}
 
 Greeting greeting_of(const Json& json) {
   Greeting greeting;
@@ -93,6 +108,7 @@ Greeting greeting_of(const Json& json) {
   of.is_attached = true;
   of.family = line_in(json, "family");
   greeting.dtype = line_in(json, "dtype");
+  if (json.given("source")) greeting.source = line_in(json, "source");
   Sizes& sizes = of.sizes;
   sizes.n_vocabulary = size_in(json, "n_vocabulary", 1);
   sizes.n_context = size_in(json, "n_context", 1);
@@ -111,9 +127,9 @@ Greeting greeting_of(const Json& json) {
     if (greeting.layers.empty()) sizes.n_heads = heads, sizes.kv_heads = kv_heads;
     if (heads != sizes.n_heads || kv_heads != sizes.kv_heads || heads % kv_heads != 0)
       throw Error("its layers have different numbers of heads, which the window cannot display");
-    greeting.layers.push_back(
-        {size_in(layer, "d_head", 1), size_in(layer, "d_value", 1),
-         layer.required("not_editable").is_null() ? "" : line_in(layer, "not_editable")});
+    greeting.layers.push_back({size_in(layer, "d_head", 1), size_in(layer, "d_value", 1),
+                               layer.required("not_editable").is_null() ? "" : line_in(layer, "not_editable"),
+                               torch_in(layer)});
   }
   if (greeting.layers.size() > max_layers) throw Error("it has too many layers");
   sizes.n_layers = greeting.layers.size();
@@ -329,7 +345,7 @@ class RemoteModel : public FullModel {
     description_ = std::move(greeting.description);
     description_.address = address;
     layers_ = std::move(greeting.layers);
-    dtype_ = std::move(greeting.dtype);
+    dtype_ = std::move(greeting.dtype), source_ = std::move(greeting.source);
     for (std::size_t l = 0; l < layers_.size(); ++l) reasons_[l] = layers_[l].not_editable;
   }
 
@@ -353,6 +369,10 @@ class RemoteModel : public FullModel {
   }
   ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                          const CallContext& context) const override;
+  TorchNames torch_names() const override;
+  void publish(const std::string& program) const override {
+    connection_->post({"edits", ",\"program\":" + formats::json_quoted(program)});
+  }
 
  private:
   struct Parameters {
@@ -393,7 +413,7 @@ class RemoteModel : public FullModel {
 
   std::shared_ptr<const Connection> connection_;
   Description description_;
-  std::string dtype_;  // of the model's numbers
+  std::string dtype_, source_;  // of the model's numbers; of from_pretrained()
   std::vector<LayerSizes> layers_;
   mutable std::atomic<std::size_t> last_pass_ = 0;
   mutable Computations computations_;
@@ -677,6 +697,16 @@ fmat RemoteModel::lens(const Pass& pass, std::size_t row, const CallContext& con
     if (needs_exact_logits(remote(pass))) logits.tail_rows(1) = next(pass, row, context);
     return logits;
   });
+}
+
+TorchNames RemoteModel::torch_names() const {
+  TorchNames torch{.source = source_, .dtype = dtype_};
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (layers_[l].torch.front().module.empty())
+      throw Error(fmt::format("{}the projections of layer {} are no modules with names", place(), l));
+    torch.layers.push_back(layers_[l].torch);
+  }
+  return torch;
 }
 
 ResidualElement RemoteModel::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,

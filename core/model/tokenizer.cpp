@@ -330,6 +330,20 @@ std::string Tokenizer::bytes(std::size_t id) const {
   return word;
 }
 
+std::vector<std::string> Tokenizer::characters_without_token(std::string_view text) const {
+  const auto* model = std::get_if<BytePairEncoding>(&definition_.model);
+  if (!model || model->unknown || model->byte_fallback || definition_.spelling != Spelling::plain ||
+      !text::is_utf8(text))
+    return {};
+  std::vector<std::string> missing;
+  for (const text::CodePoint& point : text::code_points(text)) {
+    std::string character(text.substr(point.at, point.size));
+    if (!definition_.vocabulary.find(character) && std::ranges::find(missing, character) == missing.end())
+      missing.push_back(std::move(character));
+  }
+  return missing;
+}
+
 std::string Tokenizer::decode(std::span<const std::size_t> ids) const {
   std::string text;
   const auto* pieces = std::get_if<WordPiece>(&definition_.model);

@@ -102,6 +102,10 @@ class Tokenizer {
   /// core::Error when the text is not UTF-8.
   std::vector<TextToken> encode(std::string_view text) const;
 
+  /// Returns the characters of a text that become no token, each once: of byte pair encoding with neither a
+  /// token for unknown characters nor bytes.
+  std::vector<std::string> characters_without_token(std::string_view text) const;
+
   /// Returns the text of tokens, without special ones; bytes that are not UTF-8 stay.
   std::string decode(std::span<const std::size_t> ids) const;
 

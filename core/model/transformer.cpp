@@ -9,6 +9,7 @@
 #include "core/files/composed_weights.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/tokenizer_files.hpp"
@@ -642,6 +643,65 @@ fmat Transformer::lens(const Pass& pass, std::size_t row, const CallContext& con
   fmat rows(n_layers, architecture_.sizes.d_model, arma::fill::none);
   for (std::size_t l = 0; l < n_layers; ++l) rows.row(l) = residual_row(own(pass), l + 1, row, context);
   return compute_logits(rows, context);
+}
+
+fmat Transformer::residual_points(const Pass& pass, std::size_t row, const CallContext& context) const {
+  const LocalPass& of = own(pass);
+  fmat rows(2 * of.layers.size(), architecture_.sizes.d_model, arma::fill::value(arma::datum::nan));
+  for (std::size_t l = 0; l < of.layers.size(); ++l) {
+    rows.row(2 * l + 1) = residual_row(of, l + 1, row, context);
+    if (architecture_.mlp.parallel) continue;
+    const auto weights = weights_->layer(l, context);
+    const RowBuffer output = added(RowBuffer(fmat(output_row(of, l, row, context))),
+                                   weights->attention_output_norm, architecture_, context.pool);
+    bool ignored = true;
+    const RowBuffer sum = sum_of(of.layers[l]->residual.view().rows(row, 1), output, context.pool, ignored);
+    rows.row(2 * l) = row_vector(
+        post_norm(RowBuffer(sum.view()), weights->attention_norm, architecture_.norm, context.pool), 0);
+  }
+  return rows;
+}
+
+TorchNames Transformer::torch_names() const {
+  const fs::path& file = description_.file;
+  const std::string name = file.filename().string();
+  const TensorNames names(weights_->file(),
+                          formats::checkpoints::full_model_family_named(architecture_.family));
+  if (names.is_gguf())
+    throw Error(file.string() + ": expected a folder that transformers opens, got a GGUF file");
+  if (!system::is_folder(description_.path))
+    throw Error(description_.path.string() + ": expected a model in a folder; export this one first");
+  TorchNames torch{.source = fs::absolute(description_.path).string()};
+  constexpr std::string_view begin = "model.", end = ".safetensors";
+  if (name != "model.safetensors" && name.starts_with(begin) && name.ends_with(end))
+    torch.variant = name.substr(begin.size(), name.size() - begin.size() - end.size());
+
+  const Sizes& s = architecture_.sizes;
+  const auto& family = formats::checkpoints::full_model_family_named(architecture_.family);
+  const auto heads = [&](std::size_t n, std::size_t first, const auto& column) {
+    std::vector<std::size_t> all;
+    for (std::size_t h = 0; h < n; ++h) all.push_back(column(first + h * s.d_head));
+    return all;
+  };
+  for (std::size_t l = 0; l < s.n_layers; ++l) {
+    std::array<TorchProjection, 4> layer;
+    constexpr std::array roles{TensorRole::query, TensorRole::key, TensorRole::value, TensorRole::output};
+    const auto fused = names.find(TensorRole::fused, "weight", l);
+    for (std::size_t k = 0; k < roles.size(); ++k) {
+      const bool is_fused = fused && roles[k] != TensorRole::output;
+      std::string module = is_fused ? *fused : names.require(roles[k], "weight", l);
+      module.resize(module.size() - std::string_view(".weight").size());
+      const std::size_t n = k == 1 || k == 2 ? s.kv_heads : s.n_heads;
+      const auto columns =
+          is_fused ? formats::checkpoints::fused_columns(k, {s.d_head, s.kv_heads}, s.n_heads, family.fused)
+                   : arma::uvec();
+      layer[k] = {module,
+                  heads(n, 0, [&](std::size_t c) { return columns.empty() ? c : std::size_t{columns[c]}; }),
+                  s.d_head};
+    }
+    torch.layers.push_back(std::move(layer));
+  }
+  return torch;
 }
 
 fmat Transformer::input(const Pass& pass, std::size_t layer, const StopToken& progress) const {

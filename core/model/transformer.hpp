@@ -61,6 +61,9 @@ class Transformer : public FullModel {
   const Description& description() const override { return description_; }
   std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
   VocabularyToken token(std::size_t id) const override;
+  std::vector<std::string> characters_without_token(std::string_view text) const override {
+    return tokenizer_->characters_without_token(text);
+  }
   PassRef run(const std::vector<std::size_t>& ids, const std::vector<PassEdit>& edits,
               const CallContext& context, std::size_t n_layers = static_cast<std::size_t>(-1)) const override;
   arma::fmat input(const Pass& pass, std::size_t layer, const StopToken& progress = {}) const override;
@@ -77,6 +80,12 @@ class Transformer : public FullModel {
                                        const CallContext& context) const override;
   ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                          const CallContext& context) const override;
+
+  arma::fmat residual_points(const Pass& pass, std::size_t row, const CallContext& context) const override;
+  arma::fmat unembed(const arma::fmat& rows, const CallContext& context) const override {
+    return compute_logits(rows, context);
+  }
+  TorchNames torch_names() const override;
 
   const Architecture& architecture() const { return architecture_; }
   const Weights& weights() const { return *weights_; }

@@ -124,23 +124,6 @@ std::string seeded_draws_text(const Model& model, const SeededDraws& seeded_draw
   return text + after;
 }
 
-std::string layer_text(const std::string& name, const Linear& linear) {
-  const auto& [weight, bias] = linear;
-  std::string text = tensor_text(name + " = layer(", weight);
-  if (bias) text += tensor_text(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
-  return text + ")\n";
-}
-
-constexpr const char* layer_function =
-    "def layer(weight, bias=None):\n"
-    "    \"\"\"x @ weight + bias as a layer; PyTorch keeps the weight of a layer transposed.\"\"\"\n"
-    "    made = nn.Linear(*weight.shape, bias=bias is not None, dtype=torch.float64)\n"
-    "    with torch.no_grad():\n"
-    "        made.weight.copy_(weight.T)\n"
-    "        if bias is not None:\n"
-    "            made.bias.copy_(bias)\n"
-    "    return made\n";
-
 /// Returns whether the program cannot sample the dropout mask and has it as a tensor named kept.
 bool writes_kept_weights(const attention::Dropout& d) {
   return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == attention::DropoutStream::mkl);
@@ -232,18 +215,14 @@ std::string additions_text(const Model& m) {
   return text;
 }
 
-struct ProgramNumbers {
-  std::string definitions;  ///< lines that define x, the layers and other inputs of forward()
-  std::string layers;       ///< names of the layers, as arguments of the class
-};
-
+/// Returns lines that define x, the layers and other inputs of forward().
+///
 /// Samples numbers that PyTorch gives for one of the seeds, to the last bit, and writes out all others.
-ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& seeds) {
+std::string definitions_text(const Model& model, const std::vector<std::uint64_t>& seeds) {
   const std::vector<SeededDraws> recipe = editing::find_recipe(model, seeds);
   const auto is_initialized = [&](InitializedPart part) {
     return std::ranges::any_of(recipe, [part](const SeededDraws& p) { return p.initializes(part); });
   };
-  ProgramNumbers numbers;
   std::string text = tokens_text(model.sequences), sampled;
   if (!is_initialized(InitializedPart::embeddings)) text += embeddings_text(model.sequences);
   for (const SeededDraws& seeded_draws : recipe) sampled += seeded_draws_text(model, seeded_draws);
@@ -251,7 +230,6 @@ ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& 
     const auto& [query, key, value, output] = *model.projections;
     std::string literals;
     const auto add = [&](InitializedPart part, const Linear& linear) {
-      numbers.layers += (numbers.layers.empty() ? "" : ", ") + std::string(name_of(part));
       if (!is_initialized(part)) literals += layer_text(name_of(part), linear);
     };
     add(InitializedPart::query, query);
@@ -262,10 +240,9 @@ ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& 
   }
   // The function is defined before its first use, and only if it is used.
   if (sampled.find("layer(") != sampled.npos)
-    text += std::string(text.empty() ? "" : "\n\n") + layer_function + "\n";
-  numbers.definitions =
-      text + sampled + additions_text(model) + (writes_kept_weights(model.dropout) ? kept_text(model) : "");
-  return numbers;
+    text += std::string(text.empty() ? "" : "\n\n") + layer_function() + "\n";
+  return text + sampled + additions_text(model) +
+         (writes_kept_weights(model.dropout) ? kept_text(model) : "");
 }
 
 // The class.
@@ -330,6 +307,10 @@ std::string target_text(const Model& m, const GradientRequest& of) {
          ", dtype=torch.float64))";
 }
 
+bool is_name_character(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z');
+}
+
 std::string backward_text(const Model& m, const GradientRequest& of) {
   const std::vector<LearnedTensor> learned = learned_tensors(m);
   std::string text = "x = x.double().requires_grad_()\n";
@@ -354,6 +335,36 @@ std::string backward_text(const Model& m, const GradientRequest& of) {
 
 }  // namespace
 
+std::string layer_text(const std::string& name, const Linear& linear) {
+  const auto& [weight, bias] = linear;
+  std::string text = tensor_text(name + " = layer(", weight);
+  if (bias) text += tensor_text(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
+  return text + ")\n";
+}
+
+std::string layer_function() {
+  return "def layer(weight, bias=None):\n"
+         "    \"\"\"x @ weight + bias as a layer; PyTorch keeps the weight of a layer transposed.\"\"\"\n"
+         "    made = nn.Linear(*weight.shape, bias=bias is not None, dtype=torch.float64)\n"
+         "    with torch.no_grad():\n"
+         "        made.weight.copy_(weight.T)\n"
+         "        if bias is not None:\n"
+         "            made.bias.copy_(bias)\n"
+         "    return made\n";
+}
+
+AttentionSource attention_source(const Model& model, const std::vector<std::string>& forward) {
+  AttentionSource source;
+  source.definitions = additions_text(model) + (writes_kept_weights(model.dropout) ? kept_text(model) : "");
+  source.class_name = class_name(model);
+  source.class_text =
+      "class " + source.class_name + "(nn.Module):\n" + init_text(model) + "    def forward(self, x):\n";
+  for (const std::string& line : forward) source.class_text += line.empty() ? "\n" : python::line(line);
+  if (model.projections)
+    source.layers = std::string("W_query, W_key, W_value") + (model.projections->output ? ", out_proj" : "");
+  return source;
+}
+
 std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds, const GradientRequest* gradient) {
   attention::require(model);
@@ -362,19 +373,22 @@ std::string program_text(const Model& model, const std::string& title,
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error(
         "program: expected a model that computes every stage, got one with given stages, overridden values or ablated heads");
-  const ProgramNumbers numbers = numbers_of(model, seeds);
-  const std::string name = class_name(model);
+  const std::string definitions = definitions_text(model, seeds);
   std::string text =
       // Python looks for an encoding declaration in the first two lines.
       "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION "; needs PyTorch. Prints " +
       (gradient ? "the gradients of " + text_of(gradient->target) : std::string("every stage")) +
       ", computed in float64.\n" + python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
-  text += numbers.definitions.substr(numbers.definitions.find_first_not_of('\n'));
-  text += "\n\nclass " + name + "(nn.Module):\n";
-  text += init_text(model) + "    def forward(self, x):\n";
-  for (const std::string& line : graph::forward_lines(graph::attention(model), model))
-    text += line.empty() ? "\n" : python::line(line);
-  text += "\n\nattention = " + name + "(" + numbers.layers + ").double()\n";
+  text += definitions.substr(definitions.find_first_not_of('\n'));
+  std::vector<std::string> forward = graph::forward_lines(graph::attention(model), model);
+  if (gradient)  // a stage that is another's tensor would get the gradient of that one
+    for (std::string& line : forward)
+      if (const std::size_t at = line.find(" = ");
+          at != line.npos && std::ranges::all_of(line.substr(at + 3), is_name_character))
+        line += ".clone()";
+  const AttentionSource source = attention_source(model, forward);
+  text += "\n\n" + source.class_text;
+  text += "\n\nattention = " + source.class_name + "(" + source.layers + ").double()\n";
   if (gradient) return text + backward_text(model, *gradient);
   text += "with torch.no_grad():\n";
   text += "    stages = attention(x.double())\n\n";

@@ -20,7 +20,7 @@ core/model      core/base core/system core/graph core/engine core/files | pcre2 
 core/check      core/base core/graph core/files core/model
 core/circuits   core/base core/graph core/files core/model
 core/scan       core/base core/system core/graph core/files core/model
-core/out        core/base core/system core/graph core/editing core/files | zip.h cairo
+core/out        core/base core/system core/graph core/editing core/files core/model | zip.h cairo
 core/importing  core/base core/system core/graph core/files
 core/training   core/base core/system core/graph core/files core/model
 core/lessons    core/base core/graph core/editing core/files core/model
