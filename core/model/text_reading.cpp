@@ -317,6 +317,40 @@ AblationEffect ablation_effect(const FullModel& model, const TextReading& readin
           Probabilities(logits, temperature).of(token)};
 }
 
+namespace {
+
+std::vector<LensToken> lens_tokens(const FullModel& model, const arma::fmat& logits, std::size_t chosen,
+                                   double temperature) {
+  std::vector<LensToken> tokens(logits.n_rows);
+  for (std::size_t l = 0; l < logits.n_rows; ++l) {
+    const arma::frowvec row = logits.row(l);
+    if (std::isnan(row[0])) continue;
+    const Probabilities there(row, temperature);
+    const std::size_t best = transformer::top_tokens(row, 1, model.description().n_tokens).front().id;
+    tokens[l] = {transformer::token_name(model, best), there.of(best), there.of(chosen)};
+  }
+  return tokens;
+}
+
+}  // namespace
+
+LensReading read_lens(const FullModel& model, const TextReading& reading, transformer::LensKind kind,
+                      std::size_t chosen, double temperature, const CallContext& context) {
+  LensReading result;
+  try {
+    const transformer::Lens lens = transformer::open_lens(model, kind, context.progress);
+    const auto [after, between] =
+        transformer::lens_logits(model, *reading.pass, reading.row(), lens, context);
+    result.after = lens_tokens(model, after, chosen, temperature);
+    result.between = lens_tokens(model, between, chosen, temperature);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
 Prediction predict_next(const FullModel& model, const TextReading& now, const TextReading& before,
                         std::optional<std::size_t> token, double temperature, const CallContext& context) {
   Prediction result;
@@ -338,12 +372,7 @@ Prediction predict_next(const FullModel& model, const TextReading& now, const Te
   const bool is_chosen = token && *token < n_tokens;
   result.chosen = next(is_chosen ? *token : transformer::top_tokens(logits_before, 1, n_tokens).front().id);
   result.logit = logits[result.chosen.id];
-  for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
-    const arma::frowvec row = now.logits.row(l);
-    const Probabilities there(row, temperature);
-    const std::size_t best = transformer::top_tokens(row, 1, n_tokens).front().id;
-    result.lens.push_back({transformer::token_name(model, best), there.of(best), there.of(result.chosen.id)});
-  }
+  result.lens = lens_tokens(model, now.logits, result.chosen.id, temperature);
   result.attribution = attribution_of_token(model, now, result.chosen.id, context);
   result.attribution_before =
       &now == &before ? result.attribution : attribution_of_token(model, before, result.chosen.id, context);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/model/experiment.hpp"
+#include "core/model/lens.hpp"
 
 namespace core::experiment {
 
@@ -67,11 +68,24 @@ struct NextToken {
   double now = 0, before = 0;
 };
 
-/// The logit lens after a layer: the top token, and the probability of the chosen one.
+/// A lens at a point of a model: the top token, and the probability of the chosen one.
 struct LensToken {
   std::string text;
   double probability = 0, chosen_probability = 0;
 };
+
+/// A lens at every layer; empty text where it predicts nothing.
+struct LensReading {
+  std::vector<LensToken> after;    ///< [layer]
+  std::vector<LensToken> between;  ///< attention and the MLP of each layer; empty unless the lens reads there
+  std::string error = {};          ///< one line, where there is no such lens, or ""
+};
+
+/// Returns what a lens of a model predicts in a pass of a reading; chosen: a token; temperature above 0.
+/// Errors are in the result; throws Stopped.
+LensReading read_lens(const transformer::FullModel& model, const TextReading& reading,
+                      transformer::LensKind kind, std::size_t chosen, double temperature,
+                      const transformer::CallContext& context);
 
 /// The prediction of the next token.
 struct Prediction {
