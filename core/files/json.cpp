@@ -16,6 +16,7 @@ using List = JsonValue::array_t;
 using Object = JsonValue::object_t;
 
 constexpr std::size_t max_depth = 64;
+constexpr auto npos_of_object = static_cast<std::size_t>(-1);  // in place of an index in a list
 
 std::string key_path(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
@@ -337,6 +338,51 @@ Json parse_json(std::string_view text, const std::string& file_name) {
   JsonValue::sax_parse(text.begin(), text.end(), &builder);
   const auto document = std::make_shared<const Json::Document>(Json::Document{file_name, builder.take()});
   return Json(document, document->value);
+}
+
+std::size_t line_of_path(std::string_view text, std::string_view path) {
+  std::vector<std::string>
+      open;  // paths of the objects and lists around a position, with the index of a list
+  std::vector<std::size_t> counts;
+  std::string here, name;
+  std::size_t line = 1, found = 1, longest = 0;
+  const auto value_begins = [&] {
+    std::string at = here;
+    if (!open.empty())
+      at = counts.back() == npos_of_object ? key_path(here, name) : index_path(here, counts.back());
+    const bool is_around = path.starts_with(at) && (path.size() == at.size() || at.empty() ||
+                                                    path[at.size()] == '.' || path[at.size()] == '[');
+    if (is_around && at.size() >= longest) longest = at.size(), found = line;
+    return at;
+  };
+  bool expects_key = false;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    const char c = text[k];
+    if (c == '\n') ++line;
+    if (c == '{' || c == '[') {
+      open.push_back(std::exchange(here, value_begins()));
+      counts.push_back(c == '{' ? npos_of_object : 0);
+      expects_key = c == '{';
+    } else if (c == '}' || c == ']') {
+      if (open.empty()) break;
+      here = std::move(open.back());
+      open.pop_back(), counts.pop_back();
+    } else if (c == ',') {
+      if (!counts.empty() && counts.back() != npos_of_object) ++counts.back();
+      expects_key = !counts.empty() && counts.back() == npos_of_object;
+    } else if (c == '"') {
+      const std::size_t begin = k + 1;
+      for (++k; k < text.size() && text[k] != '"'; ++k) k += text[k] == '\\';
+      if (!std::exchange(expects_key, false)) {
+        value_begins();
+        continue;
+      }
+      name = text.substr(begin, std::min(k, text.size()) - begin);
+    } else if (c != ':' && c != ' ' && c != '\t' && c != '\r' && c != '\n') {
+      value_begins();
+    }
+  }
+  return found;
 }
 
 std::string json_quoted(std::string_view text) {

@@ -110,6 +110,10 @@ class Json {
 /// UTF-8, a number is beyond float64, or an object has a key twice.
 Json parse_json(std::string_view text, const std::string& file_name);
 
+/// Returns the line, from 1, where the value at a path begins in a valid JSON text: "steps[2].done"; of the
+/// nearest value around it where there is none.
+std::size_t line_of_path(std::string_view text, std::string_view path);
+
 /// Returns a quoted and escaped string without control characters; bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
 

@@ -67,8 +67,8 @@ bool is_link(std::string_view text) {
   const std::string_view trimmed = text::trimmed(text, whitespace);
   if (trimmed.starts_with(scheme)) return true;
   const auto fragment = trimmed.find("://") == trimmed.npos ? std::nullopt : fragment_of(trimmed);
-  return fragment && (fragment->starts_with("s=") || fragment->starts_with("preset=") ||
-                      fragment->starts_with("lesson="));
+  return fragment && (fragment->starts_with("s=") || fragment->starts_with("l=") ||
+                      fragment->starts_with("preset=") || fragment->starts_with("lesson="));
 }
 
 std::string link_text(const Link& link) {
@@ -80,10 +80,12 @@ std::string link_text(const Link& link) {
     if (!link.view.empty()) text += "&view=" + link.view;
     return link.head ? text + fmt::format("&head={}", *link.head) : text;
   }
-  if (link.session.size() > max_linked_bytes)
-    throw Error(fmt::format("link: a session of {} MB is too long for one; save it instead",
-                            link.session.size() >> 20));
-  return text + "s=" + packing::base64url(packing::deflated(link.session));
+  const bool is_lesson = !link.lesson_text.empty();
+  const std::string& content = is_lesson ? link.lesson_text : link.session;
+  if (content.size() > max_linked_bytes)
+    throw Error(fmt::format("link: a {} of {} MB is too long for one; save it instead",
+                            is_lesson ? "lesson" : "session", content.size() >> 20));
+  return text + (is_lesson ? "l=" : "s=") + packing::base64url(packing::deflated(content));
 }
 
 Link parse_link(std::string_view text) {
@@ -102,6 +104,8 @@ Link parse_link(std::string_view text) {
     if (value.empty()) fail("a value after " + std::string(key) + "=", part);
     if (key == "s")
       link.session = unpacked(value);
+    else if (key == "l")
+      link.lesson_text = unpacked(value);
     else if (key == "preset")
       link.preset = value;
     else if (key == "lesson")
@@ -111,17 +115,21 @@ Link parse_link(std::string_view text) {
     else if (key == "head")
       link.head = whole_number("head", value, 0);
     else
-      fail("s, preset, lesson, view or head", part);
+      fail("s, l, preset, lesson, view or head", part);
   }
-  if (!link.session.empty() + !link.preset.empty() + !link.lesson.empty() != 1)
-    fail("one of #s=, #preset= and #lesson=", *fragment);
+  if (!link.session.empty() + !link.lesson_text.empty() + !link.preset.empty() + !link.lesson.empty() != 1)
+    fail("one of #s=, #l=, #preset= and #lesson=", *fragment);
   if (link.preset.empty() && (!link.view.empty() || link.head))
     fail("view and head with a preset", *fragment);
   return link;
 }
 
+void require_no_files(const std::string& linked_text) {
+  require_no_files(parse_json(linked_text, "link"));
+}
+
 Session parse_linked_session(const std::string& text) {
-  require_no_files(parse_json(text, "link"));
+  require_no_files(text);
   return parse_session(text, "link");
 }
 

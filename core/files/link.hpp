@@ -9,13 +9,15 @@
 
 /// Links: an address, or "attnscope:", then "#" and what to open.
 ///
-/// "#s=" is a session, as base64url of raw deflate of its text; "#preset=multi-head&view=heads&head=1" and
+/// "#s=" is a session, "#l=" a lesson of somebody's own, as base64url of raw deflate of their text;
+/// "#preset=multi-head&view=heads&head=1" and
 /// "#lesson=000.5", its fifth step, are short.
 namespace core::formats {
 
 /// What a link opens: a session, a preset or a lesson; the others are empty.
 struct Link {
-  std::string session = {};  ///< its text
+  std::string session = {};      ///< its text
+  std::string lesson_text = {};  ///< of a lesson of somebody's own
   std::string preset = {}, lesson = {};
   std::size_t step = 0;                  ///< of the lesson, from 0
   std::string view = {};                 ///< with a preset: name of a tab, or ""
@@ -28,6 +30,7 @@ constexpr std::size_t max_linked_bytes = std::size_t{16} << 20;
 constexpr std::size_t long_link = 8000;
 
 /// Returns whether a text is meant as a link: it begins with "attnscope:", or is an address with "#s=",
+/// "#l=",
 /// "#preset=" or "#lesson=".
 bool is_link(std::string_view text);
 
@@ -42,5 +45,7 @@ Link parse_link(std::string_view text);
 /// Reads the session of a link. Throws core::Error, "link: PATH: expected …, got …", as parse_session(), and
 /// where the session names a file: a link opens nothing but itself.
 Session parse_linked_session(const std::string& text);
+/// Throws core::Error where a linked text names a file.
+void require_no_files(const std::string& linked_text);
 
 }  // namespace core::formats

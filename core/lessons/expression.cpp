@@ -30,6 +30,11 @@ std::string list(const arma::vec& numbers) {
   return text::joined(numbers, ", ", number, " and ");
 }
 
+std::size_t index_of(double number) {
+  constexpr double beyond = 9007199254740992;  // 2^53
+  return number >= 0 && number < beyond ? static_cast<std::size_t>(number) : static_cast<std::size_t>(beyond);
+}
+
 double largest_difference(const arma::mat& a, const arma::mat& b) {
   if (a.empty() || b.empty()) return a.n_elem == b.n_elem ? 0 : std::numeric_limits<double>::infinity();
   return row_differences(a, b).max();
@@ -93,7 +98,7 @@ double truth(bool holds) {
 
 /// Returns an index as a position; negative ones count from the end.
 std::size_t resolve_index(double index, std::size_t n) {
-  return static_cast<std::size_t>(index < 0 ? static_cast<double>(n) + index : index);
+  return index_of(index < 0 ? static_cast<double>(n) + index : index);
 }
 mat row_of(const mat& m, double index) {
   const std::size_t i = resolve_index(index, m.n_rows);
@@ -112,6 +117,7 @@ bool equal_rows(const mat& m) {
 
 /// Computes scores by two loops, one dot product at a time.
 mat loops(const mat& queries, const mat& keys) {
+  if (queries.n_cols != keys.n_cols) return {1, 1, arma::fill::value(arma::datum::nan)};
   mat scores(queries.n_rows, keys.n_rows);
   for (std::size_t i = 0; i < queries.n_rows; ++i)
     for (std::size_t j = 0; j < keys.n_rows; ++j) scores(i, j) = arma::dot(queries.row(i), keys.row(j));
@@ -368,7 +374,7 @@ class Evaluator {
   LessonValue name_or_call() {
     NameReference reference{.name = word(), .before = before_, .head = {}, .arguments = {}};
     if (reference.name == "before" && accept(".")) reference.name = word(), reference.before = true;
-    if (accept("@")) reference.head = static_cast<std::size_t>(scalar(primary()));
+    if (accept("@")) reference.head = index_of(scalar(primary()));
     if (!accept("(")) return skipping_ ? LessonValue(0.0) : resolve(reference);
     if (reference.name == "if") return conditional();
     if (reference.name == "moved" || reference.name == "changed" || reference.name == "row_moves")
@@ -400,12 +406,13 @@ class Evaluator {
   }
   /// Returns how far a value has moved since the start of the step.
   LessonValue change_since_start(std::string_view how) {
+    if (std::exchange(in_change_, true)) throw Error(std::string(how) + " inside another change");
     const std::size_t begin = at_;
     const LessonValue now = or_expression();
     at_ = begin;
     const bool was = std::exchange(before_, true);
     const LessonValue before = or_expression();
-    before_ = was;
+    before_ = was, in_change_ = false;
     expect(")");
     if (skipping_) return 0.0;
     if (how == "row_moves") return mat(row_differences(matrix(before), matrix(now)));
@@ -416,14 +423,16 @@ class Evaluator {
   std::string_view text_;
   const NameResolver& names_;
   std::size_t at_ = 0;
-  bool skipping_ = false, before_ = false;
+  bool skipping_ = false, before_ = false, in_change_ = false;
 };
 
 LessonValue evaluate(std::string_view expression, const NameResolver& names) {
+  constexpr std::size_t longest = 1000;  // in bytes, which also limits its depth
   try {
+    if (expression.size() > longest) throw Error(fmt::format("expected at most {} characters", longest));
     return Evaluator(expression, names).whole();
   } catch (const Error& error) {
-    throw Error("\"" + std::string(expression) + "\": " + error.what());
+    throw Error("\"" + std::string(expression.substr(0, 200)) + "\": " + error.what());
   }
 }
 

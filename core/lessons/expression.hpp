@@ -33,7 +33,11 @@ struct NameReference {
 /// Returns the value of a name, or nothing for an unknown one.
 using NameResolver = std::function<std::optional<LessonValue>(const NameReference&)>;
 
-/// Returns whether the expression holds. Throws core::Error, which quotes it, when it is invalid.
+/// Returns a number of an expression as an index, beyond every list where it is none.
+std::size_t index_of(double number);
+
+/// Returns whether the expression holds. Throws core::Error, which quotes it, when it is invalid, or longer
+/// or deeper than any that a person writes: it may come from a stranger.
 bool holds(std::string_view expression, const NameResolver& names);
 
 /// Returns the text with the values of its {expressions}, numbers with at most four decimals. Throws as

@@ -14,6 +14,9 @@
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
+#include "core/files/session_files.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/validation.hpp"
 #include "core/lessons/expression.hpp"
 #include "embedded_lessons.hpp"
 
@@ -32,12 +35,6 @@ constexpr std::array exhibit_words{
     Word{"mask_methods", Exhibit::mask_methods}, Word{"entropy", Exhibit::entropy},
 };
 
-std::vector<std::string> texts(const Json& json) {
-  std::vector<std::string> all;
-  for (const Json& item : json.items("a list of texts")) all.push_back(item.text());
-  return all;
-}
-
 Start read_start(const Json& json) {
   json.expect_keys({"preset", "change", "sentence", "seed", "session", "text", "layer"});
   Start start;
@@ -51,18 +48,23 @@ Start read_start(const Json& json) {
   return start;
 }
 
+std::vector<std::string> texts_or_none(const std::optional<Json>& json) {
+  return json ? json->texts("a list of texts") : std::vector<std::string>();
+}
+
 LessonStep read_step(const Json& json) {
   json.expect_keys({"title", "text", "focus", "words", "exhibit", "predict", "start", "try", "done", "seen",
                     "pins_token"});
   LessonStep step{.title = json.required("title").text(),
                   .text = json.required("text").text(),
-                  .focus = texts(json.required("focus")),
-                  .words = texts(json.required("words")),
+                  .focus = texts_or_none(json.member("focus")),
+                  .words = texts_or_none(json.member("words")),
                   .try_it = json.required("try").text(),
-                  .start = read_start(json.required("start")),
+                  .start = {},
                   .done = json.required("done").text(),
                   .seen = json.required("seen").text(),
                   .predict = {}};
+  if (const auto start = json.member("start")) step.start = read_start(*start);
   if (const auto exhibit = json.member("exhibit")) step.exhibit = exhibit->word(exhibit_words);
   if (const auto pins = json.member("pins_token")) step.pins_token = pins->boolean();
   if (const auto predict = json.member("predict")) {
@@ -73,16 +75,19 @@ LessonStep read_step(const Json& json) {
   return step;
 }
 
-Lesson read_lesson(std::string_view file, std::string_view text) {
-  const Json json = formats::parse_json(text, std::string(file));
-  json.expect_keys({"title", "about", "group", "minutes", "model", "steps"});
-  Lesson lesson{.name = std::string(file.substr(0, file.rfind('.'))),
+Lesson read_lesson(const Json& json, std::string name) {
+  json.expect_keys({"attnscope_lesson", "title", "about", "group", "minutes", "model", "steps"});
+  const auto text_of = [&](const char* key) {
+    const auto text = json.member(key);
+    return text ? text->text() : std::string();
+  };
+  Lesson lesson{.name = std::move(name),
                 .title = json.required("title").text(),
-                .about = json.required("about").text(),
-                .group = json.required("group").text(),
-                .minutes = static_cast<int>(json.required("minutes").whole(1)),
+                .about = text_of("about"),
+                .group = text_of("group"),
                 .steps = {},
                 .model = {}};
+  if (const auto minutes = json.member("minutes")) lesson.minutes = static_cast<int>(minutes->whole(1));
   if (const auto model = json.member("model")) lesson.model = model->text();
   for (const Json& step : json.required("steps").items("a list of steps"))
     lesson.steps.push_back(read_step(step));
@@ -109,7 +114,9 @@ const std::vector<Lesson>& lessons() {
   static const std::vector<Lesson> all = [] {
     std::vector<Lesson> read;
     for (const auto& [file, text] : embedded::lessons)
-      if (file != glossary_file) read.push_back(read_lesson(file, text));
+      if (file != glossary_file)
+        read.push_back(read_lesson(formats::parse_json(text, std::string(file)),
+                                   std::string(file.substr(0, file.rfind('.')))));
     return read;
   }();
   return all;
@@ -117,6 +124,108 @@ const std::vector<Lesson>& lessons() {
 
 const Lesson* find_lesson(std::string_view name) {
   return find_by(lessons(), name, &Lesson::name);
+}
+
+bool is_lesson_text(std::string_view beginning) {
+  return beginning.find("\"attnscope_lesson\"") != beginning.npos;
+}
+
+namespace {
+
+/// Replaces the name of a session next to the lesson by its text.
+void read_session_of(LessonStep& step, const Json& start, const std::filesystem::path& folder) {
+  const auto session = start.member("session");
+  if (!session || !session->is_text()) return;
+  if (folder.empty() || !formats::is_within(session->text(), folder))
+    session->fail("a session, or the name of one in the folder of the lesson");
+  const formats::Session read = formats::load_session(folder / session->text(), UntrustedPaths::refused);
+  step.start.session = formats::session_text(read);
+}
+
+/// Throws core::Error unless a step of a single attention can be begun, tried and described.
+void try_step(const LessonStep& step, const Json& json) {
+  const auto named = [&](const char* key, const auto& run) {
+    try {
+      return run();
+    } catch (const Error& error) {
+      const auto value = json.member(key);
+      throw Error((value ? value->place() : json.place()) + error.what());
+    }
+  };
+  const attention::Model model = named("start", [&] {
+    attention::Model start = model_at_start(step);
+    attention::require(start);
+    return start;
+  });
+  const attention::Trace trace = attention::attend(model);
+  const StepState state{model, trace, model, trace};
+  if (named("done", [&] { return is_done(step, state); }))
+    json.required("done").fail("a condition that does not hold before the task was tried");
+  named("seen", [&] { return seen(step, state); });
+}
+
+}  // namespace
+
+Lesson parse_lesson(std::string text, const std::string& file, const std::filesystem::path& folder) {
+  const Json json = formats::parse_json(text, file);  // which names the line of damaged JSON
+  try {
+    if (const Json version = json.required("attnscope_lesson"); version.whole(1) != 1)
+      version.fail("1", std::to_string(version.whole(1)));
+    Lesson lesson = read_lesson(json, file);
+    const std::vector<Json> steps = json.required("steps").items("a list of steps");
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      LessonStep& step = lesson.steps[k];
+      if (const auto start = steps[k].member("start"))
+        read_session_of(step, *start, folder);
+      else if (k > 0)
+        step.start = lesson.steps[k - 1].start;
+      else
+        steps[k].required("start");
+      if (lesson.model.empty())
+        try_step(step, steps[k]);
+      else if (step.start.text.empty())
+        steps[k].fail("a start with a text for the model");
+    }
+    lesson.source = std::move(text), lesson.folder = folder;
+    return lesson;
+  } catch (const Error& error) {
+    const std::string words = error.what(), place = file + ": ";
+    if (!words.starts_with(place)) throw;
+    const std::string rest = words.substr(place.size());
+    throw Error(fmt::format("{}line {}: {}", place,
+                            formats::line_of_path(text, rest.substr(0, rest.find(": "))), rest));
+  }
+}
+
+namespace {
+
+std::string draft_text(const std::string& title, const std::string& model, const std::string& focus,
+                       const std::string& start, const char* task, const char* done, const char* seen) {
+  const auto quoted = [](const std::string& words) { return formats::json_quoted(words); };
+  return "{\n  \"attnscope_lesson\": 1,\n  \"title\": " + quoted(title) +
+         ",\n  \"about\": \"what it is about, in one line\",\n  \"minutes\": 5,\n" +
+         (model.empty() ? "" : "  \"model\": " + quoted(model) + ",\n") +
+         "  \"steps\": [\n    {\n      \"title\": \"First step\",\n"
+         "      \"text\": \"One to three sentences about what is shown.\",\n"
+         "      \"focus\": [" +
+         quoted(focus) + "],\n      \"words\": [],\n      \"try\": " + quoted(task) +
+         ",\n      \"done\": " + quoted(done) + ",\n      \"seen\": " + quoted(seen) +
+         ",\n      \"start\": " + start + "\n    }\n  ]\n}\n";
+}
+
+}  // namespace
+
+std::string lesson_draft(const std::string& title, const std::string& session, const std::string& focus) {
+  return draft_text(title, "", focus, "{\"session\": " + session + "}", "Change any number.",
+                    "changed(output)", "The output moved by at most {moved(output)}.");
+}
+
+std::string lesson_draft(const std::string& title, const std::string& model,
+                         const experiment::Experiment& experiment) {
+  return draft_text(
+      title, model, "region/layers",
+      fmt::format("{{\"text\": {}, \"layer\": {}}}", formats::json_quoted(experiment.text), experiment.layer),
+      "Ablate a head: click it and press X.", "n_heads_off > 0", "{followed}.");
 }
 
 attention::Model model_at_start(const LessonStep& step) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,8 +75,27 @@ struct Lesson {
   std::string group;  ///< "Notebooks"
   int minutes = 0;    ///< that it takes, about
   std::vector<LessonStep> steps;
-  std::string model;  ///< the folder of the whole model that it uses, or ""
+  std::string model;                  ///< the folder of the whole model that it uses, or ""
+  std::string source = {};            ///< its text, if it is not one of the program's
+  std::filesystem::path folder = {};  ///< of its file, in which model is, or ""
 };
+
+/// Returns whether a JSON file is a lesson of somebody's own, by its beginning.
+bool is_lesson_text(std::string_view beginning);
+
+/// Reads a lesson of somebody's own: JSON as in assets/lessons, with "attnscope_lesson": 1. Its steps may
+/// omit start, which is then that of the step before. A start may name a session in the folder of the lesson.
+///
+/// Tries every step that is not of a whole model: it can be started, is not done yet, and its result can be
+/// written. Expressions only read numbers. file is its name in errors; without a folder it can name no file.
+/// Throws core::Error, "FILE: line N: PATH: expected …, got …".
+Lesson parse_lesson(std::string text, const std::string& file, const std::filesystem::path& folder);
+
+/// Returns the first draft of a lesson that begins with a session, or with a text of a whole model of a
+/// folder; focus: the landmark that its first step points at.
+std::string lesson_draft(const std::string& title, const std::string& session, const std::string& focus);
+std::string lesson_draft(const std::string& title, const std::string& model,
+                         const experiment::Experiment& experiment);
 
 /// Returns all lessons: one for each notebook, then the others.
 const std::vector<Lesson>& lessons();

@@ -160,8 +160,8 @@ double dropped_weights(const StepState& m) {
 
 std::string token(const Model& m, double index) {
   const auto& tokens = m.sequences.front().tokens;
-  const double at = index < 0 ? count(tokens.size()) + index : index;
-  return at < count(tokens.size()) ? "“" + tokens[static_cast<std::size_t>(at)] + "”" : "nothing";
+  const std::size_t at = index_of(index < 0 ? count(tokens.size()) + index : index);
+  return at < tokens.size() ? "“" + tokens[at] + "”" : "nothing";
 }
 
 /// Returns the value of a name in a moment: of its model, tokens, sequences, stages or their dropout.
@@ -182,11 +182,15 @@ std::optional<LessonValue> resolve_name(const StepState& m, const NameReference&
     return Answer(model.has_bug("groups_tiled")).value;
   if (query.name == "only_last_token_changed") return Answer(only_last_token_changed(m)).value;
   if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
-  if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());
+  if (query.name == "first_changed_sequence") {
+    const auto changed = changed_sequences(m);
+    return changed.empty() ? arma::datum::nan : count(changed.front());
+  }
   if (query.name == "n_dropped") return dropped_weights(m);
   if (query.name == "dropout_distance") {
     attention::DropoutStudy study(m.model, 0, 0, m.trace.at(attention::Stage::weights, 0));
-    study.advance(static_cast<std::size_t>(number(0)));
+    constexpr std::size_t most = 10'000;
+    study.advance(std::clamp<std::size_t>(index_of(number(0)), 1, most));
     return study.distances().back();
   }
   if (query.name == "preset_weights") {
@@ -248,6 +252,7 @@ std::string quoted(const WholeStepState& m, std::size_t token) {
 /// Returns the most probable token after a layer.
 std::size_t guess_after(const WholeStepState& m, const TextReading& reading, std::size_t layer) {
   if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.no_prediction_reason);
+  if (layer >= reading.logits.n_rows) throw Error("there is no such layer");
   return transformer::top_tokens(reading.logits.row(layer), 1, m.whole.description().n_tokens).front().id;
 }
 std::size_t final_top_token(const WholeStepState& m, const TextReading& reading) {
@@ -289,10 +294,16 @@ const std::map<std::string_view, ReadingValue>& reading_values() {
       {"followed_probability",
        [](const W& m, const R& r) { return probability(r, final_top_token(m, m.before)); }},
       {"n_generated", [](const W&, const R& r) { return r.experiment.made.size(); }},
-      {"last_generated", [](const W& m, const R& r) { return quoted(m, r.experiment.made.back()); }},
+      {"last_generated",
+       [](const W& m, const R& r) {
+         return r.experiment.made.empty() ? "nothing" : quoted(m, r.experiment.made.back());
+       }},
       {"n_heads_off", [](const W&, const R& r) { return r.experiment.heads_off.size(); }},
       {"n_layers_edited", [](const W&, const R& r) { return r.experiment.layers.size(); }},
-      {"first_edited_layer", [](const W&, const R& r) { return r.experiment.layers.begin()->first; }},
+      {"first_edited_layer",
+       [](const W&, const R& r) {
+         return r.experiment.layers.empty() ? arma::datum::nan : count(r.experiment.layers.begin()->first);
+       }},
       {"was_induction",
        [](const W& m, const R&) {
          return is_induction_head(m.before, {m.layer, m.head});
@@ -330,7 +341,7 @@ NameResolver make_resolver(const WholeStepState& state) {
       return found->second(m, reading).value;
     if (query.name != "guess_after") return std::nullopt;
     const double layer = std::get<double>(query.arguments.at(0));
-    return quoted(m, guess_after(m, reading, static_cast<std::size_t>(layer)));
+    return quoted(m, guess_after(m, reading, index_of(layer)));
   };
 }
 
