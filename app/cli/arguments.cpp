@@ -535,6 +535,20 @@ void add_options(Options options, WriteProgram& command) {
   add_model_options(options, command);
   options.value("--out", "FILE", "Python file; without it, standard output", command.file);
   add_gradient_options(options, command.gradient, "--gradient-of");
+  options
+      .texts(
+          "--off", "LAYER.HEAD,...", "Heads of a whole model to ablate, as 5.1,3.0",
+          [&command](StringRef option, StringRef head) { command.heads_off.insert(read_head(option, head)); })
+      ->delimiter(',');
+  options
+      .text(
+          "--library", "NAME",
+          "Whose hooks the program of a whole model uses: transformers, as without this, or transformer-lens",
+          [&command](StringRef, StringRef name) {
+            if (name == "transformer-lens") command.library = core::formats::HookLibrary::transformer_lens;
+          })
+      ->check(CLI::IsMember({"transformers", "transformer-lens"}));
+  add_token_option(options, command.token);
 }
 
 void add_options(Options options, DrawFigure& command) {
@@ -620,6 +634,22 @@ void add_options(Options options, ListTokens& command) {
 void add_options(Options options, Predict& command) {
   add_full_model_options(options, command);
   options.value("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top)
+      ->check(whole_number(1));
+  add_ablation_option(options, command);
+  options.flag("--json", "As JSON", command.json, true);
+}
+
+void add_options(Options options, ReadLens& command) {
+  add_full_model_options(options, command);
+  const std::string names =
+      core::text::joined(core::transformer::lens_names, ", ", &core::transformer::LensName::name, " or ");
+  options.text("--lens", "LENS", names + "; the last two read a file of the folder lens next to the model",
+               [&command, names](StringRef option, StringRef name) {
+                 const auto kind = core::transformer::find_lens_kind(name);
+                 if (!kind) refuse(option, names, name);
+                 command.lens = *kind;
+               });
+  options.value("--top", "N", "How many tokens at each point; 1 unless given", command.top)
       ->check(whole_number(1));
   add_ablation_option(options, command);
   options.flag("--json", "As JSON", command.json, true);
@@ -765,6 +795,11 @@ void validate(const CLI::App& app, WriteGradients& command) {
 void validate(const CLI::App& app, WriteProgram& command) {
   validate_gradient(app, command.gradient, "--gradient-of");
   command.has_gradient = app.count("--gradient-of") > 0;
+  const bool is_of_layer = app.count("--layer") > 0 || app.count("--preset") > 0 || command.has_gradient;
+  for (const char* option : {"--off", "--library", "--token"})
+    if (app.count(option) > 0 && is_of_layer)
+      throw core::Error(std::string("program: ") + option +
+                        ": expected with a whole model and --text or a session of it, without --layer");
 }
 
 void validate(const CLI::App&, Learn& command) {
@@ -950,7 +985,8 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   add<CheckModel>(program, chosen, "check",
                   "Compare tensors with a session or a preset, and say what went wrong",
                   "attnscope check --preset 004-causal --against mine.npz");
-  add<WriteProgram>(program, chosen, "program", "Write a session or a preset as a PyTorch program",
+  add<WriteProgram>(program, chosen, "program",
+                    "Write a session, a preset or an experiment as a Python program",
                     "attnscope program lesson.json --out lesson.py");
   add<DrawFigure>(program, chosen, "figure", "Draw a stage, or all of them, as a figure for a page",
                   "attnscope figure --preset 004-causal --stage weights --out weights.svg");
@@ -962,6 +998,8 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
                "attnscope predict MODEL --text \"Once upon a time\" --off 5.1");
   add<ListHeadRoles>(program, chosen, "heads", "Write the roles of a model's heads on a text as CSV",
                      "attnscope heads MODEL --text \"Once upon a time\"");
+  add<ReadLens>(program, chosen, "lens", "Predict the next token from the residual stream of each layer",
+                "attnscope lens MODEL --text \"Once upon a time\" --lens between");
   add<Generate>(program, chosen, "generate", "Generate tokens after a text",
                 "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
   add<ExplainScore>(

@@ -20,6 +20,8 @@
 #include "core/graph/bugs.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/full_model.hpp"
+#include "core/model/lens.hpp"
+#include "core/out/experiment_program.hpp"
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
 #include "core/out/gradient_export.hpp"
@@ -58,6 +60,10 @@ struct WriteProgram : ModelOptions {
   std::optional<std::filesystem::path> file;  ///< else standard output
   bool has_gradient = false;                  ///< it prints the gradients instead of every stage
   GradientOptions gradient;
+  /// For a whole model without a layer, whose program repeats an experiment.
+  std::set<std::pair<std::size_t, std::size_t>> heads_off = {};
+  std::string token = {};
+  core::formats::HookLibrary library = core::formats::HookLibrary::transformers;
 };
 struct WriteSession : ModelOptions {
   std::filesystem::path file;
@@ -102,6 +108,12 @@ struct Predict : FullModelOptions {
   bool json = false;
 };
 struct ListHeadRoles : FullModelOptions {};
+/// Predicts tokens from the residual stream at each layer.
+struct ReadLens : FullModelOptions {
+  core::transformer::LensKind lens = core::transformer::LensKind::logit;
+  std::size_t top = 1;
+  bool json = false;
+};
 struct Generate : FullModelOptions {
   std::size_t n_tokens = 20;
   core::transformer::Sampling sampling;
@@ -144,10 +156,10 @@ struct UsageError {
 };
 
 /// The parsed command line.
-using CommandLine =
-    std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients, WriteSession,
-                 WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens, Predict, ListHeadRoles,
-                 Generate, ExplainScore, PatchPrompts, ListComposition, Learn, ShowText, UsageError>;
+using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients,
+                                 WriteSession, WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens,
+                                 Predict, ListHeadRoles, ReadLens, Generate, ExplainScore, PatchPrompts,
+                                 ListComposition, Learn, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 CommandLine parse_arguments(std::vector<std::string> arguments);

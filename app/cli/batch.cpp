@@ -33,9 +33,11 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/validation.hpp"
 #include "core/model/experiment.hpp"
+#include "core/model/lens.hpp"
 #include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/out/drawing.hpp"
+#include "core/out/experiment_program.hpp"
 #include "core/out/page.hpp"
 #include "core/out/program.hpp"
 #include "core/system/file.hpp"
@@ -497,6 +499,42 @@ void list_head_roles(const ListHeadRoles& command, std::ostream& out) {
   }
 }
 
+void read_lens(const ReadLens& command, std::ostream& out) {
+  TextRun session(command);
+  const transformer::Description& model = session.model->description();
+  if (!model.no_prediction_reason.empty())
+    throw core::Error(model.path.string() + ": " + model.no_prediction_reason);
+  const auto places = transformer::find_predicted_positions(*session.model, session.ids);
+  if (!places.no_prediction_reason.empty())
+    throw core::Error(model.path.string() + ": " + places.no_prediction_reason);
+  const transformer::Lens lens = transformer::open_lens(*session.model, command.lens, session.progress);
+  const transformer::PassRef pass = session.run();
+  std::string json;
+  if (!command.json) out << "position\tlayer\tpoint\ttoken\tprobability\tlogit\n";
+  for (const auto& [position, row] : places.all) {
+    const auto [after, between] = transformer::lens_logits(*session.model, *pass, row, lens, session.context);
+    for (std::size_t l = 0; l < after.n_rows; ++l)
+      for (const auto* logits : {&between, &after}) {
+        if (logits->is_empty() || std::isnan((*logits)(l, 0))) continue;
+        const char* point = logits == &after ? "after" : "between";
+        for (const auto& [id, logit, probability] :
+             transformer::top_tokens(logits->row(l), command.top, model.n_tokens)) {
+          const std::string text = json_quoted(session.model->token(id).bytes);
+          if (command.json)
+            json += fmt::format(
+                "{}{{\"position\": {}, \"layer\": {}, \"point\": \"{}\", \"id\": {}, \"text\": {}, "
+                "\"probability\": {}, \"logit\": {}}}",
+                json.empty() ? "" : ",\n  ", position, l, point, id, text, float_text(probability),
+                float_text(logit));
+          else
+            out << position << '\t' << l << '\t' << point << '\t' << text << '\t' << float_text(probability)
+                << '\t' << float_text(logit) << '\n';
+        }
+      }
+  }
+  if (command.json) out << "[" << json << "]\n";
+}
+
 void generate(const Generate& command, std::ostream& out) {
   TextRun session(command);
   core::random::Generator generator(command.seed);
@@ -528,6 +566,32 @@ bool check_full_model(const CheckModel& command, std::ostream& out, std::ostream
                                {command.tolerance, command.layout, command.by_hand}, session.context, search);
   out << (command.json ? core::check::whole_report_json(report) : core::check::whole_report_text(report));
   return report.agrees();
+}
+
+/// Returns the program of a whole model's experiment, if a command is about one: a session of it, or a text
+/// without a layer.
+std::optional<std::string> experiment_program(const WriteProgram& command) {
+  const auto* path = std::get_if<std::filesystem::path>(&command.source);
+  if (!path || !command.choices.given.empty() || command.has_gradient) return std::nullopt;
+  const core::formats::ExperimentProgramOptions options{command.library, title_of(command.source)};
+  if (core::experiment::is_saved_experiment(*path)) {
+    const core::experiment::SavedExperiment saved =
+        core::experiment::parse_experiment(core::system::read_file(*path, core::formats::max_session_bytes),
+                                           *path, command.choices.untrusted_paths);
+    const auto model = transformer::open_transformer(saved.model, core::system::available_memory() / 2);
+    core::experiment::require_same_model(saved, *model, *path);
+    auto experiment = core::experiment::with_saved_edits(saved, *model);
+    experiment.heads_off.insert(command.heads_off.begin(), command.heads_off.end());
+    return core::formats::experiment_program_text(*model, experiment, options);
+  }
+  if (!command.text || !command.choices.layer.empty()) {
+    if (command.heads_off.empty() && command.library == core::formats::HookLibrary::transformers)
+      return std::nullopt;
+    throw core::Error("program: --off, --library: expected with a whole model and --text");
+  }
+  const TextRun run({*path, *command.text, command.token, command.heads_off});
+  core::experiment::Experiment experiment{.text = *command.text, .heads_off = command.heads_off};
+  return core::formats::experiment_program_text(*run.model, experiment, options);
 }
 
 struct Runner {
@@ -576,11 +640,15 @@ struct Runner {
     return done;
   }
   int operator()(const WriteProgram& command) const {
+    if (const auto text = experiment_program(command)) return write_program(command, *text);
     const core::attention::Model model = load_edited_model(command, err).model;
     std::optional<core::formats::GradientRequest> of;
     if (command.has_gradient) of = complete_target(model, command.gradient);
     const std::string text = core::formats::program_text(model, title_of(command.source),
                                                          core::editing::usual_seeds(), of ? &*of : nullptr);
+    return write_program(command, text);
+  }
+  int write_program(const WriteProgram& command, const std::string& text) const {
     if (command.file)
       core::system::write_atomically(*command.file, text);
     else
@@ -644,6 +712,7 @@ struct Runner {
   int operator()(const ListTokens& command) const { return (list_tokens(command, out), done); }
   int operator()(const Predict& command) const { return (predict(command, out), done); }
   int operator()(const ListHeadRoles& command) const { return (list_head_roles(command, out), done); }
+  int operator()(const ReadLens& command) const { return (read_lens(command, out), done); }
   int operator()(const Generate& command) const { return (generate(command, out), done); }
   int operator()(const ExplainScore& command) const { return (explain_score(command, out), done); }
   int operator()(const PatchPrompts& command) const { return (patch_prompts(command, out), done); }

@@ -234,7 +234,8 @@ struct ExportAs {
   ExportScope what{};
   CellRef matrix{};
   std::filesystem::path path{};
-  std::string document = {};  ///< title that proposed file names begin with
+  std::string document = {};      ///< title that proposed file names begin with
+  bool transformer_lens = false;  ///< library of an experiment
 };
 struct ShowDialog {
   Dialog dialog;
@@ -320,6 +321,8 @@ struct StepLesson {
 };
 /// Restores the user's own work.
 struct LeaveLesson {};
+/// Writes the first draft of a lesson that begins with the session, next to its file, and starts it.
+struct NewLesson {};
 
 /// Begins to learn a task of the table or, if task is "", to predict a text; or goes on with another batch,
 /// learning rate or number of steps.
@@ -342,18 +345,20 @@ struct ExportLearned {
 
 template <class... Verbs>
 struct VerbList {};
-using Verbs = VerbList<
-    SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
-    ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation, StepAnimation,
-    AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient, StepAlongGradient,
-    EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer, ToggleLayerHead, DiscardEdits,
-    StepGeneration, CompareEdits, SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor,
-    PreviewFile, CancelReading, ChooseFiles, SaveFile, SaveFileAs, CopyLink, ExportAs, ShowDialog, BrowseTo,
-    CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory,
-    ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
-    StepLesson, LeaveLesson, AddReference, AddFlippedReference, OverrideStageFromFile, FillFromFile,
-    LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch, RemoveReference,
-    RenameReference, ShowReference, SetLearning, RestartLearning, StepLearning, OpenLearned, ExportLearned>;
+using Verbs =
+    VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
+             ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
+             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient,
+             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer,
+             ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads, ImportTensors,
+             ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, ChooseFiles, SaveFile,
+             SaveFileAs, CopyLink, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
+             DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,
+             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
+             StepLesson, LeaveLesson, NewLesson, AddReference, AddFlippedReference, OverrideStageFromFile,
+             FillFromFile, LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch,
+             RemoveReference, RenameReference, ShowReference, SetLearning, RestartLearning, StepLearning,
+             OpenLearned, ExportLearned>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

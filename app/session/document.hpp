@@ -45,12 +45,10 @@ inline std::shared_ptr<const FullModelState> without_pass(
   return copy;
 }
 
-/// State that undo restores: a model, the whole model that it is a layer of, or nullptr, and the number whose
-/// gradients are shown.
+/// State that undo restores: a model, and the whole model that it is a layer of, or nullptr.
 struct UndoEntry {
   core::attention::Model model;
   std::shared_ptr<const FullModelState> full_model = nullptr;
-  std::optional<core::graph::Target> gradient = {};
 };
 
 /// Returns the models that count towards the memory budget of undo.

@@ -6,12 +6,14 @@
 #include "app/session/navigation.hpp"
 #include "app/session/picture_source.hpp"
 #include "app/session/remembered.hpp"
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
 #include "core/engine/engine.hpp"
 #include "core/files/session.hpp"
 #include "core/out/drawing.hpp"
+#include "core/out/experiment_program.hpp"
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
 #include "core/out/program.hpp"
@@ -43,6 +45,11 @@ constexpr std::array table{
                      ".py",
                      "PyTorch",
                      "a program that builds the model and prints every stage",
+                     {}},
+    ExportFormatInfo{ExportFormat::experiment,
+                     ".py",
+                     "experiment",
+                     "a Python program that repeats the edits of the whole model and prints the next tokens",
                      {}},
 };
 
@@ -124,7 +131,7 @@ std::string proposed_name(const ExportAs& e) {
   const ExportScope what = supported_scope(e.form, e.what);
   const auto& stage_info = core::attention::info(e.matrix.stage);
   const ExportFormatInfo& kind = export_format_info(e.form);
-  std::string name = stem_of(e.document);
+  std::string name = stem_of(e.document) + (e.form == ExportFormat::experiment ? "-experiment" : "");
   if (!kind.choices.empty() && what != everything) {
     name += std::string(".") + stage_info.name;
     if (what == matrix && stage_info.per_head) name += ".head" + std::to_string(e.matrix.head);
@@ -287,6 +294,13 @@ std::string bytes_of(const ExportInput& x, const ExportAs& e, const core::StopTo
       return figure_bytes(e.form, figure(x, e), x.view.settings.export_scale);
     case ExportFormat::session:
       return formats::session_text({x.model, view_text(x.view), x.left_out});
+    case ExportFormat::experiment:
+      if (!x.full_model) throw core::Error("An experiment is of a whole model, and none is open.");
+      return formats::experiment_program_text(
+          *x.full_model->model, x.full_model->experiment,
+          {e.transformer_lens ? formats::HookLibrary::transformer_lens : formats::HookLibrary::transformers,
+           x.title},
+          x.pass.get());
     case ExportFormat::program:
       break;
   }

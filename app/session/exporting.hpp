@@ -92,8 +92,10 @@ struct ExportInput {
   const core::attention::Model& model;
   const core::attention::Trace* trace;  ///< of the displayed sequence; nullptr if not computed yet
   const View& view;
-  std::string title;                       ///< of the document
-  std::vector<std::string> left_out = {};  ///< unsupported features of its file, in words
+  std::string title;                                           ///< of the document
+  std::vector<std::string> left_out = {};                      ///< unsupported features of its file, in words
+  std::shared_ptr<const FullModelState> full_model = nullptr;  ///< that the model is a layer of
+  core::transformer::PassRef pass = nullptr;                   ///< over its text, of an attached model
 };
 
 /// Writes an export, all of it or nothing, and returns the files.

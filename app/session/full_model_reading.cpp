@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
+#include "core/out/experiment_program.hpp"
+
 namespace app {
 namespace {
 
@@ -47,6 +51,25 @@ BothReadings read_both(const transformer::FullModel& model, const experiment::Ex
   both.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   if (both.before->pass->state() != both.now->pass->state()) both.before = read(plain, nullptr);
   return both;
+}
+
+/// Tells the process of an attached model the edits of a reading as code, or why there is none.
+void publish_edits(const transformer::FullModel& model, const experiment::TextReading& reading) {
+  constexpr std::size_t max_program = std::size_t{1} << 19;  // bytes, so that it fits the header of a frame
+  std::string program;
+  try {
+    if (reading.experiment.is_edited())
+      program = core::formats::experiment_program_text(
+          model, reading.experiment, {.title = model.description().path.string(), .has_own_model = false},
+          reading.pass.get());
+    if (program.size() > max_program)
+      program = "# The edits are too long for this; the window exports them.\n";
+  } catch (const core::Stopped&) {
+    throw;
+  } catch (const core::Error& error) {
+    program = "# " + core::text::printable(error.what()) + "\n";
+  }
+  model.publish(program);
 }
 
 /// Returns readings with the heads of more layers, of this one first, after about unnoticed_ms.
@@ -134,6 +157,7 @@ FullModelReading::FullModelReading(Jobs& jobs)
       readings_(jobs),
       filled_(jobs),
       prediction_(jobs),
+      lens_(jobs),
       layer_(jobs),
       stream_(jobs),
       random_roles_(jobs),
@@ -168,7 +192,7 @@ void FullModelReading::restore_readings(SavedReadings kept) {
 }
 
 void FullModelReading::clear() {
-  readings_.clear(), filled_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(),
+  readings_.clear(), filled_.clear(), prediction_.clear(), lens_.clear(), layer_.clear(), stream_.clear(),
       random_roles_.clear(), sources_.clear(), patches_.clear();
   effects_.clear();
   numbered_.clear();
@@ -185,6 +209,7 @@ void FullModelReading::follow(const FullModelState& full_model, const LayersLook
   update_map_versions();
   follow_random_roles(full_model);
   follow_prediction(full_model, look);
+  follow_lens(full_model, look);
   follow_layer(full_model);
   follow_stream(full_model, pinned);
   sources_.follow(full_model, readings()->now, look.shows_sources ? pinned : std::nullopt, pool_);
@@ -199,12 +224,15 @@ void FullModelReading::follow_text(const FullModelState& full_model) {
   std::optional<std::size_t> only_layer;
   if (of.is_attached && last && last->now->maps_ms * static_cast<double>(of.sizes.n_layers) > unnoticed_ms)
     only_layer = full_model.experiment.layer;
-  readings_.begin(key, Schedule::background,
-                  [model = full_model.model, wanted = key.experiment, now = last ? last->now : nullptr,
-                   before = last ? last->before : nullptr, only_layer, pool = pool_,
-                   &jobs = jobs_](const core::StopToken& token) {
-                    return read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
-                  });
+  readings_.begin(
+      key, Schedule::background,
+      [model = full_model.model, wanted = key.experiment, now = last ? last->now : nullptr,
+       before = last ? last->before : nullptr, only_layer, pool = pool_,
+       &jobs = jobs_](const core::StopToken& token) {
+        BothReadings both = read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
+        if (model->description().is_attached) publish_edits(*model, *both.now);
+        return both;
+      });
 }
 
 void FullModelReading::follow_heads(const FullModelState& full_model) {
@@ -260,6 +288,19 @@ void FullModelReading::follow_prediction(const FullModelState& full_model, const
                       return experiment::predict_next(*model, *both.now, *both.before, key.token,
                                                       key.temperature, {*pool, token});
                     });
+}
+
+void FullModelReading::follow_lens(const FullModelState& full_model, const LayersLook& look) {
+  const Prediction* next = prediction();
+  if (!next || next->lens.empty() || look.lens == transformer::LensKind::logit) return lens_.clear();
+  const ReadingRef now = readings()->now;
+  const LensKey key{now->pass, next->chosen.id, look.shown_temperature(), look.lens};
+  if (!lens_.needs(key)) return;
+  lens_.begin(
+      key, Schedule::background,
+      [key, now, model = full_model.model, pool = pool_](const core::StopToken& token) {
+        return experiment::read_lens(*model, *now, key.kind, key.token, key.temperature, {*pool, token});
+      });
 }
 
 void FullModelReading::follow_layer(const FullModelState& full_model) {
@@ -331,9 +372,9 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
 }
 
 bool FullModelReading::is_busy() const {
-  return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || layer_.is_busy() ||
-         stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() || patches_.is_busy() ||
-         effects_.is_busy();
+  return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || lens_.is_busy() ||
+         layer_.is_busy() || stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() ||
+         patches_.is_busy() || effects_.is_busy();
 }
 
 bool FullModelReading::is_behind(const FullModelState& full_model) const {

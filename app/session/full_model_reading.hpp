@@ -18,6 +18,7 @@
 namespace app {
 
 using core::experiment::AblationEffect;
+using core::experiment::LensReading;
 using core::experiment::LensToken;
 using core::experiment::NextToken;
 using core::experiment::Prediction;
@@ -135,6 +136,11 @@ class FullModelReading {
   bool has_failed(const FullModelState& full_model) const { return readings_.has_failed(key_of(full_model)); }
   /// Returns the prediction of the last reading, or nullptr.
   const Prediction* prediction() const { return prediction_.value(); }
+  /// Returns what the chosen lens predicts, or nullptr where it is the logit lens after layers, which is part
+  /// of the prediction, or while it is unknown.
+  const LensReading* lens(core::transformer::LensKind kind) const {
+    return lens_.key() && lens_.key()->kind == kind ? lens_.value() : nullptr;
+  }
   /// Returns a number that changes with the maps of a layer.
   std::uint64_t version_of(std::size_t layer) const;
   /// Returns the requested layer of the last readings where the document's differs from it, or nullptr.
@@ -170,6 +176,14 @@ class FullModelReading {
     bool is_compatible(const PredictionKey&) const { return true; }
     friend bool operator==(const PredictionKey&, const PredictionKey&) = default;
   };
+  struct LensKey {
+    core::transformer::PassRef pass;
+    std::size_t token = 0;
+    double temperature = 1;
+    core::transformer::LensKind kind{};
+    bool is_compatible(const LensKey& other) const { return kind == other.kind; }
+    friend bool operator==(const LensKey&, const LensKey&) = default;
+  };
   struct LayerKey {
     std::shared_ptr<const void> computation_id;
     std::size_t layer = 0;
@@ -197,6 +211,7 @@ class FullModelReading {
   void follow_text(const FullModelState& full_model);
   void follow_heads(const FullModelState& full_model);
   void follow_prediction(const FullModelState& full_model, const LayersLook& look);
+  void follow_lens(const FullModelState& full_model, const LayersLook& look);
   void follow_layer(const FullModelState& full_model);
   void follow_stream(const FullModelState& full_model,
                      const std::optional<core::explain::CellAddress>& pinned);
@@ -208,6 +223,7 @@ class FullModelReading {
   AsyncValue<ReadingKey, BothReadings> readings_;
   AsyncValue<FillKey, BothReadings> filled_;
   AsyncValue<PredictionKey, Prediction> prediction_;
+  AsyncValue<LensKey, LensReading> lens_;
   AsyncValue<LayerKey, ComputedLayer> layer_;
   AsyncValue<StreamKey, core::transformer::ResidualElement> stream_;
   AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;

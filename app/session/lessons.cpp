@@ -86,6 +86,17 @@ void restore_view_choices(View& view, const View& before) {
 
 }  // namespace
 
+const Lesson& Lessons::add(Lesson lesson) {
+  progress.erase(lesson.name);  // of an earlier text of the file
+  return *added_.emplace_back(std::make_unique<const Lesson>(std::move(lesson)));
+}
+
+const Lesson* Lessons::find(const std::string& name) const {
+  for (auto added = added_.rbegin(); added != added_.rend(); ++added)
+    if ((*added)->name == name) return added->get();
+  return core::lessons::find_lesson(name);
+}
+
 void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
                     const core::transformer::ModelRef& model, Document& document, View& view,
                     std::optional<FullModelReading::SavedReadings> own_reading) {

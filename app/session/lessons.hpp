@@ -75,6 +75,11 @@ class Lessons {
   const Document& own(const Document& document) const { return active_ ? active_->own : document; }
   Document& own(Document& document) { return active_ ? active_->own : document; }
 
+  /// Keeps a lesson of somebody's own, which it returns; its name is that of its file.
+  const core::lessons::Lesson& add(core::lessons::Lesson lesson);
+  /// Returns the newest lesson of that name, also one that was added, or nullptr.
+  const core::lessons::Lesson* find(const std::string& name) const;
+
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
 
  private:
@@ -94,6 +99,7 @@ class Lessons {
   template <class StepState>
   void take(const StepState& moment);
 
+  std::vector<std::unique_ptr<const core::lessons::Lesson>> added_;  // kept, as states refer to them
   std::optional<ActiveLesson> active_;
 };
 

@@ -97,7 +97,6 @@ void Store::handle(const ShowGradient& command) {
     const std::size_t width = shape_of(model, command.of->stage).n_cols / model.n_heads;
     view_.look.head = std::min(*command.of->column / std::max<std::size_t>(width, 1), model.n_heads - 1);
   }
-  record_step("", command.of ? "the gradient of " + text_of(*command.of) : "the end of the gradient");
   view_.look.gradient.of = command.of;
 }
 

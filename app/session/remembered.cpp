@@ -113,6 +113,8 @@ std::string view_text(const View& view) {
   if (view.look.heads_order)
     text += ", \"heads_order\": " +
             core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);
+  if (view.layers.lens != core::transformer::LensKind::logit)
+    text += ", \"lens\": " + core::formats::json_quoted(core::transformer::name_of(view.layers.lens).name);
   text += ", \"hide_below\": " + core::text::number_text(view.look.tokens.hide_below);
   if (!view.look.tokens.silent_heads.empty()) {
     text += ", \"silent_heads\": [";
@@ -147,6 +149,8 @@ void restore_view(const std::string& text, View& view) {
   if (const auto* stage = core::attention::find_stage(word(object, "large"))) view.look.large = stage->stage;
   if (const auto* figure = core::attention::find_head_metric(word(object, "heads_order")))
     view.look.heads_order = figure->figure;
+  view.layers.lens =
+      core::transformer::find_lens_kind(word(object, "lens")).value_or(core::transformer::LensKind::logit);
   recall_tokens(object, view.look.tokens);
   view.look.positions.decoded = whole(object, "decoded");
   view.look.gradient.of.reset();

@@ -30,7 +30,7 @@ Store::Store(std::function<std::uint64_t()> free, double max_immediate_ms,
 
 void Store::record_to(std::function<void(const std::string& line)> record) {
   for (const Command& field : fields_of(view_)) record(to_text(field));
-  for (const auto& [lesson, progress] : lessons_.progress)
+  for (const auto& [lesson, progress] : persistent_state().progress)
     record(to_text(SetLessonProgress{lesson, progress.step, progress.done}));
   record_ = std::move(record);
 }
@@ -389,15 +389,25 @@ void Store::handle(const SetLessonProgress& command) {
   lessons_.progress[command.lesson] = {command.step, command.done};
 }
 
+PersistentState Store::persistent_state() const {
+  PersistentState kept{recent_, lessons_.progress, {}, {}};
+  std::erase_if(kept.progress, [](const auto& each) { return !core::lessons::find_lesson(each.first); });
+  return kept;
+}
+
 void Store::handle(const StartLesson& command) {
   start_lesson(command.name, {});
 }
 
 void Store::start_lesson(const std::string& name, const LessonWork& lesson_work) {
-  const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
+  const core::lessons::Lesson* lesson = lessons_.find(name);
   if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
-  if (!lesson->model.empty()) return start_lesson_with_model(*lesson, lesson_work);
-  start(*lesson, nullptr, lesson_work);
+  start_lesson(*lesson, lesson_work);
+}
+
+void Store::start_lesson(const core::lessons::Lesson& lesson, const LessonWork& lesson_work) {
+  if (!lesson.model.empty()) return start_lesson_with_model(lesson, lesson_work);
+  start(lesson, nullptr, lesson_work);
 }
 
 void Store::start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,

@@ -95,7 +95,8 @@ class Store {
   /// chosen.
   std::vector<std::filesystem::path> take_written() { return std::exchange(written_, {}); }
   bool take_file_choice() { return std::exchange(wants_files_, false); }
-  PersistentState persistent_state() const { return {recent_, lessons_.progress, {}, {}}; }
+  /// Without the progress in lessons of somebody's own, which come from files.
+  PersistentState persistent_state() const;
   /// Applies kept settings, and those of the view.
   void apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings = {});
 
@@ -192,6 +193,7 @@ class Store {
   void handle(const StartLesson&);
   void handle(const StepLesson&);
   void handle(const LeaveLesson&);
+  void handle(const NewLesson&);
   void handle(const AddReference&);
   void handle(const AddFlippedReference&);
   void handle(const LoadReference&);
@@ -226,6 +228,7 @@ class Store {
     std::shared_ptr<Journal> journal = {};
   };
   void start_lesson(const std::string& name, const LessonWork& lesson_work);
+  void start_lesson(const core::lessons::Lesson& lesson, const LessonWork& lesson_work);
   /// Opens the whole model of a lesson, then starts the lesson.
   void start_lesson_with_model(const core::lessons::Lesson& lesson, const LessonWork& lesson_work);
   void start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,

@@ -126,9 +126,32 @@ Opening Store::opening() const {
   return opening;
 }
 
+namespace {
+
+bool is_lesson_file(const std::filesystem::path& path) {
+  constexpr std::size_t sniffed = 4096;  // bytes; the key is one of the first
+  return path.extension() == ".json" && core::system::is_file(path) &&
+         core::lessons::is_lesson_text(core::system::read_prefix(path, sniffed));
+}
+
+core::lessons::Lesson read_lesson_file(const std::filesystem::path& path) {
+  const std::filesystem::path whole = absolute_path(path).value_or(path);
+  return core::lessons::parse_lesson(core::system::read_file(path, core::formats::max_linked_bytes),
+                                     whole.string(), whole.parent_path());
+}
+
+}  // namespace
+
 void Store::open_link(const OpenPath& command) {
   const formats::Link link = formats::parse_link(command.path.string());
   if (!link.lesson.empty()) return start_lesson(link.lesson, {.step = link.step});
+  if (!link.lesson_text.empty())
+    return read_in_background("", [this, text = link.lesson_text](const core::StopToken&) -> Jobs::Delivery {
+      formats::require_no_files(text);
+      const auto lesson =
+          std::make_shared<core::lessons::Lesson>(core::lessons::parse_lesson(text, "link", {}));
+      return [this, lesson] { start_lesson(lessons_.add(std::move(*lesson)), {}); };
+    });
   if (!link.preset.empty()) {
     const core::editing::Preset* preset = core::editing::find_preset(link.preset);
     if (!preset) throw core::Error("link: preset=" + link.preset + ": there is no such preset");
@@ -171,6 +194,10 @@ void Store::handle(const OpenPath& given) {
       command.path,
       [this, command, free = free_memory_(),
        mark = view_.forms.browser.mark()](const core::StopToken& progress) -> Jobs::Delivery {
+        if (is_lesson_file(command.path)) {
+          const auto lesson = std::make_shared<core::lessons::Lesson>(read_lesson_file(command.path));
+          return [this, lesson] { start_lesson(lessons_.add(std::move(*lesson)), {}); };
+        }
         const auto opened = std::make_shared<Opened>(Opened{command.path});
         const auto full_model = command.as_tensors ? std::nullopt : full_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
@@ -355,7 +382,13 @@ void Store::handle(const SaveFileAs& command) {
 void Store::handle(const CopyLink&) {
   formats::Link link;
   if (lesson()) {
-    link.lesson = lesson()->lesson->name, link.step = lesson()->step;
+    const core::lessons::Lesson& shown = *lesson()->lesson;
+    if (!shown.source.empty() && !shown.model.empty())
+      throw core::Error("A link cannot carry a whole model: send the file of the lesson, next to its model.");
+    if (shown.source.empty())
+      link.lesson = shown.name, link.step = lesson()->step;
+    else
+      link.lesson_text = shown.source;
   } else if (document_.full_model) {
     throw core::Error("A link cannot carry a whole model: save the session, which names its folder.");
   } else if (const auto* preset = core::editing::find_preset(document_.origin.preset);
@@ -371,6 +404,34 @@ void Store::handle(const CopyLink&) {
   const std::size_t length = clipboard_->size();
   say("Copied a link of " + core::text::counted(length, "character") +
       (length < formats::long_link ? "" : ", too long for many chats: a saved session is safer"));
+}
+
+void Store::handle(const NewLesson&) {
+  require_saveable();
+  if (!document_.origin.path) throw core::Error("Save the session first: its lesson is written next to it.");
+  const std::filesystem::path session = *document_.origin.path, folder = session.parent_path();
+  std::filesystem::path path;
+  for (int k = 1; path.empty() || std::filesystem::exists(path); ++k)
+    path = folder /
+           (stem_of(session.filename().string()) + "-lesson" + (k == 1 ? "" : std::to_string(k)) + ".json");
+  std::string text;
+  if (document_.full_model) {
+    const std::filesystem::path& model = document_.full_model->model->description().path;
+    const bool is_ours = std::ranges::count(view_.forms.models, model) > 0;
+    const std::string name = (is_ours ? model.filename() : model.lexically_relative(folder)).string();
+    if (!is_ours && !formats::is_within(name, folder))
+      throw core::Error(
+          "The model does not lie beside the session, where a lesson looks for it: save the session there.");
+    text = core::lessons::lesson_draft(document_.origin.title, name, document_.full_model->experiment);
+  } else {
+    const Stage shown = view_.selection.pinned ? view_.selection.pinned->stage : Stage::weights;
+    text =
+        core::lessons::lesson_draft(document_.origin.title, formats::session_text({document_.model, "", {}}),
+                                    std::string("strip/") + core::attention::info(shown).name);
+  }
+  core::system::write_atomically(path, text);
+  start_lesson(lessons_.add(read_lesson_file(path)),
+               {.words = "Wrote " + path.string() + ": edit it, and open it again"});
 }
 
 void Store::handle(const SaveAndContinue&) {
@@ -421,8 +482,12 @@ void Store::handle(const ExportAs& command) {
   writer_.exporting.start(
       [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
        left_out = core::importing::not_supported_words(document_.origin.import_report),
+       full_model = document_.full_model,
+       readings = model_reading_.readings() ? *model_reading_.readings() : BothReadings(),
        writes = writes_files_](const core::StopToken& progress) -> Jobs::Delivery {
-        const auto files = writes ? export_as({model, trace.get(), view, title, left_out}, command, progress)
+        const auto files = writes ? export_as({model, trace.get(), view, title, left_out, full_model,
+                                               readings.now ? readings.now->pass : nullptr},
+                                              command, progress)
                                   : std::vector{command.path};
         return [this, files, path = command.path] {
           close(Dialog::export_files);
@@ -549,6 +614,8 @@ void Store::restore(const Opened& ready) {
       "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);
   if (header.lesson.empty()) return recorder_.restore(ready.leftover->journal);
+  if (!lessons_.find(header.lesson) && is_lesson_file(header.lesson))
+    lessons_.add(read_lesson_file(header.lesson));
   start_lesson(header.lesson,
                {ready.leftover->in_lesson, words, header.lesson_step, ready.leftover->journal});
 }

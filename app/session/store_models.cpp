@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/check/check.hpp"
+#include "core/files/session_files.hpp"
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/compare.hpp"
@@ -72,25 +73,31 @@ void Store::start_lesson_with_model(const core::lessons::Lesson& lesson, const L
   const auto& models = view_.forms.models;
   const auto found =
       std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename().string(); });
-  if (found == models.end())
+  std::filesystem::path path = found == models.end() ? std::filesystem::path() : *found;
+  if (path.empty() && !lesson.folder.empty()) {  // one next to the file of the lesson
+    if (!core::formats::is_within(lesson.model, lesson.folder))
+      throw core::Error(lesson.name + ": the model " + core::formats::quoted_briefly(lesson.model) +
+                        " does not lie beside the lesson");
+    path = lesson.folder / lesson.model;
+  }
+  if (path.empty())
     throw core::Error(std::string("The lesson needs the model ") + lesson.model +
                       ", which comes with the program, but was not found.");
-  read_in_background(*found,
-                     [this, &lesson, lesson_work, path = *found,
-                      free = free_memory_()](const core::StopToken&) -> Jobs::Delivery {
-                       const auto model = core::transformer::open_transformer(path, free / 2);
-                       return [this, &lesson, lesson_work, model] { start(lesson, model, lesson_work); };
-                     });
+  read_in_background(
+      path,
+      [this, &lesson, lesson_work, path, free = free_memory_()](const core::StopToken&) -> Jobs::Delivery {
+        const auto model = core::transformer::open_transformer(path, free / 2);
+        return [this, &lesson, lesson_work, model] { start(lesson, model, lesson_work); };
+      });
 }
 
 UndoEntry Store::work() const {
-  return {document_.model, without_pass(document_.full_model), view_.look.gradient.of};
+  return {document_.model, without_pass(document_.full_model)};
 }
 
 void Store::restore_state(UndoEntry work) {
   document_.model = std::move(work.model);
   document_.full_model = std::move(work.full_model);
-  view_.look.gradient.of = std::move(work.gradient);
   view_.layers.refused.reset();
 }
 

@@ -22,6 +22,7 @@
 #include "core/graph/statistics.hpp"
 #include "core/graph/target.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/lens.hpp"
 #include "core/out/tables.hpp"
 
 namespace app {
@@ -162,7 +163,7 @@ struct Look {
 };
 
 /// File formats of exports; the rows of export_formats().
-enum class ExportFormat { csv, npy, npz, svg, png, pdf, session, program };
+enum class ExportFormat { csv, npy, npz, svg, png, pdf, session, program, experiment };
 
 /// How something is copied: how much of a matrix, and the row of core::formats::copy_formats().
 struct CopyChoice {
@@ -363,6 +364,7 @@ struct ActionSearch {
 struct ExportChoice {
   ExportScope what = ExportScope::matrix;
   std::optional<std::pair<Stage, std::size_t>> from = {};  ///< a stage and its head; nothing: the pinned one
+  bool transformer_lens = false;                           ///< library of an experiment as a program
 };
 
 /// The second prompt, B, and the answers whose logit difference is watched; the first one, A, is that of the
@@ -424,6 +426,7 @@ struct LayersLook {
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
+  core::transformer::LensKind lens = core::transformer::LensKind::logit;
   std::optional<StreamAddition> addition;  ///< worked out in the inspector
   bool shows_sources = false;              ///< the inspector shows a score by its sources
   bool sources_plain = false;              ///< and not above the mean of its row
@@ -494,10 +497,11 @@ using ViewFields = MemberList<
     &ActionSearch::needs_focus, &Browser::name, &Browser::by_date, &Browser::confirms_overwrite,
     &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
     &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
-    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
-    &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer, &PromptsForm::against, &PromptsForm::part,
-    &PromptsForm::runs, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
-    &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::addition, &LayersLook::shows_sources,
+    &ExportChoice::from, &ExportChoice::transformer_lens, &SentenceDraft::text, &SentenceDraft::rule,
+    &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer,
+    &PromptsForm::against, &PromptsForm::part, &PromptsForm::runs, &LayersLook::token,
+    &LayersLook::temperature, &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects,
+    &LayersLook::maps, &LayersLook::lens, &LayersLook::addition, &LayersLook::shows_sources,
     &LayersLook::sources_plain, &LayersLook::source, &LearningLook::plays, &LearningLook::speed,
     &LearningLook::shown, &LearningLook::sample, &LearningLook::head>;
 

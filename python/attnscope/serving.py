@@ -28,6 +28,7 @@ from .asking import Chat, Questions, with_chat
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
+from .shadowing import Site
 from .sharding import unwrapped, world
 from .showing import log, open_window
 from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
@@ -82,12 +83,8 @@ class Attached(Questions):
 
     @property
     def edits(self) -> str:
-        """What a window has changed in its last pass, as code that repeats it."""
-        edits = next((c.answers.edits for c in self.connections if c.answers.edits), {})
-        off = [(layer, head) for layer, edit in sorted(edits.items()) for head in sorted(edit.heads_off)]
-        lines = [f"with attnscope.ablate(model, {off}):\n    model(**inputs)"] if off else []
-        lines += [f"# The output of layer {n} is edited in the window; its session keeps it." for n, e in sorted(edits.items()) if e.output is not None]
-        return "\n".join(lines)
+        """What a window has changed, as a program that repeats it on `model` and prints the next tokens: exec(attached.edits)."""
+        return next((c.answers.program for c in self.connections if c.answers.program), "")
 
     def wait(self) -> None:
         """Answers windows until close(); of a model of several ranks, every rank must call it."""
@@ -316,7 +313,7 @@ class Connection:
                 self.cancelled.add(h["request"])
             self._send({"id": h["id"]})
             return
-        if h["op"] in ("tokens", "pieces"):  # the window waits for these while the user types; they need no pass
+        if h["op"] in ("tokens", "pieces", "edits"):  # the window waits for these while the user types; they need no pass
             header, arrays = self._answer(frame)
             self._send({"id": h["id"], **header}, arrays)
             return
@@ -339,7 +336,7 @@ class Connection:
         op, operations = frame.header["op"], self.answers.operations(self._progress(frame))
         try:
             require(op in operations, f"there is no operation {op[:40]!r}")
-            if op in ("tokens", "pieces"):
+            if op in ("tokens", "pieces", "edits"):
                 return operations[op](frame)
             self._require_wanted(frame)
             if self.server.together is not None:
@@ -408,18 +405,19 @@ class Answers:
     def __init__(self, engine: Engine, tokenizer: Any = None) -> None:
         self.engine, self.tokenizer = engine, tokenizer
         self.passes: dict[int, Pass] = {}
-        self.edits: dict[int, Edits] = {}  # of the last pass
+        self.program = ""  # of the window's edits, as code
 
     def operations(self, progress: Progress) -> dict[str, Callable[[Frame], Answer]]:
         return {
             "tokens": self.tokens, "pieces": self.pieces, "run": lambda f: self.run(f, progress), "layer": self.layer, "parameters": self.parameters,
-            "maps": self.maps, "next": self.next, "lens": self.lens, "stream": self.stream, "forget": self.forget,
+            "maps": self.maps, "next": self.next, "lens": self.lens, "stream": self.stream, "forget": self.forget, "edits": self.edits,
         }  # fmt: skip
 
     # ---- the model and its tokens ------------------------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
         e, model = self.engine, self.engine.original
+        paths = {m: name for name, m in e.model.named_modules()}
         causal = recognized(e.run(torch.arange(3, 6, device=e.device) % e.n_vocabulary).layers[0].mask, 3)[0] != "none"
         return {
             "protocol": PROTOCOL, "model": type(model).__name__, "family": e.family,
@@ -432,7 +430,8 @@ class Answers:
             "text": self.tokenizer is not None, "mask_token": getattr(self.tokenizer, "mask_token_id", None),
             "predicts": e.predicts, "state": told(e.state()),
             "layers": [{"path": s.path, "heads": s.n_heads, "kv_heads": s.n_kv_heads, "d_head": s.d_head, "d_value": s.d_value,
-                        "block": s.call, "not_editable": s.problem} for s in e.sites],
+                        "block": s.call, "not_editable": s.problem, "modules": modules_of(s, paths)} for s in e.sites],
+            "source": str(getattr(getattr(model, "config", None), "_name_or_path", "") or ""),
         }  # fmt: skip
 
     def _n_context(self) -> int:
@@ -485,7 +484,7 @@ class Answers:
             if not residual.isfinite().all():
                 where = f"before block {block}" if block < self.engine.n_calls else "behind the last block"
                 raise AttnscopeError(f"numbers of the residual stream {where} are not finite")
-        self.passes[number], self.edits = made, edits
+        self.passes[number] = made
         return {"computed_from": made.computed_from, "layers": [p.number for p in made.layers], "state": told(made.state)}, {}
 
     def _edits(self, frame: Frame, n_tokens: int) -> dict[int, Edits]:
@@ -503,6 +502,10 @@ class Answers:
                         f"the output of layer {n} must be {n_tokens} × {d_model} finite numbers, F32")  # fmt: skip
             made[n] = Edits(frozenset(off), None if output is None else torch.tensor(output))
         return made
+
+    def edits(self, frame: Frame) -> Answer:
+        self.program = field(frame, "program", str)
+        return {}, {}
 
     def forget(self, frame: Frame) -> Answer:
         self.passes.pop(field(frame, "pass", int), None)
@@ -665,6 +668,21 @@ def bytes_of(text: str, piece: str) -> bytes:
         return bytes.fromhex(fallback[1])
     found = [BYTE_OF.get(c) for c in piece]
     return piece.encode() if None in found else bytes(b for b in found if b is not None)
+
+
+def modules_of(site: Site, paths: dict[Any, str]) -> dict[str, Any] | None:
+    """Returns each projection's module, the first feature of each head in it, and how many a head has; None where heads are not blocks."""
+    told: dict[str, Any] = {}
+    for name, heads, width in (("query", site.n_heads, site.d_head), ("key", site.n_kv_heads, site.d_head),
+                               ("value", site.n_kv_heads, site.d_value), ("output", site.n_heads, site.d_value)):  # fmt: skip
+        matrix = site.matrices.get(name)
+        if matrix is None or not hasattr(matrix, "features") or matrix.module not in paths:
+            return None
+        features = matrix.features.view(heads, width)
+        if not torch.equal(features, features[:, :1] + torch.arange(width)):
+            return None
+        told[name] = [paths[matrix.module], features[:, 0].tolist(), width]
+    return told
 
 
 def field(frame: Frame, name: str, of: type) -> Any:

@@ -199,5 +199,32 @@ TEST(WholeModel, RefusesInOneLine) {
               tiny_gpt + ": expected at most 256 tokens, as many as the model takes at once, got 300");
 }
 
+TEST(WholeModel, LensEndsWithThePredictionAndReadsBetweenAttentionAndMlp) {
+  const auto items =
+      json_of(run({"lens", tiny_gpt, "--text", names, "--lens", "between", "--json"})).items("points");
+  ASSERT_EQ(items.size(), 8u);
+  EXPECT_EQ(items[0].required("point").text(), "between");
+  const auto next = json_of(run({"predict", tiny_gpt, "--text", names, "--top", "1", "--json"}));
+  const auto best = next.required("next").items("guesses").front();
+  EXPECT_EQ(items.back().required("id").whole(0), best.required("id").whole(0));
+  EXPECT_EQ(items.back().required("probability").number(), best.required("probability").number());
+  expect_line(
+      run({"lens", models + "gpt2", "--text", names, "--lens", "tuned"}),
+      models + "gpt2: there is no tuned lens next to it: expected lens/params.pt with its config.json");
+  EXPECT_THAT(run({"lens", models + "gpt2_by_layer", "--text", "the ferry", "--lens", "jacobian"}).out,
+              testing::Not(testing::HasSubstr("\n2\t1\t")))
+      << "its file has no matrix of layer 1";
+}
+
+TEST(WholeModel, ProgramOfItOrOfItsSessionRepeatsTheExperiment) {
+  const Outcome ablated = run({"program", tiny_gpt, "--text", names, "--off", "1.2"});
+  EXPECT_EQ(ablated.status, 0) << ablated.err;
+  EXPECT_THAT(ablated.out, testing::HasSubstr("ablate(\"transformer.h.1.attn.c_proj\", [64], 32)"));
+  expect_line(run({"program", tiny_gpt, "--text", names, "--layer", "1", "--off", "1.2"}),
+              "program: --off: expected with a whole model and --text or a session of it, without --layer");
+  const Outcome layer = run({"program", models + "llama", "--text", "the ferry", "--layer", "1"});
+  EXPECT_THAT(layer.out, testing::HasSubstr("stages = attention(x.double())")) << layer.err;
+}
+
 }  // namespace
 }  // namespace cli

@@ -227,18 +227,24 @@ void add_model_toggles(ActionRows& rows, const ActionContext& s) {
            },
        .checked =
            [](const ActionContext& now) { return !now.pending.model.is_ablated(now.displayed.look.head); }});
-  rows.push_back({.id = "model/training",
-                  .title = "Dropout (training mode)",
-                  .menu = "Model",
-                  .group = 1,
-                  .about = "In evaluation mode no weight is dropped",
-                  .keys = {plain(Key::d)},
-                  .sheet_text = "Dropout: training or evaluation mode",
-                  .command =
-                      [](const ActionContext& now) {
-                        return edit(editing::SetTraining{!now.pending.model.dropout.training});
-                      },
-                  .checked = [](const ActionContext& now) { return now.pending.model.dropout.training; }});
+  rows.push_back(
+      {.id = "model/training",
+       .title = "Dropout (training mode)",
+       .menu = "Model",
+       .group = 1,
+       .about = "In evaluation mode no weight is dropped",
+       .keys = {plain(Key::d)},
+       .sheet_text = "Dropout: training or evaluation mode",
+       .command =
+           [](const ActionContext& now) {
+             const auto& dropout = now.pending.model.dropout;
+             CommandList commands = edit(editing::SetTraining{!dropout.training});
+             if (dropout.rate == 0)
+               commands.push_back(ShowMessage{
+                   "The dropout rate is 0, so training mode drops no weight: Model, Dropout rate"});
+             return commands;
+           },
+       .checked = [](const ActionContext& now) { return now.pending.model.dropout.training; }});
   for (const double rate : {0.0, 0.1, 0.2, 0.5})
     rows.push_back(
         {.id = "model/dropout/" + core::text::number_text(rate),

@@ -160,6 +160,18 @@ std::vector<Action> file_actions(const ActionContext& s) {
        .command = [](const ActionContext&) {
          return CommandList{set<&ExportChoice::from>(std::nullopt), ShowDialog{Dialog::export_files}};
        }});
+  rows.push_back(
+      {.id = "file/export_experiment",
+       .title = "Experiment as Python…",
+       .menu = "File",
+       .group = 2,
+       .about = "Writes the ablated heads and edits of the whole model as a program for transformers",
+       .disabled_reason = unless([](const ActionContext& now) { return now.pending.full_model != nullptr; },
+                                 "no whole model is open"),
+       .command = [](const ActionContext&) {
+         return CommandList{set<&Settings::export_format>(ExportFormat::experiment),
+                            ShowDialog{Dialog::export_files}};
+       }});
   rows.push_back({.id = "file/quit",
                   .title = "Quit",
                   .menu = "File",
@@ -479,6 +491,18 @@ std::vector<Action> lesson_actions(const ActionContext& s) {
                       return known && known->done.size() == n;
                     }});
   add_lesson_steps(rows);
+  rows.push_back(
+      {.id = "lesson/new",
+       .title = "New from this session…",
+       .menu = "Lessons",
+       .group = 2,
+       .about =
+           "Writes the first draft of a lesson, next to the session, that begins as it is now; opens with File, Open",
+       .disabled_reason = [](const ActionContext& now) -> std::string {
+         if (now.displayed.selection.lesson) return "a lesson is open: leave it with Esc";
+         return now.document.path ? "" : "save the session first";
+       },
+       .command = always(NewLesson{})});
   rows.push_back({.id = "lesson/leave",
                   .title = "Leave the lesson",
                   .menu = "Lessons",

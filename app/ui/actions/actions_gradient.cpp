@@ -71,9 +71,10 @@ void add_gradients(ActionRows& rows, const ActionContext&) {
 
   for (const bool against : {false, true}) {
     Action step = gradient_row(against ? "gradient/lower" : "gradient/raise",
-                               against ? "Lower the number by a step" : "Raise the number by a step");
+                               against ? "Gradient descent step" : "Gradient ascent step");
     step.part = 2;
-    step.about = against ? "Changes the model against the gradient" : "Changes the model along the gradient";
+    step.about = against ? "Changes the model against the gradient, so that the number falls"
+                         : "Changes the model along the gradient, so that the number grows";
     step.disabled_reason = unless(is_shown, "no gradient is shown");
     step.command = always(EndGesture{}, StepAlongGradient{against}, EndGesture{});
     rows.push_back(std::move(step));

@@ -114,5 +114,39 @@ TEST(LessonProgress, IsReadBackAndRefusedWhenItDoesNotFit) {
     EXPECT_FALSE(parse_progress(bad, 11).has_value()) << bad;
 }
 
+TEST(OwnLesson, IsDraftedNextToTheSessionOpenedAndSentAsALink) {
+  const support::TemporaryDirectory directory;
+  Store store;
+  store.dispatch(NewLesson{});
+  EXPECT_TRUE(store.message().is_error) << "there is no session to begin with";
+  store.dispatch(ApplyEdit{SetCausal{false}});
+  support::carry_out(store, SaveFileAs{directory.path() / "day3.json"});
+  const auto own = store.model();
+  support::carry_out(store, NewLesson{});
+  const std::filesystem::path file = directory.path() / "day3-lesson.json";
+  ASSERT_TRUE(std::filesystem::exists(file)) << store.message().text;
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.lesson()->lesson->name, file.string());
+  EXPECT_EQ(store.model(), own);
+  store.dispatch(ApplyEdit{SetCausal{true}});
+  support::settle(store);
+  EXPECT_TRUE(store.lesson()->done.contains(0));
+  EXPECT_NE(store.lesson()->seen.find("The output moved by"), std::string::npos) << store.lesson()->seen;
+  EXPECT_TRUE(store.persistent_state().progress.empty());
+  store.dispatch(CopyLink{});
+  store.update();
+  const std::string link = store.take_clipboard().value_or("");
+  EXPECT_TRUE(link.starts_with("attnscope:#l="));
+
+  Store other;
+  support::carry_out(other, OpenPath{link});
+  ASSERT_TRUE(other.lesson()) << other.message().text;
+  EXPECT_EQ(other.model(), own);
+  support::put_bytes(file, "{\"attnscope_lesson\": 1,\n \"title\": 3}");
+  support::carry_out(other, OpenPath{file});
+  EXPECT_NE(other.message().text.find("day3-lesson.json: line 2: title"), std::string::npos)
+      << other.message().text;
+}
+
 }  // namespace
 }  // namespace app

@@ -28,7 +28,7 @@ double number(const gui::Program& program) {
   return core::attention::attend(program.store.model()).at(Stage::output)(output.row, output.column);
 }
 
-TEST(Gradient, OfThePinnedCellIsShownInEveryMapAndEndsWithUndo) {
+TEST(Gradient, OfThePinnedCellIsShownInEveryMapAndIsNoEdit) {
   gui::Program program;
   show_gradient(program);
   EXPECT_EQ(program.store.view().look.gradient.of, (Target{Stage::output, 0, 3, 1}));
@@ -40,7 +40,8 @@ TEST(Gradient, OfThePinnedCellIsShownInEveryMapAndEndsWithUndo) {
     EXPECT_TRUE(program.landmarks().find(place)) << place;
   program.key(Key::v);
   EXPECT_FALSE(program.landmarks().find("strip/d_weights"));
-  program.store.dispatch(app::Undo{});
+  EXPECT_FALSE(program.store.document().steps.can_undo) << "a view is not undone";
+  program.store.dispatch(app::ShowGradient{});
   program.run();
   EXPECT_FALSE(program.store.view().look.gradient.of);
   EXPECT_FALSE(program.landmarks().find("gradient/banner"));

@@ -348,6 +348,20 @@ void draw_maps_chooser(const Frame& frame, float width) {
     frame.commands.add(set<&LayersLook::maps>(static_cast<LayerMaps>(*chosen)));
 }
 
+/// Draws the choice of the lens of Layers.
+void draw_lens_chooser(const Frame& frame, float width) {
+  const std::array<Option, 4> options{
+      Option{"logit lens", "The next token if the model ended after each layer"},
+      Option{"logit lens, also between", "Also between attention and the MLP of each layer"},
+      Option{"tuned lens", "With the learned map of each layer in lens/params.pt next to the model"},
+      Option{"Jacobian lens",
+             "With the mean Jacobian of each layer, in a file of the folder lens next to the model"}};
+  const auto now = static_cast<std::size_t>(frame.pending.layers->lens);
+  const std::string shown = now == 1 ? "logit lens +" : "";
+  if (const auto chosen = combo(frame, "view/lens", width, options, now, shown, frame.fonts.sans14))
+    frame.commands.add(set<&LayersLook::lens>(static_cast<core::transformer::LensKind>(*chosen)));
+}
+
 void draw_bars_chooser(const Frame& frame, float width) {
   const std::array<Option, 2> options{
       Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
@@ -377,6 +391,7 @@ constexpr BarControl sort_control{"sort", chooser_width, draw_order_chooser};
 constexpr BarControl head_control{"head", heads_width, draw_head_chooser};
 constexpr BarControl layer_control{"layer", layers_width, draw_layer_chooser};
 constexpr BarControl maps_control{"maps", fixed_width<116>, draw_maps_chooser};
+constexpr BarControl lens_control{"lens", fixed_width<116>, draw_lens_chooser};
 constexpr BarControl bars_control{"bars", fixed_width<150>, draw_bars_chooser};
 constexpr BarControl colors_control{.label = "colours",
                                     .width = colors_width,
@@ -389,7 +404,7 @@ std::vector<BarControl> view_controls(const Frame& frame) {
   std::vector<BarControl> controls;
   switch (frame.displayed.look.tab) {
     case Tab::layers:
-      return {bars_control, maps_control};
+      return {bars_control, lens_control, maps_control};
     case Tab::learn:
       return {};
     case Tab::tokens:

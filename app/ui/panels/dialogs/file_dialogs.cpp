@@ -330,14 +330,18 @@ void change_export(const Frame& frame, SetField field) {
   frame.commands.add(std::move(field), set<&Browser::confirms_overwrite>(false));
 }
 
-void choose_form(const Frame& frame) {
+/// Whether the document can be exported in a format; the last one is of whole models alone.
+bool is_offered(const Frame& frame, ExportFormat form) {
+  return form != ExportFormat::experiment || frame.pending.full_model;
+}
+
+void choose_form(const Frame& frame, ExportFormat form) {
   std::vector<std::string> words;
-  for (const ExportFormatInfo& kind : export_formats()) words.emplace_back(kind.words);
-  if (const auto chosen =
-          segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.settings.export_format)))
+  for (const ExportFormatInfo& kind : export_formats())
+    if (is_offered(frame, kind.form)) words.emplace_back(kind.words);
+  if (const auto chosen = segmented(frame, "dialog/form", words, static_cast<std::size_t>(form)))
     change_export(frame, set<&Settings::export_format>(static_cast<ExportFormat>(*chosen)));
-  paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame),
-            export_format_info(frame.settings.export_format).about);
+  paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame), export_format_info(form).about);
 }
 
 /// Draws the choice of the exported stage, among all that the model has.
@@ -368,6 +372,12 @@ void choose_what(const Frame& frame, const ExportAs& e) {
 }
 
 void choose_look(const Frame& frame, ExportFormat form) {
+  if (form == ExportFormat::experiment) {
+    const std::array<std::string, 2> libraries{"transformers", "TransformerLens"};
+    if (const auto chosen =
+            segmented(frame, "dialog/library", libraries, frame.forms.exporting.transformer_lens))
+      change_export(frame, set<&ExportChoice::transformer_lens>(*chosen == 1));
+  }
   if (!is_figure(form)) return;
   if (const auto on = checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
     change_export(frame, set<&Settings::export_dark>(*on));
@@ -405,10 +415,12 @@ void draw_export_summary(const Frame& frame, const ExportAs& e, const std::vecto
 
 void draw_export_dialog(const Frame& frame) {
   ExportAs e;
-  e.form = frame.settings.export_format, e.what = frame.forms.exporting.what;
+  e.form =
+      is_offered(frame, frame.settings.export_format) ? frame.settings.export_format : ExportFormat::program;
+  e.what = frame.forms.exporting.what, e.transformer_lens = frame.forms.exporting.transformer_lens;
   e.matrix = exported_matrix(frame);
   e.document = frame.document.preset.empty() ? frame.document.title : frame.document.preset;
-  choose_form(frame);
+  choose_form(frame, e.form);
   choose_stage(frame, e);
   choose_what(frame, e);
   choose_look(frame, e.form);

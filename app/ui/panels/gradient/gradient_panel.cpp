@@ -63,6 +63,12 @@ std::optional<CellRef> first_nan(const Frame& frame, const Gradients& all) {
 constexpr std::size_t max_terms = 6;
 constexpr std::size_t max_tokens = 64;  // of which the readers of a cell are found in every frame
 
+/// Returns a product of the chain rule; its factors where one alone is not finite: 0 · NaN is no number.
+std::string product_text(double a, double b) {
+  if (!std::isnan(a * b) || (std::isnan(a) && std::isnan(b))) return inspector_text(a * b);
+  return inspector_text(a) + " · " + inspector_text(b);
+}
+
 void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gradient) {
   const Frame& frame = pen.frame;
   const core::graph::Target& of = *frame.displayed.look.gradient.of;
@@ -71,7 +77,7 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
   std::ranges::stable_sort(terms, std::greater(), size);
   double rest = gradient;
   pen.skip(6);
-  pen.heading("Sum over its readers");
+  pen.heading("Chain rule: numbers computed from it");
   const bool is_in_target = of.stage == cell.stage && of.row.value_or(cell.row) == cell.row &&
                             of.column.value_or(cell.column) == cell.column;
   if (const bool has_head = core::attention::info(of.stage).per_head;
@@ -84,7 +90,7 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
     const GradientTerm& term = terms[k];
     rest -= term.gradient * term.derivative;
     if (pen.linked_pair("inspector/gradient/reader/" + std::to_string(k), plain_name(term.cell),
-                        inspector_text(term.gradient * term.derivative)))
+                        product_text(term.gradient, term.derivative)))
       go_to_source(frame, term.cell);
     pen.skip(7);
     pen.at_left(
@@ -103,10 +109,10 @@ void draw_inputs(Pen& pen, const Gradients& all, const CellRef& cell, double gra
   const auto terms = core::graph::gradient_inputs(frame.displayed, all, cell);
   if (terms.empty()) return;
   pen.skip(6);
-  pen.heading("Goes on to");
+  pen.heading("Part of the gradients of its inputs");
   for (std::size_t k = 0; k < std::min(terms.size(), max_terms); ++k) {
     const std::string number =
-        inspector_text(gradient * terms[k].derivative) + " of " + inspector_text(terms[k].gradient);
+        product_text(gradient, terms[k].derivative) + " of " + inspector_text(terms[k].gradient);
     if (pen.linked_pair("inspector/gradient/input/" + std::to_string(k), plain_name(terms[k].cell), number))
       go_to_source(frame, terms[k].cell);
   }
@@ -258,9 +264,11 @@ void draw_gradient_step(Pen& pen) {
   pen.pair("after the step", after ? outcome(*after, *after - all->value) : "computing");
   pen.skip(6);
   platform::move_to({pen.left, pen.y});
-  const bool raises = button(frame, "gradient/raise", "Raise it", "Adds step · ∂ to each of these numbers");
+  const bool raises = button(frame, "gradient/raise", "Ascent step",
+                             "Adds step · ∂ to each of these numbers: the target grows");
   ImGui::SameLine();
-  const bool lowers = button(frame, "gradient/lower", "Lower it", "Subtracts step · ∂ from each of them");
+  const bool lowers = button(frame, "gradient/lower", "Descent step",
+                             "Subtracts step · ∂ from each of them: the target falls");
   if (raises || lowers) frame.commands.add(EndGesture{}, StepAlongGradient{lowers}, EndGesture{});
   pen.y += frame.metrics.frame;
   pen.skip(8);

@@ -309,6 +309,12 @@ void draw_prompt(const Frame& frame, float width) {
   if (frame.pending.layers->refused)
     paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
               "Not read: " + frame.pending.layers->refused->why);
+  else if (const auto missing =
+               frame.pending.full_model->model->characters_without_token(text_of_prompt(frame));
+           !missing.empty())
+    paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
+              "Not in its vocabulary, so not read: " +
+                  core::text::joined(missing, " ", [](const std::string& c) { return quoted_token(c); }));
   if (both) {
     const float room = width - ImGui::GetStyle().ScrollbarSize;
     platform::begin_child("chips", {width, chips_area_height(frame, room)});

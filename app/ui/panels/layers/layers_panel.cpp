@@ -214,9 +214,13 @@ void draw_stream_part(const Frame& frame, const StreamPart& part, double end, Im
   const float radius = m.px(is_small ? 2 : 3);
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + m.px(stream_x) + 1, bar + height / 2}, radius,
                                               packed(selected ? p.selection : p.faint));
-  if (hovered)
-    ImGui::SetTooltip("%s: %s to the logit of %s", part.name.c_str(), signed_text(part.value, 4).c_str(),
-                      quoted_token(frame.pending.reading->prediction()->chosen.text).c_str());
+  if (!hovered) return;
+  const Prediction& next = *frame.pending.reading->prediction();
+  const double bias =
+      part.addition && !part.addition->of_mlp ? next.attribution->output_biases[part.addition->layer] : 0;
+  ImGui::SetTooltip("%s: %s to the logit of %s%s", part.name.c_str(), signed_text(part.value, 4).c_str(),
+                    quoted_token(next.chosen.text).c_str(),
+                    bias == 0 ? "" : (", of which " + signed_text(bias, 4) + " is the output bias").c_str());
 }
 
 /// Draws the residual stream along the names of layers, from `top` down to an arrow.
@@ -227,6 +231,44 @@ void draw_stream_line(const Frame& frame, float x, float top, float bottom) {
   ImGui::GetWindowDrawList()->AddTriangleFilled({left + 1 - half, bottom - half},
                                                 {left + 1 + half, bottom - half}, {left + 1, bottom + half},
                                                 packed(frame.palette.faint));
+}
+
+/// Draws what the chosen lens predicts at a layer: also between attention and the MLP, above the end of the
+/// layer, if it reads there. Returns the middle of the last line.
+float draw_lens(const Frame& frame, const Prediction& next, std::size_t layer, ImVec2 at, float width) {
+  using core::transformer::LensKind;
+  const Metrics& m = frame.metrics;
+  const LensKind kind = frame.pending.layers->lens;
+  const auto draw = [&](const LensToken& token, const char* where) {
+    if (token.text.empty())
+      draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.faint, "no matrix");
+    else
+      draw_token_probability(frame, token.text, token.probability, at, width, true);
+    if (!hovers({at.x, at.y - m.px(8)}, {at.x + width, at.y + m.px(14)})) return;
+    if (token.text.empty())
+      ImGui::SetTooltip("%s: its file has no matrix for this layer", core::transformer::name_of(kind).words);
+    else
+      ImGui::SetTooltip("%s: the top token if the model ended %s; %s has %s",
+                        core::transformer::name_of(kind).words, where, quoted_token(next.chosen.text).c_str(),
+                        fixed(token.chosen_probability, 4).c_str());
+  };
+  if (kind == LensKind::logit) {
+    draw(next.lens[layer], "after this layer");
+    return at.y;
+  }
+  const LensReading* reading = frame.pending.reading->lens(kind);
+  if (!reading || !reading->error.empty()) {
+    draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.faint, reading ? "no lens" : "…");
+    if (reading && hovers({at.x, at.y - m.px(8)}, {at.x + width, at.y + m.px(14)}))
+      ImGui::SetTooltip("%s", reading->error.c_str());
+    return at.y;
+  }
+  if (layer < reading->between.size() && !reading->between[layer].text.empty()) {
+    draw(reading->between[layer], "between attention and the MLP of this layer");
+    at.y += m.px(24);
+  }
+  if (layer < reading->after.size()) draw(reading->after[layer], "after this layer");
+  return at.y;
 }
 
 /// Draws the name of a layer, its logit lens, and what it adds to the residual stream, as far as there is
@@ -254,13 +296,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   }
   const Prediction* next = f.pending.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
-  const LensToken& lens_token = next->lens[layer];
-  const float lens = at.y + m.px(27);
-  draw_token_probability(f, lens_token.text, lens_token.probability, {at.x, lens}, width, true);
-  if (hovers({at.x, lens - m.px(8)}, {at.x + width, lens + m.px(14)}))
-    ImGui::SetTooltip("Logit lens: the top token if the model ended after this layer; %s has %s",
-                      quoted_token(next->chosen.text).c_str(),
-                      fixed(lens_token.chosen_probability, 4).c_str());
+  const float lens = draw_lens(f, *next, layer, {at.x, at.y + m.px(27)}, width);
   const double end = stream_scale(parts);
   const bool is_small = height < m.px(stream_height);
   float y = lens + m.px(is_small ? 20 : 30);

@@ -298,8 +298,9 @@ struct KeyButton {
   Command command;
 };
 
-/// Returns the lesson after this one, or nullptr.
+/// Returns the lesson after this one, or nullptr, also after one of somebody's own.
 const core::lessons::Lesson* next_lesson(const Frame& frame) {
+  if (!frame.lesson->lesson->source.empty()) return nullptr;
   const auto& all = core::lessons::lessons();
   const auto at = static_cast<std::size_t>(frame.lesson->lesson - all.data());
   return at + 1 < all.size() ? &all[at + 1] : nullptr;
