@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using tokenizers::ids_of;
 
-const std::string text = "egg jam fig and egg jam f";
+const std::string prompt = "egg jam fig and egg jam f";
 
 bool are_equal_numbers(const arma::fmat& a, const arma::fmat& b) {
   return arma::size(a) == arma::size(b) && std::equal(a.begin(), a.end(), b.begin());
@@ -36,7 +36,7 @@ struct AttachedModel : testing::Test, Tools {
   AttachedServer server{tiny_gpt};
   ModelRef remote = attach_model(server.address(), "right");
   const Transformer& own = server.model();
-  const std::vector<std::size_t> ids = ids_of(own.tokenize(text));
+  const std::vector<std::size_t> ids = ids_of(own.tokenize(prompt));
 };
 
 TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
@@ -44,7 +44,7 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
   EXPECT_EQ(remote->description().path, "TinyModel");
   EXPECT_EQ(own.description().layer_input, "LayerNorm(residual)");
   EXPECT_EQ(remote->description().layer_input, "") << "its family is none that is known here";
-  for (const std::string& some : {text, std::string("naïve café – 日本"), std::string()})
+  for (const std::string& some : {prompt, std::string("naïve café – 日本"), std::string()})
     EXPECT_EQ(remote->tokenize(some), own.tokenize(some));
   EXPECT_EQ(remote->token(686).bytes, own.token(686).bytes);
   EXPECT_THAT(error_of([&] { remote->tokenize("\xff"); }), HasSubstr("UTF-8"));
@@ -90,7 +90,7 @@ TEST_F(AttachedModel, SharesComputationsAndForgetsPasses) {
 }
 
 TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
-  experiment::Experiment wanted{.text = text};
+  experiment::Experiment wanted{.text = prompt};
   const experiment::TextReading before = experiment::read(*remote, wanted, nullptr, context);
   const attention::Model unedited = experiment::unedited_layer(*remote, before, 1);
   attention::Model after = unedited;
@@ -197,7 +197,7 @@ std::string said_of(const std::string& operation, const std::function<std::strin
   };
   return error_of([&] {
     const ModelRef remote = attach_model(server.address(), "right");
-    const auto ids = ids_of(remote->tokenize(text));
+    const auto ids = ids_of(remote->tokenize(prompt));
     const PassRef pass = remote->run(ids, {}, tools.context);
     remote->maps(*pass, 1, 1, 13, tools.context);
     layer_model(*remote, *pass, 1, attention::numbered_tokens(ids.size()), {});
