@@ -74,7 +74,7 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
     if (const std::size_t pipe = example.find(" | "); pipe != example.npos) example.erase(pipe);
     EXPECT_EQ(usage_error(words_of(example)), "no usage error") << example;
   }
-  EXPECT_EQ(n_commands, 18u);
+  EXPECT_EQ(n_commands, 20u);
 }
 
 TEST(Arguments, OfNothingOrAFileOpenTheWindow) {

@@ -33,7 +33,6 @@ TEST_F(InABrowser, SavingIsADownloadOfTheSession) {
   EXPECT_TRUE(program.has("browser/name"));
   EXPECT_FALSE(program.has("browser/parent")) << "there are no folders";
   program.fill_in("browser/name", "mine");
-  program.click("dialog/confirm");
   program.run(4);
   ASSERT_EQ(program.screen.offered.size(), 1u);
   EXPECT_EQ(core::formats::parse_session(program.screen.offered.at("mine.json"), "").model,

@@ -86,9 +86,9 @@ TEST(Link, ThatIsWrongGetsOneLine) {
   const std::string good = link_to(session_text({editing::find_preset("004-causal")->make(), ""}));
   const std::initializer_list<std::pair<std::string, std::string>> cases{
       {"attnscope:", "link: expected #s=, #preset= or #lesson=, got \"attnscope:\""},
-      {"attnscope:#", "link: expected one of #s=, #preset= and #lesson=, got \"\""},
+      {"attnscope:#", "link: expected one of #s=, #l=, #preset= and #lesson=, got \"\""},
       {"attnscope:#preset=a&lesson=b",
-       "link: expected one of #s=, #preset= and #lesson=, got \"preset=a&lesson=b\""},
+       "link: expected one of #s=, #l=, #preset= and #lesson=, got \"preset=a&lesson=b\""},
       {"attnscope:#lesson=000.x",
        "link: expected the step of a lesson to be a whole number from 1 on, got \"x\""},
       {"attnscope:#lesson=000.0",
@@ -98,7 +98,7 @@ TEST(Link, ThatIsWrongGetsOneLine) {
       {"attnscope:#preset=a&view=b#preset=a&view=b", "link: expected view= once, got"},
       {"attnscope:#preset=", "link: expected a value after preset=, got \"preset=\""},
       {"attnscope:#file=/etc/passwd",
-       "link: expected s, preset, lesson, view or head, got \"file=/etc/passwd\""},
+       "link: expected s, l, preset, lesson, view or head, got \"file=/etc/passwd\""},
       {"attnscope:#s=a+b", "link: expected a whole link: letters, digits, - and _ after #s=, got \"a+b\""},
       {good.substr(0, good.size() - 40), "the link may have been cut"},
       {link_to(std::string(max_linked_bytes, ' ')), "link: "},

@@ -39,12 +39,12 @@ TEST(OwnLesson, SaysTheLineOfAnError) {
     return support::error_of([&] { parse_lesson(text, "mine.json", {}); });
   };
   EXPECT_THAT(error(lesson_with("no_such > 1")),
-              HasSubstr("mine.json: line 13: steps[1].done: \"no_such > 1\": there is no \"no_such\""));
+              HasSubstr("mine.json: line 12: steps[1].done: \"no_such > 1\": there is no \"no_such\""));
   EXPECT_THAT(
       error(lesson_with("causal")),
-      HasSubstr("line 13: steps[1].done: expected a condition that does not hold before the task was tried"));
+      HasSubstr("line 12: steps[1].done: expected a condition that does not hold before the task was tried"));
   EXPECT_THAT(error(lesson_with("n_heads > 1", ",\n      \"start\": {\"preset\": \"none\"}")),
-              HasSubstr("line 14: steps[1].start: preset none: there is no such preset"));
+              HasSubstr("line 13: steps[1].start: preset none: there is no such preset"));
   EXPECT_THAT(error(lesson_with("n_heads > 1", ",\n      \"colour\": 1")), HasSubstr("mine.json: line 1"));
   EXPECT_THAT(error(lesson_with("n_heads > 1", ",\n      \"start\": {\"session\": \"/etc/passwd\"}")),
               HasSubstr("expected a session, or the name of one in the folder of the lesson"));
