@@ -655,6 +655,30 @@ void add_options(Options options, ReadLens& command) {
   options.flag("--json", "As JSON", command.json, true);
 }
 
+void add_options(Options options, ScanTexts& command) {
+  options.value(
+      "MODEL", "",
+      "A .gguf file, a folder with config.json, tensors and a tokenizer, or the address of an attached model",
+      command.model);
+  options.value("--texts", "FILE", "Texts, one a line; in a .jsonl file the \"text\" of each line",
+                command.texts);
+  options
+      .value("--sequences", "N", "How many texts, the first of the file; all of them unless given",
+             command.options.n_sequences)
+      ->check(whole_number(1));
+  options
+      .value("--length", "T",
+             "Tokens that are read of a text; unless given 512, or as many as the model takes",
+             command.options.length)
+      ->check(whole_number(1));
+  options.value("--out", "FOLDER", "For the measures and examples, as HeadVis and the window open them",
+                command.options.folder);
+  options.flag("--resume", "Go on with the scan in that folder", command.options.resumes, true);
+  options.value("--merge", "FOLDER...", "Join the scans of different texts in these folders", command.merged);
+  options.flag("--json", "As JSON, with examples and the lines that could not be read", command.json, true);
+  add_token_option(options, command.token);
+}
+
 void add_options(Options options, ListHeadRoles& command) {
   add_full_model_options(options, command);
   add_ablation_option(options, command);
@@ -811,6 +835,19 @@ void validate(const CLI::App&, Learn& command) {
   if (const std::string reason = core::training::no_export_reason(command.setup);
       !command.out.empty() && !reason.empty())
     throw core::Error("learn: --out: " + reason + "; without --out it can be trained");
+}
+
+void validate(const CLI::App& app, ScanTexts& command) {
+  const bool merges = !command.merged.empty();
+  for (const char* option : {"MODEL", "--texts"})
+    if ((app.count(option) > 0) == merges)
+      throw core::Error(std::string("scan: ") + option +
+                        (merges ? ": expected without --merge" : ": expected, or --merge FOLDER..."));
+  for (const char* option : {"--sequences", "--length", "--resume"})
+    if (merges && app.count(option) > 0)
+      throw core::Error(std::string("scan: ") + option + ": expected without --merge");
+  if (command.options.resumes && command.options.folder.empty())
+    throw core::Error("scan: --resume: expected with --out FOLDER");
 }
 
 void validate(const CLI::App& app, Generate& command) {
@@ -1013,6 +1050,8 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   add<ListComposition>(program, chosen, "composition",
                        "Measure how much of what each head reads is written by earlier heads",
                        "attnscope composition MODEL");
+  add<ScanTexts>(program, chosen, "scan", "Measure the heads of a model over many texts",
+                 "attnscope scan MODEL --texts texts.txt --out heads");
   add<Learn>(program, chosen, "learn", "Train a small transformer on a task, and watch its heads form",
              "attnscope learn induction --seed 1 --out induction");
   add<Attach>(program, chosen, "attach",

@@ -25,6 +25,7 @@
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
 #include "core/out/gradient_export.hpp"
+#include "core/scan/scan.hpp"
 #include "core/training/setup.hpp"
 
 namespace app {
@@ -138,6 +139,15 @@ struct ListComposition {
   std::filesystem::path model;
   bool json = false;
 };
+/// Measures the heads of a whole model over many texts, or merges such scans.
+struct ScanTexts {
+  std::filesystem::path model;  ///< or an address, or "" with scans to merge
+  std::string token = {};       ///< of an attached model, or ""
+  std::filesystem::path texts;
+  core::scan::ScanOptions options;
+  std::vector<std::filesystem::path> merged;
+  bool json = false;
+};
 /// Trains a small transformer.
 struct Learn {
   std::string task;  ///< of core::training::tasks(), or a text file
@@ -159,7 +169,7 @@ struct UsageError {
 using CommandLine = std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteGradients,
                                  WriteSession, WriteProgram, DrawFigure, CheckModel, DrawRandom, ListTokens,
                                  Predict, ListHeadRoles, ReadLens, Generate, ExplainScore, PatchPrompts,
-                                 ListComposition, Learn, ShowText, UsageError>;
+                                 ListComposition, ScanTexts, Learn, ShowText, UsageError>;
 
 /// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 CommandLine parse_arguments(std::vector<std::string> arguments);

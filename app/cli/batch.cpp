@@ -15,6 +15,7 @@
 
 #include "app/cli/circuits.hpp"
 #include "app/cli/learning.hpp"
+#include "app/cli/scan.hpp"
 #include "app/session/exporting.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/picture_source.hpp"
@@ -717,6 +718,7 @@ struct Runner {
   int operator()(const ExplainScore& command) const { return (explain_score(command, out), done); }
   int operator()(const PatchPrompts& command) const { return (patch_prompts(command, out), done); }
   int operator()(const ListComposition& command) const { return (list_composition(command, out), done); }
+  int operator()(const ScanTexts& command) const { return (scan_texts(command, out, err), done); }
   int operator()(const Learn& command) const { return learn(command, out, err) ? done : failed; }
   int operator()(const ShowText& command) const {
     out << command.text;
@@ -739,7 +741,7 @@ CommandLine with_resolved_names(CommandLine command) {
         if constexpr (requires {
                         { of.model } -> std::same_as<std::filesystem::path&>;
                       })
-          of.model = core::system::resolve_model_name(of.model);
+          if (!of.model.empty()) of.model = core::system::resolve_model_name(of.model);
         if constexpr (std::is_same_v<CheckModel&, decltype(of)>)
           of.against = core::system::resolve_model_name(of.against);
       },

@@ -220,9 +220,11 @@ Scan read_scan(const fs::path& folder) {
     scan.sources.push_back(
         {place.required("name").text(), fingerprint_in(place), place.required("lines").whole(0)});
   scan.n_skipped = own->required("n_skipped").whole(0);
-  for (const Json& place : own->required("skipped").items_or_empty("a list of lines"))
-    scan.skipped.push_back(
-        {place.required("source").whole(0), place.required("line").whole(1), place.required("why").text()});
+  for (const Json& place : own->required("skipped").items_or_empty("a list of lines")) {
+    const Json source = place.required("source");
+    if (source.whole(0) >= scan.sources.size()) source.fail("the index of a file");
+    scan.skipped.push_back({source.whole(0), place.required("line").whole(1), place.required("why").text()});
+  }
   scan.counts = per_measure(own->required("counts"));
   for (const Json& place : own->required("sums").items("a list of heads")) {
     ScannedHead& head = scan.heads.emplace_back();

@@ -8,6 +8,7 @@ attnscope.attach(model, tokenizer)           … on a model that stays in PyTorc
 attnscope.check(observed, reference)         the first stage that differs, and the bug that explains it
 attnscope.html(…)                            one self-contained page
 attnscope.patch(model, clean, corrupt, …)    which head carries the difference between two prompts
+attnscope.scan(model, texts)                 measures of every head over many texts, and its strongest examples
 attnscope.learn("induction", seed=1)         a small transformer, trained: curves, snapshots, the model
 """
 
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from .capturing import Capture
     from .circuits import Composition, Patches
     from .learning import LearningRun, Setup
+    from .scanning import Scan
     from .serving import Attached, OtherRank
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
-    "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "learn", "load", "patch", "reference", "show",
+    "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "learn", "load", "patch", "reference", "scan",
+    "show",
 ]  # fmt: skip
 __version__ = "0.2.0"
 
@@ -133,6 +136,32 @@ def composition(model: Any, tokenizer: Any = None) -> Composition:
     from . import circuits
 
     return circuits.composition(model, tokenizer)
+
+
+def scan(
+    model: Any,
+    texts: Iterable[str],
+    tokenizer: Any = None,
+    *,
+    length: int | None = None,
+    encode: Callable[[str], Any] | None = None,
+    decode: Callable[[list[int]], str] | None = None,
+    logits: Callable[[Any], Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Scan:
+    """Returns measures of every head over many texts, and the texts on which it has its largest weights.
+
+    found = attnscope.scan(model, texts, tokenizer)  # of transformers, or as attach() takes it; or a path, or attach()'s result
+    found.measures.induction[5, 1], found.examples(5, 1), found.save(folder)
+
+    Each text is cut at length tokens (512, or as many as the model takes). In a job of several ranks each rank reads its part of
+    the texts, and every rank gets the result, which is that of one rank. progress(done, of) is called after each text."""
+    from . import scanning
+
+    try:
+        return scanning.scan(model, texts, tokenizer, length, progress, encode, decode, logits)
+    except ImportError as error:
+        raise AttnscopeError(f"scan() of a model in this process needs PyTorch and transformers, which cannot be imported ({error}).") from None
 
 
 def learn(task: str | Path | None = None, *, text: str | None = None, **setup: Unpack[Setup]) -> LearningRun:

@@ -28,6 +28,7 @@ from .asking import Chat, Questions, with_chat
 from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
 from .errors import AttnscopeError
 from .program import has_display
+from .scanning import sums_of
 from .shadowing import Site
 from .sharding import unwrapped, world
 from .showing import log, open_window
@@ -708,23 +709,8 @@ def roles(weights: Tensor, ids: Tensor) -> Tensor:
     """Returns roles of heads, H × 6 in float64: mean weights on the previous token, the first token, the query itself,
     earlier copies of its token, and the tokens after those (induction); and the mean row entropy in bits. NaN where a
     text has no such keys. Source of the fourth and fifth: Olsson et al. 2022."""
-    w, n = weights.double(), len(ids)
-    at = torch.arange(n, device=ids.device)
-    before = at[:, None] > at
-    same = (ids[:, None] == ids) & before
-    after = torch.zeros_like(same)
-    after[:, 1:] = same[:, :-1]
-    after &= before
-    none = torch.full((len(w),), float("nan"), dtype=torch.float64, device=w.device)
-
-    def mean(keys: Tensor, asking: Tensor) -> Tensor:
-        """Returns the mean weight on such keys over the queries that have any."""
-        return (w * keys).sum(-1)[:, asking].mean(-1) if asking.any() else none
-
-    previous, itself, start = at[:, None] == at + 1, at[:, None] == at, (at == 0).expand(n, n)
-    entropy = -(w * torch.where(w > 0, w, 1.0).log2()).sum(-1).mean(-1)
-    again, means = same.any(1), [mean(previous, at > 0), mean(start, at > 0), mean(itself, at >= 0)]
-    return torch.stack([*means, mean(same, again), mean(after, again), entropy], -1)
+    sums, counts = sums_of(weights, ids)
+    return (sums / torch.tensor(counts, dtype=sums.dtype, device=sums.device))[:, :6]
 
 
 def recognized(mask: Tensor | None, n: int, known_window: int | None = None) -> tuple[str | dict[str, int], Tensor | None]:

@@ -118,6 +118,27 @@ TEST_F(ScanOf, AnotherScanIsRefused) {
   EXPECT_EQ(run_on(dir.path() / "x.jsonl", "").n_skipped, 2u);
 }
 
+TEST_F(ScanOf, ADamagedFolderIsRefused) {
+  const fs::path folder = dir.path() / "heads", config = folder / "config.json";
+  run_on(file("a.txt", 0, 5), folder);
+  const std::string whole = system::read_file(config, 1 << 20);
+  for (std::size_t n = 0; n + 2 < whole.size(); n += 97) {
+    system::write_atomically(config, whole.substr(0, n));
+    EXPECT_THAT(error_of([&] { read_scan(folder); }), HasSubstr("config.json")) << n;
+  }
+  const auto with = [&](const std::string& before, const std::string& after) {
+    std::string text = whole;
+    text.replace(text.find(before), before.size(), after);
+    system::write_atomically(config, text);
+    return error_of([&] { read_scan(folder); });
+  };
+  EXPECT_THAT(with("\"n_layers\":4", "\"n_layers\":5"),
+              HasSubstr("expected the sums of 5 layers of 4 heads"));
+  EXPECT_THAT(with("\"counts\":[", "\"counts\":[1,"), HasSubstr("expected 7 numbers"));
+  EXPECT_THAT(with("\"source\":0", "\"source\":1"), HasSubstr("expected the index of a file"));
+  EXPECT_THAT(with("\"version\":1", "\"version\":2"), HasSubstr("expected version 1"));
+}
+
 TEST_F(ScanOf, ATreeOfHeadVisIsDisplayedButNotContinued) {
   const fs::path folder = dir.path() / "tree";
   fs::create_directories(folder / "heads");
