@@ -163,6 +163,7 @@ FullModelReading::FullModelReading(Jobs& jobs)
       random_roles_(jobs),
       sources_(jobs),
       patches_(jobs),
+      scan_(jobs),
       effects_(jobs) {}
 
 FullModelReading::ReadingKey FullModelReading::key_of(const FullModelState& full_model) {
@@ -193,7 +194,7 @@ void FullModelReading::restore_readings(SavedReadings kept) {
 
 void FullModelReading::clear() {
   readings_.clear(), filled_.clear(), prediction_.clear(), lens_.clear(), layer_.clear(), stream_.clear(),
-      random_roles_.clear(), sources_.clear(), patches_.clear();
+      random_roles_.clear(), sources_.clear(), patches_.clear(), scan_.clear();
   effects_.clear();
   numbered_.clear();
 }
@@ -374,7 +375,7 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
 bool FullModelReading::is_busy() const {
   return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || lens_.is_busy() ||
          layer_.is_busy() || stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() ||
-         patches_.is_busy() || effects_.is_busy();
+         patches_.is_busy() || scan_.is_busy() || effects_.is_busy();
 }
 
 bool FullModelReading::is_behind(const FullModelState& full_model) const {

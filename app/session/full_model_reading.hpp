@@ -11,6 +11,7 @@
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/live_patches.hpp"
+#include "app/session/live_scan.hpp"
 #include "app/session/live_sources.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/graph/address.hpp"
@@ -120,6 +121,8 @@ class FullModelReading {
   void follow_patches(const FullModelState& full_model, const PromptsForm& form) {
     patches_.follow(full_model, form);
   }
+  /// Requests the scan of a form, and reads what its folder has. Once a frame.
+  void follow_scan(const FullModelState& full_model, const ScanForm& form) { scan_.follow(full_model, form); }
   /// Drops everything.
   void clear();
   /// Returns the last readings, for restore_readings() together with their model; nothing before the first.
@@ -154,6 +157,7 @@ class FullModelReading {
     return readings() ? sources_.of(full_model, readings()->now, cell) : nullptr;
   }
   const LivePatches& patches() const { return patches_; }
+  const LiveScan& scan() const { return scan_; }
   /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
   /// Returns the roles of every head on random repeated tokens, [layer][head]; nullptr while they are
@@ -229,6 +233,7 @@ class FullModelReading {
   AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
   LiveSources sources_;
   LivePatches patches_;
+  LiveScan scan_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;

@@ -125,6 +125,8 @@ std::string view_text(const View& view) {
   if (view.look.positions.decoded) text += ", \"decoded\": " + std::to_string(*view.look.positions.decoded);
   if (view.look.tokens.pinned_query)
     text += ", \"pinned_query\": " + std::to_string(*view.look.tokens.pinned_query);
+  if (!view.forms.scan.folder.empty())
+    text += ", \"scan\": " + core::formats::json_quoted(view.forms.scan.folder);
   return text + "}";
 }
 
@@ -158,6 +160,7 @@ void restore_view(const std::string& text, View& view) {
     view.look.gradient.of = core::graph::parse_target(word(*gradient, "of"));
     if (view.look.gradient.of) view.look.gradient.of->head = whole(*gradient, "head").value_or(0);
   }
+  view.forms.scan.folder = word(object, "scan");
   const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))

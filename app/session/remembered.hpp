@@ -13,7 +13,7 @@
 namespace app {
 
 /// Returns the view as the JSON object in a session: tab, sequence, head, stage and order of the heads, color
-/// range, pinned cell, and the token view's silent heads, threshold and pinned query.
+/// range, pinned cell, the token view's silent heads, threshold and pinned query, the folder of a scan.
 std::string view_text(const View& view);
 
 /// Applies such an object. Missing and unknown values change nothing, but color locks, the large stage and

@@ -468,7 +468,8 @@ bool is_question_dialog(Dialog dialog) {
 
 bool has_browser(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
-         dialog == Dialog::open_override || dialog == Dialog::save_as || exports(dialog);
+         dialog == Dialog::open_override || dialog == Dialog::open_texts || dialog == Dialog::save_as ||
+         exports(dialog);
 }
 
 }  // namespace

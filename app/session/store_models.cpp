@@ -60,6 +60,7 @@ void Store::start_full_model(const Opened& ready) {
   replace_document(document_of(opened, std::move(origin)));
   model_reading_.set_readings(*document_.full_model, {opened.reading, opened.before});
   show_layers_view(view_);
+  view_.forms.scan = {};
   restore_view(opened.view, view_);
   const core::transformer::Description& of = opened.model->description();
   const std::string layers = core::text::counted(of.sizes.n_layers, "layer") + " of " +
@@ -275,6 +276,7 @@ void Store::follow_full_model() {
   if (!document_.full_model) return;
   model_reading_.follow(*document_.full_model, view_.layers, view_.look.head, view_.selection.pinned);
   model_reading_.follow_patches(*document_.full_model, view_.forms.prompts);
+  model_reading_.follow_scan(*document_.full_model, view_.forms.scan);
   const ComputedLayer* made = model_reading_.layer();
   const bool is_wanted = made && model_reading_.matches(*document_.full_model) &&
                          made->layer == document_.full_model->experiment.layer &&

@@ -238,6 +238,7 @@ enum class Dialog {
   open_tensors,
   match_tensors,
   open_override,
+  open_texts,
   import_tensors,
   save_as,
   export_files,
@@ -255,13 +256,14 @@ enum class Dialog {
   draw_model,
   override_stage,
   two_prompts,
+  scan,
   palette
 };
 
 /// Whether the dialog chooses a file to read.
 inline bool chooses_file(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
-         dialog == Dialog::open_override;
+         dialog == Dialog::open_override || dialog == Dialog::open_texts;
 }
 
 /// Whether the dialog chooses a file or folder to write, under a proposed name.
@@ -376,6 +378,19 @@ struct PromptsForm {
   friend bool operator==(const PromptsForm&, const PromptsForm&) = default;
 };
 
+/// Heads over many texts: the file of texts, the folder of the scan, and what of it is shown.
+struct ScanForm {
+  std::string texts;                               ///< a path, or ""
+  std::string folder;                              ///< a path, or ""; also of a scan that was made elsewhere
+  bool runs = false;                               ///< the texts are scanned into the folder, or were
+  std::size_t sorted_by = 0;                       ///< metric whose largest values come first
+  std::size_t across = 0, up = 1;                  ///< metrics of the scatter plot
+  std::pair<std::size_t, std::size_t> head{0, 0};  ///< layer and number of the one whose examples are shown
+  bool shows_head = false;                         ///< its examples take the place of the plot
+  std::size_t example = 0;
+  friend bool operator==(const ScanForm&, const ScanForm&) = default;
+};
+
 /// The open dialog, and the fields of all dialogs.
 struct Forms {
   Dialog dialog = Dialog::none;
@@ -391,6 +406,7 @@ struct Forms {
   ImportForm import;
   ExportChoice exporting;
   PromptsForm prompts;
+  ScanForm scan;
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;
@@ -468,7 +484,8 @@ Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
                                   v.look.gradient, v.selection, v.selection.presentation, v.settings, v.forms,
                                   v.forms.search, v.forms.browser, v.forms.import, v.forms.exporting,
-                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.layers, v.learning));
+                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.forms.scan, v.layers,
+                                  v.learning));
 }
 
 template <auto... members>
@@ -499,10 +516,12 @@ using ViewFields = MemberList<
     &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
     &ExportChoice::from, &ExportChoice::transformer_lens, &SentenceDraft::text, &SentenceDraft::rule,
     &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer,
-    &PromptsForm::against, &PromptsForm::part, &PromptsForm::runs, &LayersLook::token,
-    &LayersLook::temperature, &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects,
-    &LayersLook::maps, &LayersLook::lens, &LayersLook::addition, &LayersLook::shows_sources,
-    &LayersLook::sources_plain, &LayersLook::source, &LearningLook::plays, &LearningLook::speed,
-    &LearningLook::shown, &LearningLook::sample, &LearningLook::head>;
+    &PromptsForm::against, &PromptsForm::part, &PromptsForm::runs, &ScanForm::texts, &ScanForm::folder,
+    &ScanForm::runs, &ScanForm::sorted_by, &ScanForm::across, &ScanForm::up, &ScanForm::head,
+    &ScanForm::shows_head, &ScanForm::example, &LayersLook::token, &LayersLook::temperature, &LayersLook::top,
+    &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::lens,
+    &LayersLook::addition, &LayersLook::shows_sources, &LayersLook::sources_plain, &LayersLook::source,
+    &LearningLook::plays, &LearningLook::speed, &LearningLook::shown, &LearningLook::sample,
+    &LearningLook::head>;
 
 }  // namespace app

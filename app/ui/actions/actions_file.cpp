@@ -394,6 +394,13 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .about = "Patches parts of this prompt's pass into that of a second prompt",
                   .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(ShowDialog{Dialog::two_prompts})});
+  rows.push_back({.id = "whole/scan",
+                  .title = "Heads over many texts…",
+                  .menu = full_model_menu,
+                  .group = 5,
+                  .about = "Measures every head over a file of texts, and shows examples of each",
+                  .disabled_reason = unless(has_full_model, no_full_model),
+                  .command = always(ShowDialog{Dialog::scan})});
   rows.push_back({.id = "whole/sources",
                   .title = "Sources of the score",
                   .menu = full_model_menu,

@@ -7,6 +7,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
 #include "app/ui/panels/dialogs/prompts_dialog.hpp"
+#include "app/ui/panels/dialogs/scan_dialog.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 
@@ -123,6 +124,7 @@ constexpr std::array table{
     DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
     DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
     DialogRow{Dialog::open_override, "Override stage from file", draw_open_override_dialog},
+    DialogRow{Dialog::open_texts, "Texts for a scan", draw_open_texts_dialog},
     DialogRow{Dialog::override_stage, "Override stage", draw_override_dialog},
     DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
     DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
@@ -139,6 +141,7 @@ constexpr std::array table{
     DialogRow{Dialog::draw_model, "Initialize from seed", draw_initialize_dialog},
     DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
     DialogRow{Dialog::two_prompts, "Two prompts", draw_prompts_dialog},
+    DialogRow{Dialog::scan, "Heads over many texts", draw_scan_dialog},
     DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace

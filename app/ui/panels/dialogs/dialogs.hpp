@@ -17,6 +17,7 @@ void draw_open_dialog(const Frame& frame);
 void draw_open_reference_dialog(const Frame& frame);
 void draw_open_tensors_dialog(const Frame& frame);
 void draw_open_override_dialog(const Frame& frame);
+void draw_open_texts_dialog(const Frame& frame);
 void draw_save_dialog(const Frame& frame);
 
 /// Draws the contents of the export dialog: source, form, destination, and the files to be written; existing

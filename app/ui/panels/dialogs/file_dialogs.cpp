@@ -13,6 +13,7 @@
 #include "app/session/exporting.hpp"
 #include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/dialogs/scan_dialog.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/files/link.hpp"
@@ -303,6 +304,13 @@ void draw_open_tensors_dialog(const Frame& frame) {
 void draw_open_override_dialog(const Frame& frame) {
   if (const auto path = file_to_open(frame, BrowserFilter::tensors))
     frame.commands.add(OverrideStageFromFile{frame.forms.overridden_stage, *path});
+}
+
+void draw_open_texts_dialog(const Frame& frame) {
+  if (const auto path = file_to_open(frame, BrowserFilter::all)) {
+    choose_texts(frame, path->string());
+    frame.commands.add(ShowDialog{Dialog::scan});
+  }
 }
 
 void draw_save_dialog(const Frame& frame) {

@@ -386,23 +386,23 @@ std::string share_or_dash(const std::optional<double>& value) {
   return value ? fixed(*value, 2) : "–";
 }
 
-void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const HeadRoles* random_token_roles) {
-  lines.heading("Attends to", random_token_roles ? "prompt" : "", random_token_roles ? "random" : "prompt");
+/// Draws the roles on the prompt and, if there are others, those over the text that `where` names.
+void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const HeadRoles* others,
+                const std::string& where) {
+  lines.heading("Attends to", others ? "prompt" : "", others ? where.c_str() : "prompt");
   const float words = lines.width * 0.44f;
   const auto row = [&](const char* name, const std::optional<double>& now,
                        const std::optional<double>& then) {
-    lines.share(name, now, random_token_roles ? share_or_dash(now) : "",
-                random_token_roles ? share_or_dash(then) : share_or_dash(now), words);
+    lines.share(name, now, others ? share_or_dash(now) : "", share_or_dash(others ? then : now), words);
   };
-  row("previous token", prompt_roles.previous,
-      random_token_roles ? std::optional(random_token_roles->previous) : std::nullopt);
-  row("first token", prompt_roles.first,
-      random_token_roles ? std::optional(random_token_roles->first) : std::nullopt);
-  row("earlier same token", prompt_roles.same_token,
-      random_token_roles ? random_token_roles->same_token : std::nullopt);
-  row("induction", prompt_roles.induction, random_token_roles ? random_token_roles->induction : std::nullopt);
-  if (random_token_roles)
-    tooltip("Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
+  const HeadRoles& then = others ? *others : prompt_roles;
+  row("previous token", prompt_roles.previous, then.previous);
+  row("first token", prompt_roles.first, then.first);
+  row("earlier same token", prompt_roles.same_token, then.same_token);
+  row("induction", prompt_roles.induction, then.induction);
+  if (others)
+    tooltip("Mean weights on this prompt, and on " +
+            (where == "random" ? "random tokens that repeat, where induction heads show" : where));
 }
 
 /// Draws the map of the head with all token names, where the grid has too many maps for names.
@@ -571,7 +571,11 @@ void draw_selected_head(const Frame& frame) {
   const bool has_random_roles =
       random_token_roles && layer < random_token_roles->size() && head < (*random_token_roles)[layer].size();
   draw_named_map(lines, now, layer, head);
-  draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr);
+  const LiveScan& scan = frame.pending.reading->scan();
+  if (const auto roles = scan.roles(*frame.pending.full_model, layer, head))
+    draw_roles(lines, maps.roles, &*roles, texts_words(*scan.table()));
+  else
+    draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr, "random");
   draw_query(lines, now, maps);
   draw_effects(lines, layer, head, is_ablated);
   ImGui::Dummy({width, frame.metrics.px(4)});

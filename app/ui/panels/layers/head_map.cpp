@@ -49,7 +49,7 @@ namespace {
 
 /// Returns the role with the largest share of a head's weights.
 HeadRole role_among(const HeadRoles& roles) {
-  HeadRole best{"diffuse"};
+  HeadRole best{"other"};
   for (const RoleShare& row : role_names)
     if (const double share = row.share(roles); share > best.share.value_or(min_role_share))
       best = {row.name, share};
@@ -71,6 +71,11 @@ bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
   if (frame.pending.full_model->experiment.heads_off.contains({layer, head})) return {"ablated"};
   const auto& heads = *frame.pending.reading->readings()->now->layers[layer];
+  if (const auto roles = frame.pending.reading->scan().roles(*frame.pending.full_model, layer, head)) {
+    HeadRole role = role_among(*roles);
+    role.source = is_changed(frame, layer, head) ? RoleSource::before_edits : RoleSource::texts;
+    return role;
+  }
   const auto* measured = frame.pending.reading->random_roles();
   if (measured && layer < measured->size() && head < (*measured)[layer].size()) {
     const HeadRoles& roles = (*measured)[layer][head];
@@ -95,14 +100,15 @@ float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float en
   const float width = text_width(font, words) + 2 * inset, half = frame.metrics.px(8);
   const float left = from_left ? end : end - width;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  if (role.source == RoleSource::model)
+  const bool is_current = role.source == RoleSource::model || role.source == RoleSource::texts;
+  if (is_current)
     draw_rect({left, middle - half}, {left + width, middle + half}, frame.palette.control.active,
               frame.metrics.px(3));
   else if (role.source == RoleSource::before_edits)
     list->AddRect({left, middle - half}, {left + width, middle + half}, packed(frame.palette.faint),
                   frame.metrics.px(3));
   draw_text(font, {left + inset, middle}, Align::left_middle,
-            role.source == RoleSource::model ? frame.palette.text : frame.palette.dim, words);
+            is_current ? frame.palette.text : frame.palette.dim, words);
   return width;
 }
 
@@ -265,6 +271,16 @@ void draw_bar(const HeadTile& m) {
   draw_rect({middle, top - 1}, {middle + 1, bottom + 1}, p.faint);
 }
 
+/// Returns the text on which a role was measured: "over 100 texts", "on this prompt".
+std::string source_words(const Frame& frame, RoleSource source) {
+  if (source == RoleSource::prompt) return "on this prompt";
+  const core::scan::HeadTable* table = frame.pending.reading->scan().table();
+  const std::string words = frame.pending.reading->scan().is_of(*frame.pending.full_model)
+                                ? "over " + texts_words(*table)
+                                : "on random tokens that repeat";
+  return source == RoleSource::before_edits ? words + ", before the edits" : words;
+}
+
 void draw_tooltip(const HeadTile& m) {
   std::string text = "Head " + head_name(m) + (m.is_ablated ? ", ablated" : "");
   const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -282,6 +298,10 @@ void draw_tooltip(const HeadTile& m) {
                         fixed(weight, 4));
   if (m.before && m.before->map(row, column) != weight)
     text += "\nbefore the edits: " + core::text::display_number(m.before->map(row, column));
+  if (!m.is_ablated) {
+    const HeadRole role = role_of(m.frame, m.layer, m.head);
+    text += "\n" + role.words() + " " + source_words(m.frame, role.source);
+  }
   if (m.layer_heads.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());

@@ -378,6 +378,10 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
                  (effects ? "ablation effect on " : "to the logit of ") + quoted_token(next->chosen.text));
   }
   if (effects && next) draw_effects_progress(legend, now);
+  if (reading.scan().is_of(*frame.pending.full_model)) {
+    const std::string words = "roles over " + texts_words(*reading.scan().table());
+    if (legend.has_room(words, 30)) legend.words(words, frame.palette.faint);
+  }
   if (has_outlined_role && legend.has_room("measured before the edits", 30)) {
     outline({legend.x, middle - frame.metrics.px(5)},
             {legend.x + frame.metrics.px(20), middle + frame.metrics.px(6)}, frame.palette.faint, 1);

@@ -55,6 +55,7 @@ void draw_layers(const Frame& frame);
 
 /// Text on which the role of a head was measured.
 enum class RoleSource {
+  texts,         ///< those of a scan
   model,         ///< random tokens that repeat
   before_edits,  ///< the same, before the head was edited
   prompt         ///< this prompt alone
@@ -62,7 +63,7 @@ enum class RoleSource {
 
 /// Main role of a head.
 struct HeadRole {
-  std::string name;                  ///< "induction", "diffuse" without a main role, "ablated"
+  std::string name;                  ///< "induction", "other" without a main role, "ablated"
   std::optional<double> share = {};  ///< of the weights
   RoleSource source = RoleSource::prompt;
 
@@ -70,7 +71,8 @@ struct HeadRole {
   std::string brief() const;  ///< "ind .91"
 };
 
-/// Returns the role measured on random tokens where there is one, else that on the prompt.
+/// Returns the role over the texts of a scan, else that measured on random tokens where there is one, else
+/// that on the prompt.
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head);
 
 /// Draws a role from a left end, or up to a right end: measured ones on a badge, those measured before an

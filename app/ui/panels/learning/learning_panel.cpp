@@ -157,7 +157,7 @@ void draw_head(const ShownRun& s, const MapsLayout& l, const LearnedPicture& pic
     const auto [pattern, share] = main_pattern(*measured, layer, head);
     constexpr double least_share = 0.3;
     const std::string words =
-        share < least_share ? "diffuse" : fmt::format("{} {}", s.task().patterns[pattern], fixed(share, 2));
+        share < least_share ? "other" : fmt::format("{} {}", s.task().patterns[pattern], fixed(share, 2));
     const std::string text = shortened(frame.fonts.sans12, words, end.x - x);
     const bool has_formed = share > training::formed;
     if (has_formed)

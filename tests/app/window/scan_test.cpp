@@ -1,0 +1,100 @@
+// Heads over many texts in the window, on the tiny GPT.
+#include <gmock/gmock.h>
+
+#include "app/session/full_model_reading.hpp"
+#include "app/session/remembered.hpp"
+#include "core/system/file.hpp"
+#include "tests/support/drawn_texts.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace {
+
+using app::Tab;
+using testing::HasSubstr;
+
+struct ScanWindow : testing::Test {
+  support::TemporaryDirectory dir;
+  gui::Program ui{{1280, 1000}};
+
+  void SetUp() override {
+    ui.screen.has_fonts = true;
+    core::system::write_atomically(dir / "texts.txt",
+                                   "egg jam fig and egg jam f\nto be or not to be or not to be\n\xff\n"
+                                   "Mrs. Norris was sorry; Mrs. Norris\n");
+    ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 2);
+    settle();
+    support::look(ui.store, [this](app::View& v) {
+      v.forms.dialog = app::Dialog::scan;
+      v.forms.scan.texts = dir / "texts.txt";
+      v.forms.scan.folder = dir / "heads";
+    });
+    settle();
+  }
+  void settle() {
+    support::settle(ui.store, [&] { ui.run(1); });
+    ui.run(2);
+  }
+  void press(const std::string& landmark) {
+    ui.click(landmark);
+    settle();
+  }
+  std::string words() {
+    ui.run(1);
+    std::string all;
+    support::TextReader reader;
+    for (const support::DrawnText& text : reader.texts()) all += text.text + "\n";
+    return all;
+  }
+  const app::LiveScan& scan() const { return ui.store.pending().reading->scan(); }
+  void scan_texts() {
+    press("dialog/confirm");
+    for (int k = 0; k < 200 && !scan().table(); ++k) settle();
+    ASSERT_TRUE(scan().table()) << scan().error();
+  }
+};
+
+TEST_F(ScanWindow, ShowsEveryHeadOverTheTextsAndTheirExamples) {
+  scan_texts();
+  EXPECT_THAT(
+      words(),
+      HasSubstr("16 heads of tiny_gpt over 3 texts. 1 line could not be read, as line 3: it is not UTF-8"));
+  EXPECT_TRUE(ui.has("scan/point/2.0"));
+  press("scan/sort/5");
+  EXPECT_EQ(ui.store.view().forms.scan.sorted_by, 5u);
+  press("scan/head/2.0");
+  ASSERT_TRUE(scan().examples(ui.store.view().forms.scan));
+  EXPECT_EQ(scan().examples(ui.store.view().forms.scan)->size(), 3u);
+  EXPECT_THAT(words(), HasSubstr("Examples of head 2.0"));
+  press("scan/example/1");
+  const std::string text = (*scan().examples(ui.store.view().forms.scan))[1].of.sequence->text;
+  press("scan/open");
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
+  EXPECT_EQ(ui.store.view().look.tab, Tab::layers);
+  EXPECT_EQ(ui.store.pending().full_model->experiment.text, text);
+  EXPECT_THAT(words(), HasSubstr("roles over 3 texts"));
+  EXPECT_THAT(words(), HasSubstr("3 texts\n"));
+}
+
+TEST_F(ScanWindow, SaysWhyATextCannotBeScanned) {
+  scan_texts();
+  core::system::write_atomically(dir / "other.txt", "fig\n");
+  support::look(ui.store, [this](app::View& v) { v.forms.scan.texts = dir / "other.txt"; });
+  press("dialog/confirm");
+  settle();
+  EXPECT_THAT(words(), HasSubstr("expected another folder"));
+}
+
+TEST_F(ScanWindow, RolesAreThoseOfTheFolderThatASessionNames) {
+  scan_texts();
+  const std::string view = app::view_text(ui.store.view());
+  ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 2);
+  settle();
+  EXPECT_FALSE(scan().table());
+  support::look(ui.store, [&](app::View& v) { app::restore_view(view, v); });
+  for (int k = 0; k < 200 && !scan().table(); ++k) settle();
+  EXPECT_TRUE(scan().roles(*ui.store.pending().full_model, 2, 0));
+}
+
+}  // namespace
