@@ -386,10 +386,10 @@ std::string share_or_dash(const std::optional<double>& value) {
   return value ? fixed(*value, 2) : "–";
 }
 
-/// Draws the roles on the prompt and, if there are others, those over the text that `where` names.
+/// Draws the roles on the prompt and, if there are others, those over the texts that `where` names.
 void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const HeadRoles* others,
-                const std::string& where) {
-  lines.heading("Attends to", others ? "prompt" : "", others ? where.c_str() : "prompt");
+                const char* heading, const std::string& where) {
+  lines.heading("Attends to", others ? "prompt" : "", others ? heading : "prompt");
   const float words = lines.width * 0.44f;
   const auto row = [&](const char* name, const std::optional<double>& now,
                        const std::optional<double>& then) {
@@ -400,9 +400,7 @@ void draw_roles(const LineWriter& lines, const HeadRoles& prompt_roles, const He
   row("first token", prompt_roles.first, then.first);
   row("earlier same token", prompt_roles.same_token, then.same_token);
   row("induction", prompt_roles.induction, then.induction);
-  if (others)
-    tooltip("Mean weights on this prompt, and on " +
-            (where == "random" ? "random tokens that repeat, where induction heads show" : where));
+  if (others) tooltip("Mean weights on this prompt, and " + where);
 }
 
 /// Draws the map of the head with all token names, where the grid has too many maps for names.
@@ -573,9 +571,10 @@ void draw_selected_head(const Frame& frame) {
   draw_named_map(lines, now, layer, head);
   const LiveScan& scan = frame.pending.reading->scan();
   if (const auto roles = scan.roles(*frame.pending.full_model, layer, head))
-    draw_roles(lines, maps.roles, &*roles, texts_words(*scan.table()));
+    draw_roles(lines, maps.roles, &*roles, "texts", "over " + texts_words(*scan.table()));
   else
-    draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr, "random");
+    draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr, "random",
+               "on random tokens that repeat, where induction heads show");
   draw_query(lines, now, maps);
   draw_effects(lines, layer, head, is_ablated);
   ImGui::Dummy({width, frame.metrics.px(4)});
