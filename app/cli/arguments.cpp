@@ -708,12 +708,16 @@ void add_options(Options options, ExplainScore& command) {
   add_whole_model_option(options, command.model);
   options.value("--text", "TEXT", "What the model reads", command.text)->required();
   const auto add = [&](const char* name, const char* type, const char* about, std::size_t& target) {
-    options.value(name, type, about, target)->check(whole_number())->required();
+    options.value(name, type, about, target)->check(whole_number());
   };
   add("--layer", "L", "Layer, from 0", command.cell.layer);
-  add("--head", "H", "Head, from 0", command.cell.head);
+  add("--head", "H", "Head, from 0; without it the residual stream before the layer is split",
+      command.cell.head);
   add("--query", "I", "Position of the query, from 0", command.cell.query);
-  add("--key", "J", "Position of the key, from 0", command.cell.key);
+  add("--key", "J", "Position of the key, from 0; without it the context vector of the query is split",
+      command.cell.key);
+  options.value("--token", "TOKEN", "Split the logit of this token after the text instead, as \" Mary\"",
+                command.token);
   options.flag("--json", "As JSON", command.json, true);
 }
 
@@ -737,11 +741,29 @@ void add_options(Options options, PatchPrompts& command) {
                  if (!part) refuse(option, "one of " + names, name);
                  command.plan.part = part->part;
                });
+  options.flag("--positions", "Replace one position at a time", command.plan.by_position, true);
+  options.text("--through", "INPUT:LAYER.HEAD",
+               "Path patching: let the patch change only the queries, keys or values of a later head, as "
+               "queries:2.0",
+               [&command](StringRef option, StringRef words) {
+                 const std::size_t colon = words.find(':');
+                 const auto* part = core::transformer::find_part(words.substr(0, colon));
+                 if (colon == words.npos || !part) refuse(option, "INPUT:LAYER.HEAD, as queries:2.0", words);
+                 const auto [layer, head] = read_head(option, words.substr(colon + 1));
+                 command.plan.receiver = core::transformer::Patch{layer, part->part, head};
+               });
+  options.value("--out", "FILE", "Write the map to a .csv, .npy, .npz, .svg, .pdf or .png file instead",
+                command.out);
   options.flag("--json", "As JSON", command.json, true);
 }
 
 void add_options(Options options, ListComposition& command) {
   add_whole_model_option(options, command.model);
+  options.text(
+      "--head", "LAYER.HEAD",
+      "List the pairs of tokens with the largest cells of the OV and QK circuits of this head instead",
+      [&command](StringRef option, StringRef head) { command.head = read_head(option, head); });
+  options.value("--top", "N", "How many pairs of each, 20 unless given", command.top)->check(whole_number(1));
   options.flag("--json", "As JSON", command.json, true);
 }
 
@@ -768,6 +790,27 @@ void validate_model(const CLI::App& app, ModelOptions& command) {
     if (!layer) refuse("--layer", "a whole number for given tensors", command.choices.layer);
     tensor.layer = *layer;
   }
+}
+
+void validate(const CLI::App& app, ExplainScore& command) {
+  using enum ExplainScore::Explained;
+  const bool has_layer = app.count("--layer") > 0, has_head = app.count("--head") > 0,
+             has_query = app.count("--query") > 0, has_key = app.count("--key") > 0;
+  if (app.count("--token") > 0) {
+    if (has_layer || has_head || has_query || has_key)
+      throw core::Error("why: --token: expected without --layer, --head, --query and --key");
+    command.what = logit;
+    return;
+  }
+  if (!has_layer || !has_query || (has_key && !has_head))
+    throw core::Error(
+        "why: expected --layer, --head, --query and --key, or without --key, or without both --head and --key, "
+        "or --token");
+  command.what = has_key ? score : has_head ? contexts : residual;
+}
+
+void validate(const CLI::App& app, ListComposition& command) {
+  if (app.count("--top") > 0 && !command.head) throw core::Error("composition: --top: expected with --head");
 }
 
 void validate(const CLI::App& app, DrawFigure& figure) {

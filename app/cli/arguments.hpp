@@ -120,11 +120,14 @@ struct Generate : FullModelOptions {
   core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
 };
-/// Splits a score of a whole model by its sources.
+/// Splits a score of a whole model, a row of numbers or a logit by its sources.
 struct ExplainScore {
+  enum class Explained { score, contexts, residual, logit };
   std::filesystem::path model;
   std::string text;
+  Explained what = Explained::score;
   core::circuits::ScoreCell cell;
+  std::string token;  ///< of the logit
   bool json = false;
 };
 /// Patches parts of a pass over one prompt into a pass over another.
@@ -132,11 +135,14 @@ struct PatchPrompts {
   std::filesystem::path model;
   std::string clean, corrupt, answer, against;
   core::circuits::PatchPlan plan;
+  std::filesystem::path out;  ///< of the map, or ""
   bool json = false;
 };
 /// Measures how the heads of a whole model compose.
 struct ListComposition {
   std::filesystem::path model;
+  std::optional<std::pair<std::size_t, std::size_t>> head;  ///< whose pairs of tokens are listed instead
+  std::size_t top = 20;
   bool json = false;
 };
 /// Measures the heads of a whole model over many texts, or merges such scans.

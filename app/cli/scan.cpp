@@ -67,7 +67,7 @@ transformer::ModelRef opened(const ScanTexts& command) {
 scan::Scan scanned(const ScanTexts& command, std::ostream& err) {
   const transformer::ModelRef model = opened(command);
   const scan::Texts texts = scan::read_texts(command.texts);
-  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  core::ThreadPool pool;
   core::StopToken token;
   const core::system::SignalBlocker blocker({SIGINT, SIGTERM});
   const std::jthread watch([&](const std::stop_token& ended) {

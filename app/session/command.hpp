@@ -16,6 +16,7 @@
 #include "app/session/view.hpp"
 #include "core/editing/edit.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/experiment.hpp"
 #include "core/training/setup.hpp"
 
 namespace app {
@@ -183,6 +184,16 @@ struct OpenPath {
 struct ReadText {
   std::string text;
 };
+/// Compares a first prompt with a second one, which the model reads from then on; without a first prompt the
+/// second one is the only one.
+struct SetPrompts {
+  std::optional<core::experiment::FirstPrompt> first;
+  std::string second;
+};
+/// Takes a part of a layer from the pass over the first prompt, or no longer.
+struct TogglePatch {
+  core::transformer::Patch patch;
+};
 struct ShowLayer {
   std::size_t layer = 0;
 };
@@ -236,6 +247,10 @@ struct ExportAs {
   std::filesystem::path path{};
   std::string document = {};      ///< title that proposed file names begin with
   bool transformer_lens = false;  ///< library of an experiment
+};
+/// Writes the selected map of patches, in the format of its file's ending.
+struct ExportMap {
+  std::filesystem::path path;
 };
 struct ShowDialog {
   Dialog dialog;
@@ -349,16 +364,16 @@ using Verbs =
     VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
              ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
              StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient,
-             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, ShowLayer,
-             ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads, ImportTensors,
-             ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, ChooseFiles, SaveFile,
-             SaveFileAs, CopyLink, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
-             DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory, ConfirmQuestion,
-             RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress, StartLesson,
-             StepLesson, LeaveLesson, NewLesson, AddReference, AddFlippedReference, OverrideStageFromFile,
-             FillFromFile, LoadReference, CheckTensors, MapTensor, SetTensorLayout, SearchCauses, StopSearch,
-             RemoveReference, RenameReference, ShowReference, SetLearning, RestartLearning, StepLearning,
-             OpenLearned, ExportLearned>;
+             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, SetPrompts,
+             TogglePatch, ShowLayer, ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads,
+             ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading,
+             ChooseFiles, SaveFile, SaveFileAs, CopyLink, ExportAs, ExportMap, ShowDialog, BrowseTo, CopyText,
+             ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory,
+             ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress,
+             StartLesson, StepLesson, LeaveLesson, NewLesson, AddReference, AddFlippedReference,
+             OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor, SetTensorLayout,
+             SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference, SetLearning,
+             RestartLearning, StepLearning, OpenLearned, ExportLearned>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

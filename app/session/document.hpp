@@ -94,12 +94,13 @@ struct Document {
     if (!full_model) return !(model == saved);
     // The prompt and the displayed layer are not edits of the model.
     const core::experiment::Experiment& now = full_model->experiment;
-    return now.heads_off != saved_experiment.heads_off || now.layers != saved_experiment.layers;
+    return now.heads_off != saved_experiment.heads_off || now.layers != saved_experiment.layers ||
+           now.first != saved_experiment.first || now.patches != saved_experiment.patches;
   }
   /// Returns the number of steps between the saved and the current state.
   std::size_t n_unsaved_edits() const {
     if (full_model) {
-      std::size_t n = full_model->experiment.heads_off.size();
+      std::size_t n = full_model->experiment.heads_off.size() + full_model->experiment.patches.size();
       for (const auto& [layer, edit] : full_model->experiment.layers)
         n += std::max<std::size_t>(1, edit.words.size());
       return n;

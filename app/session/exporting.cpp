@@ -101,6 +101,24 @@ std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& fi
                                    : core::figures::render_png(figure, scale);
 }
 
+std::string map_bytes(const fs::path& path, const core::formats::LabeledMatrix& matrix,
+                      const std::string& title) {
+  const std::string ending = path.extension().string();
+  if (ending == ".npz")
+    return core::formats::zip_bytes(
+        {{"values.npy", [&] { return core::formats::npy_bytes(matrix.numbers); }},
+         {"rows.npy",
+          [&] { return core::formats::npy_strings(matrix.row_labels, {matrix.row_labels.size()}); }},
+         {"columns.npy",
+          [&] { return core::formats::npy_strings(matrix.column_labels, {matrix.column_labels.size()}); }}});
+  if (const auto* format = core::formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1)))
+    return format->bytes(matrix, true);
+  for (const ExportFormatInfo& kind : table)
+    if (ending == kind.ending && is_figure(kind.form))
+      return figure_bytes(kind.form, core::figures::figure(matrix, title), 2);
+  throw core::Error(path.string() + ": expected a name that ends with .csv, .npy, .npz, .svg, .pdf or .png");
+}
+
 ExportScope supported_scope(ExportFormat form, ExportScope what) {
   const auto& choices = export_format_info(form).choices;
   return choices.empty() ? everything : form == ExportFormat::npz && what == matrix ? stage : what;

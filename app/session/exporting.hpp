@@ -37,6 +37,12 @@ bool is_figure(ExportFormat form);
 /// Returns the bytes of a figure in a picture format; only a PNG is scaled.
 std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale);
 
+/// Returns a matrix as a file with the ending of a path: .csv, .npy, .npz (values, rows, columns), or, as a
+/// map of shares from −1 to 1, .svg, .pdf or .png. Throws core::Error, "PATH: expected …", for another
+/// ending.
+std::string map_bytes(const std::filesystem::path& path, const core::formats::LabeledMatrix& matrix,
+                      const std::string& title);
+
 /// Returns the choice, or the one that a format exports instead when it cannot hold it.
 ExportScope supported_scope(ExportFormat form, ExportScope what);
 

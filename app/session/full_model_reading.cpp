@@ -162,8 +162,10 @@ FullModelReading::FullModelReading(Jobs& jobs)
       stream_(jobs),
       random_roles_(jobs),
       sources_(jobs),
+      watched_(jobs),
       patches_(jobs),
       scan_(jobs),
+      circuits_(jobs),
       effects_(jobs) {}
 
 FullModelReading::ReadingKey FullModelReading::key_of(const FullModelState& full_model) {
@@ -194,7 +196,8 @@ void FullModelReading::restore_readings(SavedReadings kept) {
 
 void FullModelReading::clear() {
   readings_.clear(), filled_.clear(), prediction_.clear(), lens_.clear(), layer_.clear(), stream_.clear(),
-      random_roles_.clear(), sources_.clear(), patches_.clear(), scan_.clear();
+      random_roles_.clear(), sources_.clear(), watched_.clear(), patches_.clear(), scan_.clear(),
+      circuits_.clear();
   effects_.clear();
   numbered_.clear();
 }
@@ -211,9 +214,14 @@ void FullModelReading::follow(const FullModelState& full_model, const LayersLook
   follow_random_roles(full_model);
   follow_prediction(full_model, look);
   follow_lens(full_model, look);
+  follow_prompts(full_model, look.patches);
   follow_layer(full_model);
   follow_stream(full_model, pinned);
   sources_.follow(full_model, readings()->now, look.shows_sources ? pinned : std::nullopt, pool_);
+  circuits_.follow(
+      full_model, readings()->now,
+      prediction() && !prediction()->lens.empty() ? std::optional(prediction()->chosen.id) : std::nullopt,
+      selected_head, look.shows_circuits, pool_);
   follow_effects(full_model, look, selected_head);
 }
 
@@ -304,6 +312,21 @@ void FullModelReading::follow_lens(const FullModelState& full_model, const Layer
       });
 }
 
+void FullModelReading::follow_prompts(const FullModelState& full_model, const PatchesLook& look) {
+  const auto& first = full_model.experiment.first;
+  const BothReadings both = *readings();
+  const WatchedKey key{both.now->pass, both.before->pass, first.value_or(core::experiment::FirstPrompt())};
+  if (!first || !matches(full_model)) {
+    if (!first) watched_.clear();
+  } else if (watched_.needs(key)) {
+    watched_.begin(key, Schedule::background, [both, model = full_model.model](const core::StopToken&) {
+      return experiment::watched_difference(*model, *both.now, *both.before);
+    });
+  }
+  if (matches(full_model) && (!first || watched_.matches(key)))
+    patches_.follow(full_model, both.now, both.before, watched(), look);
+}
+
 void FullModelReading::follow_layer(const FullModelState& full_model) {
   const ReadingRef now = readings()->now;
   const std::size_t layer = std::min(full_model.experiment.layer, now->layers.size() - 1);
@@ -375,7 +398,8 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
 bool FullModelReading::is_busy() const {
   return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || lens_.is_busy() ||
          layer_.is_busy() || stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() ||
-         patches_.is_busy() || scan_.is_busy() || effects_.is_busy();
+         watched_.is_busy() || patches_.is_busy() || scan_.is_busy() || circuits_.is_busy() ||
+         effects_.is_busy();
 }
 
 bool FullModelReading::is_behind(const FullModelState& full_model) const {

@@ -10,6 +10,7 @@
 
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
+#include "app/session/live_circuits.hpp"
 #include "app/session/live_patches.hpp"
 #include "app/session/live_scan.hpp"
 #include "app/session/live_sources.hpp"
@@ -117,10 +118,6 @@ class FullModelReading {
   /// Once a frame.
   void follow(const FullModelState& full_model, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
-  /// Requests the patches between its prompt and a second one. Once a frame.
-  void follow_patches(const FullModelState& full_model, const PromptsForm& form) {
-    patches_.follow(full_model, form);
-  }
   /// Requests the scan of a form, and reads what its folder has. Once a frame.
   void follow_scan(const FullModelState& full_model, const ScanForm& form) { scan_.follow(full_model, form); }
   /// Drops everything.
@@ -156,8 +153,15 @@ class FullModelReading {
                                               const core::explain::CellAddress& cell) const {
     return readings() ? sources_.of(full_model, readings()->now, cell) : nullptr;
   }
+  /// Return the watched logit difference of two prompts, or nullptr; and the maps of patches between them.
+  const core::experiment::WatchedDifference* watched() const { return watched_.value(); }
   const LivePatches& patches() const { return patches_; }
   const LiveScan& scan() const { return scan_; }
+  const core::circuits::WrittenSum* sum_of_sources(const FullModelState& full_model,
+                                                   const core::explain::CellAddress& cell) const {
+    return readings() ? sources_.sum_of(full_model, readings()->now, cell) : nullptr;
+  }
+  const LiveCircuits& circuits() const { return circuits_; }
   /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
   /// Returns the roles of every head on random repeated tokens, [layer][head]; nullptr while they are
@@ -188,6 +192,11 @@ class FullModelReading {
     bool is_compatible(const LensKey& other) const { return kind == other.kind; }
     friend bool operator==(const LensKey&, const LensKey&) = default;
   };
+  struct WatchedKey {
+    core::transformer::PassRef now, before;
+    core::experiment::FirstPrompt answers;
+    friend bool operator==(const WatchedKey&, const WatchedKey&) = default;
+  };
   struct LayerKey {
     std::shared_ptr<const void> computation_id;
     std::size_t layer = 0;
@@ -216,6 +225,7 @@ class FullModelReading {
   void follow_heads(const FullModelState& full_model);
   void follow_prediction(const FullModelState& full_model, const LayersLook& look);
   void follow_lens(const FullModelState& full_model, const LayersLook& look);
+  void follow_prompts(const FullModelState& full_model, const PatchesLook& look);
   void follow_layer(const FullModelState& full_model);
   void follow_stream(const FullModelState& full_model,
                      const std::optional<core::explain::CellAddress>& pinned);
@@ -232,8 +242,10 @@ class FullModelReading {
   AsyncValue<StreamKey, core::transformer::ResidualElement> stream_;
   AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
   LiveSources sources_;
+  AsyncValue<WatchedKey, core::experiment::WatchedDifference> watched_;
   LivePatches patches_;
   LiveScan scan_;
+  LiveCircuits circuits_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;

@@ -182,12 +182,17 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   take(moment);
 }
 
-void Lessons::assess(const ReadingRef& now, std::size_t layer, std::size_t head) {
+void Lessons::assess(const ReadingRef& now, const ReadingRef& unedited, const FullModelState& full_model,
+                     const View& view) {
   if (!active_) return;
   ActiveLesson& l = *active_;
-  const std::tuple seen{now, layer, head};
+  const std::size_t layer = full_model.experiment.layer, head = view.look.head;
+  const auto pinned = full_model.layer == layer ? view.selection.pinned : std::nullopt;
+  const std::string source = view.layers.shows_sources ? view.layers.source : "";
+  const std::tuple seen{now, layer, head, pinned, source};
   if (std::exchange(l.assessed_full_model, seen) == seen) return;
-  take(core::lessons::WholeStepState{*l.model, *l.first_reading, *now, layer, head});
+  take(core::lessons::WholeStepState{*l.model, *l.first_reading, *now, layer, head, unedited.get(), pinned,
+                                     source});
 }
 
 template <class StepState>

@@ -64,7 +64,8 @@ class Lessons {
   /// Checks whether the displayed step is completed; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
-  void assess(const ReadingRef& now, std::size_t layer, std::size_t head);
+  void assess(const ReadingRef& now, const ReadingRef& unedited, const FullModelState& full_model,
+              const View& view);
   /// Returns the whole model's reading when the step began, or nullptr in other lessons.
   ReadingRef first_reading() const { return active_ ? active_->first_reading : nullptr; }
 
@@ -93,7 +94,7 @@ class Lessons {
     core::transformer::ModelRef model;
     ReadingRef first_reading;
     // Reading of a whole model that was checked last, with its layer and head.
-    std::tuple<ReadingRef, std::size_t, std::size_t> assessed_full_model;
+    std::tuple<ReadingRef, std::size_t, std::size_t, std::optional<CellRef>, std::string> assessed_full_model;
     LessonState state;
   };
   template <class StepState>

@@ -2,73 +2,147 @@
 
 #include <algorithm>
 
-#include "core/base/number.hpp"
+#include "app/session/full_model_reading.hpp"
 
 namespace app {
 
 namespace circuits = core::circuits;
 namespace transformer = core::transformer;
+using transformer::PatchedPart;
 
-std::string no_patches_reason(const FullModelState& full_model) {
-  const auto& of = full_model.model->description();
-  if (of.is_attached)
-    return "Patches need the numbers of every layer, which an attached model does not send; open its files.";
-  if (full_model.experiment.is_edited())
-    return "Patches are of the model without edits. Discard the edits first.";
-  return of.no_prediction_reason;
+namespace {
+
+std::size_t n_patches(const circuits::PatchPlan& plan, const transformer::Sizes& sizes,
+                      std::size_t n_tokens) {
+  const bool has_positions = plan.by_position || plan.part == PatchedPart::residual;
+  return (plan.receiver ? plan.receiver->layer : sizes.n_layers) * transformer::n_parts(sizes, plan.part) *
+         (has_positions ? n_tokens : 1);
 }
 
-LivePatches::Key LivePatches::key_of(const FullModelState& full_model, const PromptsForm& form) {
-  Key key{full_model.model.get(), core::experiment::whole_text(*full_model.model, full_model.experiment),
-          form};
-  key.form.runs = true;
-  return key;
+}  // namespace
+
+circuits::PatchPlan plan_of(const PatchesLook& look) {
+  return {transformer::patched_parts()[look.part].part, look.by_position, look.receiver};
 }
 
-void LivePatches::follow(const FullModelState& full_model, const PromptsForm& form) {
-  const auto* own = dynamic_cast<const transformer::Transformer*>(full_model.model.get());
-  if (!own || !form.runs || !no_patches_reason(full_model).empty()) return results_.cancel();
-  const Key key = key_of(full_model, form);
-  if (!results_.needs(key)) return;
-  if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
-  results_.begin(key, Schedule::background,
-                 [key, model = full_model.model, own, pool = pool_](const core::StopToken& token) {
-                   PatchResult result;
-                   try {
-                     const auto read = [&](const std::string& text, std::vector<std::string>& names) {
-                       const auto tokens = own->tokenize(text);
-                       names = transformer::token_names(*own, tokens);
-                       return core::tokenizers::ids_of(tokens);
-                     };
-                     const circuits::PromptPair prompts{
-                         read(key.clean, result.clean_tokens), read(key.form.corrupt, result.corrupt_tokens),
-                         circuits::answer_token(*own, key.form.answer, "answer"),
-                         circuits::answer_token(*own, key.form.against, "against")};
-                     result.map =
-                         circuits::patch(circuits::Float64Model(*own), prompts,
-                                         {transformer::patched_parts()[key.form.part].part}, {*pool, token});
-                   } catch (const core::Stopped&) {
-                     throw;
-                   } catch (const core::Error& error) {
-                     result.error = error.what();
-                   }
-                   return result;
-                 });
+void LivePatches::clear() {
+  for (Map& map : maps_) map.result.clear(), map.wanted.reset(), map.growing.reset();
+  error_.clear();
 }
 
-const PatchResult* LivePatches::of(const FullModelState& full_model, const PromptsForm& form) const {
-  return results_.matches(key_of(full_model, form)) ? results_.value() : nullptr;
-}
-
-std::string patches_csv(const PatchResult& result) {
-  std::string text = "layer";
-  const arma::mat& recovered = result.map.recovered;
-  for (std::size_t k = 0; k < recovered.n_cols; ++k) text += "," + std::to_string(k);
-  for (std::size_t l = 0; l < recovered.n_rows; ++l) {
-    text += "\r\n" + std::to_string(l);
-    for (const double share : arma::rowvec(recovered.row(l))) text += "," + core::text::number_text(share);
+void LivePatches::follow(Map& map, bool begins) {
+  const auto* own = dynamic_cast<const transformer::Transformer*>(map.wanted->model.get());
+  const Key key = *map.wanted;
+  if (map.result.matches(key)) {
+    map.growing.reset();
+    map.known = map.result.value()->map;
+    error_ = map.result.value()->error;
+    return;
   }
-  return text + "\r\n";
+  if (!begins) return map.result.cancel();
+  if (map.result.needs(key)) {
+    map.growing = std::make_shared<Growing>();
+    map.result.begin(key, Schedule::background,
+                     [key, own, pool = pool_, growing = map.growing](const core::StopToken& token) {
+                       MapResult result;
+                       try {
+                         result.map = circuits::patch(circuits::Float64Model(*own), key.prompts, key.plan,
+                                                      {*pool, token}, [&](const circuits::PatchMap& known) {
+                                                        const std::scoped_lock lock(growing->mutex);
+                                                        growing->map = known;
+                                                      });
+                       } catch (const core::Stopped&) {
+                         throw;
+                       } catch (const core::Error& error) {
+                         result.error = error.what();
+                       }
+                       return result;
+                     });
+  }
+  if (!map.growing) return;
+  const std::scoped_lock lock(map.growing->mutex);
+  if (map.growing->map.n_known != map.known.n_known) map.known = map.growing->map;
+}
+
+void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now, const ReadingRef& before,
+                         const core::experiment::WatchedDifference* watched, const PatchesLook& look) {
+  constexpr double quick_cost = 3e10;  // parameters × tokens × patches
+  const auto& of = full_model.model->description();
+  const std::size_t n_tokens = now->pass->ids.size();
+  error_.clear();
+  if (!full_model.experiment.first || !watched) return clear();
+  if (of.is_attached)
+    error_ = "Maps of patches need the numbers of every layer, which an attached model does not send.";
+  else if (n_tokens != before->pass->ids.size())
+    error_ = "Patches need prompts of as many tokens.";
+  else
+    error_ = watched->error;
+  if (now->pass->ids == before->pass->ids || !error_.empty()) {
+    const std::string reason = error_.empty() ? "Type another prompt B." : error_;
+    return clear(), static_cast<void>(error_ = reason);
+  }
+  if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
+  const circuits::PatchPlan plans[]{plan_of(look), {}, {PatchedPart::mlp}, {PatchedPart::residual}};
+  bool begins = look.runs;
+  for (std::size_t k = 0; k < maps_.size() && error_.empty(); ++k) {
+    Map& map = maps_[k];
+    const Key key{
+        full_model.model, {before->pass->ids, now->pass->ids, watched->answer, watched->against}, plans[k]};
+    const double cost =
+        of.n_parameters * static_cast<double>(n_tokens * n_patches(plans[k], of.sizes, n_tokens));
+    if (k > 0 && (plans[k] == plans[0] || cost > quick_cost)) {
+      map.result.cancel(), map.wanted.reset();
+      continue;
+    }
+    if (map.wanted != key) {
+      map.wanted = key, map.known = {};
+      map.known.plan = plans[k];
+    }
+    follow(map, begins);
+    begins = begins && map.result.matches(key);
+  }
+}
+
+transformer::Patch selected_patch(const Pending& now) {
+  const PatchesLook& look = now.layers->patches;
+  const auto part = transformer::patched_parts()[look.part].part;
+  const auto& sizes = now.full_model->model->description().sizes;
+  const std::size_t n = transformer::n_parts(sizes, part);
+  transformer::Patch patch{now.full_model->experiment.layer, part, 0, std::nullopt};
+  if (n > 1) patch.index = std::min(now.look.head, sizes.n_heads - 1) / (sizes.n_heads / n);
+  const BothReadings* both = now.reading->readings();
+  if (both && (look.by_position || part == PatchedPart::residual))
+    patch.position =
+        std::min(now.look.tokens.pinned_query.value_or(both->now->row()), both->now->pass->ids.size() - 1);
+  return patch;
+}
+
+const circuits::PatchMap* LivePatches::of(const circuits::PatchPlan& plan) const {
+  for (const Map& map : maps_)
+    if (map.wanted && map.wanted->plan == plan && map.known.n_known > 0) return &map.known;
+  return nullptr;
+}
+
+std::pair<std::size_t, std::size_t> LivePatches::progress() const {
+  std::pair<std::size_t, std::size_t> n;
+  for (const Map& map : maps_)
+    if (map.wanted) {
+      n.first += map.known.n_known;
+      n.second += n_patches(map.wanted->plan, map.wanted->model->description().sizes,
+                            map.wanted->prompts.clean.size());
+    }
+  return n;
+}
+
+bool LivePatches::is_busy() const {
+  return std::ranges::any_of(maps_, [](const Map& map) { return map.result.is_busy(); });
+}
+
+core::formats::LabeledMatrix labeled(const circuits::PatchMap& map) {
+  core::formats::LabeledMatrix matrix{map.recovered, {}, {}};
+  for (std::size_t i = 0; i < map.recovered.n_rows; ++i) matrix.row_labels.push_back(map.row_name(i));
+  for (std::size_t j = 0; j < map.recovered.n_cols; ++j) matrix.column_labels.push_back(std::to_string(j));
+  return matrix;
 }
 
 }  // namespace app

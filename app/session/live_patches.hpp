@@ -1,55 +1,76 @@
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/circuits/patching.hpp"
+#include "core/out/tables.hpp"
 
 namespace app {
 
-/// Patches between the prompt of a whole model, A, and a second one, B, or why there are none.
-struct PatchResult {
-  core::circuits::PatchMap map;
-  std::vector<std::string> clean_tokens, corrupt_tokens;
-  std::string error;  ///< one line, or ""
-};
-
-/// Patches parts of A into B in the background, while they are wanted.
+/// Maps of what patches between two prompts recover, in the background, one after the other: the selected
+/// one, and for small models those of heads, MLPs and the residual stream.
 class LivePatches {
  public:
-  explicit LivePatches(Jobs& jobs) : results_(jobs) {}
+  explicit LivePatches(Jobs& jobs) : maps_{{Map(jobs), Map(jobs), Map(jobs), Map(jobs)}} {}
 
-  /// Requests the patches of a form, or stops. Once a frame.
-  void follow(const FullModelState& full_model, const PromptsForm& form);
-  void clear() { results_.clear(); }
+  /// Requests the maps of two prompts without edits, or stops. Once a frame.
+  void follow(const FullModelState& full_model, const ReadingRef& now, const ReadingRef& before,
+              const core::experiment::WatchedDifference* watched, const PatchesLook& look);
+  void clear();
 
-  /// Returns the patches of that model and form, or nullptr.
-  const PatchResult* of(const FullModelState& full_model, const PromptsForm& form) const;
-  bool is_busy() const { return results_.is_busy(); }
-  double share() const { return results_.share(); }
+  /// Returns a map as far as it is computed, or nullptr.
+  const core::circuits::PatchMap* of(const core::circuits::PatchPlan& plan) const;
+  /// Returns why there are no maps, or "".
+  const std::string& error() const { return error_; }
+  /// Returns how many patches of all maps are known, and wanted.
+  std::pair<std::size_t, std::size_t> progress() const;
+  bool is_busy() const;
 
  private:
   struct Key {
-    const void* model = nullptr;
-    std::string clean;
-    PromptsForm form;
+    core::transformer::ModelRef model;
+    core::circuits::PromptPair prompts;
+    core::circuits::PatchPlan plan;
     friend bool operator==(const Key&, const Key&) = default;
   };
-  static Key key_of(const FullModelState& full_model, const PromptsForm& form);
+  struct MapResult {
+    core::circuits::PatchMap map;
+    std::string error;
+  };
+  /// A map that another thread is computing.
+  struct Growing {
+    std::mutex mutex;
+    core::circuits::PatchMap map;
+  };
+  struct Map {
+    explicit Map(Jobs& jobs) : result(jobs) {}
+    AsyncValue<Key, MapResult> result;
+    std::optional<Key> wanted;
+    std::shared_ptr<Growing> growing;
+    core::circuits::PatchMap known;  ///< as far as it is computed
+  };
+  void follow(Map& map, bool begins);
 
   std::shared_ptr<core::ThreadPool> pool_;
-  AsyncValue<Key, PatchResult> results_;
+  std::array<Map, 4> maps_;
+  std::string error_;
 };
 
-/// Returns why prompts of a model cannot be patched, or "".
-std::string no_patches_reason(const FullModelState& full_model);
+/// Returns the map that is selected.
+core::circuits::PatchPlan plan_of(const PatchesLook& look);
 
-/// Returns the recovered shares as CSV, a row for each layer.
-std::string patches_csv(const PatchResult& result);
+/// Returns the patch of the selected head, layer and position of an open whole model.
+core::transformer::Patch selected_patch(const Pending& now);
+
+/// Returns a map with the names of its rows, and the numbers of heads or positions above its columns.
+core::formats::LabeledMatrix labeled(const core::circuits::PatchMap& map);
 
 }  // namespace app

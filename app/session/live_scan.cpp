@@ -1,7 +1,6 @@
 #include "app/session/live_scan.hpp"
 
 #include <fmt/core.h>
-#include <thread>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -49,7 +48,7 @@ void LiveScan::follow(const FullModelState& full_model, const ScanForm& form) {
   if (!form.runs || form.texts.empty() || form.folder.empty()) {
     runs_.cancel();
   } else if (runs_.needs(key)) {
-    if (!pool_) pool_ = std::make_shared<core::ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
+    if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
     runs_.begin(key, Schedule::background,
                 [key, model = full_model.model, pool = pool_](const core::StopToken& token) {
                   RunResult result;

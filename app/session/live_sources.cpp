@@ -12,6 +12,10 @@ bool is_score(const core::explain::CellAddress& cell) {
   return false;
 }
 
+bool is_written_sum(const core::explain::CellAddress& cell) {
+  return cell.stage == Stage::contexts || cell.stage == Stage::embeddings;
+}
+
 std::string no_sources_reason(const FullModelState& full_model) {
   if (full_model.model->description().is_attached)
     return "Sources need the numbers of every layer, which an attached model does not send; open its files.";
@@ -35,11 +39,33 @@ std::optional<LiveSources::Key> LiveSources::key_of(const FullModelState& full_m
   return Key{reading->pass, {full_model.layer, cell.head, cell.row, cell.column}};
 }
 
+std::optional<LiveSources::SumKey> LiveSources::sum_key(const FullModelState& full_model,
+                                                        const ReadingRef& reading,
+                                                        const core::explain::CellAddress& cell) {
+  if (!is_written_sum(cell) || !no_sources_reason(full_model).empty() ||
+      cell.row >= reading->pass->ids.size() ||
+      reading->pass->computation_id(full_model.layer) != full_model.computation_id)
+    return std::nullopt;
+  return SumKey{reading->pass, full_model.layer, cell};
+}
+
 void LiveSources::follow(const FullModelState& full_model, const ReadingRef& reading,
                          const std::optional<core::explain::CellAddress>& cell,
                          const std::shared_ptr<core::ThreadPool>& pool) {
   const auto key = cell ? key_of(full_model, reading, *cell) : std::nullopt;
   const auto* own = dynamic_cast<const core::transformer::Transformer*>(full_model.model.get());
+  if (const auto sum = cell && own ? sum_key(full_model, reading, *cell) : std::nullopt;
+      sum && sum_.needs(*sum))
+    sum_.begin(*sum, Schedule::background,
+               [sum = *sum, model = full_model.model, own, pool](const core::StopToken& token) {
+                 const circuits::Float64Model exact(*own);
+                 const auto& [pass, layer, of] = sum;
+                 return of.stage == Stage::contexts
+                            ? circuits::context_sources(exact, pass->ids, {layer, of.head, of.row, 0},
+                                                        of.column, {*pool, token})
+                            : circuits::stream_sources(exact, pass->ids, layer, of.row, of.column,
+                                                       {*pool, token});
+               });
   if (!key || !own) return direct_.cancel(), complete_.cancel();
   const auto compute = [key = *key, model = full_model.model, own, pool](circuits::Totals totals) {
     return [key, model, own, pool, totals](const core::StopToken& token) {
@@ -51,6 +77,12 @@ void LiveSources::follow(const FullModelState& full_model, const ReadingRef& rea
   if (direct_.needs(*key)) direct_.begin(*key, Schedule::background, compute(circuits::Totals::none));
   if (direct_.matches(*key) && complete_.needs(*key))
     complete_.begin(*key, Schedule::background, compute(circuits::Totals::all));
+}
+
+const circuits::WrittenSum* LiveSources::sum_of(const FullModelState& full_model, const ReadingRef& reading,
+                                                const core::explain::CellAddress& cell) const {
+  const auto key = sum_key(full_model, reading, cell);
+  return key && sum_.matches(*key) ? sum_.value() : nullptr;
 }
 
 const circuits::ScoreSources* LiveSources::of(const FullModelState& full_model, const ReadingRef& reading,

@@ -27,6 +27,7 @@ void show(ModelView& view, std::optional<CellRef> cell) {
 void PinCell::change(View& view) const {
   const bool again = view.selection.pinned == cell;
   view.selection.trail.clear();
+  view.layers.path.clear();
   show(view, again ? std::nullopt : std::optional(cell));
 }
 
@@ -413,6 +414,14 @@ void advance_tour(View& view, const Model& model) {
 void leave_tour(View& view) {
   view.selection.tour.reset();
   view.settings.has_seen_tour = true;
+}
+
+std::vector<Command> commands_back(const LayersLook& look, std::size_t k) {
+  auto path = look.path;
+  const auto [layer, cell] = path.at(k);
+  path.resize(k);
+  return {ShowLayer{layer}, FollowCell{cell}, set<&Selection::trail>({}),
+          set<&LayersLook::path>(std::move(path))};
 }
 
 }  // namespace app

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/command.hpp"
 #include "app/session/document.hpp"
 #include "app/session/view.hpp"
 #include "core/graph/explain.hpp"
@@ -85,5 +86,8 @@ void start_tour(View& view, const core::attention::Model& model);
 void advance_tour(View& view, const core::attention::Model& model);
 /// Ends the tour, which is not offered again automatically.
 void leave_tour(View& view);
+
+/// Returns the commands that go back to the k-th cell of LayersLook::path.
+std::vector<Command> commands_back(const LayersLook& look, std::size_t k);
 
 }  // namespace app

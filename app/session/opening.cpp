@@ -248,6 +248,7 @@ OpenedModel read_full_model(const transformer::ModelRef& model, const experiment
   opened.model = model;
   core::ThreadPool pool;
   opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
+  if (wanted.first) opened.before = read_at(path, *model, wanted.unedited(), nullptr, {pool, progress});
   opened.unedited = opened.layer =
       experiment::unedited_layer(*model, *opened.reading, wanted.layer, progress);
   return opened;

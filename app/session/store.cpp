@@ -169,6 +169,10 @@ void Store::handle(const ApplyEdit& command) {
     full_model->experiment = core::experiment::with_layer(
         std::move(full_model->experiment), full_model->layer, full_model->unedited, after, words);
     full_model->unedited.heads_off = after.heads_off;
+    if (full_model->experiment.layers.contains(full_model->layer) &&
+        full_model->experiment.has_patched_attention(full_model->layer))
+      throw core::Error(fmt::format("Layer {} cannot be edited while a part of its attention is patched.",
+                                    full_model->layer));
     if (const std::string why = full_model->model->not_editable_reason(full_model->layer);
         !why.empty() && full_model->experiment.layers.contains(full_model->layer))
       throw core::Error(fmt::format("Layer {} cannot be edited: {}.", full_model->layer, why));
@@ -429,7 +433,8 @@ void Store::assess_lesson() {
   if (!document_.full_model) {
     if (is_up_to_date()) lessons_.assess(document_, live_, view_.look.sequence);
   } else if (model_reading_.readings() && model_reading_.matches(*document_.full_model)) {
-    lessons_.assess(model_reading_.readings()->now, document_.full_model->experiment.layer, view_.look.head);
+    lessons_.assess(model_reading_.readings()->now, model_reading_.readings()->before, *document_.full_model,
+                    view_);
   }
 }
 

@@ -156,6 +156,9 @@ class Store {
   void handle(const Redo&);
   void handle(const LoadPreset&);
   void handle(const ReadText& command);
+  void handle(const SetPrompts& command);
+  void handle(const TogglePatch& command);
+  void handle(const ExportMap& command);
   void handle(const ShowLayer& command);
   void handle(const ToggleLayerHead& command);
   void handle(const DiscardEdits& command);

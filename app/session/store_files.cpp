@@ -500,6 +500,23 @@ void Store::handle(const ExportAs& command) {
       [this, path = command.path](const Failure& failure) { fail_to_write(path, failure, false); });
 }
 
+void Store::handle(const ExportMap& command) {
+  const core::circuits::PatchMap* map = model_reading_.patches().of(plan_of(view_.layers.patches));
+  if (!document_.full_model || !map) throw core::Error("There is no map of patches to export.");
+  writer_.export_path = command.path;
+  writer_.exporting.start(
+      [this, matrix = labeled(*map), path = command.path,
+       writes = writes_files_](const core::StopToken&) -> Jobs::Delivery {
+        const std::string bytes = map_bytes(path, matrix, "Recovered by each patch alone");
+        if (writes) core::system::write_atomically(path, bytes);
+        return [this, path] {
+          close(Dialog::export_map);
+          say("Exported " + path.string());
+        };
+      },
+      [this, path = command.path](const Failure& failure) { fail_to_write(path, failure, false); });
+}
+
 void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
   if (failure.is_stopped) return say("Stopped: nothing was exported");
   say(failure.is_out_of_memory ? path.string() + ": there is not enough memory to write it" : failure.words,

@@ -109,6 +109,12 @@ void Store::set_experiment(experiment::Experiment next, const std::string& targe
   std::string discarded_edits;
   if (n_tokens != document_.model.n_tokens())
     discarded_edits = experiment::discard_stale_edits(next, n_tokens);
+  try {
+    experiment::require_patches(*now.model, next);
+  } catch (const core::Error& error) {
+    next.patches.clear();
+    discarded_edits = std::string("The patches were discarded: ") + error.what();
+  }
   auto full_model = std::make_shared<FullModelState>(now);
   full_model->experiment = std::move(next);
   message_ = {};
@@ -173,6 +179,29 @@ void Store::handle(const ReadText& command) {
   }
 }
 
+void Store::handle(const SetPrompts& command) {
+  if (!document_.full_model) return;
+  experiment::Experiment next = document_.full_model->experiment;
+  const core::transformer::FullModel& model = *document_.full_model->model;
+  if (command.first && !next.first) view_.look.tab = Tab::layers;
+  if (!command.first || !next.first) view_.layers.maps = LayerMaps::weights, view_.layers.patches = {};
+  next.first = command.first;
+  if (!next.first) next.patches.clear();
+  if (command.second != experiment::whole_text(model, next)) next.text = command.second, next.made.clear();
+  experiment::tokens_of(model, next.unedited());  // throws for invalid texts
+  set_experiment(std::move(next), "prompts", command.first ? "two prompts" : "one prompt");
+}
+
+void Store::handle(const TogglePatch& command) {
+  if (!document_.full_model) return;
+  experiment::Experiment next = document_.full_model->experiment;
+  const bool was_patched = next.patches.erase(command.patch) > 0;
+  if (!was_patched) next.patches.insert(command.patch);
+  experiment::require_patches(*document_.full_model->model, next);
+  set_experiment(std::move(next), "",
+                 core::transformer::patch_name(command.patch) + (was_patched ? " unpatched" : " patched"));
+}
+
 void Store::handle(const ShowLayer& command) {
   if (!document_.full_model) return;
   core::transformer::require_layer(*document_.full_model->model, command.layer);
@@ -209,6 +238,7 @@ void Store::handle(const DiscardEdits& command) {
   }
   next.layers.clear();
   next.heads_off.clear();
+  next.patches.clear();
   set_experiment(std::move(next), "", "all edits undone");
 }
 
@@ -275,7 +305,6 @@ const FullModelState* Store::known_layer(const FullModelState& full_model) const
 void Store::follow_full_model() {
   if (!document_.full_model) return;
   model_reading_.follow(*document_.full_model, view_.layers, view_.look.head, view_.selection.pinned);
-  model_reading_.follow_patches(*document_.full_model, view_.forms.prompts);
   model_reading_.follow_scan(*document_.full_model, view_.forms.scan);
   const ComputedLayer* made = model_reading_.layer();
   const bool is_wanted = made && model_reading_.matches(*document_.full_model) &&

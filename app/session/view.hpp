@@ -22,6 +22,7 @@
 #include "core/graph/statistics.hpp"
 #include "core/graph/target.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/full_model.hpp"
 #include "core/model/lens.hpp"
 #include "core/out/tables.hpp"
 
@@ -243,6 +244,7 @@ enum class Dialog {
   save_as,
   export_files,
   export_run,
+  export_map,
   unsaved_work,
   writing,
   memory,
@@ -255,7 +257,6 @@ enum class Dialog {
   fill,
   draw_model,
   override_stage,
-  two_prompts,
   scan,
   palette
 };
@@ -268,7 +269,7 @@ inline bool chooses_file(Dialog dialog) {
 
 /// Whether the dialog chooses a file or folder to write, under a proposed name.
 inline bool exports(Dialog dialog) {
-  return dialog == Dialog::export_files || dialog == Dialog::export_run;
+  return dialog == Dialog::export_files || dialog == Dialog::export_run || dialog == Dialog::export_map;
 }
 
 /// Extent of an export.
@@ -369,13 +370,13 @@ struct ExportChoice {
   bool transformer_lens = false;                           ///< library of an experiment as a program
 };
 
-/// The second prompt, B, and the answers whose logit difference is watched; the first one, A, is that of the
-/// whole model.
-struct PromptsForm {
-  std::string corrupt, answer, against;
-  std::size_t part = 0;  ///< row of core::transformer::patched_parts()
-  bool runs = false;     ///< patches of A into B are being computed, or are known
-  friend bool operator==(const PromptsForm&, const PromptsForm&) = default;
+/// What is patched of two prompts, and what the maps of patches show.
+struct PatchesLook {
+  std::size_t part = 0;                              ///< row of core::transformer::patched_parts()
+  bool by_position = false;                          ///< rows are patched one at a time
+  std::optional<core::transformer::Patch> receiver;  ///< of path patching, or nothing
+  bool runs = true;                                  ///< the maps are computed
+  friend bool operator==(const PatchesLook&, const PatchesLook&) = default;
 };
 
 /// Heads over many texts: the file of texts, the folder of the scan, and what of it is shown.
@@ -405,7 +406,6 @@ struct Forms {
   Browser browser;
   ImportForm import;
   ExportChoice exporting;
-  PromptsForm prompts;
   ScanForm scan;
   SentenceDraft sentence;
   FillForm fill;
@@ -447,6 +447,11 @@ struct LayersLook {
   bool shows_sources = false;              ///< the inspector shows a score by its sources
   bool sources_plain = false;              ///< and not above the mean of its row
   std::string source;                      ///< the selected one, or ""
+  /// Cells of layers from which one in another layer was followed, the latest last.
+  std::vector<std::pair<std::size_t, core::explain::CellAddress>> path;
+  bool shows_circuits = false;  ///< the circuits of the selected head are computed and shown
+  std::size_t composes = 0;     ///< what of it reads earlier heads: 0 queries, 1 keys, 2 values
+  PatchesLook patches;
 
   /// Returns the divisor of logits for displayed probabilities.
   double shown_temperature() const { return temperature > 0 ? temperature : 1; }
@@ -484,7 +489,7 @@ Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
                                   v.look.gradient, v.selection, v.selection.presentation, v.settings, v.forms,
                                   v.forms.search, v.forms.browser, v.forms.import, v.forms.exporting,
-                                  v.forms.sentence, v.forms.draw, v.forms.prompts, v.forms.scan, v.layers,
+                                  v.forms.sentence, v.forms.draw, v.forms.scan, v.layers, v.layers.patches,
                                   v.learning));
 }
 
@@ -515,13 +520,13 @@ using ViewFields = MemberList<
     &Browser::decimal_comma, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
     &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
     &ExportChoice::from, &ExportChoice::transformer_lens, &SentenceDraft::text, &SentenceDraft::rule,
-    &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &PromptsForm::corrupt, &PromptsForm::answer,
-    &PromptsForm::against, &PromptsForm::part, &PromptsForm::runs, &ScanForm::texts, &ScanForm::folder,
-    &ScanForm::runs, &ScanForm::sorted_by, &ScanForm::across, &ScanForm::up, &ScanForm::head,
-    &ScanForm::shows_head, &ScanForm::example, &LayersLook::token, &LayersLook::temperature, &LayersLook::top,
-    &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::lens,
-    &LayersLook::addition, &LayersLook::shows_sources, &LayersLook::sources_plain, &LayersLook::source,
-    &LearningLook::plays, &LearningLook::speed, &LearningLook::shown, &LearningLook::sample,
-    &LearningLook::head>;
+    &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &PatchesLook::part, &PatchesLook::by_position,
+    &PatchesLook::receiver, &PatchesLook::runs, &ScanForm::texts, &ScanForm::folder, &ScanForm::runs,
+    &ScanForm::sorted_by, &ScanForm::across, &ScanForm::up, &ScanForm::head, &ScanForm::shows_head,
+    &ScanForm::example, &LayersLook::token, &LayersLook::temperature, &LayersLook::top, &LayersLook::seed,
+    &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::lens, &LayersLook::addition,
+    &LayersLook::shows_sources, &LayersLook::sources_plain, &LayersLook::source, &LayersLook::path,
+    &LayersLook::shows_circuits, &LayersLook::composes, &LearningLook::plays, &LearningLook::speed,
+    &LearningLook::shown, &LearningLook::sample, &LearningLook::head>;
 
 }  // namespace app

@@ -1,6 +1,9 @@
 #include "core/circuits/composition.hpp"
 
+#include <fmt/core.h>
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/base/error.hpp"
 
@@ -83,6 +86,88 @@ Composition composition(const Float64Model& model, const CallContext& context) {
       });
     }
   }
+  return result;
+}
+
+namespace {
+
+/// Returns the number of tokens that both the tokenizer and the model have.
+std::size_t n_tokens_of(const Float64Model& model) {
+  return std::min(model.model().description().n_tokens, model.rules().sizes.n_vocabulary);
+}
+
+/// Returns the token embeddings of the vocabulary after a norm, n_tokens × d_model.
+mat normalized_vocabulary(const Float64Model& model, const Norm64& norm, const CallContext& context) {
+  const std::size_t n = n_tokens_of(model), at_once = std::min(n, model.rules().sizes.n_context);
+  mat rows(n, model.rules().sizes.d_model);
+  for (std::size_t first = 0; first < n; first += at_once) {
+    std::vector<std::size_t> ids(std::min(at_once, n - first));
+    std::iota(ids.begin(), ids.end(), first);
+    rows.rows(first, first + ids.size() - 1) = norm.apply(model.embed(ids, context).front().rows);
+  }
+  return rows;
+}
+
+/// Returns the largest cells of left · right.
+std::vector<TokenPair> largest_pairs(const mat& left, const mat& right, std::size_t n_pairs,
+                                     const CallContext& context) {
+  constexpr std::size_t rows_at_once = 256;
+  const auto is_larger = [](const TokenPair& one, const TokenPair& other) {
+    return std::tuple(-one.value, one.from, one.to) < std::tuple(-other.value, other.from, other.to);
+  };
+  std::vector<std::vector<TokenPair>> found((left.n_rows + rows_at_once - 1) / rows_at_once);
+  context.pool.run(found.size(), [&](std::size_t block) {
+    context.progress.add(1);
+    const std::size_t first = block * rows_at_once,
+                      last = std::min<std::size_t>(left.n_rows, first + rows_at_once);
+    const mat cells = left.rows(first, last - 1) * right;
+    std::vector<TokenPair>& best = found[block];
+    double least = -arma::datum::inf;
+    for (std::size_t j = 0; j < cells.n_cols; ++j)
+      for (std::size_t i = 0; i < cells.n_rows; ++i) {
+        if (cells.at(i, j) < least) continue;
+        best.push_back({first + i, j, cells.at(i, j)});
+        if (best.size() < 4 * n_pairs) continue;
+        std::ranges::sort(best, is_larger);
+        best.resize(n_pairs), least = best.back().value;
+      }
+  });
+  std::vector<TokenPair> all;
+  for (const auto& block : found) all.insert(all.end(), block.begin(), block.end());
+  std::ranges::sort(all, is_larger);
+  all.resize(std::min(n_pairs, all.size()));
+  return all;
+}
+
+}  // namespace
+
+HeadCircuits head_circuits(const Float64Model& model, std::size_t index, std::size_t head,
+                           std::size_t n_pairs, const CallContext& context) {
+  const auto& sizes = model.rules().sizes;
+  const auto& of = model.model().description();
+  if (index >= sizes.n_layers)
+    throw Error(fmt::format("layer: expected a layer below {}, got {}", sizes.n_layers, index));
+  if (head >= sizes.n_heads)
+    throw Error(fmt::format("head: expected a head below {}, got {}", sizes.n_heads, head));
+  if (!of.no_prediction_reason.empty()) throw Error(of.path.string() + ": " + of.no_prediction_reason);
+  const Layer64 layer = model.read_attention(index, context);
+  Norm64 norm = model.input_norm(layer),
+         last = model.norm_of(model.model().weights().head(context)->final_norm);
+  norm.bias.reset();
+  const std::size_t d = sizes.d_head, group = model.group_of(head) * d;
+  const mat vocabulary = normalized_vocabulary(model, norm, context);
+  const auto columns = [&](const Affine64& of_all, std::size_t first) {
+    return mat(vocabulary * of_all.weight.cols(first, first + d - 1));
+  };
+  std::vector<std::size_t> tokens(n_tokens_of(model));
+  std::iota(tokens.begin(), tokens.end(), std::size_t{0});
+  mat output = layer.output.weight.rows(head * d, (head + 1) * d - 1);
+  if (!last.is_empty()) output.each_row() %= last.factors;
+  HeadCircuits result;
+  result.qk = largest_pairs(columns(layer.queries, head * d),
+                            columns(layer.keys, group).t() * model.scale(layer), n_pairs, context);
+  result.ov = largest_pairs(columns(layer.values, group), output * model.unembeddings(tokens, context),
+                            n_pairs, context);
   return result;
 }
 

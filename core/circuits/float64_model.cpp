@@ -205,6 +205,12 @@ std::vector<StreamSummand> Float64Model::embed(const std::vector<std::size_t>& i
   return parts;
 }
 
+mat Float64Model::embedded(const std::vector<std::size_t>& ids, const CallContext& context) const {
+  mat sum(ids.size(), rules_.sizes.d_model, arma::fill::zeros);
+  for (const StreamSummand& part : embed(ids, context)) sum += part.rows;
+  return sum;
+}
+
 Norm64 Float64Model::input_norm(const Layer64& layer) const {
   return rules_.norm.place == NormPlace::before ? layer.attention_norm : Norm64();
 }
@@ -444,6 +450,22 @@ mat Float64Model::weights(const Layer64& layer, std::size_t head, const mat& que
   return rows;
 }
 
+mat Float64Model::unembeddings(const std::vector<std::size_t>& tokens, const CallContext& context) const {
+  mat columns;
+  std::vector<float> output;
+  model_.weights().for_each_unembedding_part(
+      [&](std::size_t first, const transformer::Matrix& part) {
+        if (columns.empty()) columns.set_size(part.d_in(), tokens.size()), output.resize(part.d_in());
+        for (std::size_t k = 0; k < tokens.size(); ++k)
+          if (tokens[k] >= first && tokens[k] < first + part.d_out()) {
+            part.read_output(tokens[k] - first, output.data());
+            std::copy(output.begin(), output.end(), columns.colptr(k));
+          }
+      },
+      context);
+  return columns;
+}
+
 mat Float64Model::logits(const mat& last, const std::vector<std::size_t>& tokens,
                          const CallContext& context) const {
   if (const std::string& why = model_.description().no_prediction_reason; !why.empty())
@@ -457,18 +479,7 @@ mat Float64Model::logits(const mat& last, const std::vector<std::size_t>& tokens
     x.transform([&](double number) { return activated(number, activation); });
     x = norm_of(head->norm).apply(x);
   }
-  mat columns(x.n_cols, tokens.size());
-  std::vector<float> output(x.n_cols);
-  model_.weights().for_each_unembedding_part(
-      [&](std::size_t first, const transformer::Matrix& part) {
-        for (std::size_t k = 0; k < tokens.size(); ++k)
-          if (tokens[k] >= first && tokens[k] < first + part.d_out()) {
-            part.read_output(tokens[k] - first, output.data());
-            std::copy(output.begin(), output.end(), columns.colptr(k));
-          }
-      },
-      context);
-  mat logits = x * columns;
+  mat logits = x * unembeddings(tokens, context);
   for (std::size_t k = 0; k < tokens.size(); ++k)
     if (tokens[k] < head->bias.size()) logits.col(k) += head->bias[tokens[k]];
   logits *= rules_.logit_factor;

@@ -94,6 +94,9 @@ class Float64Model {
   std::vector<StreamSummand> embed(const std::vector<std::size_t>& ids, const CallContext& context,
                                    const std::string& without = {}) const;
 
+  /// Returns their sum, n_tokens × d_model.
+  arma::mat embedded(const std::vector<std::size_t>& ids, const CallContext& context) const;
+
   /// Computes a layer up to its context vectors, and the rest of it.
   LayerPass compute_heads(const Layer64& layer, const arma::mat& residual) const;
   void finish(const Layer64& layer, LayerPass& pass) const;
@@ -142,12 +145,20 @@ class Float64Model {
   /// Returns the attention weights of a head, n_tokens × n_tokens.
   arma::mat weights(const Layer64& layer, std::size_t head, const arma::mat& queries,
                     const arma::mat& keys) const;
+  /// Returns the weights of a row of a head's queries, n_tokens.
+  arma::rowvec weights_row(const Layer64& layer, const LayerPass& pass, std::size_t head,
+                           std::size_t row) const {
+    return softmax(layer, head, row,
+                   pass.queries[head].row(row) * pass.keys[group_of(head)].t() * scale(layer));
+  }
+  /// Returns the columns of the unembedding of some tokens, d_model × n.
+  arma::mat unembeddings(const std::vector<std::size_t>& tokens, const CallContext& context) const;
   /// Returns the logits of some tokens after rows of the residual stream after the last layer.
   arma::mat logits(const arma::mat& last, const std::vector<std::size_t>& tokens,
                    const CallContext& context) const;
+  Norm64 norm_of(const transformer::NormWeights& numbers) const;
 
  private:
-  Norm64 norm_of(const transformer::NormWeights& numbers) const;
   arma::mat normalized(const Layer64& layer, const arma::mat& rows, bool is_query) const;
   arma::mat mlp(const Layer64& layer, const LayerPass& pass) const;
   arma::mat run_mlp(const Mlp64& mlp, const arma::mat& x) const;

@@ -4,19 +4,11 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/base/utf8.hpp"
 
 namespace core::circuits {
 namespace {
 
 using arma::mat;
-
-mat embedded(const Float64Model& model, const std::vector<std::size_t>& ids, const CallContext& context) {
-  mat sum(ids.size(), model.rules().sizes.d_model, arma::fill::zeros);
-  for (const StreamSummand& part : model.embed(ids, context)) sum += part.rows;
-  return sum;
-}
 
 /// Returns the row whose next token, or whose masked token, the prompts predict.
 std::size_t predicted_row(const Float64Model& model, const PromptPair& prompts) {
@@ -81,8 +73,8 @@ PatchMap patch(const Float64Model& model, const PromptPair& prompts, const Patch
   const std::size_t row = predicted_row(model, prompts), n_tokens = prompts.clean.size(),
                     n = transformer::n_parts(sizes, plan.part);
   const bool has_positions = plan.by_position || plan.part == PatchedPart::residual;
-  const mat clean = embedded(model, prompts.clean, context),
-            corrupt = embedded(model, prompts.corrupt, context);
+  const mat clean = model.embedded(prompts.clean, context),
+            corrupt = model.embedded(prompts.corrupt, context);
   std::vector<mat> before, clean_before;  // residual streams before each layer
   const ForkResult plain = run_forks(model, corrupt, &clean, {}, 0, sizes.n_layers, context,
                                      [&](const Layer64&, const LayerPass& pass, const LayerPass* source) {
@@ -137,24 +129,6 @@ PatchMap patch(const Float64Model& model, const PromptPair& prompts, const Patch
     if (on_more) on_more(result);
   }
   return result;
-}
-
-std::size_t answer_token(const Transformer& model, const std::string& text, const std::string& option) {
-  std::vector<std::size_t> ids;
-  try {
-    for (const tokenizers::TextToken& token : model.tokenize(text))
-      if (!token.is_inserted) ids.push_back(token.id);
-  } catch (const Error& error) {
-    throw Error(option + ": " + error.what());
-  }
-  if (ids.size() == 1 && model.token(ids[0]).bytes == text) return ids[0];
-  // A tokenizer that begins each text with a space has no other way to spell a token without one.
-  for (std::size_t id = 0; id < model.description().n_tokens; ++id)
-    if (const auto token = model.token(id); token.bytes == text && !token.is_special) return id;
-  const std::string names = core::text::joined(
-      ids, ", ", [&](std::size_t id) { return "'" + core::text::printable(model.token(id).bytes) + "'"; });
-  throw Error(
-      fmt::format("{}: expected one token, got {}{}", option, ids.size(), names.empty() ? "" : ": " + names));
 }
 
 }  // namespace core::circuits

@@ -8,6 +8,7 @@ namespace core::circuits {
 struct PromptPair {
   std::vector<std::size_t> clean, corrupt;
   std::size_t answer = 0, against = 0;
+  friend bool operator==(const PromptPair&, const PromptPair&) = default;
 };
 
 /// Which patches are computed.
@@ -46,10 +47,5 @@ struct PatchMap {
 /// numbers are not finite. Progress counts layers of patched passes.
 PatchMap patch(const Float64Model& model, const PromptPair& prompts, const PatchPlan& plan,
                const CallContext& context, const std::function<void(const PatchMap&)>& on_more = {});
-
-/// Returns the token whose text is that of an answer.
-///
-/// Throws core::Error, "OPTION: expected one token, got 2: 'M', 'ary'", when there is none.
-std::size_t answer_token(const Transformer& model, const std::string& text, const std::string& option);
 
 }  // namespace core::circuits

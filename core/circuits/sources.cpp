@@ -11,15 +11,16 @@ namespace {
 using arma::mat;
 using arma::rowvec;
 
+void require_below(const char* name, const char* what, std::size_t got, std::size_t n) {
+  if (got >= n) throw Error(fmt::format("{}: expected {} below {}, got {}", name, what, n, got));
+}
+
 void require_cell(const Float64Model& model, std::size_t n_tokens, const ScoreCell& cell) {
   const auto& sizes = model.rules().sizes;
-  const std::tuple<const char*, const char*, std::size_t, std::size_t> limits[]{
-      {"layer", "a layer", cell.layer, sizes.n_layers},
-      {"head", "a head", cell.head, sizes.n_heads},
-      {"query", "a position", cell.query, n_tokens},
-      {"key", "a position", cell.key, n_tokens}};
-  for (const auto& [name, what, got, n] : limits)
-    if (got >= n) throw Error(fmt::format("{}: expected {} below {}, got {}", name, what, n, got));
+  require_below("layer", "a layer", cell.layer, sizes.n_layers);
+  require_below("head", "a head", cell.head, sizes.n_heads);
+  require_below("query", "a position", cell.query, n_tokens);
+  require_below("key", "a position", cell.key, n_tokens);
   Layer64 layer;
   layer.index = cell.layer;
   const auto [begin, end] = model.visible_keys(layer, cell.query, n_tokens);
@@ -113,24 +114,42 @@ class PartCollector {
   std::vector<mat> queries_, keys_;
 };
 
+using AddPart = std::function<void(const std::string& name, const mat& rows)>;
+
 /// Adds the parts that a layer writes, if norms come before the blocks.
-void add_parts(const Float64Model& model, const Layer64& layer, const LayerPass& pass,
-               PartCollector& collector) {
+void add_parts(const Float64Model& model, const Layer64& layer, const LayerPass& pass, const AddPart& add) {
   const std::string number = std::to_string(layer.index);
   for (std::size_t h = 0; h < model.rules().sizes.n_heads; ++h)
-    collector.add(fmt::format("head {}.{}", number, h), model.head_addition(layer, pass, h));
-  if (const mat bias = model.attention_bias(layer, pass); !bias.empty())
-    collector.add("output bias " + number, bias);
-  collector.add("MLP " + number, pass.mlp);
+    add(fmt::format("head {}.{}", number, h), model.head_addition(layer, pass, h));
+  if (const mat bias = model.attention_bias(layer, pass); !bias.empty()) add("output bias " + number, bias);
+  add("MLP " + number, pass.mlp);
 }
 
 /// Adds the parts of a layer's output where its last norm comes after them.
-void add_parts_since_norm(const Layer64& layer, const LayerPass& pass, PartCollector& collector) {
+void add_parts_since_norm(const Layer64& layer, const LayerPass& pass, const AddPart& add) {
   const Norm64& norm = layer.mlp_norm;
   const arma::vec divisors = norm.divisors(pass.middle + pass.mlp);
-  collector.add("layer below", norm.apply_frozen(pass.middle, divisors));
-  collector.add("MLP " + std::to_string(layer.index), norm.apply_frozen(pass.mlp, divisors));
-  if (!norm.bias.empty()) collector.add("norm bias", arma::repmat(norm.bias, pass.mlp.n_rows, 1));
+  add("layer below", norm.apply_frozen(pass.middle, divisors));
+  add("MLP " + std::to_string(layer.index), norm.apply_frozen(pass.mlp, divisors));
+  if (!norm.bias.empty()) add("norm bias", arma::repmat(norm.bias, pass.mlp.n_rows, 1));
+}
+
+/// Returns the residual stream after n_layers layers, and adds the parts that it is the sum of.
+mat collect_parts(const Float64Model& model, const std::vector<std::size_t>& ids, std::size_t n_layers,
+                  const CallContext& context, const AddPart& add, const VisitLayer& visit = {}) {
+  const bool is_post_norm = model.rules().norm.place == transformer::NormPlace::after;
+  if (!is_post_norm || n_layers == 0)
+    for (const StreamSummand& part : model.embed(ids, context)) add(part.name, part.rows);
+  const mat residual = run_forks(model, model.embedded(ids, context), nullptr, {}, 0, n_layers, context,
+                                 [&](const Layer64& layer, const LayerPass& pass, const LayerPass* source) {
+                                   if (!is_post_norm) add_parts(model, layer, pass, add);
+                                   if (is_post_norm && layer.index + 1 == n_layers)
+                                     add_parts_since_norm(layer, pass, add);
+                                   if (visit) visit(layer, pass, source);
+                                 })
+                           .base;
+  require_finite(residual, model.model());
+  return residual;
 }
 
 /// The scores of a row for the keys that the query attends to, and its weights.
@@ -153,9 +172,7 @@ RowOfScores row_of(const Float64Model& model, const Layer64& layer, const ScoreC
 
 KeyReading most_read(const Float64Model& model, const Layer64& layer, const LayerPass& pass, std::size_t head,
                      std::size_t position) {
-  const rowvec scores =
-      pass.queries[head].row(position) * pass.keys[model.group_of(head)].t() * model.scale(layer);
-  const rowvec weights = model.softmax(layer, head, position, scores);
+  const rowvec weights = model.weights_row(layer, pass, head, position);
   return {weights.index_max(), weights.max()};
 }
 
@@ -190,26 +207,19 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
                         const CallContext& context, Totals totals) {
   transformer::require_tokens(model.model().description(), ids);
   require_cell(model, ids.size(), cell);
-  const bool is_post_norm = model.rules().norm.place == transformer::NormPlace::after;
   const Layer64 layer = model.read_attention(cell.layer, context);
   PartCollector collector(model, layer, cell, ids.size());
-  mat base(ids.size(), model.rules().sizes.d_model, arma::fill::zeros);
-  for (const StreamSummand& part : model.embed(ids, context)) {
-    base += part.rows;
-    if (!is_post_norm || cell.layer == 0) collector.add(part.name, part.rows);
-  }
   ScoreSources result;
   std::vector<Fork> forks;
   std::tie(result.sources, forks) = forks_before(model, cell.layer, ids, context);
-  const auto visit = [&](const Layer64& before, const LayerPass& pass, const LayerPass*) {
-    if (!is_post_norm) add_parts(model, before, pass, collector);
-    if (is_post_norm && before.index + 1 == cell.layer) add_parts_since_norm(before, pass, collector);
-    for (ScoreSource& source : result.sources)
-      if (source.head && source.head->first == before.index)
-        source.read = most_read(model, before, pass, source.head->second, cell.key);
-  };
-  const mat residual = run_forks(model, base, nullptr, {}, 0, cell.layer, context, visit).base;
-  require_finite(residual, model.model());
+  const mat residual = collect_parts(
+      model, ids, cell.layer, context,
+      [&](const std::string& name, const mat& rows) { collector.add(name, rows); },
+      [&](const Layer64& before, const LayerPass& pass, const LayerPass*) {
+        for (ScoreSource& source : result.sources)
+          if (source.head && source.head->first == before.index)
+            source.read = most_read(model, before, pass, source.head->second, cell.key);
+      });
   collector.finish(residual, result);
   const RowOfScores row = row_of(model, layer, cell, residual);
   result.score = row.score, result.above_row_mean = row.above_mean, result.weight = row.weight;
@@ -224,6 +234,7 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
   result.has_totals = totals == Totals::all;
   if (!result.has_totals) return result;
   const std::size_t at_once = forks_at_once(model.rules(), ids.size());
+  const mat base = model.embedded(ids, context);
   for (std::size_t first = 0; first < forks.size(); first += at_once) {
     const auto from = forks.begin() + static_cast<std::ptrdiff_t>(first);
     const std::vector<Fork> some(from,
@@ -235,6 +246,99 @@ ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t
       result.sources[first + k].weight_without = without.weight;
     });
   }
+  return result;
+}
+
+namespace {
+
+/// Returns parts of a row, by name, along a direction: a unit vector, or that of the row.
+WrittenSum sum_along(const std::vector<std::string>& names, const mat& parts,
+                     const std::optional<std::size_t>& column) {
+  if (column) require_below("column", "a column", *column, parts.n_cols);
+  const rowvec whole = arma::sum(parts, 0);
+  WrittenSum result{.names = names};
+  result.parts = column ? arma::vec(parts.col(*column)) : arma::vec(parts * whole.t() / arma::norm(whole));
+  result.value = column ? whole[*column] : arma::norm(whole);
+  return result;
+}
+
+}  // namespace
+
+WrittenSum context_sources(const Float64Model& model, const std::vector<std::size_t>& ids,
+                           const ScoreCell& cell, const std::optional<std::size_t>& column,
+                           const CallContext& context) {
+  transformer::require_tokens(model.model().description(), ids);
+  require_below("layer", "a layer", cell.layer, model.rules().sizes.n_layers);
+  require_below("head", "a head", cell.head, model.rules().sizes.n_heads);
+  require_below("query", "a position", cell.query, ids.size());
+  const mat residual =
+      run_forks(model, model.embedded(ids, context), nullptr, {}, 0, cell.layer, context).base;
+  require_finite(residual, model.model());
+  const Layer64 layer = model.read_attention(cell.layer, context);
+  const LayerPass pass = model.compute_heads(layer, residual);
+  mat parts = pass.values[model.group_of(cell.head)];
+  parts.each_col() %= model.weights_row(layer, pass, cell.head, cell.query).t();
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < ids.size(); ++j) names.push_back(std::to_string(j));
+  return sum_along(names, parts, column);
+}
+
+WrittenSum stream_sources(const Float64Model& model, const std::vector<std::size_t>& ids, std::size_t layer,
+                          std::size_t position, const std::optional<std::size_t>& column,
+                          const CallContext& context) {
+  transformer::require_tokens(model.model().description(), ids);
+  require_below("layer", "a layer", layer, model.rules().sizes.n_layers + 1);
+  require_below("query", "a position", position, ids.size());
+  std::vector<std::string> names;
+  mat parts(0, model.rules().sizes.d_model);
+  collect_parts(model, ids, layer, context, [&](const std::string& name, const mat& rows) {
+    names.push_back(name);
+    parts.insert_rows(parts.n_rows, rows.row(position));
+  });
+  return sum_along(names, parts, column);
+}
+
+WrittenSum logit_sources(const Float64Model& model, const std::vector<std::size_t>& ids, std::size_t token,
+                         const CallContext& context) {
+  const auto& of = model.model().description();
+  transformer::require_tokens(of, ids);
+  if (!of.has_logit_attributions)
+    throw Error(of.path.string() + ": its logits are not sums of what its parts write");
+  const auto places = transformer::find_predicted_positions(model.model(), ids);
+  if (places.all.empty()) throw Error(of.path.string() + ": " + places.no_prediction_reason);
+  const std::size_t row = places.all.front().row, n_heads = model.rules().sizes.n_heads;
+  const auto head = model.model().weights().head(context);
+  const Norm64 norm = model.norm_of(head->final_norm);
+  const arma::vec unembedding = model.unembeddings({token}, context) * model.rules().logit_factor;
+  arma::vec direction = unembedding;  // without the norm's scale, which is that of the whole row
+  if (!norm.is_empty()) direction %= norm.factors.t();
+  if (norm.is_centered) direction -= arma::mean(direction);
+  WrittenSum result;
+  std::vector<double> parts;
+  result.by_token.zeros(model.rules().sizes.n_layers * n_heads, ids.size());
+  const mat last = collect_parts(
+      model, ids, model.rules().sizes.n_layers, context,
+      [&](const std::string& name, const mat& rows) {
+        result.names.push_back(name);
+        parts.push_back(arma::as_scalar(rows.row(row) * direction));
+      },
+      [&](const Layer64& layer, const LayerPass& pass, const LayerPass*) {
+        const std::size_t d = model.rules().sizes.d_head;
+        for (std::size_t h = 0; h < n_heads; ++h)
+          result.by_token.row(layer.index * n_heads + h) =
+              model.weights_row(layer, pass, h, row) %
+              (pass.values[model.group_of(h)] * layer.output.weight.rows(h * d, (h + 1) * d - 1) * direction)
+                  .t();
+      });
+  const double divisor = norm.is_empty() ? 1 : norm.divisors(last.row(row))[0];
+  result.by_token /= divisor;
+  for (double& part : parts) part /= divisor;
+  double bias = token < head->bias.size() ? head->bias[token] * model.rules().logit_factor : 0.0;
+  if (!norm.bias.empty()) bias += arma::as_scalar(norm.bias * unembedding);
+  result.names.emplace_back("last bias");
+  parts.push_back(bias);
+  result.parts = arma::vec(parts);
+  result.value = arma::as_scalar(model.logits(last.row(row), {token}, context));
   return result;
 }
 

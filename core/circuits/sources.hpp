@@ -54,4 +54,27 @@ enum class Totals { all, none };
 ScoreSources sources_of(const Float64Model& model, const std::vector<std::size_t>& ids, const ScoreCell& cell,
                         const CallContext& context, Totals totals = Totals::all);
 
+/// A number as the sum of what parts of the model have written: of a row, one column, or its length, to
+/// which each part adds its share along the row.
+struct WrittenSum {
+  double value = 0;
+  std::vector<std::string> names = {};  ///< as in ScoreSources; of context vectors the source positions
+  arma::vec parts = {};
+  arma::mat by_token =
+      {};  ///< of a logit, what heads write by source token: [layer · n_heads + head][position]
+};
+
+/// Return the sources of a row of context vectors, of the residual stream before a layer (n_layers: after the
+/// last), and of a logit after a text, with the scale of the last norm held fixed. cell.key is not used.
+///
+/// Throw core::Error as sources_of() does, "column: …", and "MODEL: …" when logits are not such sums.
+WrittenSum context_sources(const Float64Model& model, const std::vector<std::size_t>& ids,
+                           const ScoreCell& cell, const std::optional<std::size_t>& column,
+                           const CallContext& context);
+WrittenSum stream_sources(const Float64Model& model, const std::vector<std::size_t>& ids, std::size_t layer,
+                          std::size_t position, const std::optional<std::size_t>& column,
+                          const CallContext& context);
+WrittenSum logit_sources(const Float64Model& model, const std::vector<std::size_t>& ids, std::size_t token,
+                         const CallContext& context);
+
 }  // namespace core::circuits

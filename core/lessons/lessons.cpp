@@ -36,7 +36,8 @@ constexpr std::array exhibit_words{
 };
 
 Start read_start(const Json& json) {
-  json.expect_keys({"preset", "change", "sentence", "seed", "session", "text", "layer"});
+  json.expect_keys(
+      {"preset", "change", "sentence", "seed", "session", "text", "first", "answer", "against", "layer"});
   Start start;
   if (const auto preset = json.member("preset")) start.preset = preset->text();
   if (const auto change = json.member("change")) start.change = json_text(*change);
@@ -44,6 +45,9 @@ Start read_start(const Json& json) {
   if (const auto seed = json.member("seed")) start.seed = seed->whole(0);
   if (const auto session = json.member("session")) start.session = json_text(*session);
   if (const auto text = json.member("text")) start.text = text->text();
+  if (const auto first = json.member("first"))
+    start.first = experiment::FirstPrompt{first->text(), json.required("answer").text(),
+                                          json.required("against").text()};
   if (const auto layer = json.member("layer")) start.layer = layer->whole(0);
   return start;
 }
@@ -242,7 +246,7 @@ attention::Model model_at_start(const LessonStep& step) {
 
 experiment::Experiment experiment_at_start(const LessonStep& step) {
   if (step.start.text.empty()) throw Error(step.title + ": this step begins without a text");
-  return {.text = step.start.text, .layer = step.start.layer};
+  return {.text = step.start.text, .layer = step.start.layer, .first = step.start.first};
 }
 
 std::vector<CellChange> changed_cells(const StepState& state, attention::Stage stage, std::size_t head) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/graph/address.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
@@ -42,12 +43,16 @@ struct WholeStepState {
   const experiment::TextReading& before;
   const experiment::TextReading& now;
   std::size_t layer = 0, head = 0;
+  const experiment::TextReading* unedited = nullptr;  ///< now without edits, of the first of two prompts
+  std::optional<explain::CellAddress> pinned = {};    ///< in that layer
+  std::string source = {};                            ///< the selected one of that cell, or ""
 };
 
 /// The start of a step: a preset with a JSON merge patch (RFC 7386) of its session file, or with a sentence;
-/// or a session of its own; or a text for a whole model.
+/// or a session of its own; or a text for a whole model, the second one if there is a first.
 struct Start {
   std::string preset, change, sentence, session, text;
+  std::optional<experiment::FirstPrompt> first;
   std::uint64_t seed = 0;  ///< of the sentence's embeddings
   std::size_t layer = 0;   ///< displayed, of a whole model
 };

@@ -304,6 +304,25 @@ const std::map<std::string_view, ReadingValue>& reading_values() {
        [](const W&, const R& r) {
          return r.experiment.layers.empty() ? arma::datum::nan : count(r.experiment.layers.begin()->first);
        }},
+      {"n_patches", [](const W&, const R& r) { return r.experiment.patches.size(); }},
+      {"patches",
+       [](const W&, const R& r) {
+         return text::joined(r.experiment.patches, ", ", transformer::patch_name, " and ");
+       }},
+      {"patched_layer",
+       [](const W&, const R& r) {
+         return r.experiment.patches.empty() ? arma::datum::nan : count(r.experiment.patches.begin()->layer);
+       }},
+      {"recovered",
+       [](const W& m, const R& r) {
+         return m.unedited && r.experiment.first
+                    ? experiment::watched_difference(m.whole, r, *m.unedited).recovered()
+                    : 0.0;
+       }},
+      {"pinned_row", [](const W& m, const R&) { return m.pinned ? static_cast<double>(m.pinned->row) : -1; }},
+      {"pinned_column",
+       [](const W& m, const R&) { return m.pinned ? static_cast<double>(m.pinned->column) : -1; }},
+      {"source", [](const W& m, const R&) { return m.source; }},
       {"was_induction",
        [](const W& m, const R&) {
          return is_induction_head(m.before, {m.layer, m.head});

@@ -101,6 +101,9 @@ void require_patches(const FullModel& model, const Experiment& experiment) {
         fmt::format("first prompt: expected as many tokens as the second one, {}, got {}", n, n_first));
   for (const transformer::Patch& patch : experiment.patches) {
     const auto& sizes = model.description().sizes;
+    if (model.description().is_attached && !patch.is_of_attention())
+      throw Error(transformer::patch_name(patch) +
+                  ": expected a part of attention, as nothing else of an attached model can be patched");
     const std::size_t n_parts = transformer::n_parts(sizes, patch.part);
     if (patch.layer >= sizes.n_layers || patch.index >= n_parts || patch.position.value_or(0) >= n)
       throw Error(fmt::format("{}: expected a layer below {}, a head below {} and a position below {}",

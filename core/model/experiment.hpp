@@ -30,7 +30,7 @@ struct LayerEdit {
 
 /// The first of two prompts, and two tokens whose logit difference is watched, as texts; "" for none.
 struct FirstPrompt {
-  std::string text, answer, against;
+  std::string text = {}, answer = {}, against = {};
   friend bool operator==(const FirstPrompt&, const FirstPrompt&) = default;
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/graph/validation.hpp"
 #include "core/model/matrix.hpp"
@@ -163,6 +164,24 @@ attention::Model layer_model(const FullModel& model, const Pass& pass, std::size
   result.heads_off = heads_off;
   attention::require(result, model.description().path.string() + ": ");
   return result;
+}
+
+std::size_t answer_token(const FullModel& model, const std::string& answer, const std::string& option) {
+  std::vector<std::size_t> ids;
+  try {
+    for (const tokenizers::TextToken& token : model.tokenize(answer))
+      if (!token.is_inserted) ids.push_back(token.id);
+  } catch (const Error& error) {
+    throw Error(option + ": " + error.what());
+  }
+  if (ids.size() == 1 && model.token(ids[0]).bytes == answer) return ids[0];
+  // A tokenizer that begins each text with a space has no other way to spell a token without one.
+  for (std::size_t id = 0; id < model.description().n_tokens; ++id)
+    if (const auto token = model.token(id); token.bytes == answer && !token.is_special) return id;
+  const std::string names = text::joined(
+      ids, ", ", [&](std::size_t id) { return "'" + text::printable(model.token(id).bytes) + "'"; });
+  throw Error(
+      fmt::format("{}: expected one token, got {}{}", option, ids.size(), names.empty() ? "" : ": " + names));
 }
 
 PredictedPositions find_predicted_positions(const FullModel& model, const std::vector<std::size_t>& ids) {

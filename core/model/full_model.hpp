@@ -292,6 +292,11 @@ attention::Model layer_model(const FullModel& model, const Pass& pass, std::size
                              const std::vector<std::string>& tokens,
                              const std::vector<std::size_t>& heads_off, const StopToken& progress = {});
 
+/// Returns the token whose text is that of an answer.
+///
+/// Throws core::Error, "OPTION: expected one token, got 2: 'M', 'ary'", when there is none.
+std::size_t answer_token(const FullModel& model, const std::string& answer, const std::string& option);
+
 /// A position whose token is predicted, and the row that predicts it.
 struct PredictedPosition {
   std::size_t position, row;

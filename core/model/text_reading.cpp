@@ -281,6 +281,11 @@ TextReading read(const FullModel& model, const Experiment& experiment, const Tex
   if (before && before->pass->state() != reading.pass->state())
     return read(model, experiment, nullptr, context, only_layer);  // other parameters: nothing can be reused
   if (reading.place) reading.logits = model.lens(*reading.pass, row, context);
+  if (reading.place && experiment.first)
+    reading.unedited_logits = !experiment.is_edited() ? reading.logits.tail_rows(1).as_row()
+                              : before && !before->unedited_logits.empty()
+                                  ? before->unedited_logits
+                                  : model.next(*model.run(ids, {}, context), row, context);
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     if (!context.progress.should_continue()) throw Stopped();
     if (reading.layers[l]) continue;
@@ -378,6 +383,49 @@ Prediction predict_next(const FullModel& model, const TextReading& now, const Te
       &now == &before ? result.attribution : attribution_of_token(model, before, result.chosen.id, context);
   result.max_attribution =
       std::max(max_head_attribution(result.attribution), max_head_attribution(result.attribution_before));
+  return result;
+}
+
+WatchedDifference watched_difference(const FullModel& model, const TextReading& now,
+                                     const TextReading& before) {
+  WatchedDifference result;
+  for (const TextReading* reading : {&before, &now})
+    if (!reading->no_prediction_reason.empty()) return result.error = reading->no_prediction_reason, result;
+  const std::size_t n_tokens = model.description().n_tokens;
+  const arma::frowvec first = before.logits.tail_rows(1), edited = now.logits.tail_rows(1);
+  const auto top = [&](const arma::frowvec& logits) {
+    return transformer::top_tokens(logits, 1, n_tokens).front();
+  };
+  const auto named = [&](const arma::frowvec& logits) {
+    const transformer::TokenScore best = top(logits);
+    return LensToken{transformer::token_name(model, best.id), Probabilities(logits).of(best.id), 0};
+  };
+  result.first_top = named(first), result.second_top = named(now.unedited_logits);
+  result.now_top = named(edited);
+  try {
+    const FirstPrompt& wanted = *now.experiment.first;
+    const auto token = [&](const std::string& text, const char* option, const arma::frowvec& logits) {
+      return text.empty() ? top(logits).id : transformer::answer_token(model, text, option);
+    };
+    result.answer = token(wanted.answer, "answer", first);
+    result.against = token(wanted.against, "against", now.unedited_logits);
+  } catch (const Error& error) {
+    result.error = error.what();
+    return result;
+  }
+  result.answer_text = transformer::token_name(model, result.answer);
+  result.against_text = transformer::token_name(model, result.against);
+  if (result.answer == result.against)
+    result.error = "Two tokens are watched, but " + result.answer_text + " is most probable after both.";
+  const auto difference = [&](const auto& logits) {
+    return static_cast<double>(logits[result.answer]) - static_cast<double>(logits[result.against]);
+  };
+  result.first = difference(first), result.second = difference(now.unedited_logits);
+  result.now = difference(edited);
+  for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
+    result.first_lens.push_back(difference(arma::frowvec(before.logits.row(l))));
+    result.now_lens.push_back(difference(arma::frowvec(now.logits.row(l))));
+  }
   return result;
 }
 

@@ -26,6 +26,7 @@ struct TextReading {
   std::optional<transformer::PredictedPosition> place;  ///< of the predicted token
   std::string no_prediction_reason;                     ///< set where nothing is predicted, else ""
   arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty if nothing is predicted
+  arma::frowvec unedited_logits;  ///< of the second of two prompts; else empty
 
   double maps_ms = 0;  ///< time for the heads of the layer computed last
 
@@ -106,6 +107,23 @@ struct Prediction {
 Prediction predict_next(const transformer::FullModel& model, const TextReading& now,
                         const TextReading& before, std::optional<std::size_t> token, double temperature,
                         const transformer::CallContext& context);
+
+/// The logit difference of two tokens after the first of two prompts, the second, and the second with edits.
+struct WatchedDifference {
+  std::string error = {};  ///< why there is none, one line; or ""
+  std::size_t answer = 0, against = 0;
+  std::string answer_text = {}, against_text = {};
+  double first = 0, second = 0, now = 0;
+  std::vector<double> first_lens = {}, now_lens = {};       ///< as if the model ended after each layer
+  LensToken first_top = {}, second_top = {}, now_top = {};  ///< the most probable tokens
+  /// Returns the part of the difference between the prompts that the edits recover.
+  double recovered() const { return (now - second) / (first - second); }
+};
+
+/// Computes it for the answers of the experiment; without them, for the most probable tokens after each
+/// prompt.
+WatchedDifference watched_difference(const transformer::FullModel& model, const TextReading& now,
+                                     const TextReading& before);
 
 /// Returns the mean roles of every head on rows of random tokens, each row repeated once; [layer][head].
 ///

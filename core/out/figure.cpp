@@ -750,4 +750,17 @@ DisplayList figure(const Model& model, const Trace& trace, const FigureOptions& 
   return whole;
 }
 
+DisplayList figure(const formats::LabeledMatrix& matrix, const std::string& title, bool dark) {
+  const Palette palette = color::palette(dark);
+  FigureMap map{matrix, formula_runs(title, 14, palette.text)};
+  map.tokens_above = false;
+  DisplayList whole;
+  whole.background = palette.background.back;
+  whole.title = title;
+  const DisplayList inner = map_figure(map, palette).list;
+  append(whole, inner, {margin, margin});
+  whole.width = std::ceil(2 * margin + inner.width), whole.height = std::ceil(2 * margin + inner.height);
+  return whole;
+}
+
 }  // namespace core::figures

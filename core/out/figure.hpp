@@ -9,6 +9,7 @@
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 #include "core/out/drawing.hpp"
+#include "core/out/tables.hpp"
 
 namespace core::figures {
 
@@ -39,5 +40,8 @@ struct FigureOptions {
 /// Throws core::Error when the model has no such stage or head.
 DisplayList figure(const attention::Model& model, const attention::Trace& trace,
                    const FigureOptions& options);
+
+/// Returns a figure of a matrix of signed shares, −1 to 1, with its labels.
+DisplayList figure(const formats::LabeledMatrix& matrix, const std::string& title, bool dark = false);
 
 }  // namespace core::figures

@@ -158,6 +158,58 @@ def check_patches(program, clean, corrupt, answer, against):
     return got["clean"], got["corrupt"], found["head"]
 
 
+def check_positions_and_paths(program, clean, corrupt, answer, against):
+    """One row at a time, and a head's output that reaches only the queries, keys or values of a later one."""
+    right, wrong = run(clean), run(corrupt)
+
+    def share(made):
+        now, a, b = (m["logits"][-1, answer] - m["logits"][-1, against] for m in (made, wrong, right))
+        return (now - a) / (b - a)
+
+    asked = ["patch", FOLDER, "--clean", CLEAN, "--corrupt", CORRUPT, "--answer", "ig", "--against", "ood"]
+    for what in ("head", "keys", "pattern", "mlp"):
+        got = ask(program, *asked, "--what", what, "--positions")["recovered"]
+        n_parts = len(got) // L
+        for l, k, i in ((0, 2 % n_parts, 6), (2, 0, 13), (2, 3 % n_parts, 7)):
+
+            def change(name, x, l=l, k=k, i=i):
+                if name != f"{what} {l} {k}":
+                    return x
+                x = x.copy()
+                x[i] = right[name][i]
+                return x
+
+            close(got[l * n_parts + k][i], share(run(corrupt, change)), f"{what} {l}.{k} at {i}")
+    for what, h in (("queries", 0), ("keys", 3), ("values", 2)):
+        got = ask(program, *asked, "--through", f"{what}:2.{h}")["recovered"]
+        assert len(got) == 2
+        for l, k in np.ndindex(2, H):
+            sent = f"head {l} {k}"
+            frozen = {f"attention {m} 0" for m in range(l + 1, 2)}
+            reached = run(corrupt, lambda name, x, sent=sent, frozen=frozen: right[name] if name == sent else wrong[name] if name in frozen else x)
+            place = f"{what} 2 {h}"
+            made = run(corrupt, lambda name, x, place=place, reached=reached: reached[name] if name == place else x)
+            close(got[l][k], share(made), f"{sent} through {place}")
+
+
+def check_sums(program, ids, answer):
+    made = run(ids)
+    got = ask(program, "why", FOLDER, "--text", CLEAN, "--token", "ig")
+    close(got["value"], made["logits"][-1, answer], "logit")
+    u = W["wte.weight"][answer] * W["ln_f.weight"]
+    last = made["stream 3"] + made["attention 3 0"] + made["mlp 3 0"]
+    direction = (u - u.mean()) / spread(last[-1])
+    parts = {part["name"]: part["direct"] for part in got["parts"]}
+    close(sum(parts.values()), got["value"], "sum of the logit")
+    close(parts["head 2.0"], made["head 2 0"][-1] @ direction, "head 2.0 in the logit")
+    by_token = made["pattern 2 0"][-1] * (made["values 2 0"] @ W["h.2.attn.c_proj.weight"][:d] @ direction)
+    close(got["heads"][8]["by_token"], by_token, "head 2.0 by token")
+    got = ask(program, "why", FOLDER, "--text", CLEAN, "--layer", 2, "--head", 0, "--query", 13)
+    rows = made["pattern 2 0"][-1][:, None] * made["values 2 0"]
+    close(got["value"], np.linalg.norm(rows.sum(0)), "context vector")
+    close({part["name"]: part["direct"] for part in got["parts"]}["6 'ig'"], rows[6] @ rows.sum(0) / got["value"], "its largest part")
+
+
 def check_composition(program):
     got = ask(program, "composition", FOLDER)
     assert got["heads"] == [f"{l}.{h}" for l in range(L) for h in range(H)]
@@ -201,6 +253,8 @@ def main(program):
     from_clean, from_corrupt, heads = check_patches(program, clean, corrupt, vocabulary["ig"], vocabulary["ood"])
     close([from_clean, from_corrupt], [6.539, -13.7287], "logit differences", 5e-4)
     close([heads[2, 0], heads[2, 3], heads[2, 2], heads[1, 2]], [0.363, 0.357, 0.137, 0.052], "recovered", 5e-4)
+    check_positions_and_paths(program, clean, corrupt, vocabulary["ig"], vocabulary["ood"])
+    check_sums(program, clean, vocabulary["ig"])
     check_composition(program)
 
 

@@ -24,7 +24,7 @@ PARTS = [
      "app/ui/panels/dialogs/import_dialog.cpp app/ui/panels/dialogs/model_dialogs.cpp", "dialogs, by subject"),
     ("app/ui/panels/inspector/inspector_panel.hpp", "app/ui/panels/inspector/inspector_row.cpp", "the parts about a row"),
     ("app/ui/panels/layers/layers_panel.hpp", "app/ui/panels/layers/head_map.cpp app/ui/panels/layers/next_token.cpp "
-     "app/ui/panels/layers/full_model_panel.cpp", "parts of the view of layers"),
+     "app/ui/panels/layers/full_model_panel.cpp app/ui/panels/layers/prompts_panel.cpp app/ui/panels/layers/circuits_panel.cpp", "parts of the view of layers"),
     ("app/ui/panels/learning/learning_panel.hpp", "app/ui/panels/learning/learning_setup.cpp", "the left side of Learn"),
     ("app/ui/panels/model/model_panel.hpp", "app/ui/panels/model/model_popups.cpp", "the popups of MODEL"),
     ("app/ui/panels/stages/stages_panel.hpp", "app/ui/panels/stages/large_panel.cpp app/ui/panels/stages/rotation_panel.cpp",

@@ -25,6 +25,8 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
     }
     return commands;
   }
+  using core::attention::Stage;
+  using core::transformer::PatchedPart;
   const app::Command third_head = app::set<&app::Look::head>(3);
   const std::map<std::string, std::vector<Commands>> all{
       {"next-word",
@@ -38,6 +40,15 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
         {app::ShowLayer{2}, third_head},
         {app::ToggleLayerHead{2, 3}},
         {app::ToggleLayerHead{2, 3}, app::ToggleLayerHead{2, 0}},
+        {app::ToggleLayerHead{0, 2}}}},
+      {"two-prompts",
+       {{app::TogglePatch{{2, PatchedPart::head, 0}}},
+        {app::TogglePatch{{2, PatchedPart::head, 0}}, app::TogglePatch{{2, PatchedPart::head, 3}}},
+        {app::TogglePatch{{3, PatchedPart::residual, 0, 13}}}}},
+      {"why",
+       {{app::PinCell{{Stage::weights, 0, 13, 6}}},
+        {app::set<&app::LayersLook::shows_sources>(true), app::set<&app::LayersLook::source>("head 0.2")},
+        {app::ShowLayer{0}, app::FollowCell{{Stage::weights, 2, 6, 5}}},
         {app::ToggleLayerHead{0, 2}}}},
   };
   return all.at(lesson.name).at(step);

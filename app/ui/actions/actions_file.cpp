@@ -5,6 +5,7 @@
 
 #include "app/session/exporting.hpp"
 #include "app/session/lessons.hpp"
+#include "app/session/live_patches.hpp"
 #include "app/session/model_title.hpp"
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
@@ -336,6 +337,10 @@ void add_layers_tab(ActionRows& rows, const ActionContext& s) {
     rows.back().section = std::exchange(rows.back().menu, {});  // in the key sheet alone
 }
 
+bool compares_prompts(const ActionContext& now) {
+  return has_full_model(now) && now.pending.full_model->experiment.first;
+}
+
 void add_full_model(ActionRows& rows, const ActionContext& s) {
   const std::size_t first = rows.size();
   add_layer_steps(rows);
@@ -387,13 +392,45 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .part = 1,
                   .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(CompareEdits{})});
-  rows.push_back({.id = "whole/two_prompts",
-                  .title = "Two prompts…",
-                  .menu = "Compare",
+  rows.push_back(
+      {.id = "whole/two_prompts",
+       .title = "Two prompts…",
+       .menu = "Compare",
+       .group = 5,
+       .about =
+           "Compares this prompt with a second one, and patches parts of its pass into that of the second",
+       .disabled_reason = unless(has_full_model, no_full_model),
+       .command =
+           [](const ActionContext& now) {
+             const auto& model = *now.pending.full_model;
+             const std::string text = core::experiment::whole_text(*model.model, model.experiment);
+             if (model.experiment.first)
+               return CommandList{SetPrompts{std::nullopt, model.experiment.first->text}};
+             return CommandList{SetPrompts{core::experiment::FirstPrompt{text}, text}};
+           },
+       .checked = compares_prompts});
+  rows.push_back({.id = "whole/patch",
+                  .title = "Patch the selected part",
+                  .menu = full_model_menu,
                   .group = 5,
-                  .about = "Patches parts of this prompt's pass into that of a second prompt",
-                  .disabled_reason = unless(has_full_model, no_full_model),
-                  .command = always(ShowDialog{Dialog::two_prompts})});
+                  .about = "Takes it from the pass over the first prompt, or no longer",
+                  .keys = {plain(Key::p)},
+                  .keys_apply = outside_editor,
+                  .disabled_reason = unless(compares_prompts, "there is one prompt: begin with Two prompts…"),
+                  .command = [](const ActionContext& now) {
+                    return CommandList{TogglePatch{selected_patch(now.pending)}};
+                  }});
+  rows.push_back({.id = "whole/prompt_maps",
+                  .title = "Maps of A, B or B − A",
+                  .menu = full_model_menu,
+                  .group = 5,
+                  .keys = {plain(Key::b)},
+                  .keys_apply = outside_editor,
+                  .disabled_reason = unless(compares_prompts, "there is one prompt: begin with Two prompts…"),
+                  .command = [](const ActionContext& now) {
+                    const auto maps = static_cast<int>(now.pending.layers->maps);
+                    return CommandList{set<&LayersLook::maps>(static_cast<LayerMaps>((maps + 2) % 3))};
+                  }});
   rows.push_back({.id = "whole/scan",
                   .title = "Heads over many texts…",
                   .menu = full_model_menu,

@@ -316,10 +316,16 @@ void add_navigation(ActionRows& rows, const ActionContext&) {
                   .keys = {plain(Key::backspace)},
                   .keys_apply = outside_editor,
                   .sheet_text = "Back to the cell whose operand you followed",
-                  .disabled_reason =
-                      unless([](const ActionContext& now) { return !now.pending.selection.trail.empty(); },
-                             "no operand has been followed"),
-                  .command = always(GoBack{})});
+                  .disabled_reason = unless(
+                      [](const ActionContext& now) {
+                        return !now.pending.selection.trail.empty() ||
+                               (now.pending.layers && !now.pending.layers->path.empty());
+                      },
+                      "no operand has been followed"),
+                  .command = [](const ActionContext& now) -> CommandList {
+                    if (!now.pending.selection.trail.empty()) return {GoBack{}};
+                    return commands_back(*now.pending.layers, now.pending.layers->path.size() - 1);
+                  }});
   rows.push_back(
       {.id = "cell/release",
        .title = "Release",

@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "app/session/full_model_reading.hpp"
-#include "tests/support/drawn_texts.hpp"
-#include "tests/support/program.hpp"
-#include "tests/support/waiting.hpp"
+#include "tests/support/settled_window.hpp"
 
 namespace {
 
@@ -12,38 +10,25 @@ using app::CellRef;
 using app::Key;
 using app::Tab;
 using core::attention::Stage;
+using core::transformer::PatchedPart;
 using testing::HasSubstr;
 
-struct CircuitsWindow : testing::Test {
-  gui::Program ui{{1280, 1100}};
+struct CircuitsWindow : support::SettledWindow {
+  CircuitsWindow() : SettledWindow({1280, 1100}) {}
 
   void SetUp() override {
-    ui.screen.has_fonts = true;
     ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
     settle();
     support::look(ui.store, [](app::View& v) { v.look.tab = Tab::stages; });
     settle();
   }
-  void settle() {
-    support::settle(ui.store, [&] { ui.run(1); });
-    ui.run(2);
+  void pin(const CellRef& cell) { dispatch(app::PinCell{cell}); }
+  const app::FullModelReading& reading() const { return *ui.store.pending().reading; }
+  const core::experiment::Experiment& experiment() const { return ui.store.pending().full_model->experiment; }
+  void compare(const std::string& second = "egg jam food and egg jam f") {
+    dispatch(
+        app::SetPrompts{core::experiment::FirstPrompt{"egg jam fig and egg jam f", "ig", "ood"}, second});
   }
-  void pin(const CellRef& cell) {
-    ui.store.dispatch(app::PinCell{cell});
-    settle();
-  }
-  void press(const char* landmark) {
-    ui.click(landmark);
-    settle();
-  }
-  std::string words() {
-    ui.run(1);
-    std::string all;
-    support::TextReader reader;
-    for (const support::DrawnText& text : reader.texts()) all += text.text + "\n";
-    return all;
-  }
-  const app::LivePatches& patches() const { return ui.store.pending().reading->patches(); }
 };
 
 /// Expected values: NumPy, see tests/python/check_circuits.py.
@@ -87,41 +72,74 @@ TEST_F(CircuitsWindow, SayWhyThereAreNoSources) {
   EXPECT_THAT(words(), HasSubstr("Discard the edits"));
 }
 
+/// Expected values: NumPy, as above.
 TEST_F(CircuitsWindow, PatchASecondPrompt) {
-  support::look(ui.store, [](app::View& v) {
-    v.forms.dialog = app::Dialog::two_prompts;
-    v.forms.prompts = {"egg jam food and egg jam f", "ig", "ood", 0, false};
-  });
-  settle();
-  EXPECT_FALSE(ui.has("prompts/patch/2/0"));
-  press("dialog/confirm");
-  const app::PatchResult* found = patches().of(*ui.store.pending().full_model, ui.store.view().forms.prompts);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->error, "");
-  EXPECT_NEAR(found->map.recovered(2, 0), 0.363, 5e-4);
+  compare();
+  EXPECT_EQ(ui.store.view().look.tab, Tab::layers);
+  ASSERT_TRUE(reading().watched());
+  EXPECT_NEAR(reading().watched()->first, 6.539, 1e-3);
+  EXPECT_NEAR(reading().watched()->now, -13.729, 1e-3);
+  ASSERT_TRUE(reading().patches().of({}));
+  EXPECT_NEAR(reading().patches().of({})->recovered(2, 0), 0.363, 5e-4);
   EXPECT_THAT(words(), HasSubstr("0.36\n"));
-  press("prompts/copy");
-  EXPECT_THAT(ImGui::GetClipboardText(), testing::StartsWith("layer,0,1,2,3\r\n0,"));
-  press("prompts/patch/2/3");
-  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
-  EXPECT_EQ(ui.store.view().look.head, 3u);
+  EXPECT_THAT(words(), HasSubstr("1 token differs"));
+  press("prompts/map/2/0");
+  EXPECT_EQ(experiment().patches, (std::set<core::transformer::Patch>{{2, PatchedPart::head, 0}}));
+  EXPECT_NEAR(reading().watched()->now, -6.3796, 1e-3);
+  EXPECT_THAT(words(), HasSubstr("recovered 0.363\n"));
+  EXPECT_THAT(words(), HasSubstr("head 2.0 from A\n"));
+  ui.key(Key::p);  // the click selected the head
+  settle();
+  EXPECT_TRUE(experiment().patches.empty());
+  ui.ctrl(Key::z);
+  settle();
+  EXPECT_EQ(experiment().patches.size(), 1u);
+  press("whole/edit/head 2.0");
+  EXPECT_TRUE(experiment().patches.empty());
+  press("prompts/end");
+  EXPECT_EQ(experiment().text, "egg jam fig and egg jam f");
+  EXPECT_FALSE(experiment().first);
+}
+
+TEST_F(CircuitsWindow, PatchByDraggingAHeadOntoB) {
+  compare();
+  press("view/maps/0");
+  EXPECT_EQ(ui.store.view().layers.maps, app::LayerMaps::before);
+  const ImVec2 from = ui.center("layers/2.3"), to = ui.center("view/maps/1");
+  ui.drag("layers/2.3", to.x - from.x, to.y - from.y);
+  settle();
+  EXPECT_EQ(experiment().patches, (std::set<core::transformer::Patch>{{2, PatchedPart::head, 3}}));
+  ui.key(Key::b);
+  EXPECT_EQ(ui.store.view().layers.maps, app::LayerMaps::change);
+}
+
+/// Stages show a patched head as given cells, and its layer cannot be edited meanwhile.
+TEST_F(CircuitsWindow, ShowAPatchedHeadInStages) {
+  compare();
+  dispatch(app::TogglePatch{{2, PatchedPart::head, 3}});
+  EXPECT_EQ(ui.store.model().given.cells.size(), 14 * 32u);
+  const core::editing::MatrixRef query{core::editing::MatrixName::query_weight};
+  dispatch(app::ApplyEdit{core::editing::SetCell{query, 0, 0, 1}});
+  EXPECT_EQ(ui.store.message().text, "Layer 2 cannot be edited while a part of its attention is patched.");
+  EXPECT_TRUE(experiment().layers.empty());
+}
+
+TEST_F(CircuitsWindow, PatchesThroughAReceiver) {
+  compare();
+  support::look(ui.store, [](app::View& v) { v.layers.patches.receiver = {2, PatchedPart::queries, 0}; });
+  settle();
+  const auto* map = reading().patches().of(app::plan_of(ui.store.view().layers.patches));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->recovered.n_rows, 2u);
+  EXPECT_THAT(words(), HasSubstr("queries 2.0"));
 }
 
 TEST_F(CircuitsWindow, SayWhatIsWrongWithTheSecondPrompt) {
-  const auto error_of = [&](const app::PromptsForm& form) {
-    support::look(ui.store, [&](app::View& v) {
-      v.forms.dialog = app::Dialog::two_prompts;
-      v.forms.prompts = form;
-    });
-    settle();
-    const app::PatchResult* found =
-        patches().of(*ui.store.pending().full_model, ui.store.view().forms.prompts);
-    return found ? found->error : "none";
-  };
-  EXPECT_EQ(error_of({"egg jam food", "ig", "ood", 0, true}),
-            "corrupt prompt: expected as many tokens as the clean one, 14, got 7");
-  EXPECT_EQ(error_of({"egg jam food and egg jam f", "egg", "ood", 0, true}),
-            "answer: expected one token, got 3: 'e', 'g', 'g'");
+  compare("egg jam food");
+  EXPECT_EQ(reading().patches().error(), "Patches need prompts of as many tokens.");
+  EXPECT_THAT(words(), HasSubstr("Patches need prompts"));
+  dispatch(app::SetPrompts{core::experiment::FirstPrompt{"egg jam fig", "egg", ""}, "egg jam food"});
+  EXPECT_EQ(reading().watched()->error, "answer: expected one token, got 3: 'e', 'g', 'g'");
 }
 
 }  // namespace

@@ -11,9 +11,8 @@
 #include "core/files/json.hpp"
 #include "core/system/file.hpp"
 #include "tests/support/look.hpp"
-#include "tests/support/program.hpp"
+#include "tests/support/settled_window.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/waiting.hpp"
 
 namespace {
 
@@ -22,25 +21,15 @@ using app::Tab;
 using core::training::TrainingSetup;
 using testing::HasSubstr;
 
-struct Learn : testing::Test {
-  gui::Program ui{{1280, 800}};
-
-  void SetUp() override { ui.screen.has_fonts = true; }
+struct Learn : support::SettledWindow {
+  Learn() : SettledWindow({1280, 800}) {}
   void begin(
       const std::string& task, const std::function<void(TrainingSetup&)>& change = [](auto&) {}) {
     TrainingSetup setup = core::training::find_task(task)->setup;
     change(setup);
-    ui.store.dispatch(app::SetLearning{task, "", setup});
-    settle();
+    dispatch(app::SetLearning{task, "", setup});
   }
-  void settle() {
-    support::settle(ui.store, [&] { ui.run(1); });
-    ui.run(2);
-  }
-  void step(std::size_t n) {
-    ui.store.dispatch(app::StepLearning{n});
-    settle();
-  }
+  void step(std::size_t n) { dispatch(app::StepLearning{n}); }
   const app::Learning& learning() const { return ui.store.learning(); }
   const core::training::TrainingRun& run() const { return *learning().run(); }
   const app::LearningLook& look() const { return ui.store.view().learning; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/circuits/composition.hpp"
 #include "core/circuits/patching.hpp"
@@ -87,6 +88,33 @@ TEST_P(CircuitsOf, TotalsAreWhatAblationChanges) {
   EXPECT_EQ(n_heads, 8u);
 }
 
+/// Sums of context vectors, of the residual stream and of a logit close, and are those of the window.
+TEST_P(CircuitsOf, SumsCloseToWhatIsDisplayed) {
+  const auto pass = run(ids);
+  const auto expect_sum = [](const WrittenSum& of, double displayed, const char* what) {
+    EXPECT_NEAR(arma::accu(of.parts), of.value, 1e-12 * std::max(1.0, arma::accu(arma::abs(of.parts))))
+        << what;
+    EXPECT_NEAR(of.value, displayed, 1e-4 * std::max(1.0, std::abs(displayed))) << what;
+  };
+  const std::size_t d = model->architecture().sizes.d_head;
+  expect_sum(context_sources(exact, ids, {1, 2, 5, 0}, 3, tools.context),
+             pass->layers[1]->contexts.matrix().at(5, 2 * d + 3), "contexts");
+  for (const std::size_t layer : {0, 2})
+    expect_sum(stream_sources(exact, ids, layer, 6, 7, tools.context),
+               pass->layers[layer]->residual.matrix().at(6, 7), "residual");
+  const arma::frowvec row = pass->layers[2]->residual.matrix().row(6);
+  expect_sum(stream_sources(exact, ids, 2, 6, {}, tools.context), arma::norm(row), "its length");
+  if (!model->description().has_logit_attributions || !model->description().causal) return;
+  const WrittenSum of = logit_sources(exact, ids, 5, tools.context);
+  expect_sum(of, model->next(*pass, ids.size() - 1, tools.context)[5], "logit");
+  for (std::size_t k = 0; k < of.by_token.n_rows; ++k) {
+    const std::string name = "head " + std::to_string(k / 4) + "." + std::to_string(k % 4);
+    const auto found = std::ranges::find(of.names, name);
+    ASSERT_NE(found, of.names.end()) << name;
+    EXPECT_NEAR(arma::accu(of.by_token.row(k)), of.parts[found - of.names.begin()], 1e-10) << name;
+  }
+}
+
 /// A patched head is attention output with the head's addition exchanged, in the other engine.
 TEST_P(CircuitsOf, PatchesAreOutputsOfTheOtherPrompt) {
   if (!model->description().no_prediction_reason.empty() || !model->description().causal)
@@ -156,8 +184,8 @@ TEST(Patching, IsTheSameInTheDisplayedPass) {
   const auto ids_of = [&](const experiment::Experiment& of) {
     return tokenizers::ids_of(experiment::tokens_of(*model, of));
   };
-  const PromptPair prompts{ids_of(both.unedited()), ids_of(both), answer_token(*model, "ig", ""),
-                           answer_token(*model, "ood", "")};
+  const PromptPair prompts{ids_of(both.unedited()), ids_of(both), transformer::answer_token(*model, "ig", ""),
+                           transformer::answer_token(*model, "ood", "")};
   experiment::TextReading last = experiment::read(*model, both, nullptr, tools.context);
   for (const auto& part : transformer::patched_parts())
     for (const bool by_position : {false, true}) {
@@ -227,6 +255,34 @@ TEST(Compositions, AreRatiosOfNorms) {
   EXPECT_NEAR(of.values(1, 11), share(values * second.output.weight.rows(24, 31)), 1e-12);
   EXPECT_TRUE(std::isnan(of.queries(1, 2)));
   EXPECT_TRUE(std::isnan(of.values(8, 1)));
+}
+
+/// Pairs of tokens by products over the whole vocabulary.
+TEST(Compositions, HaveTheLargestPairsOfTokens) {
+  const auto model = random_models::random_transformer("gpt2");
+  const Float64Model exact(*model);
+  Tools tools;
+  const HeadCircuits of = head_circuits(exact, 1, 2, 3, tools.context);
+  const Layer64 layer = exact.read_layer(1, tools.context);
+  const std::size_t n = std::min(model->description().n_tokens, model->architecture().sizes.n_vocabulary);
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  arma::mat rows(n, 32);
+  for (std::size_t id = 0; id < n; ++id) rows.row(id) = exact.embed({id}, tools.context)[0].rows;
+  const arma::vec size = layer.attention_norm.divisors(rows);
+  const arma::mat x = layer.attention_norm.apply_frozen(rows, size);
+  const auto columns = [&](const arma::mat& weight) { return arma::mat(x * weight.cols(16, 23)); };
+  arma::mat qk = columns(layer.queries.weight) * columns(layer.keys.weight).t() / std::sqrt(8.0);
+  const Norm64 last = exact.norm_of(model->weights().head(tools.context)->final_norm);
+  arma::mat output = layer.output.weight.rows(16, 23);
+  output.each_row() %= last.factors;
+  arma::mat ov = columns(layer.values.weight) * output * exact.unembeddings(all, tools.context);
+  for (const auto& [pairs, cells] : {std::pair(of.qk, &qk), std::pair(of.ov, &ov)})
+    for (const TokenPair& pair : pairs) {
+      EXPECT_NEAR(pair.value, cells->max(), 1e-12);
+      EXPECT_NEAR(pair.value, cells->at(pair.from, pair.to), 1e-12);
+      cells->at(pair.from, pair.to) = -arma::datum::inf;
+    }
 }
 
 TEST(Sources, RefuseCellsThatDoNotExist) {

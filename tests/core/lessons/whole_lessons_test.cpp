@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/editing/edit.hpp"
 #include "core/lessons/lessons.hpp"
 #include "tests/core/model/goldens.hpp"
@@ -63,6 +65,30 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   after.mask.causal = false;
   const Experiment edited = experiment::with_layer(plain.experiment, 0, unedited, after, "mask");
   EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 edited “ B” has 0."));
+}
+
+/// Expected values: NumPy, by the functions of tests/python/check_circuits.py.
+TEST_F(WholeLesson, TwoPromptsAreSeenStepByStep) {
+  using transformer::Patch, transformer::PatchedPart;
+  const auto seen_with = [&](std::size_t step, const std::set<Patch>& patches) {
+    Experiment e = start("two-prompts", step);
+    e.patches = patches;
+    const TextReading first = read(e.unedited()), now = read(e), before = read(start("two-prompts", step));
+    const WholeStepState state{*model, before, now, 2, 0, &first};
+    const LessonStep& what = step_of("two-prompts", step);
+    EXPECT_FALSE(is_done(what, {*model, before, before, 2, 0, &first})) << step;
+    return (is_done(what, state) ? "" : "not done: ") + seen(what, state);
+  };
+  EXPECT_THAT(seen_with(0, {{2, PatchedPart::head, 0}}),
+              HasSubstr("With head 2.0 from A, the difference has gone 0.362"));
+  EXPECT_THAT(seen_with(0, {{2, PatchedPart::head, 2}}), HasSubstr("not done"));
+  EXPECT_THAT(
+      seen_with(1, {{2, PatchedPart::head, 0}, {2, PatchedPart::head, 3}}),
+      HasSubstr(
+          "With head 2.0 and head 2.3 from A, 0.7546 of the difference comes back, and the top prediction "
+          "after “food” is “ig”"));
+  EXPECT_THAT(seen_with(2, {{3, PatchedPart::residual, 0, 13}}),
+              HasSubstr("layer 3, position 13 recovers 0.966"));
 }
 
 TEST_F(WholeLesson, PinsTheTokenOfStepsThatMeasureIt) {

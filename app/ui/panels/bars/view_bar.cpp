@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -340,6 +342,25 @@ void draw_threshold(const Frame& frame, float width) {
 
 /// Draws the choice of the maps of Layers.
 void draw_maps_chooser(const Frame& frame, float width) {
+  if (frame.pending.full_model && frame.pending.full_model->experiment.first) {
+    static constexpr std::array order{LayerMaps::before, LayerMaps::weights, LayerMaps::change};
+    static const std::array<std::string, 3> words{"A", "B", "B − A"};
+    const auto shown = std::ranges::find(order, frame.pending.layers->maps) - order.begin();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    if (const auto k = segmented(frame, "view/maps", words, static_cast<std::size_t>(shown)))
+      frame.commands.add(set<&LayersLook::maps>(order[*k]));
+    const float third = (ImGui::GetItemRectMax().x - at.x) / 3;
+    const ImVec2 min{at.x + third, at.y}, max{min.x + third, ImGui::GetItemRectMax().y};
+    const ImGuiPayload* payload = ImGui::GetDragDropPayload();  // B takes a head that is dragged onto it
+    if (!payload || !payload->IsDataType(dragged_head) || !ImGui::IsMouseHoveringRect(min, max, false))
+      return;
+    outline(min, max, frame.palette.accent, 2);
+    std::array<std::size_t, 2> head{};
+    std::memcpy(head.data(), payload->Data, sizeof head);
+    if (ImGui::IsMouseReleased(0))
+      frame.commands.add(TogglePatch{{head[0], core::transformer::PatchedPart::head, head[1]}});
+    return;
+  }
   const std::array<Option, 3> options{Option{"weights", "The weights of every head on this prompt"},
                                       Option{"before the edits", "The weights of the model as it was opened"},
                                       Option{"change", "The weights now minus those before the edits"}};

@@ -6,7 +6,6 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
-#include "app/ui/panels/dialogs/prompts_dialog.hpp"
 #include "app/ui/panels/dialogs/scan_dialog.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -130,6 +129,7 @@ constexpr std::array table{
     DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
     DialogRow{Dialog::export_files, "Export", draw_export_dialog},
     DialogRow{Dialog::export_run, "Export the run", draw_export_run_dialog},
+    DialogRow{Dialog::export_map, "Export the map of patches", draw_export_map_dialog},
     DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
     DialogRow{Dialog::writing, "Quit", writing},
     DialogRow{Dialog::memory, "A large model", memory},
@@ -140,7 +140,6 @@ constexpr std::array table{
     DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
     DialogRow{Dialog::draw_model, "Initialize from seed", draw_initialize_dialog},
     DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
-    DialogRow{Dialog::two_prompts, "Two prompts", draw_prompts_dialog},
     DialogRow{Dialog::scan, "Heads over many texts", draw_scan_dialog},
     DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 

@@ -24,6 +24,8 @@ void draw_save_dialog(const Frame& frame);
 /// files are replaced only after a question.
 void draw_export_dialog(const Frame& frame);
 void draw_export_run_dialog(const Frame& frame);
+/// Draws the dialog that writes the selected map of patches.
+void draw_export_map_dialog(const Frame& frame);
 
 void close_dialog(const Frame& frame);
 

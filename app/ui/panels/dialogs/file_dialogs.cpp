@@ -471,4 +471,24 @@ void draw_export_run_dialog(const Frame& frame) {
   if (confirmed || typed) frame.commands.add(ExportLearned{path});
 }
 
+void draw_export_map_dialog(const Frame& frame) {
+  if (!frame.pending.full_model) return close_dialog(frame);
+  paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_width(frame),
+      "What each patch alone recovers, by the ending of the name: .csv, .npy, .npz, .svg, .pdf or .png.");
+  const std::string proposed = "patches.csv";
+  const auto typed = file_browser(frame, BrowserFilter::all, browser_size(frame, 360, 280), proposed);
+  const fs::path path = typed.value_or(chosen_path(with_typed_name(frame, proposed)));
+  const ExportMap command{path};
+  if (frame.forms.browser.confirms_overwrite)
+    return draw_replace_question(frame, path.filename().string() + " exists. Replace it?", command);
+  const bool confirmed =
+      confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm" || enter_confirms();
+  if (!confirmed && !typed) return;
+  if (file_exists(path))
+    frame.commands.add(set<&Browser::confirms_overwrite>(true));
+  else
+    frame.commands.add(command);
+}
+
 }  // namespace app::panels

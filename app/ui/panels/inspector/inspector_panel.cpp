@@ -183,6 +183,24 @@ void draw_stream(Pen& pen, const CellRef& cell) {
     draw_stream_output(pen, cell, *number);
 }
 
+/// Draws links to the cells of other layers from which the pinned one was followed.
+void draw_path(Pen& pen) {
+  const Frame& frame = pen.frame;
+  if (!frame.pending.full_model || frame.pending.layers->path.empty()) return;
+  const auto& path = frame.pending.layers->path;
+  Flow flow{{pen.left, pen.y}, pen.right - pen.left, frame.metrics.px(12), frame.metrics.px(18)};
+  for (std::size_t k = 0; k < path.size(); ++k) {
+    const auto& [layer, cell] = path[k];
+    const std::string words = fmt::format("{}.{} {}→{}", layer, cell.head, cell.row, cell.column);
+    const ImVec2 at = flow.place(text_width(frame.fonts.sans13, words));
+    if (link(frame, "inspector/path/" + std::to_string(k), frame.fonts.sans13,
+             {at.x, at.y + frame.metrics.px(9)}, Align::left_middle, frame.palette.accent, words,
+             "Back to this cell (Backspace: to the last)"))
+      for (const Command& command : commands_back(*frame.pending.layers, k)) frame.commands.add(command);
+  }
+  pen.y = flow.next.y + flow.pitch + frame.metrics.px(4);
+}
+
 void draw_inspector_header(Pen& pen, const char* state) {
   const Frame& frame = pen.frame;
   pen.skip(8);
@@ -195,6 +213,7 @@ void draw_inspector_header(Pen& pen, const char* state) {
   }
   pen.at_right(frame.fonts.sans13, frame.palette.faint, state);
   pen.skip(14);
+  draw_path(pen);
 }
 
 /// Draws links for the actions on the pinned cell, right of the number in full.
@@ -468,8 +487,13 @@ void draw_cell(Pen& pen) {
 }  // namespace
 
 void go_to_layer(const Frame& frame, std::size_t layer, const CellRef& cell) {
+  constexpr std::size_t max_path = 8;
+  auto path = frame.pending.layers->path;
+  if (const auto& pinned = frame.displayed.selection.pinned)
+    path.emplace_back(frame.pending.full_model->layer, *pinned);
+  if (path.size() > max_path) path.erase(path.begin());
   frame.commands.add(ShowLayer{layer});
-  frame.commands.add(FollowCell{cell}, set<&Selection::trail>({}));
+  frame.commands.add(FollowCell{cell}, set<&Selection::trail>({}), set<&LayersLook::path>(std::move(path)));
 }
 
 void draw_inspector(const Frame& frame) {

@@ -210,6 +210,42 @@ void draw_parts(Pen& pen, const ScoreSources& of, const CellRef& cell) {
   line("sum, as parts of the key", shown_sum(frame, of) - shown_alibi(frame, of), frame.palette.text);
 }
 
+/// Draws a number as the sum of what parts, or source tokens, have written.
+void draw_sum(Pen& pen, const core::circuits::WrittenSum& of, const CellRef& cell) {
+  constexpr std::size_t n_listed = 12;
+  const Frame& frame = pen.frame;
+  const auto& tokens = frame.displayed.sequence().tokens;
+  pen.heading(cell.stage == Stage::contexts ? "Source tokens" : "Parts");
+  std::vector<std::size_t> order(of.parts.n_elem);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return std::abs(of.parts[k]); });
+  const float to = pen.right - text_width(frame.fonts.mono13, "−00.0000") - frame.metrics.px(8),
+              from = to - frame.metrics.px(62);
+  double rest = of.value;
+  for (std::size_t k = 0; k < std::min(n_listed, order.size()); ++k) {
+    const std::size_t part = order[k];
+    const std::string name = cell.stage == Stage::contexts && part < tokens.size()
+                                 ? quoted_token(tokens[part]) + " " + of.names[part]
+                                 : of.names[part];
+    pen.skip(row_height / 2);
+    draw_bar_row(pen, name, from, to, of.parts[part], std::abs(of.parts[order[0]]), frame.fonts.sans13,
+                 frame.palette.text);
+    pen.at_right(frame.fonts.mono13, frame.palette.text, signed_text(of.parts[part], 4));
+    pen.skip(row_height / 2);
+    rest -= of.parts[part];
+  }
+  const auto line = [&](const std::string& words, double value, Rgb color) {
+    pen.skip(row_height / 2);
+    pen.at_left(frame.fonts.sans13, color, words);
+    pen.at_right(frame.fonts.mono13, color, signed_text(value, 4));
+    pen.skip(row_height / 2);
+  };
+  if (order.size() > n_listed)
+    line(fmt::format("{} others", order.size() - n_listed), rest, frame.palette.dim);
+  line(cell.stage == Stage::contexts ? "sum" : "residual stream", of.value, frame.palette.text);
+  frame.landmarks.mark("inspector/sources/sum", {pen.left, pen.y - 18}, {pen.right, pen.y});
+}
+
 /// Returns the table that "copy" gives: every pair and every source, with tabs.
 std::string table_text(const ScoreSources& of) {
   std::string text = "query part\tkey part\tdirect\tabove row mean\n";
@@ -229,7 +265,9 @@ std::string table_text(const ScoreSources& of) {
 
 bool draw_sources_choice(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (!frame.pending.full_model || !is_score(cell) || frame.displayed.selection.pinned != cell) return false;
+  if (!frame.pending.full_model || !(is_score(cell) || is_written_sum(cell)) ||
+      frame.displayed.selection.pinned != cell)
+    return false;
   const bool shows = frame.pending.layers->shows_sources;
   static const std::array<std::string, 2> words{"Worked", "Sources"};
   pen.skip(8);
@@ -246,6 +284,11 @@ void draw_sources(Pen& pen, const CellRef& cell) {
   const FullModelState& full_model = *frame.pending.full_model;
   if (const std::string reason = no_sources_reason(full_model); !reason.empty())
     return pen.prose(reason, frame.palette.dim);
+  if (is_written_sum(cell)) {
+    if (const auto* sum = frame.pending.reading->sum_of_sources(full_model, cell))
+      return draw_sum(pen, *sum, cell);
+    return pen.prose("The sources are being computed.", frame.palette.dim);
+  }
   const ScoreSources* of = frame.pending.reading->sources(full_model, cell);
   if (!of)
     return pen.prose(frame.displayed.trace.at(Stage::mask)(cell.row, cell.column) == 0

@@ -549,7 +549,10 @@ void draw_stream(const LineWriter& lines, const std::vector<StreamPart>& parts) 
 void draw_selected_head(const Frame& frame) {
   if (!has_next_token(frame)) return;
   const float width = ImGui::GetContentRegionAvail().x;
-  draw_token_table(frame, width);
+  if (frame.pending.full_model->experiment.first)
+    draw_patch_maps(frame, width);
+  else
+    draw_token_table(frame, width);
   const TextReading& now = *frame.pending.reading->readings()->now;
   const std::size_t layer = std::min(frame.pending.full_model->experiment.layer, now.layers.size() - 1),
                     head = frame.pending.look.head;
@@ -584,6 +587,7 @@ void draw_selected_head(const Frame& frame) {
   if (button(frame, "head/switch", is_ablated ? "Enable" : "Ablate",
              is_ablated ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
     frame.commands.add(ToggleLayerHead{layer, head});
+  draw_circuits(frame, width);
 }
 
 namespace {
@@ -624,13 +628,6 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x, "d_model", std::to_string(sizes.d_model));
   pair(at.x + half, "context", count_text(sizes.n_context));
   reserve_room(below, {width, y + pitch - below.y});
-}
-
-void draw_separator(const Frame& frame, float width) {
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float y = std::round(at.y + frame.metrics.px(6));
-  draw_rect({at.x, y}, {at.x + width, y + 1}, frame.palette.line);
-  ImGui::Dummy({width, frame.metrics.px(12)});
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
@@ -677,19 +674,27 @@ bool draw_edit_line(const Frame& frame, const std::string& name, const std::stri
 
 void draw_edits(const Frame& frame, float width) {
   const auto& experiment = frame.pending.full_model->experiment;
-  const std::size_t count = experiment.heads_off.size() + experiment.layers.size();
+  const std::size_t count =
+      experiment.heads_off.size() + experiment.layers.size() + experiment.patches.size();
   section_heading(frame, width, "EDITS", std::to_string(count));
   if (count == 0) {
     paragraph(
         frame.fonts.sans14, frame.palette.faint, width,
-        "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited "
-        "in Stages.");
+        experiment.first
+            ? "None. P patches the selected head from A into B; so does a click in the maps of what patches recover."
+            : "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited "
+              "in Stages.");
     return;
   }
   for (const auto& [layer, head] : experiment.heads_off) {
     const std::string name = fmt::format("{}.{}", layer, head);
     if (draw_edit_line(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
       frame.commands.add(ToggleLayerHead{layer, head});
+  }
+  for (const core::transformer::Patch& patch : experiment.patches) {
+    const std::string name = core::transformer::patch_name(patch);
+    if (draw_edit_line(frame, "whole/edit/" + name, name + " from A", width))
+      frame.commands.add(TogglePatch{patch});
   }
   for (const auto& [layer, edit] : experiment.layers) {
     std::string words = "Layer " + std::to_string(layer);
@@ -707,9 +712,20 @@ void draw_edits(const Frame& frame, float width) {
 
 }  // namespace
 
+void draw_separator(const Frame& frame, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float y = std::round(at.y + frame.metrics.px(6));
+  draw_rect({at.x, y}, {at.x + width, y + 1}, frame.palette.line);
+  ImGui::Dummy({width, frame.metrics.px(12)});
+}
+
 void draw_full_model(const Frame& frame) {
   if (!frame.pending.full_model) return;
   const float width = ImGui::GetContentRegionAvail().x;
+  if (frame.pending.full_model->experiment.first) {
+    draw_two_prompts(frame, width);
+    return draw_edits(frame, width);
+  }
   draw_sizes(frame, width);
   draw_separator(frame, width);
   draw_prompt(frame, width);

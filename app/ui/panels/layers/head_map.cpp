@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/session/full_model_reading.hpp"
@@ -136,6 +137,7 @@ struct HeadTile {
   bool is_ablated, is_chosen;
   float header;  ///< from the map up to the middle of the header
   const char* place = "layers/";
+  bool is_patched = false;
 };
 
 std::string head_name(const HeadTile& m) {
@@ -145,6 +147,18 @@ std::string head_name(const HeadTile& m) {
 /// Returns the numbers in its cells: the selected ones, or the weights where the others are not known.
 LayerMaps shown_maps(const HeadTile& m) {
   return m.before ? m.frame.pending.layers->maps : LayerMaps::weights;
+}
+
+/// Returns what a patch of the head alone recovers, where its output is mapped.
+std::optional<double> recovered(const HeadTile& m) {
+  const auto* map = m.frame.pending.reading->patches().of({});
+  if (!map || m.layer >= map->recovered.n_rows || m.head >= map->recovered.n_cols) return std::nullopt;
+  const double share = map->recovered(m.layer, m.head);
+  return std::isnan(share) ? std::nullopt : std::optional(share);
+}
+
+bool compares_prompts(const HeadTile& m) {
+  return m.frame.pending.full_model->experiment.first.has_value();
 }
 
 void draw_picture(const HeadTile& m) {
@@ -166,7 +180,8 @@ void draw_picture(const HeadTile& m) {
   picture.map = maps == LayerMaps::change ? m.frame.displayed.look.colors.diverging
                                           : m.frame.displayed.look.colors.sequential;
   picture.dark = m.frame.palette.dark;
-  picture.low = maps == LayerMaps::change ? -1 : 0, picture.high = 1;
+  picture.high = maps == LayerMaps::change ? largest_change(m.frame) : 1;
+  picture.low = maps == LayerMaps::change ? -picture.high : 0;
   picture.width = picture.height = static_cast<int>(m.t.map);
   picture.part = {0, 0, static_cast<double>(numbers.n_cols), static_cast<double>(numbers.n_rows)};
   picture.gaps = m.t.map / static_cast<float>(numbers.n_cols) >= m.frame.metrics.px(8);
@@ -205,7 +220,10 @@ bool has_masked_corner(const HeadTile& m) {
 void draw_header(const HeadTile& m) {
   const auto& f = m.frame;
   const float middle = std::round(m.corner.y - m.header);
-  const std::string entropy = fixed(m.head_map.roles.entropy_bits, m.t.is_small ? 1 : 2);
+  const bool shows_change = compares_prompts(m) && shown_maps(m) == LayerMaps::change;
+  const std::string entropy =
+      fixed(shows_change ? arma::abs(m.head_map.map - m.before->map).max() : m.head_map.roles.entropy_bits,
+            m.t.is_small && !shows_change ? 1 : 2);
   const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
   float left = m.corner.x, right = std::min(m.bottom_right.x + m.t.gap - f.metrics.px(4), clip);
   if (!m.t.is_small)
@@ -223,7 +241,20 @@ void draw_header(const HeadTile& m) {
     draw_text(f.fonts.mono12, {m.bottom_right.x, middle}, Align::right_middle, f.palette.faint, entropy);
     right = m.bottom_right.x - width - f.metrics.px(6);
   }
-  if (right - left > f.metrics.px(14))
+  if (right - left <= f.metrics.px(14)) return;
+  const auto share = recovered(m);
+  if (m.is_patched || (share && std::abs(*share) >= 0.02)) {
+    const std::string number = share ? fixed(*share, 2) : "";
+    std::string words = m.is_patched ? "patched" : "recovers " + number;
+    if (text_width(f.fonts.sans12, words) + f.metrics.px(10) > right - left) words = number;
+    if (m.is_patched)
+      ImGui::GetWindowDrawList()->AddRect(
+          {left, middle - f.metrics.px(8)},
+          {left + text_width(f.fonts.sans12, words) + f.metrics.px(10), middle + f.metrics.px(8)},
+          packed(f.palette.faint), f.metrics.px(3));
+    draw_text(f.fonts.sans12, {left + (m.is_patched ? f.metrics.px(5) : 0), middle}, Align::left_middle,
+              f.palette.dim, words);
+  } else if (!compares_prompts(m))
     draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
 }
 
@@ -236,6 +267,7 @@ struct Bar {
 Bar bar_of(const HeadTile& m) {
   const FullModelReading& reading = *m.frame.pending.reading;
   const Prediction* next = reading.prediction();
+  if (compares_prompts(m)) return {recovered(m), {}, 0.5};
   if (!next) return {};
   if (m.frame.pending.layers->shows_effects) {
     const auto effect = reading.effects().of({m.layer, m.head});
@@ -297,12 +329,14 @@ void draw_tooltip(const HeadTile& m) {
     text += fmt::format(": 1 cell shows the largest of {} × {} weights, here {}", m.now.block, m.now.block,
                         fixed(weight, 4));
   if (m.before && m.before->map(row, column) != weight)
-    text += "\nbefore the edits: " + core::text::display_number(m.before->map(row, column));
-  if (!m.is_ablated) {
+    text += (compares_prompts(m) ? "\nin A: " : "\nbefore the edits: ") +
+            core::text::display_number(m.before->map(row, column));
+  if (!m.is_ablated && !compares_prompts(m)) {
     const HeadRole role = role_of(m.frame, m.layer, m.head);
     text += "\n" + role.words() + " " + source_words(m.frame, role.source);
   }
-  if (m.layer_heads.is_edited) text += "\nThis layer was edited: it is computed in float64.";
+  if (m.layer_heads.is_edited && !compares_prompts(m))
+    text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
   ImGui::PopFont();
@@ -347,6 +381,12 @@ void handle_mouse(const HeadTile& m) {
     m.frame.commands.add(set<&LayersLook::addition>(std::nullopt));
   }
   const bool hovered = ImGui::IsItemHovered();
+  if (compares_prompts(m) && ImGui::BeginDragDropSource()) {
+    const std::array<std::size_t, 2> head{m.layer, m.head};
+    ImGui::SetDragDropPayload(dragged_head, head.data(), sizeof head);
+    ImGui::Text("Head %s: drop it on B to patch it from A", head_name(m).c_str());
+    ImGui::EndDragDropSource();
+  }
   draw_menu(m);
   if (!hovered) return;
   outline({m.corner.x - 1, m.corner.y - 1}, {m.bottom_right.x + 1, m.bottom_right.y + 1},
@@ -377,11 +417,21 @@ HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer,
           has_same_size ? &original.layers[layer]->heads[head] : nullptr,
           full_model.experiment.heads_off.contains({layer, head}),
           layer == full_model.experiment.layer && head == frame.pending.look.head,
-          t.header / 2 + (layer == 0 ? t.columns.room : 0)};
+          t.header / 2 + (layer == 0 ? t.columns.room : 0),
+          "layers/",
+          std::ranges::any_of(full_model.experiment.patches, [&](const core::transformer::Patch& patch) {
+            const std::size_t n =
+                core::transformer::n_parts(full_model.model->description().sizes, patch.part);
+            return patch.layer == layer && n > 1 &&
+                   patch.index == head / (full_model.model->description().sizes.n_heads / n);
+          })};
 }
 
 void draw_cells(const HeadTile& m) {
   draw_picture(m);
+  if (m.is_patched)
+    draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
+              m.frame.palette.accent);
   if (m.is_ablated)
     draw_ablated_mark(m);
   else

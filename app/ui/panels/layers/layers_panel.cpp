@@ -271,6 +271,30 @@ float draw_lens(const Frame& frame, const Prediction& next, std::size_t layer, I
   return at.y;
 }
 
+/// Draws the watched logit difference of both prompts as if the model ended after a layer.
+void draw_layer_differences(const Frame& frame, std::size_t layer, ImVec2 at, float width, float height) {
+  const auto* watched = frame.pending.reading->watched();
+  if (!watched || !watched->error.empty() || layer >= watched->now_lens.size()) return;
+  const Metrics& m = frame.metrics;
+  double end = 0;
+  for (std::size_t l = 0; l < watched->now_lens.size(); ++l)
+    end = std::max({end, std::abs(watched->first_lens[l]), std::abs(watched->now_lens[l])});
+  float y = at.y + m.px(24);
+  for (const auto& [words, value] :
+       {std::pair("A", watched->first_lens[layer]), {"B", watched->now_lens[layer]}}) {
+    if (y + m.px(18) > at.y + height) return;
+    draw_text(frame.fonts.sans13, {at.x, y}, Align::left_middle, frame.palette.dim, words);
+    draw_text(frame.fonts.mono12, {at.x + width, y}, Align::right_middle, frame.palette.text,
+              fixed(value, 2));
+    draw_signed_bar(frame, {at.x, y + m.px(9)}, {at.x + width, y + m.px(13)}, end > 0 ? value / end : 0);
+    y += m.px(32);
+  }
+  if (hovers({at.x, at.y + m.px(16)}, {at.x + width, y - m.px(16)}))
+    ImGui::SetTooltip("Logit of %s minus that of %s, as if the model ended after this layer",
+                      quoted_token(watched->answer_text).c_str(),
+                      quoted_token(watched->against_text).c_str());
+}
+
 /// Draws the name of a layer, its logit lens, and what it adds to the residual stream, as far as there is
 /// room.
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer,
@@ -295,6 +319,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
     draw_rect({left, at.y + m.px(4)}, {left + m.px(6), at.y + m.px(10)}, f.palette.accent);
   }
   const Prediction* next = f.pending.reading->prediction();
+  if (f.pending.full_model->experiment.first) return draw_layer_differences(f, layer, at, width, height);
   if (!next || layer >= next->lens.size()) return;
   const float lens = draw_lens(f, *next, layer, {at.x, at.y + m.px(27)}, width);
   const double end = stream_scale(parts);
@@ -305,6 +330,40 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
     if (is_small && y + m.px(4) > at.y + height + t.bar_gap + t.bar) return;
     draw_stream_part(f, part, end, {at.x, y}, width, is_small);
     y += m.px(is_small ? 9 : 36);
+  }
+}
+
+/// Draws arrows from the heads with the largest totals to the head of the pinned score, while its sources are
+/// shown; corner_of returns the corner of a map.
+template <class CornerOf>
+void draw_source_arrows(const Frame& frame, float map, const CornerOf& corner_of) {
+  constexpr std::size_t n_arrows = 3;
+  const auto& pinned = frame.displayed.selection.pinned;
+  if (!pinned || !frame.pending.layers->shows_sources || frame.pending.full_model->experiment.first) return;
+  const auto* of = frame.pending.reading->sources(*frame.pending.full_model, *pinned);
+  if (!of || !of->has_totals) return;
+  std::vector<core::circuits::ScoreSource> heads;
+  std::ranges::copy_if(of->sources, std::back_inserter(heads),
+                       [](const auto& source) { return source.head.has_value(); });
+  std::ranges::stable_sort(heads, std::greater<>(),
+                           [](const auto& source) { return std::abs(source.total); });
+  if (heads.size() > n_arrows) heads.resize(n_arrows);
+  const ImVec2 target = corner_of(frame.pending.full_model->layer, pinned->head);
+  const ImVec2 to{target.x + map / 2, target.y};
+  for (const auto& source : heads) {
+    const ImVec2 corner = corner_of(source.head->first, source.head->second);
+    const ImVec2 from{corner.x + map / 2, corner.y + map};
+    const double share = std::abs(source.total) / std::abs(heads.front().total);
+    const ImU32 ink = packed(render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark,
+                                              source.total > 0 ? 0.9 : 0.1),
+                             0.85f);
+    const float length = std::hypot(to.x - from.x, to.y - from.y), head = frame.metrics.px(8);
+    const ImVec2 along{(to.x - from.x) / length, (to.y - from.y) / length};
+    const ImVec2 base{to.x - along.x * head, to.y - along.y * head};
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddLine(from, base, ink, frame.metrics.px(1 + 3 * static_cast<float>(share)));
+    list->AddTriangleFilled({base.x - along.y * head / 2, base.y + along.x * head / 2},
+                            {base.x + along.y * head / 2, base.y - along.x * head / 2}, to, ink);
   }
 }
 
@@ -361,14 +420,28 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
     return legend.words("The last edit could not be computed: these maps are older. Undo it.",
                         frame.palette.status.bad);
   const LayerMaps maps = frame.pending.layers->maps;
-  const bool changes = maps == LayerMaps::change;
+  const bool changes = maps == LayerMaps::change,
+             compares = frame.pending.full_model->experiment.first.has_value();
   const auto& colors = frame.displayed.look.colors;
   const std::string pooled = now.block == 1 ? "" : fmt::format(", largest of {} × {}", now.block, now.block);
-  legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−1" : "0", changes ? "+1" : "1",
-               (changes                     ? "weight, change"
-                : maps == LayerMaps::before ? "weight before the edits"
+  const double largest = largest_change(frame);
+  const std::string end_words = largest == 1 ? "1" : fixed(largest, 2);
+  legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−" + end_words : "0",
+               changes ? "+" + end_words : "1",
+               (changes && compares         ? "weight in B − weight in A"
+                : changes                   ? "weight, change"
+                : maps == LayerMaps::before ? compares ? "weight in A" : "weight before the edits"
+                : compares                  ? "weight in B"
                                             : "weight") +
                    pooled);
+  if (compares) {
+    const std::string bars = "bar: recovered alone, ±0.5";
+    if (legend.has_room(bars, 30)) legend.words(bars, frame.palette.faint);
+    const std::string corner = changes ? "corner: largest difference" : "corner: entropy, bits";
+    if (legend.has_room(corner, 0))
+      draw_text(frame.fonts.sans13, {at.x + width, middle}, Align::right_middle, frame.palette.faint, corner);
+    return;
+  }
   const Prediction* next = reading.prediction();
   const bool effects = frame.pending.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->max_attribution;
@@ -400,9 +473,26 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
 
 }  // namespace
 
+double largest_change(const Frame& frame) {
+  constexpr std::size_t max_numbers = 1 << 18;  // in a frame
+  const BothReadings* both = frame.pending.reading->readings();
+  if (!frame.pending.full_model->experiment.first || !both) return 1;
+  double largest = 0;
+  std::size_t n = 0;
+  for (std::size_t l = 0; l < std::min(both->now->layers.size(), both->before->layers.size()); ++l) {
+    const auto &now = both->now->layers[l]->heads, &before = both->before->layers[l]->heads;
+    for (std::size_t h = 0; h < std::min(now.size(), before.size()); ++h) {
+      if (arma::size(now[h].map) != arma::size(before[h].map) || (n += now[h].map.n_elem) > max_numbers)
+        return 1;
+      largest = std::max(largest, arma::abs(now[h].map - before[h].map).max());
+    }
+  }
+  return largest > 0 ? largest : 1;
+}
+
 std::vector<StreamPart> stream_parts(const Frame& frame) {
   const Prediction* next = frame.pending.reading->prediction();
-  if (!next || !next->attribution) return {};
+  if (!next || !next->attribution || frame.pending.full_model->experiment.first) return {};
   const core::transformer::LogitAttributions& of = *next->attribution;
   const std::size_t head = frame.pending.look.head;
   std::vector<StreamPart> parts{{"embedding", of.embedding, {}}};
@@ -502,6 +592,9 @@ void draw_layers(const Frame& frame) {
       draw_head_map(frame, t, l, h, {x, y});
     }
   }
+  draw_source_arrows(frame, t.map, [&](std::size_t l, std::size_t h) {
+    return ImVec2(std::round(left + t.column(h)), std::round(top + static_cast<float>(l) * t.pitch()));
+  });
   if (t.is_small)
     for (std::size_t h = first_column; h < n_heads; ++h) {
       const bool is_selected = h == frame.pending.look.head;

@@ -80,6 +80,16 @@ HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head);
 float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float end, bool from_left,
                 float middle, float room);
 
+/// Draws the circuits of the selected head: what it reads from earlier heads, its pairs of tokens, and the
+/// logit of the selected token by source token. Landmarks "circuits/…".
+void draw_circuits(const Frame& frame, float width);
+
+/// Returns the end of the scale of the maps of changes: the largest one of all heads of two prompts, else 1.
+double largest_change(const Frame& frame);
+
+/// Payload of a drag: layer and head, two numbers.
+constexpr const char* dragged_head = "head";
+
 /// Draws one head at the top left corner of its map: map, name, role, entropy and bar.
 void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                    ImVec2 corner);
@@ -148,5 +158,15 @@ void draw_selected_head(const Frame& frame);
 
 /// Draws the left column of the Layers view: the model's sizes, prompt, selected layer and edits.
 void draw_full_model(const Frame& frame);
+/// Draws a line between two of its sections.
+void draw_separator(const Frame& frame, float width);
+
+/// Draws, in its place of sizes and prompt, two prompts, the watched answers, and what is patched. Landmarks
+/// "prompts/…".
+void draw_two_prompts(const Frame& frame, float width);
+/// Draws the watched logit difference of two prompts, in place of the next token.
+void draw_logit_difference(const Frame& frame);
+/// Draws what each patch recovers, as maps. Landmarks "prompts/map/0/0", "prompts/mlp/…", "prompts/stream/…".
+void draw_patch_maps(const Frame& frame, float width);
 
 }  // namespace app::panels

@@ -122,6 +122,7 @@ float next_token_height(const Frame& frame) {
 
 void draw_next_token(const Frame& frame) {
   if (!has_next_token(frame)) return;
+  if (frame.pending.full_model->experiment.first) return draw_logit_difference(frame);
   const auto& f = frame;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, right = at.x + width;
