@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .asking import Chat
     from .capturing import Capture
-    from .circuits import Composition, Patches
+    from .circuits import Composition, Patches, TokenPairs
     from .learning import LearningRun, Setup
     from .scanning import Scan
     from .serving import Attached, OtherRank
@@ -115,18 +115,20 @@ def edit(model: Any, place: str, change: Callable[[Any], Any]) -> AbstractContex
 
 
 def patch(
-    model: Any, clean: str, corrupt: str, *, answer: str, against: str, what: str = "head", tokenizer: Any = None
-) -> Patches:
+    model: Any, clean: str, corrupt: str, *, answer: str, against: str,
+    what: str = "head", positions: bool = False, through: str | None = None, tokenizer: Any = None,
+) -> Patches:  # fmt: skip
     """Runs a prompt once for each part of each layer, with that part of another prompt, and returns how much of the
     difference between them each patch recovers.
 
     attnscope.patch("gpt2", "When Mary and John …", "When Anna and John …", answer=" Mary", against=" John").recovered[5, 1]
 
     The model is a path, or one of transformers with its tokenizer; both prompts have the same number of tokens. what is
-    head, pattern, queries, keys, values, attention, mlp or residual. The program computes it."""
+    head, pattern, queries, keys, values, attention, mlp or residual. With positions one row is patched at a time; through,
+    as "queries:5.1", is path patching: only these change after the patch. The program computes it."""
     from . import circuits
 
-    return circuits.patch(model, clean, corrupt, answer, against, what=what, tokenizer=tokenizer)
+    return circuits.patch(model, clean, corrupt, answer, against, what=what, positions=positions, through=through, tokenizer=tokenizer)
 
 
 def composition(model: Any, tokenizer: Any = None) -> Composition:
@@ -162,6 +164,15 @@ def scan(
         return scanning.scan(model, texts, tokenizer, length, progress, encode, decode, logits)
     except ImportError as error:
         raise AttnscopeError(f"scan() of a model in this process needs PyTorch and transformers, which cannot be imported ({error}).") from None
+
+
+def token_pairs(model: Any, head: str, *, top: int = 20, tokenizer: Any = None) -> TokenPairs:
+    """Returns the pairs of tokens with the largest cells of the OV and QK circuits of a head, "5.1".
+
+    The model is a path, or one of transformers with its tokenizer. The program computes it."""
+    from . import circuits
+
+    return circuits.token_pairs(model, head, top, tokenizer)
 
 
 def learn(task: str | Path | None = None, *, text: str | None = None, **setup: Unpack[Setup]) -> LearningRun:

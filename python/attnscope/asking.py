@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from .engine import Edits, Engine, Pass
 from .errors import AttnscopeError
 
 if TYPE_CHECKING:
-    from .circuits import Why
+    from .circuits import Sources, Why
 
 ROLES = ("previous_token", "first_token", "itself", "same_token", "induction", "entropy")
 Heads = Iterable[tuple[int, int]]
@@ -93,7 +95,30 @@ class Questions:
         """Splits the score of a query and a key, by their positions, into what earlier parts of the model have written.
 
         The program computes it in float64 from the model as transformers saves it, which takes as much space as the model."""
-        from .circuits import ask_why, folder_of
+        from .circuits import ask_why
+
+        with self._saved(text, chat) as (folder, text):
+            return ask_why(folder, text, layer, head, query, key)
+
+    def sources(
+        self, text: str = "", *, token: str | None = None, layer: int | None = None, head: int | None = None,
+        query: int | None = None, chat: Chat | None = None,
+    ) -> Sources:  # fmt: skip
+        """Splits a logit after the text, of a token as text, by the parts of the model that have written it; or, with
+        layer, head and query, the context vector of a query by source token; or, without head, the residual stream before
+        a layer.
+
+        The program computes it, as it does why()."""
+        from .circuits import ask_sources
+
+        places = {"token": token, "layer": layer, "head": head, "query": query}
+        with self._saved(text, chat) as (folder, text):
+            return ask_sources(folder, text, {name: value for name, value in places.items() if value is not None})
+
+    @contextmanager
+    def _saved(self, text: str, chat: Chat | None) -> Iterator[tuple[str | Path, str]]:
+        """Yields a folder with the model, and the text."""
+        from .circuits import folder_of
 
         with self.busy:
             ids = [int(i) for i in self._ids(text, chat)]
@@ -101,7 +126,7 @@ class Questions:
             if not text and self.tokenizer is not None:
                 text = self.tokenizer.decode(ids, skip_special_tokens=True)
             with folder_of(self.engine.original, self.tokenizer, (text,), ids) as folder:
-                return ask_why(folder, text, layer, head, query, key)
+                yield folder, text
 
     # ---- tokens --------------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ class Why:
     alibi: float = 0.0  # added to the pairs
     alibi_above_row_mean: float = 0.0
     softcap: float | None = None  # applied after the sum
+    query_token: str = ""
+    key_token: str = ""
 
     def __repr__(self) -> str:
         largest = sorted(self.sources, key=lambda source: -abs(source.total))[:3]
@@ -37,12 +39,29 @@ class Why:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """A logit, or the length of a row, as the sum of what parts of the model have written."""
+
+    value: float
+    parts: Array  # name, direct; the largest first. Of a context vector the source tokens
+    by_token: Array  # of a logit: [layer · n_heads + head, source token], which sums to the part of the head; else empty
+
+
+@dataclass(frozen=True)
+class TokenPairs:
+    """The largest cells of a head's circuits over the vocabulary: from, to, value."""
+
+    ov: Array  # a source token and the token whose logit it raises
+    qk: Array  # a query token and a key token, and their score
+
+
+@dataclass(frozen=True)
 class Patches:
     """What each patch recovers of the difference between two prompts."""
 
     clean: float  # logit of the answer minus that of the other token
     corrupt: float
-    recovered: Array  # [layer, head], [layer, position] or [layer, 0]; 1 for all of the difference
+    recovered: Array  # [layer, head], [layer, position] or [layer, 0]; by position [layer · n_heads + head, position]; 1 for all of the difference
 
 
 @dataclass(frozen=True)
@@ -65,9 +84,28 @@ def ask_why(folder: str | Path, text: str, layer: int, head: int, query: int, ke
     return Why(pairs=np.array(pairs, of_pair).view(np.recarray), sources=np.array(sources, of_source).view(np.recarray), **said)
 
 
-def patch(model: Any, clean: str, corrupt: str, answer: str, against: str, *, what: str = "head", tokenizer: Any = None) -> Patches:
+def ask_sources(folder: str | Path, text: str, places: dict[str, str | int]) -> Sources:
+    said = _ask("why", folder, text=text, **places)
+    parts = np.array([(p["name"], p["direct"]) for p in said["parts"]], [("name", object), ("direct", float)])
+    return Sources(said["value"], parts.view(np.recarray), np.array([head["by_token"] for head in said["heads"]], float))
+
+
+def token_pairs(model: Any, head: str, top: int, tokenizer: Any = None) -> TokenPairs:
+    with folder_of(model, tokenizer) as folder:
+        said = _ask("composition", folder, head=head, top=top)
+    fields = [("from", object), ("to", object), ("value", float)]
+    return TokenPairs(*(np.array([(p["from"], p["to"], p["value"]) for p in said[name]], fields).view(np.recarray) for name in ("ov", "qk")))
+
+
+def patch(
+    model: Any, clean: str, corrupt: str, answer: str, against: str, *,
+    what: str = "head", positions: bool = False, through: str | None = None, tokenizer: Any = None,
+) -> Patches:  # fmt: skip
+    options: dict[str, str | int] = {} if through is None else {"through": through}
     with folder_of(model, tokenizer, (clean, corrupt)) as folder:
-        said = _ask("patch", folder, clean=clean, corrupt=corrupt, answer=answer, against=against, what=what)
+        said = _ask(
+            "patch", folder, *(["--positions"] if positions else []), clean=clean, corrupt=corrupt, answer=answer, against=against, what=what, **options
+        )
     return Patches(said["clean"], said["corrupt"], np.array(said["recovered"], float))
 
 
@@ -77,8 +115,8 @@ def composition(model: Any, tokenizer: Any = None) -> Composition:
     return Composition(said["heads"], *(np.array(said[name], float) for name in ("queries", "keys", "values")))
 
 
-def _ask(command: str, folder: str | Path, **options: str | int) -> dict[str, Any]:
-    given = [f"--{name}={value}" for name, value in options.items()]
+def _ask(command: str, folder: str | Path, *flags: str, **options: str | int) -> dict[str, Any]:
+    given = [*flags, *(f"--{name}={value}" for name, value in options.items())]
     answer: dict[str, Any] = json.loads(program.run([command, folder, *given, "--json"]).stdout)
     return answer
 

@@ -19,7 +19,7 @@ from .masks import Mask, recognize
 
 if TYPE_CHECKING:
     from .asking import Captured, Chat, Heads
-    from .circuits import Why
+    from .circuits import Sources, Why
     from .page import Page
     from .showing import Window
 
@@ -139,6 +139,13 @@ class Recording(Checked):
     ) -> Why:
         """Splits a score of the captured model into what earlier parts have written; see Attached.why()."""
         return self._questions(sequence).why(text, layer=layer, head=head, query=query, key=key, chat=chat)
+
+    def sources(
+        self, text: str = "", *, token: str | None = None, layer: int | None = None, head: int | None = None,
+        query: int | None = None, chat: Chat | None = None, sequence: int = 0,
+    ) -> Sources:  # fmt: skip
+        """Splits a logit or a row of the captured model by what has written it; see Attached.sources()."""
+        return self._questions(sequence).sources(text, token=token, layer=layer, head=head, query=query, chat=chat)
 
     # ---------------------------------------------------------------- pictures
 

@@ -26,6 +26,17 @@ class OfPaths(unittest.TestCase):
         self.assertGreater(found.clean, 0 > found.corrupt)
         self.assertEqual(attnscope.patch(str(TINY), CLEAN, CORRUPT, answer="ig", against="ood", what="residual").recovered.shape, (4, 14))
 
+    def test_positions_and_paths_are_maps_of_their_own(self):
+        asked = {"answer": "ig", "against": "ood"}
+        self.assertEqual(attnscope.patch(TINY, CLEAN, CORRUPT, positions=True, **asked).recovered.shape, (16, 14))
+        self.assertEqual(attnscope.patch(TINY, CLEAN, CORRUPT, through="queries:2.0", **asked).recovered.shape, (2, 4))
+
+    def test_pairs_of_tokens_are_sorted(self):
+        pairs = attnscope.token_pairs(TINY, "2.0", top=4)
+        for found in (pairs.ov, pairs.qk):
+            self.assertEqual(len(found), 4)
+            self.assertTrue((np.diff(found.value) <= 0).all())
+
     def test_composition_has_every_pair_of_heads(self):
         found = attnscope.composition(TINY)
         self.assertEqual(found.heads[5], "1.1")
@@ -77,6 +88,13 @@ class OfModels(unittest.TestCase):
         self.assertAlmostEqual(why.score, scores[13, 6], 4)
         self.assertAlmostEqual(why.weight, weights[13, 6], 5)
         self.assertAlmostEqual(why.pairs.direct.sum(), why.score, 9)
+        self.assertEqual((why.query_token, why.key_token), (" f", "ig"))
+        logit = c.sources(token="ig")
+        with torch.no_grad():
+            self.assertAlmostEqual(logit.value, self.model(ids).logits[0, -1, self.tokenizer("ig")["input_ids"][0]].item(), 4)
+        self.assertAlmostEqual(logit.parts.direct.sum(), logit.value, 9)
+        self.assertEqual(logit.by_token.shape, (12, 14))
+        self.assertAlmostEqual(c.sources(layer=2, head=1, query=13).parts.direct.sum(), c.sources(layer=2, head=1, query=13).value, 9)
         total = dict(zip(why.sources.name, why.sources.total))["head 0.2"]
         with attnscope.ablate(self.model, [(0, 2)]):
             without, _ = self.scores(ids, 2, 1)

@@ -45,6 +45,7 @@ def models(model: Any, tokenizer: Any) -> None:
     with attnscope.ablate(model, [(5, 1)]), attnscope.edit(model, "5.1.weights", lambda w: w * 0):
         model()
     print(attnscope.patch(model, "a", "b", answer="c", against="d", what="mlp", tokenizer=tokenizer).recovered.max())
+    print(attnscope.patch("m", "a", "b", answer="c", against="d", positions=True, through="keys:2.0").clean, attnscope.token_pairs("m", "2.0", top=3).ov)
     print(attnscope.composition("folder").heads, attnscope.composition(model, tokenizer).keys)
 
 
