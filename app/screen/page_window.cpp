@@ -250,17 +250,16 @@ void PageWindow::turn_wheel(float right, float down) {
 
 void PageWindow::zoom(float in) {
   ImGuiIO& io = ImGui::GetIO();
-  const bool was_down = io.KeyCtrl;
   io.AddKeyEvent(ImGuiMod_Ctrl, true);
   io.AddMouseWheelEvent(0, in);
-  io.AddKeyEvent(ImGuiMod_Ctrl, was_down);
+  io.AddKeyEvent(ImGuiMod_Ctrl, is_ctrl_down_);
   add_event();
 }
 
 std::optional<KeyPress> PageWindow::press_key(const std::string& code, const std::string& name, bool is_down,
                                               bool ctrl, bool shift, bool alt) {
   ImGuiIO& io = ImGui::GetIO();
-  io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
+  io.AddKeyEvent(ImGuiMod_Ctrl, is_ctrl_down_ = ctrl);
   io.AddKeyEvent(ImGuiMod_Shift, shift);
   io.AddKeyEvent(ImGuiMod_Alt, alt);
   const NamedKey* named = named_key(code);
@@ -285,6 +284,7 @@ void PageWindow::type(const std::string& text) {
 }
 
 void PageWindow::focus(bool has_focus) {
+  is_ctrl_down_ = false;
   ImGui::GetIO().AddFocusEvent(has_focus);
   add_event();
 }

@@ -74,7 +74,7 @@ class PageWindow : public Screen {
   Rgb background_;
   ImVec2 size_{1280, 800};
   float pixel_ratio_ = 1;
-  bool had_events_ = true, is_exposed_ = true;
+  bool had_events_ = true, is_exposed_ = true, is_ctrl_down_ = false;
   double last_frame_ = 0;  // seconds
   ImGuiMouseCursor cursor_ = ImGuiMouseCursor_COUNT;
   std::string title_, description_, clipboard_;

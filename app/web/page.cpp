@@ -95,6 +95,11 @@ EMSCRIPTEN_KEEPALIVE double page_step(WebProgram* page) {
   }
 }
 
+/// Returns whether the next step runs a job, and may take long.
+EMSCRIPTEN_KEEPALIVE int page_has_job(WebProgram* page) {
+  return page->program.has_job();
+}
+
 // Events; lengths are in CSS pixels.
 EMSCRIPTEN_KEEPALIVE void page_resize(WebProgram* page, float width, float height, float pixel_ratio) {
   page->window->resize(width, height, pixel_ratio);

@@ -29,6 +29,8 @@ function step() {
   counts.steps++;
   counts.longest = Math.max(counts.longest, took);
   if (counts.milliseconds.length < 10000) counts.milliseconds.push(took);
+  // Shown after a while without the main thread, which may be busy until then.
+  if (seconds >= 0) element("working").classList.toggle("may-take-long", module._page_has_job(page) !== 0);
   if (seconds < 0) return end("attnscope has ended. Reload the page to start it again.");
   if (seconds === 0) wake();
   else if (Number.isFinite(seconds)) timer = setTimeout(wake, 1000 * seconds);
@@ -189,7 +191,8 @@ const services = {
 const longPress = 500, slack = 8;  // milliseconds, CSS pixels
 const wheelStep = 1.25;  // by how much a turn of the wheel enlarges
 const fingers = new Map();
-let press = null;  // of one finger, before it is known what it means
+let press = null;    // of one finger, before it is known what it means
+let gesture = null;  // of two: where it began, and "pan" or "zoom" once it is known
 
 const move = e => module._page_mouse(page, e.clientX, e.clientY, e.pointerType === "touch");
 const button = (which, isDown) => module._page_button(page, which, isDown);
@@ -216,6 +219,7 @@ function onPointerDown(e) {
     if (press?.isDrag) button(0, 0);
     clearTimeout(press?.timer);
     press = null;
+    gesture = {begin: spread(), kind: ""};
   } else {
     move(e);
     press = {event: e, isDrag: false, timer: setTimeout(() => {
@@ -230,17 +234,19 @@ function onPointerDown(e) {
 
 function spread() {
   const [a, b] = [...fingers.values()];
-  return {x: (a.clientX + b.clientX) / 2, y: (a.clientY + b.clientY) / 2, size: Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY)};
+  return {x: (a.clientX + b.clientX) / 2, y: (a.clientY + b.clientY) / 2, size: Math.max(1, Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY))};
 }
 
 function onPointerMove(e) {
   if (fingers.size > 1 && fingers.has(e.pointerId)) {
     const before = spread();
     fingers.set(e.pointerId, e);
-    const after = spread(), zoom = Math.log(after.size / before.size) / Math.log(wheelStep);
+    const after = spread(), {begin} = gesture;
+    if (!gesture.kind && Math.abs(after.size - begin.size) > slack) gesture.kind = "zoom";
+    if (!gesture.kind && Math.hypot(after.x - begin.x, after.y - begin.y) > slack) gesture.kind = "pan";
     module._page_mouse(page, after.x, after.y, 1);
-    if (Math.abs(zoom) > 0.01) module._page_zoom(page, zoom);
-    module._page_wheel(page, (before.x - after.x) / 50, (before.y - after.y) / 50);
+    if (gesture.kind === "zoom") module._page_zoom(page, Math.log(after.size / before.size) / Math.log(wheelStep));
+    if (gesture.kind === "pan") module._page_wheel(page, (before.x - after.x) / 50, (before.y - after.y) / 50);
     return wake();
   }
   if (press && !press.isDrag) {
