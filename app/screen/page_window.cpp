@@ -169,6 +169,8 @@ void PageWindow::begin_frame(const std::function<void(ImGuiIO&)>& adjust) {
   last_frame_ = now;
   if (adjust) adjust(io);
   ImGui::NewFrame();
+  // As events of a key and the wheel, which ImGui may part, it would scroll.
+  if (const float zoom = std::exchange(zoom_, 0.0f); zoom != 0) io.MouseWheel = zoom, io.KeyCtrl = true;
 }
 
 bool PageWindow::end_frame(Rgb background, const render::Damage::TextureVersion& version) {
@@ -249,17 +251,14 @@ void PageWindow::turn_wheel(float right, float down) {
 }
 
 void PageWindow::zoom(float in) {
-  ImGuiIO& io = ImGui::GetIO();
-  io.AddKeyEvent(ImGuiMod_Ctrl, true);
-  io.AddMouseWheelEvent(0, in);
-  io.AddKeyEvent(ImGuiMod_Ctrl, is_ctrl_down_);
+  zoom_ += in;
   add_event();
 }
 
 std::optional<KeyPress> PageWindow::press_key(const std::string& code, const std::string& name, bool is_down,
                                               bool ctrl, bool shift, bool alt) {
   ImGuiIO& io = ImGui::GetIO();
-  io.AddKeyEvent(ImGuiMod_Ctrl, is_ctrl_down_ = ctrl);
+  io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
   io.AddKeyEvent(ImGuiMod_Shift, shift);
   io.AddKeyEvent(ImGuiMod_Alt, alt);
   const NamedKey* named = named_key(code);
@@ -284,7 +283,6 @@ void PageWindow::type(const std::string& text) {
 }
 
 void PageWindow::focus(bool has_focus) {
-  is_ctrl_down_ = false;
   ImGui::GetIO().AddFocusEvent(has_focus);
   add_event();
 }

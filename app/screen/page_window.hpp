@@ -73,8 +73,8 @@ class PageWindow : public Screen {
   render::Damage damage_;
   Rgb background_;
   ImVec2 size_{1280, 800};
-  float pixel_ratio_ = 1;
-  bool had_events_ = true, is_exposed_ = true, is_ctrl_down_ = false;
+  float pixel_ratio_ = 1, zoom_ = 0;
+  bool had_events_ = true, is_exposed_ = true;
   double last_frame_ = 0;  // seconds
   ImGuiMouseCursor cursor_ = ImGuiMouseCursor_COUNT;
   std::string title_, description_, clipboard_;

@@ -404,6 +404,8 @@ def main():
         if not names or any(scenario.__name__.startswith(name) for name in names):
             with contextlib.suppress(Exception):
                 scenario(steps)
+            with contextlib.suppress(Exception):
+                steps.page.close()
     steps.browser.close()
     print(f"{len(PASSED)} steps passed, {len(FAILED)} failed")
     return 1 if FAILED or not PASSED else 0
