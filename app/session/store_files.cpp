@@ -510,7 +510,9 @@ void Store::handle(const ExportMap& command) {
         const std::string bytes = map_bytes(path, matrix, "Recovered by each patch alone");
         if (writes) core::system::write_atomically(path, bytes);
         return [this, path] {
+          written_.push_back(path);
           close(Dialog::export_map);
+          view_.forms.browser.confirms_overwrite = false;
           say("Exported " + path.string());
         };
       },

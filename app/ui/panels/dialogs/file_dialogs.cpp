@@ -485,7 +485,7 @@ void draw_export_map_dialog(const Frame& frame) {
   const bool confirmed =
       confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm" || enter_confirms();
   if (!confirmed && !typed) return;
-  if (file_exists(path))
+  if (replaces(frame, path))
     frame.commands.add(set<&Browser::confirms_overwrite>(true));
   else
     frame.commands.add(command);
