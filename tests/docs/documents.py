@@ -333,6 +333,8 @@ def wrong_commands():
         (folder / "attn.npy").write_bytes(tensor_bytes("attn.npy", weights * 4, (4, 1, 6, 6)))
         program("export", "--preset", "004-causal", "--mistake", "mask_after_softmax", "--stages", "weights", "--out", folder / "mine.npz")
         program("export", "--preset", "004-causal", "--out", folder / "right.npz")
+        for name, texts in (("texts.txt", "egg jam f\nfig and fig\n"), ("more.txt", "jam and jam\n")):
+            (folder / name).write_text(texts)
         program("gradient", "--preset", "004-causal", "--of", "output", "--out", folder / "gradients.npz")
         for path in documents():
             if path.name == "CHANGELOG.md":  # old paths are history
