@@ -122,7 +122,7 @@ TEST_F(ScanOf, ADamagedFolderIsRefused) {
   const fs::path folder = dir.path() / "heads", config = folder / "config.json";
   run_on(file("a.txt", 0, 5), folder);
   const std::string whole = system::read_file(config, 1 << 20);
-  for (std::size_t n = 0; n + 2 < whole.size(); n += 97) {
+  for (std::size_t n = 0; n + 2 < whole.size(); n += 397) {
     system::write_atomically(config, whole.substr(0, n));
     EXPECT_THAT(error_of([&] { read_scan(folder); }), HasSubstr("config.json")) << n;
   }
