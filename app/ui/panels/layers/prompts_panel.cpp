@@ -166,7 +166,7 @@ void draw_patch_form(const Frame& frame, const TextReading& now, float width) {
                                      {fmt::format("at {} {}", quoted_token(now.names[marked]), marked)}};
     if (const auto k = combo(frame, "prompts/where", form.control_width(), places, look.by_position ? 1 : 0))
       frame.commands.add(set<&PatchesLook::by_position>(*k == 1));
-    form.row("map through");
+    form.row("through");
     const std::size_t layer = experiment_of(frame).layer, head = frame.pending.look.head,
                       n_heads = frame.pending.full_model->model->description().sizes.n_heads,
                       in_group = n_heads / frame.pending.full_model->model->description().sizes.kv_heads;
@@ -399,8 +399,8 @@ void draw_patch_maps(const Frame& frame, float width) {
     const float left = at.x + frame.metrics.px(54), middle = at.y + frame.metrics.px(8);
     draw_text(frame.fonts.mono12, {left, middle}, Align::left_middle, frame.palette.dim, "−1");
     draw_color_map(frame, {left + frame.metrics.px(20), middle - 3},
-                   {left + frame.metrics.px(100), middle + 3}, frame.displayed.look.colors.diverging);
-    draw_text(frame.fonts.mono12, {left + frame.metrics.px(106), middle}, Align::left_middle,
+                   {left + frame.metrics.px(70), middle + 3}, frame.displayed.look.colors.diverging);
+    draw_text(frame.fonts.mono12, {left + frame.metrics.px(76), middle}, Align::left_middle,
               frame.palette.dim, "1");
     if (link(frame, "prompts/export", frame.fonts.sans13, {at.x + width, middle}, Align::right_middle,
              frame.palette.accent, "Export…", "Writes the map as CSV, npz or figure"))
