@@ -419,8 +419,11 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
   leave_lesson();
   lessons_.start(lesson, lesson_work.step, model, document_, view_,
                  document_.full_model ? model_reading_.saved_readings() : std::nullopt);
-  if (model)
+  if (model) {
     model_reading_.set_readings(*document_.full_model, {lessons_.first_reading(), lessons_.first_reading()});
+    // That reading is of the second prompt alone: both are read in the background.
+    if (document_.full_model->experiment.first) model_reading_.clear();
+  }
   cancel_deferred();
   view_.forms.dialog = Dialog::none;
   message_ = {};

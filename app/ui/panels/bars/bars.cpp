@@ -152,6 +152,9 @@ std::string hint(const Frame& frame) {
     return frame.compared.references[frame.displayed.look.compared.reference].name +
            (frame.compared.work.is_updating ? " is being computed"
                                             : " in place of B, as long as Space is held");
+  if (frame.displayed.look.tab == Tab::layers && frame.pending.full_model &&
+      frame.pending.full_model->experiment.first)
+    return "click selects a head · P patches it from A · B shows A, B or B − A · a map dragged onto B patches it";
   if (frame.displayed.look.tab == Tab::layers)
     return "click selects a head or a bar · X ablates the head, or the heads · Page Up and Page Down change the layer";
   if (frame.displayed.look.tab == Tab::stages && frame.displayed.look.large &&
