@@ -438,6 +438,22 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
                   .about = "Measures every head over a file of texts, and shows examples of each",
                   .disabled_reason = unless(has_full_model, no_full_model),
                   .command = always(ShowDialog{Dialog::scan})});
+  constexpr std::array<std::pair<const char*, const char*>, 4> lenses{
+      {{"whole/lens/logit", "Logit lens"},
+       {"whole/lens/between", "Logit lens, also between attention and MLP"},
+       {"whole/lens/tuned", "Tuned lens"},
+       {"whole/lens/jacobian", "Jacobian lens"}}};
+  for (std::size_t k = 0; k < lenses.size(); ++k) {
+    const auto kind = static_cast<core::transformer::LensKind>(k);
+    rows.push_back(
+        {.id = lenses[k].first,
+         .title = lenses[k].second,
+         .menu = std::string(full_model_menu) + "/Lens",
+         .group = 5,
+         .disabled_reason = unless(has_full_model, no_full_model),
+         .command = always(set<&LayersLook::lens>(kind)),
+         .checked = [kind](const ActionContext& now) { return now.pending.layers->lens == kind; }});
+  }
   rows.push_back({.id = "whole/sources",
                   .title = "Sources of the score",
                   .menu = full_model_menu,

@@ -125,6 +125,11 @@ const Start starts[]{
       p.run();
     },
     [](gui::Program& p) {
+      p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
+      p.store.dispatch(app::SetPrompts{core::experiment::FirstPrompt{"egg fig"}, "egg jam"});
+      p.run();
+    },
+    [](gui::Program& p) {
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg", 0);
       look(p, [](app::View& view) { view.look.tab = Tab::tokens; });
     },

@@ -403,7 +403,7 @@ struct BarControl {
   float (*width)(const Frame& frame, bool is_brief);  ///< in pixels; brief: where there is little room
   void (*draw)(const Frame& frame, float width);      ///< at the cursor
   bool names_itself = false;
-  bool is_optional = false;  ///< the View menu has it, too
+  bool is_optional = false;  ///< a menu has it, too
 };
 
 constexpr BarControl threshold_control{"hide below", fixed_width<150>, draw_threshold};
@@ -412,7 +412,8 @@ constexpr BarControl sort_control{"sort", chooser_width, draw_order_chooser};
 constexpr BarControl head_control{"head", heads_width, draw_head_chooser};
 constexpr BarControl layer_control{"layer", layers_width, draw_layer_chooser};
 constexpr BarControl maps_control{"maps", fixed_width<116>, draw_maps_chooser};
-constexpr BarControl lens_control{"lens", fixed_width<116>, draw_lens_chooser};
+constexpr BarControl lens_control{
+    .label = "lens", .width = fixed_width<116>, .draw = draw_lens_chooser, .is_optional = true};
 constexpr BarControl bars_control{"bars", fixed_width<150>, draw_bars_chooser};
 constexpr BarControl colors_control{.label = "colours",
                                     .width = colors_width,
@@ -425,7 +426,10 @@ std::vector<BarControl> view_controls(const Frame& frame) {
   std::vector<BarControl> controls;
   switch (frame.displayed.look.tab) {
     case Tab::layers:
-      return {bars_control, lens_control, maps_control};
+      controls = {bars_control, maps_control};
+      if (frame.pending.full_model && !frame.pending.full_model->experiment.first)
+        controls.insert(controls.begin() + 1, lens_control);  // of two prompts, differences take its place
+      return controls;
     case Tab::learn:
       return {};
     case Tab::tokens:
