@@ -358,7 +358,8 @@ void draw_maps_chooser(const Frame& frame, float width) {
     std::array<std::size_t, 2> head{};
     std::memcpy(head.data(), payload->Data, sizeof head);
     if (ImGui::IsMouseReleased(0))
-      frame.commands.add(TogglePatch{{head[0], core::transformer::PatchedPart::head, head[1]}});
+      frame.commands.add(TogglePatch{{head[0], core::transformer::PatchedPart::head, head[1]}},
+                         set<&LayersLook::maps>(LayerMaps::weights));
     return;
   }
   const std::array<Option, 3> options{Option{"weights", "The weights of every head on this prompt"},
