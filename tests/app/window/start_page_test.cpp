@@ -29,7 +29,8 @@ struct StartPage : testing::Test {
   void show(app::PersistentState kept = {}) {
     ui.store.apply_settings(std::move(kept));
     ui.store.dispatch(app::set<&app::Forms::start_page>(true));
-    support::settle(ui.store, [&] { ui.run(1); });
+    do support::settle(ui.store, [&] { ui.run(1); });
+    while (!ui.store.start_pictures());
     ui.run(3);
   }
   bool is_shown() const { return ui.store.view().forms.start_page; }
