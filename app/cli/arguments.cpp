@@ -20,6 +20,7 @@
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
+#include "core/training/run_files.hpp"
 #include "core/training/task.hpp"
 #include "core/training/whole_model.hpp"
 
@@ -268,7 +269,11 @@ struct SetupOptions {
 void add_options(Options options, Learn& command) {
   using core::training::TrainingSetup;
   const std::string names = core::text::joined(core::training::tasks(), ", ", &core::training::Task::name);
-  options.value("TASK", "", names + ", or a text file, whose characters are then predicted", command.task)
+  options
+      .value(
+          "TASK", "",
+          names + ", a text file, whose characters are then predicted, or the session of a run to go on with",
+          command.task)
       ->required();
   const SetupOptions setup{options, command};
   setup.count("--layers", "L",
@@ -300,6 +305,8 @@ void add_options(Options options, Learn& command) {
       "--out", "FOLDER",
       "New folder for the trained model, which transformers and attnscope open, its snapshots and its curves",
       [&command](StringRef, StringRef path) { command.out = path; });
+  options.text("--save", "FILE", "Session of the run, JSON, which the window and this command go on with",
+               [&command](StringRef, StringRef path) { command.session = path; });
   options.flag("--json", "Print the curves as JSON: lists of step, loss, accuracy and heads", command.json,
                true);
 }
@@ -871,6 +878,7 @@ void validate(const CLI::App& app, WriteProgram& command) {
 
 void validate(const CLI::App&, Learn& command) {
   const core::training::Task* task = core::training::find_task(command.task);
+  if (!task && core::training::is_run_session_file(command.task)) return;  // it has its own setup
   command.setup = task ? task->setup : core::training::text_task().setup;
   for (const auto& change : command.changes) change(command.setup);
   if (const auto problem = core::training::check(command.setup))

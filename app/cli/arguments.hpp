@@ -156,9 +156,10 @@ struct ScanTexts {
 };
 /// Trains a small transformer.
 struct Learn {
-  std::string task;  ///< of core::training::tasks(), or a text file
+  std::string task;  ///< of core::training::tasks(), a text file, or a session of a run
   core::training::TrainingSetup setup;
-  std::filesystem::path out;  ///< a new folder for the model, its snapshots and run.json, or ""
+  std::filesystem::path out;           ///< a new folder for the model, its snapshots and run.json, or ""
+  std::filesystem::path session = {};  ///< to save the run in, or ""
   bool json = false;
   std::vector<std::function<void(core::training::TrainingSetup&)>> changes = {};  ///< of the task's setup
 };

@@ -8,9 +8,11 @@
 #include "app/cli/batch.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/files/session.hpp"
 #include "core/system/file.hpp"
 #include "core/system/process.hpp"
 #include "core/training/run_files.hpp"
+#include "core/training/whole_model.hpp"
 
 namespace app {
 namespace {
@@ -64,19 +66,38 @@ void train(training::TrainingRun& run, std::ostream& err) {
   run.measure();
 }
 
+/// Returns the run that a command begins, or goes on with.
+training::TrainingRun begun_run(const Learn& command, std::ostream& err) {
+  if (!training::is_run_session_file(command.task))
+    return training::TrainingRun(command.setup, task_data(command.task));
+  const auto again = training::reopen_run(
+      core::system::read_file(command.task, core::formats::max_session_bytes), command.task, {});
+  if (!again.note.empty()) print_error(err, "note: " + again.note);
+  training::TrainingRun run = *again.run;
+  training::TrainingSetup setup = run.network().setup;
+  for (const auto& change : command.changes) change(setup);
+  if (setup != run.network().setup) run.change(setup);
+  return run;
+}
+
 }  // namespace
 
 bool learn(const Learn& command, std::ostream& out, std::ostream& err) {
-  const auto data = task_data(command.task);
   if (!command.out.empty()) training::require_new_folder(command.out);
-  training::TrainingRun run(command.setup, data);
+  training::TrainingRun run = begun_run(command, err);
+  if (const std::string reason = training::no_export_reason(run.network().setup);
+      !command.out.empty() && !reason.empty())
+    throw core::Error("learn: --out: " + reason);
   train(run, err);
+  if (!command.session.empty())
+    core::system::write_atomically(command.session, training::run_session(training::saved_run(run)));
   if (!command.out.empty()) training::save_run(run, command.out);
   if (command.json) {
     out << training::run_json(run);
   } else {
     for (const training::Milestone& milestone : run.milestones()) out << milestone_text(milestone) << '\n';
-    if (!run.measurements().empty()) out << measurement_text(run.measurements().back(), data->task()) << '\n';
+    if (!run.measurements().empty())
+      out << measurement_text(run.measurements().back(), run.data().task()) << '\n';
   }
   if (const auto step = run.diverged_at())
     print_error(

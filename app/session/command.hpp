@@ -351,6 +351,21 @@ struct RestartLearning {};
 struct StepLearning {
   std::size_t n = 1;
 };
+/// Ablates a head of the network that learns, or enables it again.
+struct ToggleLearnedHead {
+  std::size_t layer = 0, head = 0;
+};
+/// Drops the steps after one, and learns on from there.
+struct LearnOnFrom {
+  std::size_t step = 0;
+};
+/// Keeps the displayed step of the run as A, or no step.
+struct KeepLearned {
+  bool on = true;
+};
+/// Lets the run learn on with the numbers that were edited, and the heads that were ablated, in the whole
+/// model that was opened from it.
+struct LearnWithEdits {};
 /// Makes the network of the displayed step the document's whole model.
 struct OpenLearned {};
 /// Writes the run into a new folder, with the model of its newest step.
@@ -373,7 +388,8 @@ using Verbs =
              StartLesson, StepLesson, LeaveLesson, NewLesson, AddReference, AddFlippedReference,
              OverrideStageFromFile, FillFromFile, LoadReference, CheckTensors, MapTensor, SetTensorLayout,
              SearchCauses, StopSearch, RemoveReference, RenameReference, ShowReference, SetLearning,
-             RestartLearning, StepLearning, OpenLearned, ExportLearned>;
+             RestartLearning, StepLearning, ToggleLearnedHead, LearnOnFrom, KeepLearned, LearnWithEdits,
+             OpenLearned, ExportLearned>;
 
 /// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
 /// source that creates one.

@@ -136,6 +136,7 @@ struct DocumentState {
   std::size_t layer = 0;                             ///< the one that the model was made from
   core::importing::ImportReport import_report = {};  ///< how the file was used
   std::vector<std::string> notes = {};               ///< on its import, a sentence each
+  bool of_run = false;                               ///< the model is a step of a run of training
 };
 
 /// Returns why nothing can be undone: "there is nothing to undo: 3 older steps were dropped, to save memory".

@@ -1,5 +1,6 @@
 #include "app/session/journal.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include "core/base/error.hpp"
@@ -39,8 +40,9 @@ std::string journal_text(const JournalHeader& header, const JournalSessions& ses
          member("until", header.until) + ", \"edits\": " + std::to_string(header.n_edits) +
          ", \"saved\": " + (header.is_saved ? "true" : "false") + ", " + member("lesson", header.lesson) +
          ", " + member("lesson_title", header.lesson_title) +
-         ", \"step\": " + std::to_string(header.lesson_step) + "}\n" + sessions.own + session_separator +
-         sessions.in_lesson;
+         ", \"step\": " + std::to_string(header.lesson_step) +
+         ", \"run\": " + (header.has_run ? "true" : "false") + "}\n" + sessions.own + session_separator +
+         sessions.in_lesson + (sessions.run.empty() ? "" : session_separator + sessions.run);
 }
 
 JournalHeader parse_journal_header(std::string_view begin, const std::string& place) {
@@ -55,6 +57,7 @@ JournalHeader parse_journal_header(std::string_view begin, const std::string& pl
   header.lesson = json.required("lesson").text();
   header.lesson_title = json.required("lesson_title").text();
   header.lesson_step = json.required("step").whole(0);
+  if (const auto has_run = json.member("run")) header.has_run = has_run->boolean();
   const formats::Json digits = json.required("path");
   const auto path = core::text::parse_hexadecimal(digits.text());
   if (!path) digits.fail("two digits for each byte");
@@ -65,7 +68,9 @@ JournalHeader parse_journal_header(std::string_view begin, const std::string& pl
 JournalSessions parse_journal_sessions(std::string_view text, const std::string& place) {
   const std::size_t begin = end_of_head(text, place), end = text.find(session_separator, begin);
   if (end == text.npos) throw core::Error(place + ": expected two sessions, got one");
-  return {std::string(text.substr(begin, end - begin)), std::string(text.substr(end + 1))};
+  const std::size_t run = std::min(text.find(session_separator, end + 1), text.size());
+  return {std::string(text.substr(begin, end - begin)), std::string(text.substr(end + 1, run - end - 1)),
+          std::string(text.substr(std::min(run + 1, text.size())))};
 }
 
 std::string local_time_text() {
@@ -79,9 +84,11 @@ std::string local_time_text() {
 
 std::string journal_summary(const JournalHeader& header, const std::string& now) {
   const std::string since = short_moment(header.since, now), until = short_moment(header.until, now);
+  const std::string when = since == until ? "at " + since : "from " + since + " to " + until;
+  if (header.has_run && header.is_saved && header.lesson.empty()) return "A run of training, " + when;
   return header.title + (header.lesson.empty() ? "" : ", in the lesson " + header.lesson_title) + ", " +
-         core::text::counted(header.n_edits, "edit") +
-         (since == until ? ", at " + since : ", from " + since + " to " + until);
+         core::text::counted(header.n_edits, "edit") + (header.has_run ? ", and a run of training, " : ", ") +
+         when;
 }
 
 }  // namespace app

@@ -23,11 +23,13 @@ struct JournalHeader {
   bool is_saved = false;    ///< the document equals its file or preset; only edits in a lesson are unsaved
   std::string lesson = {}, lesson_title = {};  ///< of the lesson under way, or ""
   std::size_t lesson_step = 0;                 ///< in that lesson
+  bool has_run = false;                        ///< there is a run of training, too
 };
 
 /// The sessions in a journal, as in session files.
 struct JournalSessions {
   std::string own, in_lesson;  ///< the second is "" outside of lessons
+  std::string run = {};        ///< of training, or ""
 };
 
 /// Maximum length in bytes of the part that parse_journal_header() reads.
@@ -37,7 +39,7 @@ inline constexpr std::size_t max_journal_header_bytes = std::size_t{64} << 10;
 std::string journal_text(const JournalHeader& header, const JournalSessions& sessions);
 /// Parses the head of a journal or of its beginning; messages name place. Throws core::Error if damaged.
 JournalHeader parse_journal_header(std::string_view begin, const std::string& place);
-/// Splits off the two sessions, without parsing them. Throws core::Error when there are not two.
+/// Splits off the sessions, without parsing them. Throws core::Error when there are not at least two.
 JournalSessions parse_journal_sessions(std::string_view text, const std::string& place);
 
 /// Returns the current local time: "2026-11-22 10:32".
@@ -64,11 +66,11 @@ class Journal {
 
   /// Replaces the contents, with sessions as in session files; they are on disk when it returns.
   ///
-  /// in_lesson is the session of the lesson under way, or "". Throws core::Error.
-  void write(const JournalHeader& header, const std::string& session, const std::string& in_lesson = "");
+  /// Throws core::Error.
+  void write(const JournalHeader& header, const JournalSessions& sessions);
   /// Reads the head, and only the beginning of the file. Throws core::Error when it is damaged.
   JournalHeader header() const;
-  /// Reads the two sessions. Throws core::Error when there are not two.
+  /// Reads the sessions. Throws core::Error when there are not at least two.
   JournalSessions texts() const;
   /// Removes the contents.
   void clear();

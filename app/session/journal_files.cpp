@@ -61,10 +61,10 @@ std::vector<std::shared_ptr<Journal>> Journal::leftovers_in(const fs::path& fold
   return left;
 }
 
-void Journal::write(const JournalHeader& header, const std::string& session, const std::string& in_lesson) {
+void Journal::write(const JournalHeader& header, const JournalSessions& sessions) {
   // The folder may have been removed, and without its lock file the journal would not be found.
   if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
-  core::system::write_atomically(content_, journal_text(header, {session, in_lesson}));
+  core::system::write_atomically(content_, journal_text(header, sessions));
 }
 
 JournalHeader Journal::header() const {

@@ -42,8 +42,8 @@ std::vector<std::shared_ptr<Journal>> Journal::leftovers_in(const std::filesyste
   return left;
 }
 
-void Journal::write(const JournalHeader& header, const std::string& session, const std::string& in_lesson) {
-  page_write_journal(content_.c_str(), journal_text(header, {session, in_lesson}).c_str());
+void Journal::write(const JournalHeader& header, const JournalSessions& sessions) {
+  page_write_journal(content_.c_str(), journal_text(header, sessions).c_str());
 }
 
 JournalHeader Journal::header() const {

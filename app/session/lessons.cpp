@@ -82,6 +82,8 @@ void restore_view_choices(View& view, const View& before) {
   view.selection.cursor.reset();
   view.forms.typed.reset();
   view.layers = before.layers;
+  view.learning = before.learning;
+  view.learning.plays = false;
 }
 
 }  // namespace
@@ -144,6 +146,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
     document = document_of(core::lessons::model_at_start(shown), origin);
   }
   l.first_reading = opened ? opened->reading : nullptr;
+  l.first_run = l.assessed_run = nullptr;
   l.state.step = step;
   l.state.seen.clear();
   l.state.moved.clear();
@@ -156,6 +159,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   document.history.end_gesture();
   restore_view_choices(view, {});
   if (opened) show_layers_view(view);
+  if (l.state.lesson->trains()) view.look.tab = Tab::learn, view.learning = {};
   view.look.head = head;
   if (opened && shown.pins_token)  // also when another text makes another one lead
     view.layers.token = arma::index_max(arma::frowvec(opened->reading->logits.tail_rows(1)));
@@ -180,6 +184,15 @@ void Lessons::assess(const Document& document, const LiveTrace& live, std::size_
   l.state.version = live.version();
   if (step.predict) l.state.moved = core::lessons::changed_cells(moment, *step.predict, 0);
   take(moment);
+}
+
+void Lessons::assess(const std::shared_ptr<const core::training::TrainingRun>& now) {
+  if (!active_ || !now || active_->assessed_run == now) return;
+  ActiveLesson& l = *active_;
+  if (!l.first_run && now->n_steps() < l.state.shown().start.n_steps) return;  // it still begins
+  if (!l.first_run) l.first_run = now;
+  l.assessed_run = now;
+  take(core::lessons::RunStepState{*l.first_run, *now});
 }
 
 void Lessons::assess(const ReadingRef& now, const ReadingRef& unedited, const FullModelState& full_model,

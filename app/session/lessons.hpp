@@ -63,6 +63,8 @@ class Lessons {
   std::optional<FullModelReading::SavedReadings> leave(Document& document, View& view);
   /// Checks whether the displayed step is completed; live is of the document's model.
   void assess(const Document& document, const LiveTrace& live, std::size_t sequence);
+  /// The same for a lesson that trains, from the current run, which began at the step's start.
+  void assess(const std::shared_ptr<const core::training::TrainingRun>& now);
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
   void assess(const ReadingRef& now, const ReadingRef& unedited, const FullModelState& full_model,
               const View& view);
@@ -95,6 +97,7 @@ class Lessons {
     ReadingRef first_reading;
     // Reading of a whole model that was checked last, with its layer and head.
     std::tuple<ReadingRef, std::size_t, std::size_t, std::optional<CellRef>, std::string> assessed_full_model;
+    std::shared_ptr<const core::training::TrainingRun> first_run, assessed_run;
     LessonState state;
   };
   template <class StepState>

@@ -270,16 +270,21 @@ OpenedModel open_saved_full_model(const std::string& text, const std::filesystem
   const transformer::FullModel& model = *opened.model;
   experiment::require_same_model(saved, model, session);
   core::ThreadPool pool;
-  const transformer::CallContext context{pool, progress};
-  opened.reading = opened.before = read_at(session, model, saved.experiment.unedited(), nullptr, context);
-  const experiment::Experiment edited =
-      named_errors(session, [&] { return experiment::with_saved_edits(saved, model); });
+  opened.reading = opened.before =
+      read_at(session, model, saved.experiment.unedited(), nullptr, {pool, progress});
+  read_edited(opened, named_errors(session, [&] { return experiment::with_saved_edits(saved, model); }),
+              session, progress);
+  return opened;
+}
+
+void read_edited(OpenedModel& opened, const experiment::Experiment& edited, const std::filesystem::path& path,
+                 const core::StopToken& progress) {
+  core::ThreadPool pool;
   if (edited != edited.unedited())
-    opened.reading = read_at(session, model, edited, opened.reading.get(), context);
-  opened.unedited = opened.layer = experiment::unedited_layer(model, *opened.reading, edited.layer);
+    opened.reading = read_at(path, *opened.model, edited, opened.reading.get(), {pool, progress});
+  opened.unedited = opened.layer = experiment::unedited_layer(*opened.model, *opened.reading, edited.layer);
   if (const auto edit = edited.layers.find(edited.layer); edit != edited.layers.end())
     opened.layer = experiment::edited(opened.unedited, edit->second);
-  return opened;
 }
 
 namespace fs = std::filesystem;

@@ -20,6 +20,7 @@
 #include "core/files/tensor.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/text_reading.hpp"
+#include "core/training/training_run.hpp"
 
 namespace app {
 
@@ -80,6 +81,7 @@ struct Opened {
     std::shared_ptr<Journal> journal;
     JournalHeader header;
     std::string in_lesson;  ///< a session, or ""
+    std::shared_ptr<const core::training::TrainingRun> run = nullptr;
   };
   std::filesystem::path path;                               ///< "" of a link
   std::shared_ptr<const OpenedModel> full_model = nullptr;  ///< if set, there is no other model
@@ -90,6 +92,7 @@ struct Opened {
   std::string stamp = {};                     ///< of a session's file before it was read
   std::optional<Leftover> leftover = {};
   bool is_learned = false;  ///< the whole model is a step of a run, and path its name
+  std::shared_ptr<const core::training::TrainingRun> run = nullptr;  ///< if set, there is no model
 
   const core::attention::Model& model() const { return full_model ? full_model->layer : imported->model; }
 };
@@ -123,6 +126,10 @@ OpenedModel open_attached(const std::string& address, const std::string& token, 
 OpenedModel read_full_model(const core::transformer::ModelRef& model,
                             const core::experiment::Experiment& wanted, const std::filesystem::path& path,
                             const core::StopToken& progress);
+
+/// Reads the text again with an experiment's edits. Throws core::Error as read_full_model() does.
+void read_edited(OpenedModel& opened, const core::experiment::Experiment& edited,
+                 const std::filesystem::path& path, const core::StopToken& progress);
 
 /// Opens and reads the whole model of a session from the session's text and path. Throws core::Error;
 /// UntrustedPath when the model is outside the session's folder and that is refused.

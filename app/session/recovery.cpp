@@ -72,7 +72,9 @@ Recorder::JournalEntry Recorder::entry_of(const UnsavedWork& work) {
       {origin.title, origin.path, origin.stamp, since_, local_time_text()},
       {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.import_report)},
        work.own.has_no_file() ? nullptr : without_pass(work.own.full_model)},
-      {}};
+      {},
+      std::string(work.run)};
+  entry.header.has_run = !work.run.empty();
   entry.header.is_saved = !work.own.is_modified();
   entry.header.n_edits = n_edits_before_ + work.own.n_unsaved_edits();
   if (work.lesson) {
@@ -99,12 +101,13 @@ bool Recorder::JournalEntry::DocumentCopy::matches(const Document& document) con
 }
 
 void Recorder::JournalEntry::write_to(Journal& journal) const {
-  journal.write(header, own.text(), lesson_work ? lesson_work->text() : "");
+  journal.write(header, {own.text(), lesson_work ? lesson_work->text() : "", run});
 }
 
 bool Recorder::JournalEntry::matches(const UnsavedWork& work) const {
   const Origin& origin = work.own.origin;
-  if (!own.matches(work.own) || header.path != origin.path || header.stamp != origin.stamp) return false;
+  if (run != work.run || !own.matches(work.own) || header.path != origin.path || header.stamp != origin.stamp)
+    return false;
   if (!work.lesson) return header.lesson.empty();
   if (header.lesson != work.lesson->lesson->name || header.lesson_step != work.lesson->step) return false;
   return lesson_work ? lesson_work->matches(*work.lesson_work) : !work.lesson_work->is_modified();

@@ -32,9 +32,11 @@ struct UnsavedWork {
   const View& view;
   const LessonState* lesson = nullptr;    ///< the one under way, or nullptr
   const Document* lesson_work = nullptr;  ///< the document of that lesson's step
+  std::string_view run = {};              ///< the session of a run of training, or ""
 
   bool is_modified() const {
-    return (own.is_modified() && !own.has_no_file()) || (lesson && lesson_work->is_modified());
+    return (own.is_modified() && !own.has_no_file()) || (lesson && lesson_work->is_modified()) ||
+           !run.empty();
   }
 };
 
@@ -77,6 +79,7 @@ class Recorder {
     JournalHeader header;
     DocumentCopy own;
     std::optional<DocumentCopy> lesson_work;
+    std::string run;
 
     void write_to(Journal& journal) const;
     bool matches(const UnsavedWork& work) const;

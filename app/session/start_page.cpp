@@ -11,6 +11,7 @@
 #include "core/graph/attend.hpp"
 #include "core/model/full_model.hpp"
 #include "core/system/file.hpp"
+#include "core/training/run_files.hpp"
 
 namespace app {
 
@@ -65,7 +66,9 @@ void describe(RecentFile& found, const core::attention::Model& model) {
 
 /// Reads a file that is small enough.
 void read(RecentFile& found, const core::StopToken& progress) {
-  if (core::experiment::is_saved_experiment(found.path)) {
+  if (core::training::is_run_session_file(found.path)) {
+    found.words = "a run of training";
+  } else if (core::experiment::is_saved_experiment(found.path)) {
     const std::string text = core::system::read_file(found.path, core::formats::max_session_bytes);
     const auto saved = core::experiment::parse_experiment(text, found.path, core::UntrustedPaths::refused);
     if (size_on_disk(saved.model) <= max_read_bytes)
@@ -81,7 +84,7 @@ void read(RecentFile& found, const core::StopToken& progress) {
 
 std::optional<LessonPicture> picture_of(const core::lessons::Lesson& lesson, std::size_t step) {
   constexpr std::size_t max_side = 12;
-  if (!lesson.model.empty()) return std::nullopt;
+  if (!lesson.model.empty() || lesson.trains()) return std::nullopt;
   const core::lessons::LessonStep& shown = lesson.steps[step];
   const core::attention::Model model = core::lessons::model_at_start(shown);
   const core::attention::Trace trace = core::attention::attend(model);

@@ -124,6 +124,11 @@ ModelView Store::shown_view() const {
 }
 
 DocumentState Store::document() const {
+  if (is_in_learn()) {
+    DocumentState of_run = learning_.state(recent_);
+    of_run.of_run = document_.origin.is_learned;
+    return of_run;
+  }
   const auto& [title, preset, path, stamp, source, import_report, notes, is_learned] = document_.origin;
   const Document& own = lessons_.own(document_);
   return {.title = title,
@@ -141,7 +146,8 @@ DocumentState Store::document() const {
           .layers = source ? source->layers : std::vector<std::string>(),
           .layer = source ? source->layer : 0,
           .import_report = import_report,
-          .notes = notes};
+          .notes = notes,
+          .of_run = is_learned};
 }
 
 void Store::apply_settings(PersistentState kept, const std::map<std::string, std::string>& settings) {
@@ -211,11 +217,18 @@ void Store::handle(const LeaveTour&) {
 }
 
 void Store::handle(const EndGesture&) {
+  learning_.end_gesture();
   document_.history.end_gesture();
 }
 
 void Store::handle(const Undo&) {
   auto& history = document_.history;
+  if (is_in_learn() && document().steps.can_undo) {
+    const std::string words = document().steps.undo_words;
+    learning_.undo();
+    return show_run(fmt::format("Undone: {}; this is step {}", words, learning_.run()->n_steps()), false);
+  }
+  if (is_in_learn()) return say("There is nothing to undo: steps of training are no edits.");
   if (!history.can_undo()) {
     std::string words = nothing_to_undo(document().steps) + ".";
     words.front() = 'T';
@@ -230,6 +243,12 @@ void Store::handle(const Undo&) {
 
 void Store::handle(const Redo&) {
   auto& history = document_.history;
+  if (is_in_learn() && document().steps.can_redo) {
+    const std::string words = document().steps.redo_words;
+    learning_.redo();
+    return show_run(fmt::format("Done again: {}; this is step {}", words, learning_.run()->n_steps()), false);
+  }
+  if (is_in_learn()) return say("There is nothing to redo.");
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
   restore_state(history.redo(work()));
@@ -270,6 +289,9 @@ void Store::handle(const ShowDialog& command) {
   if (command.dialog == Dialog::save_as)
     browser.name = origin.path ? origin.path->filename().string()
                                : (origin.preset.empty() ? "attention" : origin.preset) + ".json";
+  if (command.dialog == Dialog::save_as && is_in_learn())
+    browser.name = learning_.document().path ? learning_.document().path->filename().string()
+                                             : std::string(learning_.run()->data().task().name) + "-run.json";
   if (is_opening || exports(command.dialog)) browser.name.clear();
   if (!exports(command.dialog)) view_.forms.typed = TypedField{"browser/name", browser.name, true, true};
   message_ = {};  // the dialog shows its own errors, not earlier ones
@@ -292,7 +314,7 @@ void Store::handle(const ShowMessage& command) {
 
 void Store::handle(const Quit& command) {
   leave_lesson();
-  if (!may_discard_work(command)) return;
+  if (!may_discard_work(command) || !may_discard_run(command)) return;
   if (is_writing()) return continue_when_written(command);
   recorder_.forget();
   quit_ = true;
@@ -302,9 +324,12 @@ void Store::handle(const DiscardAndContinue&) {
   if (view_.forms.dialog == Dialog::writing) return writer_.exporting.stop(true);
   view_.forms.dialog = Dialog::none;
   if (!deferred_.next) return;
-  deferred_.discardable_model = document_.model;
+  if (is_in_learn())
+    deferred_.discardable_run = learning_.run();
+  else
+    deferred_.discardable_model = document_.model;
   continue_deferred();
-  if (!deferred_.next) deferred_.discardable_model.reset();
+  if (!deferred_.next) deferred_.discardable_model.reset(), deferred_.discardable_run.reset();
 }
 
 void Store::handle(const AllowMemory&) {
@@ -325,6 +350,16 @@ bool Store::may_discard_work(const Command& command) {
   }
   if (!document_.is_modified() || deferred_.discardable_model == document_.model) return true;
   wait_for(command, false);
+  if (view_.look.tab == Tab::learn) view_.look.tab = document_.full_model ? Tab::layers : Tab::stages;
+  view_.forms.dialog = Dialog::unsaved_work;
+  return false;
+}
+
+bool Store::may_discard_run(const Command& command) {
+  if (!learning_.is_modified() || deferred_.discardable_run == learning_.run()) return true;
+  wait_for(command, false);
+  view_.learning.plays = false;
+  view_.look.tab = Tab::learn;  // so that the question, and an answer, are about the run
   view_.forms.dialog = Dialog::unsaved_work;
   return false;
 }
@@ -419,6 +454,10 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
   leave_lesson();
   lessons_.start(lesson, lesson_work.step, model, document_, view_,
                  document_.full_model ? model_reading_.saved_readings() : std::nullopt);
+  if (lesson.trains()) {
+    own_run_ = learning_.exchange({.is_lesson = true});
+    begin_lesson_run();
+  }
   if (model) {
     model_reading_.set_readings(*document_.full_model, {lessons_.first_reading(), lessons_.first_reading()});
     // That reading is of the second prompt alone: both are read in the background.
@@ -432,7 +471,15 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
   say(lesson_work.words);
 }
 
+void Store::begin_lesson_run() {
+  const auto& start = lesson()->shown().start;
+  learning_.exchange({.is_lesson = true});
+  learning_.set(start.task, "", start.setup);
+  learning_.add_steps(start.n_steps);
+}
+
 void Store::assess_lesson() {
+  if (lesson() && lesson()->lesson->trains()) return lessons_.assess(learning_.run());
   if (!document_.full_model) {
     if (is_up_to_date()) lessons_.assess(document_, live_, view_.look.sequence);
   } else if (model_reading_.readings() && model_reading_.matches(*document_.full_model)) {
@@ -448,6 +495,7 @@ void Store::handle(const StepLesson& command) {
   if (command.by < 0 && now == 0) return say("This is the first step.");
   lessons_.begin(command.by > 0 ? now + 1 : command.by < 0 ? now - 1 : now, document_, view_);
   message_ = {};
+  if (lesson()->lesson->trains()) begin_lesson_run();
 }
 
 void Store::handle(const LeaveLesson&) {
@@ -458,6 +506,7 @@ void Store::handle(const LeaveLesson&) {
 
 void Store::leave_lesson() {
   if (!lesson()) return;
+  if (own_run_) learning_.exchange(*std::exchange(own_run_, std::nullopt));
   if (auto own = lessons_.leave(document_, view_)) model_reading_.restore_readings(std::move(*own));
 }
 
@@ -500,6 +549,7 @@ void Store::cancel_deferred() {
   if (deferred_.next && deferred_.next->get_if<FinishOpening>()) drop_opened();
   deferred_.next.reset();
   deferred_.discardable_model.reset();
+  deferred_.discardable_run.reset();
   deferred_.is_for_writing = false;
 }
 

@@ -135,6 +135,7 @@ class Store {
     std::optional<Command> next;
     bool is_for_writing = false;                              // it continues once pending writes are on disk
     std::optional<core::attention::Model> discardable_model;  // the user has agreed to discard it
+    std::shared_ptr<const core::training::TrainingRun> discardable_run;
     std::uint64_t requested_bytes = 0, granted_bytes = max_unconfirmed_bytes;  // memory for stages
     Jobs::Delivery read_result;  // arrived in the meantime; handled once the user has answered
   };
@@ -211,6 +212,10 @@ class Store {
   void handle(const SetLearning&);
   void handle(const RestartLearning&);
   void handle(const StepLearning&);
+  void handle(const ToggleLearnedHead&);
+  void handle(const LearnOnFrom&);
+  void handle(const KeepLearned&);
+  void handle(const LearnWithEdits&);
   void handle(const OpenLearned&);
   void handle(const ExportLearned&);
 
@@ -255,6 +260,12 @@ class Store {
   void follow_full_model();
   /// Lets the run go on; pauses it where its setup ends, and at numbers that are none.
   void follow_learning();
+  /// Whether the run is what is displayed, saved and undone.
+  bool is_in_learn() const { return view_.look.tab == Tab::learn && learning_.run(); }
+  bool may_discard_run(const Command& command);
+  void save_run_to(const std::filesystem::path& path);
+  void open_run(const std::filesystem::path& path);
+  void show_run(const std::string& words, bool is_error);
   UnsavedWork work_to_record() const;
   void record_in(const std::filesystem::path& folder);
   void show_leftovers();
@@ -262,6 +273,8 @@ class Store {
   bool is_changed_on_disk() const;
   void leave_lesson();
   void assess_lesson();
+  /// Begins the run of a lesson's step.
+  void begin_lesson_run();
   void run_laboratory();
   void add_reference(core::attention::Model model, std::string title);
   void run_comparison();
@@ -345,6 +358,7 @@ class Store {
   MaskSampler mask_sampler_{jobs_};
   FullModelReading model_reading_{jobs_};
   Learning learning_{jobs_};
+  std::optional<LearningDocument> own_run_;                           // set aside for a lesson that trains
   std::shared_ptr<const core::training::TrainingRun> learning_seen_;  // when it was followed last
   AsyncValue<std::filesystem::path, std::shared_ptr<const StartModel>> start_model_{jobs_};
   AsyncValue<StartPicturesKey, StartPictures> start_pictures_{jobs_};

@@ -16,6 +16,7 @@
 #include "core/graph/stages.hpp"
 #include "core/system/file.hpp"
 #include "core/system/model_cache.hpp"
+#include "core/training/run_files.hpp"
 
 namespace app {
 
@@ -89,6 +90,7 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
     throw core::Error(path.string() +
                       ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
   dispatch(OpenPath{.path = path, .text = text, .layer = layer});
+  if (core::training::is_run_session_file(path)) return;  // the window shows how it is learned again
   reader_.wait();
   update();
   // A question of the import dialog about the file is no failure.
@@ -183,6 +185,7 @@ void Store::handle(const OpenPath& given) {
   }
   OpenPath command = given;
   command.path = core::system::resolve_model_name(given.path);
+  if (core::training::is_run_session_file(command.path)) return open_run(command.path);
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
@@ -354,24 +357,26 @@ void Store::handle(const CancelReading&) {
 namespace formats = core::formats;
 
 void Store::require_saveable() const {
+  if (is_in_learn() && !lesson()) return;
   if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (document_.is_attached())
     throw core::Error(
         "The edits of an attached model cannot be saved, as the model is in Python. Export writes what is displayed.");
   if (document_.has_no_file())
     throw core::Error(
-        "This model is a step of a run, in no file. Export the run from Learn, then open its folder to save edits.");
+        "This model is a step of a run, in no file. In Learn, “Learn on with its edits” takes them into the run, which is saved there; or export the run, and edit its folder.");
 }
 
 void Store::handle(const SaveFile&) {
   require_saveable();
-  if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
+  const auto path = document().path;
+  if (!path) return handle(ShowDialog{Dialog::save_as});
   if (is_changed_on_disk())
     return ask(
-        document_.origin.path->string() +
+        path->string() +
             " has been changed by somebody else since it was read here. Saving replaces what is there.",
-        "Replace it", SaveFileAs{*document_.origin.path});
-  save_to(*document_.origin.path);
+        "Replace it", SaveFileAs{*path});
+  save_to(*path);
 }
 
 void Store::handle(const SaveFileAs& command) {
@@ -436,17 +441,18 @@ void Store::handle(const NewLesson&) {
 
 void Store::handle(const SaveAndContinue&) {
   view_.forms.dialog = Dialog::none;
-  if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
+  const auto path = document().path;
+  if (!path) return handle(ShowDialog{Dialog::save_as});
   if (is_changed_on_disk()) {
     handle(ShowDialog{Dialog::save_as});
-    return say(document_.origin.path->string() + " has been changed by somebody else since it was read here.",
-               true);
+    return say(path->string() + " has been changed by somebody else since it was read here.", true);
   }
-  save_to(*document_.origin.path);
+  save_to(*path);
   if (deferred_.next) continue_when_written(*deferred_.next);
 }
 
 void Store::save_to(const std::filesystem::path& path) {
+  if (is_in_learn() && !lesson()) return save_run_to(path);
   const Document& own = lessons_.own(document_);
   if (own.has_no_file()) require_saveable();
   writer_.save_path = path;
@@ -553,7 +559,8 @@ Origin origin_of(const JournalHeader& header) {
 
 UnsavedWork Store::work_to_record() const {
   const bool in_lesson = lessons_.is_under_way();
-  return {lessons_.own(document_), view_, lessons_.state(), in_lesson ? &document_ : nullptr};
+  return {lessons_.own(document_), view_, lessons_.state(), in_lesson ? &document_ : nullptr,
+          learning_.recovery_text()};
 }
 
 void Store::record_in(const std::filesystem::path& folder) {
@@ -592,6 +599,8 @@ void Store::handle(const RestoreLeftover& command) {
         JournalSessions texts = journal->texts();
         const auto ready = std::make_shared<Opened>(Opened{path});
         ready->leftover = Opened::Leftover{journal, header, std::move(texts.in_lesson)};
+        if (!texts.run.empty())
+          ready->leftover->run = core::training::reopen_run(texts.run, "the run", progress).run;
         if (core::experiment::is_saved_experiment_text(texts.own)) {
           // Its paths are absolute.
           ready->full_model = std::make_shared<const OpenedModel>(open_saved_full_model(
@@ -632,6 +641,10 @@ void Store::restore(const Opened& ready) {
   const std::string words =
       "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);
+  if (ready.leftover->run) {
+    learning_.open(ready.leftover->run, std::nullopt, "");
+    show_run(words, false);
+  }
   if (header.lesson.empty()) return recorder_.restore(ready.leftover->journal);
   if (!lessons_.find(header.lesson) && is_lesson_file(header.lesson))
     lessons_.add(read_lesson_file(header.lesson));
@@ -683,10 +696,11 @@ void Store::ask(std::string question, std::string answer, const Command& next) {
 }
 
 bool Store::is_changed_on_disk() const {
-  const Origin& origin = lessons_.own(document_).origin;
-  if (!origin.path || origin.stamp.empty()) return false;
-  const std::string now = core::system::file_stamp(*origin.path);
-  return !now.empty() && now != origin.stamp;
+  const auto path = document().path;
+  const std::string& then = is_in_learn() ? learning_.document().stamp : lessons_.own(document_).origin.stamp;
+  if (!path || then.empty()) return false;
+  const std::string now = core::system::file_stamp(*path);
+  return !now.empty() && now != then;
 }
 
 void Store::handle(const QuitNow&) {

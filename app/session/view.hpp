@@ -467,6 +467,7 @@ struct LearningLook {
   std::optional<std::size_t> shown;                ///< step of the displayed snapshot; nothing: the newest
   std::size_t sample = 0;                          ///< of the sequences that are not trained on
   std::pair<std::size_t, std::size_t> head{0, 0};  ///< layer and number of the selected one
+  bool shows_change = false;                       ///< the maps show the change since A
 };
 
 /// The part of the view that depends on the model.
@@ -527,6 +528,6 @@ using ViewFields = MemberList<
     &LayersLook::shows_effects, &LayersLook::maps, &LayersLook::lens, &LayersLook::addition,
     &LayersLook::shows_sources, &LayersLook::sources_plain, &LayersLook::source, &LayersLook::path,
     &LayersLook::shows_circuits, &LayersLook::composes, &LearningLook::plays, &LearningLook::speed,
-    &LearningLook::shown, &LearningLook::sample, &LearningLook::head>;
+    &LearningLook::shown, &LearningLook::sample, &LearningLook::head, &LearningLook::shows_change>;
 
 }  // namespace app

@@ -268,7 +268,8 @@ const std::array table_of_panels{
              [](const Frame& f) {
                if (!f.metrics.narrow) return has_side_panels(f);
                return has_side_panels(f) &&
-                      (shows_layers(f) || (panels::inspector_replaces_edit(f) && !left_side_scrolls(f)));
+                      (shows_layers(f) ||
+                       (panels::inspector_replaces_edit(f) && !left_side_scrolls(f) && !shows_learning(f)));
              }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },

@@ -18,6 +18,7 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/validation.hpp"
 #include "core/lessons/expression.hpp"
+#include "core/training/run_files.hpp"
 #include "embedded_lessons.hpp"
 
 namespace core::lessons {
@@ -36,9 +37,16 @@ constexpr std::array exhibit_words{
 };
 
 Start read_start(const Json& json) {
-  json.expect_keys(
-      {"preset", "change", "sentence", "seed", "session", "text", "first", "answer", "against", "layer"});
+  json.expect_keys({"preset", "change", "sentence", "seed", "session", "text", "first", "answer", "against",
+                    "layer", "task", "setup", "steps"});
   Start start;
+  if (const auto task = json.member("task")) {
+    const training::Task* found = training::find_task(start.task = task->text());
+    if (!found) task->fail("the name of a task");
+    start.setup = found->setup;
+    if (const auto setup = json.member("setup")) start.setup = training::changed_setup(start.setup, *setup);
+    if (const auto steps = json.member("steps")) start.n_steps = steps->whole(0);
+  }
   if (const auto preset = json.member("preset")) start.preset = preset->text();
   if (const auto change = json.member("change")) start.change = json_text(*change);
   if (const auto sentence = json.member("sentence")) start.sentence = sentence->text();
@@ -235,7 +243,8 @@ std::string lesson_draft(const std::string& title, const std::string& model,
 attention::Model model_at_start(const LessonStep& step) {
   const Start& start = step.start;
   if (!start.session.empty()) return session_model(start.session, step.title);
-  const editing::Preset* preset = editing::find_preset(start.preset);
+  const editing::Preset* preset =
+      start.task.empty() ? editing::find_preset(start.preset) : &editing::default_preset();
   if (!preset) throw Error("preset " + start.preset + ": there is no such preset");
   const attention::Model model = preset->make();
   if (!start.sentence.empty()) return text::with_sentence(model, text::words(start.sentence), start.seed);

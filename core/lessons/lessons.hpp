@@ -12,6 +12,7 @@
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 #include "core/model/text_reading.hpp"
+#include "core/training/training_run.hpp"
 
 /// Guided lessons. Their text and conditions are data in assets/lessons; for conditions see expression.hpp.
 namespace core::lessons {
@@ -48,11 +49,21 @@ struct WholeStepState {
   std::string source = {};                            ///< the selected one of that cell, or ""
 };
 
+/// A run of training at the start of a step and now.
+struct RunStepState {
+  const training::TrainingRun& before;
+  const training::TrainingRun& now;
+};
+
 /// The start of a step: a preset with a JSON merge patch (RFC 7386) of its session file, or with a sentence;
-/// or a session of its own; or a text for a whole model, the second one if there is a first.
+/// or a session of its own; or a text for a whole model, the second one if there is a first; or a run of a
+/// task, with other options of its setup, that has learned for some steps.
 struct Start {
   std::string preset, change, sentence, session, text;
   std::optional<experiment::FirstPrompt> first;
+  std::string task;
+  training::TrainingSetup setup = {};
+  std::size_t n_steps = 0;
   std::uint64_t seed = 0;  ///< of the sentence's embeddings
   std::size_t layer = 0;   ///< displayed, of a whole model
 };
@@ -83,6 +94,9 @@ struct Lesson {
   std::string model;                  ///< the folder of the whole model that it uses, or ""
   std::string source = {};            ///< its text, if it is not one of the program's
   std::filesystem::path folder = {};  ///< of its file, in which model is, or ""
+
+  /// Returns whether it is about runs of training.
+  bool trains() const { return !steps.front().start.task.empty(); }
 };
 
 /// Returns whether a JSON file is a lesson of somebody's own, by its beginning.
@@ -115,8 +129,10 @@ experiment::Experiment experiment_at_start(const LessonStep& step);
 /// Returns whether a step was tried, and a description of the result, with its numbers.
 bool is_done(const LessonStep& step, const StepState& state);
 bool is_done(const LessonStep& step, const WholeStepState& state);
+bool is_done(const LessonStep& step, const RunStepState& state);
 std::string seen(const LessonStep& step, const StepState& state);
 std::string seen(const LessonStep& step, const WholeStepState& state);
+std::string seen(const LessonStep& step, const RunStepState& state);
 
 /// A cell that changed, and its change.
 struct CellChange {

@@ -349,6 +349,52 @@ const std::map<std::string_view, ReadingValue>& reading_values() {
   return table;
 }
 
+/// Values of a run, at its last measurement, by name.
+using RunValue = std::function<Answer(const training::TrainingRun&)>;
+const std::map<std::string_view, RunValue>& run_values() {
+  using R = training::TrainingRun;
+  static const std::map<std::string_view, RunValue> table{
+      {"step", [](const R& r) { return r.n_steps(); }},
+      {"loss", [](const R& r) { return r.measurements().back().fresh_loss; }},
+      {"accuracy", [](const R& r) { return r.measurements().back().accuracy; }},
+      {"n_layers", [](const R& r) { return r.network().setup.n_layers; }},
+      {"causal", [](const R& r) { return r.network().setup.causal; }},
+      {"bug", [](const R& r) { return r.network().setup.mistake; }},
+      {"n_heads_off",
+       [](const R& r) {
+         std::size_t n = 0;
+         for (const auto& layer : r.network().layers) n += layer.attention.heads_off.size();
+         return n;
+       }},
+      {"best_share",  // of the attention of a head, on the last pattern of the task
+       [](const R& r) {
+         double best = 0;
+         for (const auto& layer : r.measurements().back().patterns.back())
+           best = std::max(best, std::ranges::max(layer));
+         return best;
+       }},
+      {"taken_over",
+       [](const R& r) {
+         return std::ranges::any_of(r.milestones(), [](const auto& m) { return !m.detail.empty(); });
+       }},
+      {"new_head",
+       [](const R& r) {
+         const auto& all = r.milestones();
+         const auto found = std::ranges::find_if(all, [](const auto& m) { return !m.detail.empty(); });
+         return found == all.end() ? std::string() : found->detail;
+       }},
+  };
+  return table;
+}
+
+NameResolver make_resolver(const RunStepState& state) {
+  return [&state](const NameReference& query) -> std::optional<LessonValue> {
+    const auto found = run_values().find(query.name);
+    if (found == run_values().end()) return std::nullopt;
+    return found->second(query.before ? state.before : state.now).value;
+  };
+}
+
 NameResolver make_resolver(const StepState& state) {
   return [&state](const NameReference& query) { return resolve_name(state, query); };
 }
@@ -371,6 +417,12 @@ bool is_done(const LessonStep& step, const StepState& state) {
 }
 bool is_done(const LessonStep& step, const WholeStepState& state) {
   return holds(step.done, make_resolver(state));
+}
+bool is_done(const LessonStep& step, const RunStepState& state) {
+  return !state.now.measurements().empty() && holds(step.done, make_resolver(state));
+}
+std::string seen(const LessonStep& step, const RunStepState& state) {
+  return interpolate(step.seen, make_resolver(state));
 }
 std::string seen(const LessonStep& step, const StepState& state) {
   return interpolate(step.seen, make_resolver(state));

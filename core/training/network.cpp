@@ -182,6 +182,16 @@ Network::Network(const TrainingSetup& s, std::size_t n_vocabulary, std::size_t n
   unembedding = normal(generator, s.d_model, n_vocabulary, 1 / std::sqrt(static_cast<double>(s.d_model)));
 }
 
+Network Network::with_options(const TrainingSetup& other) const {
+  Network next(other, n_vocabulary(), n_tokens()), now = *this;
+  for (const NetworkParameter& parameter : now.parameters())
+    for (const NetworkParameter& of_next : next.parameters())
+      if (of_next.name == parameter.name) *of_next.numbers = *parameter.numbers;
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    next.layers[l].attention.heads_off = layers[l].attention.heads_off;
+  return next;
+}
+
 std::vector<NetworkParameter> Network::parameters() {
   std::vector<NetworkParameter> all{{"token_embedding", &token_embedding}};
   const auto add = [&](const std::string& name, std::optional<SharedMatrix>& numbers) {

@@ -61,6 +61,10 @@ struct Network {
   /// lacks are left out.
   std::vector<NetworkParameter> parameters();
 
+  /// Returns the network with the options of a setup that learns_on(), and its own numbers and ablated heads.
+  /// Throws core::Error as the constructor does.
+  Network with_options(const TrainingSetup& other) const;
+
   std::size_t n_tokens() const { return layers.front().attention.n_tokens(); }
   std::size_t n_vocabulary() const { return token_embedding.n_rows(); }
   friend bool operator==(const Network&, const Network&) = default;

@@ -53,6 +53,14 @@ std::optional<SetupProblem> check(const TrainingSetup& s) {
   return std::nullopt;
 }
 
+bool learns_on(const TrainingSetup& before, const TrainingSetup& after) {
+  TrainingSetup same = after;
+  same.optimizer = before.optimizer, same.rate = before.rate, same.batch = before.batch;
+  same.n_steps = before.n_steps, same.dropout = before.dropout, same.causal = before.causal;
+  same.mistake = before.mistake;
+  return same == before;
+}
+
 void require(const TrainingSetup& setup) {
   if (const auto problem = check(setup)) throw Error(problem->option + (": " + problem->message));
 }

@@ -61,6 +61,10 @@ struct TrainingSetup {
   bool has_biases() const { return positions != PositionChoice::alibi; }
 };
 
+/// Returns whether a run with one setup can learn on with the other: the networks have the same parameters.
+/// Optimizer, rate, batch, number of steps, dropout, mask and bug may differ.
+bool learns_on(const TrainingSetup& before, const TrainingSetup& after);
+
 /// An option of a setup that cannot be trained.
 struct SetupProblem {
   const char* option;   ///< as on the command line: "--heads"

@@ -245,6 +245,12 @@ TaskData::TaskData(std::string_view text, const std::string& place) : task_(&tex
   first_fresh_ = n_fresh > n_tokens_ ? text_.size() - n_fresh : text_.size();
 }
 
+std::string TaskData::text() const {
+  std::string all;
+  for (const std::size_t id : text_) all += letters_[id];
+  return all;
+}
+
 Sample TaskData::sample(Generator& generator, bool is_fresh) const {
   Sample s;
   s.tokens.resize(n_tokens_), s.targets.resize(n_tokens_);

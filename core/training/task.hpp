@@ -67,6 +67,8 @@ class TaskData {
   /// Returns the tokens of a sequence.
   std::size_t n_tokens() const { return n_tokens_; }
   bool is_text() const { return !task_->fill; }
+  /// Returns the text, or "" of another task.
+  std::string text() const;
   /// Returns whether fresh samples are from a part of the text that is not trained on.
   bool has_fresh_text() const { return first_fresh_ < text_.size(); }
 

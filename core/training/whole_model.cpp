@@ -287,6 +287,7 @@ std::string safetensors_bytes(const std::vector<formats::Tensor>& tensors) {
 std::shared_ptr<const transformer::Transformer> whole_model(const Network& network, const TaskData& data,
                                                             const std::string& name) {
   const TrainingSetup& s = network.setup;
+  if (!s.mistake.empty()) throw Error("--mistake " + s.mistake + ": a whole model is computed without bugs");
   Network intended = network;
   for (NetworkLayer& layer : intended.layers) layer.attention.heads_off.clear();
   ModelFiles files = nearest_files(intended, data);

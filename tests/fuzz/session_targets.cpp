@@ -9,6 +9,7 @@
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/experiment.hpp"
+#include "core/training/run_files.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace fuzz {
@@ -92,10 +93,30 @@ void run_journal(Bytes bytes) {
            "its head reads back");
     const app::JournalSessions again = app::parse_journal_sessions(written, "a.journal");
     expect(again.own == texts.own && again.in_lesson == texts.in_lesson, "its sessions read back");
-    expect(app::journal_summary(header, "2026-11-22 10:32").find("edit") != std::string::npos,
+    expect(app::journal_summary(header, "2026-11-22 10:32").find(header.has_run ? "run" : "edit") !=
+               std::string::npos,
            "it can be offered");
     parse_session(texts.own, "a.journal");
   });
+}
+
+/// Expects the session of a run of training to survive writing and rereading.
+void run_run(Bytes bytes) {
+  attempt([&] {
+    const std::string text = core::training::run_session(core::training::parse_run(bytes, "a.json"));
+    expect(core::training::run_session(core::training::parse_run(text, "a.json")) == text,
+           "a run reads back");
+  });
+}
+
+Seeds run_seeds() {
+  using namespace core::training;
+  SavedRun run{find_task("recall")->setup, std::make_shared<TaskData>(*find_task("recall")), {}, 5, 1.25};
+  const std::string plain = run_session(run);
+  run.data = std::make_shared<TaskData>("a \"text\"", "a");
+  run.changes = {{HeadToggle{1, 0}, 2}, {MatrixChange{"unembedding", arma::mat(1, 2)}, 3, true}};
+  run.changes.push_back({run.setup, 5});
+  return {plain, run_session(run)};
 }
 
 Seeds journal_seeds() {
@@ -166,6 +187,7 @@ const std::array session_table{
            run_experiment,
            experiment_seeds,
            {"\"keeps_norm\":", "\"unchanged\":", "\"rules\":", "\"projections\":{"}},
+    Target{"run", run_run, run_seeds, {"\"diverged\": true", "\"head\": [0, 1]"}},
     Target{"journal", run_journal, journal_seeds, {"\"edits\": 0", "\x1e"}},
     Target{"view",
            run_view,

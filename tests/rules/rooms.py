@@ -23,7 +23,7 @@ core/scan       core/base core/system core/graph core/files core/model
 core/out        core/base core/system core/graph core/editing core/files core/model | zip.h cairo
 core/importing  core/base core/system core/graph core/files
 core/training   core/base core/system core/graph core/files core/model
-core/lessons    core/base core/graph core/editing core/files core/model
+core/lessons    core/base core/graph core/editing core/files core/model core/training
 app/session     core/* app/session
 app/cli         core/* app/session | CLI/
 app/theme       core/base | imgui

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <vector>
 
 #include "app/session/command.hpp"
@@ -27,6 +29,29 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
   }
   using core::attention::Stage;
   using core::transformer::PatchedPart;
+  if (lesson.trains()) {
+    const auto changed = [&](const std::function<void(core::training::TrainingSetup&)>& change) {
+      const auto& start = lesson.steps[step].start;
+      core::training::TrainingSetup setup = start.setup;
+      change(setup);
+      return app::Command(app::SetLearning{start.task, "", setup});
+    };
+    const app::ToggleLearnedHead off{1, 1};
+    const std::map<std::string, std::vector<Commands>> all_runs{
+        {"why-mask",
+         {{app::StepLearning{60}},
+          {changed([](auto& s) { s.causal = false; }), app::StepLearning{250}},
+          {changed([](auto& s) { s.causal = true; })}}},
+        {"why-scale",
+         {{app::StepLearning{100}},
+          {app::StepLearning{100}},
+          {changed([](auto& s) { s.mistake = ""; }), app::StepLearning{150}}}},
+        {"two-layers",
+         {{app::StepLearning{120}}, {changed([](auto& s) { s.n_layers = 2; }), app::StepLearning{250}}}},
+        {"taken-over", {{off}, {off, app::StepLearning{100}}}},
+    };
+    return all_runs.at(lesson.name).at(step);
+  }
   const app::Command third_head = app::set<&app::Look::head>(3);
   const std::map<std::string, std::vector<Commands>> all{
       {"next-word",

@@ -196,5 +196,31 @@ TEST_F(ByKeyboard, WatchesAHeadFormAndOpensItsNetwork) {
   EXPECT_TRUE(ui.has("layers/0.0"));
 }
 
+TEST_F(ByKeyboard, SeesAnotherHeadTakeOverFromTheOneThatItAblates) {
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  settle();
+  ui.type("4");
+  settle();
+  const auto& run = ui.store.learning().run();
+  const auto plays_until = [&](const auto& is_there) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!is_there() && std::chrono::steady_clock::now() < end) {
+      if (!ui.store.view().learning.plays) ui.key(Key::space);
+      ui.run(1);
+    }
+    return is_there();
+  };
+  ASSERT_TRUE(plays_until([&] { return run->milestones().size() == 3; })) << "induction";
+  const auto& induction = run->measurements().back().patterns[1][1];
+  ui.click(induction[1] > induction[0] ? "learn/1.1" : "learn/1.0");
+  ui.key(Key::x);
+  ASSERT_TRUE(plays_until([&] { return run->milestones().size() == 4; })) << "another head";
+  EXPECT_FALSE(run->milestones().back().detail.empty());
+  ui.key(Key::space);
+  settle();
+  find("undo");
+  EXPECT_TRUE(run->changes().empty());
+}
+
 }  // namespace
 }  // namespace walk

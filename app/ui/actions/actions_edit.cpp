@@ -300,6 +300,7 @@ std::vector<Action> compare_actions(const ActionContext&) {
                   .group = 0,
                   .about = "Keeps the model as it is now, to compare later edits with",
                   .keys = {plain(Key::k)},
+                  .keys_apply = [](const Pending& view) { return view.look.tab != Tab::learn; },
                   .sheet_text = "Take a snapshot as A",
                   .command = always(AddReference{})});
   const auto switches = core::compare::switches();

@@ -350,7 +350,7 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
        .menu = full_model_menu,
        .group = 5,
        .keys = {plain(Key::x)},
-       .keys_apply = outside_editor,
+       .keys_apply = [](const Pending& view) { return outside_editor(view) && view.look.tab != Tab::learn; },
        .sheet_text = "Whole models: ablate or enable the selected head, or heads",
        .disabled_reason = [](const ActionContext& now) -> std::string {
          if (!has_full_model(now)) return no_full_model;

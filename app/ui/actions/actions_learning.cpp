@@ -14,8 +14,10 @@ bool has_run(const ActionContext& s) {
 }
 
 bool in_learn(const Pending& view) {
-  return view.look.tab == Tab::learn && !view.selection.cursor && !view.selection.lesson &&
-         !view.selection.presentation.on;
+  return view.look.tab == Tab::learn && !view.selection.cursor && !view.selection.presentation.on;
+}
+bool in_learn_outside_lessons(const Pending& view) {
+  return in_learn(view) && !view.selection.lesson;  // whose steps have the arrows
 }
 
 /// Returns the commands that pause and show the snapshot at an index.
@@ -79,6 +81,7 @@ void add_learning(ActionRows& rows, const ActionContext& s) {
 
   Action back = learning_row("learn/back", "Previous snapshot");
   back.keys = {plain(Key::left)};
+  back.keys_apply = in_learn_outside_lessons;
   back.sheet_text = "In Learn: previous snapshot, next one or one step";
   back.disabled_reason = unless_at_start("this is the first snapshot");
   back.command = [](const ActionContext& now) { return seek(now, shown(now) - 1); };
@@ -87,6 +90,7 @@ void add_learning(ActionRows& rows, const ActionContext& s) {
   Action step = learning_row("learn/step", "One step");
   step.about = "The next snapshot or, at the newest one, one batch of training";
   step.keys = {plain(Key::right)};
+  step.keys_apply = in_learn_outside_lessons;
   step.sheet_text = "In Learn: previous snapshot, next one or one step";
   step.command = [](const ActionContext& now) {
     if (!is_at_newest(now)) return seek(now, shown(now) + 1);
@@ -114,11 +118,48 @@ void add_learning(ActionRows& rows, const ActionContext& s) {
   again.command = always(RestartLearning{});
   rows.push_back(std::move(again));
 
+  Action ablate = learning_row("learn/ablate", "Ablate or enable the selected head");
+  ablate.about = "The network learns on without it; undo returns to the step before";
+  ablate.keys = {plain(Key::x)};
+  ablate.sheet_text = "In Learn: ablate or enable the selected head";
+  ablate.command = [](const ActionContext& now) {
+    const auto [layer, head] = now.pending.learning_look->head;
+    return CommandList{ToggleLearnedHead{layer, head}};
+  };
+  rows.push_back(std::move(ablate));
+
+  Action keep = learning_row("learn/keep", "Snapshot as A");
+  keep.about = "Keeps the displayed step, to compare other steps with";
+  keep.keys = {plain(Key::k)};
+  keep.sheet_text = "In Learn: take the displayed step as A";
+  keep.command = always(KeepLearned{});
+  rows.push_back(std::move(keep));
+
+  Action from_here = learning_row("learn/from_here", "Learn on from here");
+  from_here.about = "Drops the steps after the displayed one; undo brings them back";
+  from_here.disabled_reason = [](const ActionContext& now) -> std::string {
+    if (!has_run(now)) return "nothing is being learned";
+    return is_at_newest(now) ? "this is the newest step" : "";
+  };
+  from_here.command = [](const ActionContext& now) {
+    return CommandList{LearnOnFrom{now.pending.learning->snapshots()[shown(now)]->step}};
+  };
+  rows.push_back(std::move(from_here));
+
+  Action edits = learning_row("learn/with_edits", "Learn on with its edits");
+  edits.part = 1;
+  edits.about =
+      "Takes the numbers edited, and the heads ablated, in the model that was opened from the run into the run";
+  edits.disabled_reason = unless([](const ActionContext& now) { return has_run(now) && now.document.of_run; },
+                                 "no step of the run is open as a model");
+  edits.command = always(LearnWithEdits{});
+
   Action open = learning_row("learn/open", "Open as model");
   open.part = 1;
   open.about = "Makes the displayed step the whole model of Layers, Stages and the next token";
   open.command = always(OpenLearned{});
   rows.push_back(std::move(open));
+  rows.push_back(std::move(edits));
 
   Action out = learning_row("learn/export", "Export the run…");
   out.part = 1;

@@ -70,6 +70,15 @@ void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness) {
   list->AddLine({middle.x - arm, middle.y + arm}, {middle.x + arm, middle.y - arm}, ink.packed, thickness);
 }
 
+void draw_ablated(const Frame& frame, ImVec2 min, ImVec2 max) {
+  draw_rect(min, max, packed(frame.palette.background.back, 0.62f));
+  const float inset = std::min(frame.metrics.px(12), (max.x - min.x) / 6);
+  const ImU32 ink = packed(frame.palette.dim);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddLine({min.x + inset, min.y + inset}, {max.x - inset, max.y - inset}, ink, 1.5f);
+  list->AddLine({min.x + inset, max.y - inset}, {max.x - inset, min.y + inset}, ink, 1.5f);
+}
+
 void draw_fraction_bar(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink) {
   draw_rect(min, max, frame.palette.control.rest);
   draw_rect(min, {min.x + static_cast<float>(share) * (max.x - min.x), max.y}, ink);

@@ -50,6 +50,8 @@ void outline(ImVec2 min, ImVec2 max, Ink ink, float thickness, ImDrawList* list 
 void hatch(ImVec2 min, ImVec2 max, float step, Ink ink);
 /// Draws two lines that cross in the middle.
 void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness);
+/// Dims the map of an ablated head, and crosses it out.
+void draw_ablated(const Frame& frame, ImVec2 min, ImVec2 max);
 /// Draws a one-pixel line along an axis with a small filled head at its end.
 void draw_arrow(ImVec2 from, ImVec2 to, Ink ink, float head);
 /// Draws a bar on its background, filled from the left up to a share, 0 … 1.

@@ -107,6 +107,18 @@ TEST(Learn, TakesATextAndNamesTheTasksOtherwise) {
       "attnscope: nothing: expected previous-token, why-mask, reverse, recall, induction, dropout, or a text file\n");
 }
 
+TEST(Learn, GoesOnWithASavedRun) {
+  const support::TemporaryDirectory dir;
+  const std::string run = (dir / "run.json").string();
+  EXPECT_EQ(run_learn({"previous-token", "--steps", "10", "--save", run}).status, 0);
+  const LearnOutcome again = run_learn({run, "--steps", "20", "--json"}),
+                     whole = run_learn({"previous-token", "--steps", "20", "--json"});
+  EXPECT_EQ(again.out, whole.out);
+  EXPECT_THAT(run_learn({run, "--layers", "2"}).err, testing::HasSubstr("cannot go on with another network"));
+  EXPECT_THAT(run_learn({run, "--mask", "off", "--out", (dir / "out").string()}).err,
+              testing::HasSubstr("no model of transformers has --mask off"));
+}
+
 TEST(Learn, FailsWhenItDiverges) {
   const LearnOutcome outcome = run_learn({"previous-token", "--mistake", "mask_hides_diagonal"});
   EXPECT_EQ(outcome.status, 1);

@@ -62,6 +62,8 @@ std::vector<Command> some_verbs() {
                   "a \"text\"",
                   {.positions = core::training::PositionChoice::alibi, .rate = 0.1 + 0.2, .mistake = ""}},
       StepLearning{3},
+      ToggleLearnedHead{1, 0},
+      LearnOnFrom{20},
       set<&LearningLook::shown>(2),
       set<&LearningLook::head>({1, 0}),
       AddReference{},

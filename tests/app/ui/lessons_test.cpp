@@ -3,6 +3,7 @@
 #include "core/editing/presets.hpp"
 #include "tests/support/lessons.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace {
 
@@ -33,7 +34,11 @@ TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
     Program p;
     const auto own = own_work(p);
     start(p, lesson.name);
+    const auto settle = [&] {
+      if (lesson.trains()) support::settle(p.store, [&] { p.run(); });
+    };
     for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
+      settle();
       ASSERT_EQ(p.store.lesson()->step, k) << lesson.name;
       EXPECT_TRUE(p.has("lesson/try")) << lesson.name << " " << k;
       for (const std::string& name : lesson.steps[k].focus)
@@ -41,6 +46,7 @@ TEST(LessonPanel, WalksEveryLessonToItsEndByKeyboard) {
       for (const auto& command : support::tried(lesson, k)) {
         p.store.dispatch(command);
         p.run();
+        settle();
       }
       EXPECT_TRUE(p.has("lesson/seen")) << lesson.name << " " << k;
       p.key(Key::right);
@@ -99,7 +105,9 @@ TEST(LessonPanel, FitsSmallWindows) {
     for (const Lesson& lesson : core::lessons::lessons()) {
       start(p, lesson.name);
       for (std::size_t k = 0; k < lesson.steps.size(); ++k) {
-        const auto stages = p.rect(lesson.model.empty() ? "region/stages" : "region/layers"),
+        const auto stages = p.rect(lesson.trains()        ? "region/learn"
+                                   : lesson.model.empty() ? "region/stages"
+                                                          : "region/layers"),
                    panel = p.rect("region/lesson");
         EXPECT_GT(stages.max.y - stages.min.y, 40) << lesson.name << " " << k;
         EXPECT_LE(p.rect("lesson/leave").max.y, panel.max.y) << lesson.name << " " << k;

@@ -151,7 +151,7 @@ TEST_F(Learn, OpensTheDisplayedStepAsAModel) {
   ASSERT_EQ(layers.size(), 2u);
   EXPECT_TRUE(arma::approx_equal(layers[1]->heads[1].map, picture.weights[1][1], "absdiff", 1e-5));
   ui.store.dispatch(app::SaveFile{});
-  EXPECT_THAT(ui.store.message().text, HasSubstr("Export the run"));
+  EXPECT_THAT(ui.store.message().text, HasSubstr("export the run"));
   ui.click("tabs/Learn");
   settle();
   EXPECT_EQ(run().n_steps(), 4u) << "the run is still there";
@@ -180,6 +180,172 @@ TEST_F(Learn, LearnsATextOfTheUser) {
   EXPECT_EQ(run().data().letters().size(), 3u);
   ui.store.dispatch(app::SetLearning{"", "ab", {}});
   EXPECT_TRUE(ui.store.message().is_error);
+}
+
+TEST_F(Learn, LearnsOnWithoutAHeadAndUndoReturnsToTheStepBefore) {
+  begin("induction");
+  step(12);
+  ui.store.dispatch(app::set<&app::LearningLook::head>({1, 1}));
+  ui.key(Key::x);
+  settle();
+  using Heads = std::vector<std::size_t>;
+  EXPECT_EQ(run().network().layers[1].attention.heads_off, Heads{1});
+  EXPECT_EQ(learning().picture()->heads_off[1], Heads{1});
+  EXPECT_EQ(run().n_steps(), 12u);
+  step(5);
+  TrainingSetup setup = learning().setup();
+  setup.causal = false;
+  ui.store.dispatch(app::SetLearning{"induction", "", setup});
+  settle();
+  EXPECT_TRUE(learning().picture()->visible.empty());
+  setup.mistake = "no_scale";
+  ui.store.dispatch(app::SetLearning{"induction", "", setup});
+  step(2);
+  EXPECT_EQ(ui.store.document().steps.undo_words, "bug no_scale");
+  for (const std::size_t n : {17u, 17u, 12u}) {
+    ui.store.dispatch(app::Undo{});
+    settle();
+    EXPECT_EQ(run().n_steps(), n);
+  }
+  EXPECT_EQ(run().network().layers[1].attention.heads_off, Heads{});
+  EXPECT_TRUE(learning().setup().causal);
+  ui.store.dispatch(app::Undo{});
+  EXPECT_THAT(ui.store.message().text, HasSubstr("nothing to undo"));
+  ui.store.dispatch(app::Redo{});
+  settle();
+  EXPECT_EQ(run().n_steps(), 17u);
+  EXPECT_EQ(run().network().layers[1].attention.heads_off, Heads{1});
+}
+
+TEST_F(Learn, AnotherNetworkIsOneUndoStep) {
+  begin("induction");
+  step(7);
+  ui.click("learn/kv_heads/0");
+  settle();
+  EXPECT_EQ(learning().setup().kv_heads(), 1u);
+  EXPECT_EQ(run().n_steps(), 0u);
+  ui.store.dispatch(app::Undo{});
+  settle();
+  EXPECT_EQ(learning().setup().kv_heads(), 2u);
+  EXPECT_EQ(run().n_steps(), 7u);
+}
+
+TEST_F(Learn, GoesOnFromAnEarlierStep) {
+  begin("previous-token");
+  step(9);
+  const auto before = run().snapshots()[4];
+  ui.store.dispatch(app::LearnOnFrom{4});
+  settle();
+  ASSERT_EQ(run().n_steps(), 4u);
+  for (std::size_t k = 0; k < before->parameters.size(); ++k)
+    EXPECT_TRUE(arma::approx_equal(run().snapshots()[4]->parameters[k].numbers, before->parameters[k].numbers,
+                                   "absdiff", 0));
+  ui.store.dispatch(app::Undo{});
+  EXPECT_EQ(run().n_steps(), 9u);
+}
+
+TEST_F(Learn, ComparesStepsWithA) {
+  ImGui::GetIO().DisplaySize = {1920, 1080};
+  begin("previous-token");
+  step(5);
+  ui.key(Key::k);
+  step(20);
+  ASSERT_TRUE(learning().document().baseline);
+  EXPECT_EQ(learning().document().baseline->step, 5u);
+  EXPECT_EQ(learning().baseline_picture()->step, 5u);
+  EXPECT_TRUE(ui.has("learn/change"));
+  ui.click("learn/drop_a");
+  EXPECT_FALSE(learning().document().baseline);
+}
+
+TEST_F(Learn, IsSavedAndOpenedAndAsksBeforeItIsLost) {
+  support::TemporaryDirectory folder;
+  begin("recall");
+  step(6);
+  ui.store.dispatch(app::ToggleLearnedHead{0, 0});
+  settle();
+  step(3);
+  EXPECT_EQ(ui.store.document().title, "Watch it learn: recall");
+  EXPECT_TRUE(ui.store.document().modified);
+  ui.store.dispatch(app::Quit{});
+  EXPECT_FALSE(ui.store.wants_to_quit());
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::unsaved_work);
+  ui.store.dispatch(app::CancelQuestion{});
+  const auto path = folder / "recall-run.json";
+  support::carry_out(ui.store, app::SaveFileAs{path});
+  EXPECT_FALSE(ui.store.document().modified) << ui.store.message().text;
+  EXPECT_EQ(ui.store.document().title, "recall-run.json");
+  const auto network = run().network();
+
+  app::Store other;
+  other.dispatch(app::OpenPath{.path = path});
+  support::settle(other);
+  ASSERT_TRUE(other.learning().run()) << other.message().text;
+  EXPECT_EQ(other.view().look.tab, Tab::learn);
+  EXPECT_EQ(other.learning().run()->network(), network);
+  EXPECT_FALSE(other.document().modified);
+  ui.store.dispatch(app::Quit{});
+  EXPECT_TRUE(ui.store.wants_to_quit());
+}
+
+TEST_F(Learn, IsRecoveredAfterACrash) {
+  support::TemporaryDirectory folder;
+  app::Store later;
+  {
+    app::Store store;
+    store.apply_settings({.recent = {}, .progress = {}, .journals = folder.path()});
+    TrainingSetup setup = core::training::find_task("recall")->setup;
+    store.dispatch(app::SetLearning{"recall", "", setup});
+    support::settle(store);
+    store.dispatch(app::StepLearning{4});
+    support::settle(store);
+    store.dispatch(app::ToggleLearnedHead{1, 0});
+    support::settle(store);
+    store.dispatch(app::QuitNow{});
+  }
+  later.apply_settings({.recent = {}, .progress = {}, .journals = folder.path()});
+  ASSERT_EQ(later.view().forms.dialog, app::Dialog::recovery);
+  EXPECT_THAT(later.view().forms.leftovers.front(), HasSubstr("A run of training, "));
+  later.dispatch(app::RestoreLeftover{0});
+  support::settle(later);
+  ASSERT_TRUE(later.learning().run()) << later.message().text;
+  EXPECT_EQ(later.learning().run()->n_steps(), 4u);
+  EXPECT_EQ(later.learning().run()->changes().size(), 1u);
+  EXPECT_TRUE(later.document().modified);
+}
+
+TEST_F(Learn, LearnsOnWithTheEditsOfTheOpenedStep) {
+  begin("induction", [](TrainingSetup& setup) { setup.mistake = "scale_twice"; });
+  step(3);
+  const app::LearnedPicture picture = *learning().picture();
+  ui.store.dispatch(app::OpenLearned{});
+  settle();
+  const auto& layers = ui.store.pending().reading->readings()->now->layers;
+  EXPECT_TRUE(arma::approx_equal(layers[1]->heads[1].map, picture.weights[1][1], "absdiff", 1e-5))
+      << "with the bug";
+  EXPECT_FALSE(ui.store.document().modified);
+  const core::editing::MatrixRef place{core::attention::MatrixName::query_weight, 0};
+  ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{place, 1, 2, 0.75}});
+  ui.store.dispatch(app::ToggleLayerHead{1, 0});
+  settle();
+  ui.store.dispatch(app::LearnWithEdits{});
+  settle();
+  EXPECT_EQ(ui.store.view().look.tab, Tab::learn) << ui.store.message().text;
+  const auto& layer = run().network().layers[0].attention;
+  EXPECT_EQ(layer.projections->query.weight.at(1, 2), 0.75);
+  EXPECT_EQ(run().changes().size(), 2u);
+  ui.store.dispatch(app::Undo{});
+  EXPECT_TRUE(run().changes().empty()) << "one undo step";
+}
+
+TEST_F(Learn, PausesWhenAnotherTabIsDisplayed) {
+  begin("previous-token");
+  ui.key(Key::space);
+  ASSERT_TRUE(look().plays);
+  ui.store.dispatch(app::set<&app::Look::tab>(Tab::stages));
+  ui.run(2);
+  EXPECT_FALSE(look().plays);
+  EXPECT_THAT(ui.store.message().text, HasSubstr("only while Learn is displayed"));
 }
 
 TEST_F(Learn, DrawsQuicklyWhileItTrains) {

@@ -151,7 +151,7 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
 std::vector<core::lessons::Lesson> model_lessons() {
   std::vector<core::lessons::Lesson> all;
   for (const auto& lesson : core::lessons::lessons())
-    if (lesson.model.empty()) all.push_back(lesson);
+    if (lesson.model.empty() && !lesson.trains()) all.push_back(lesson);
   return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/graph/bugs.hpp"
+#include "core/training/run_files.hpp"
 
 namespace core::training {
 namespace {
@@ -88,7 +89,7 @@ TEST(TrainingRun, IsTheSameForTheSameSetupAndGoesOnFromACopy) {
   TrainingRun run(setup, data);
   for (int k = 0; k < 12; ++k) run.step();
   TrainingRun copy = run;
-  run.edit().layers[0].attention.heads_off = {0};
+  run.change(HeadToggle{0, 0});
   run.step();
   EXPECT_NE(run.network(), copy.network());
   run = copy;  // the edit is undone
@@ -106,7 +107,8 @@ TEST(TrainingRun, IsTheSameForTheSameSetupAndGoesOnFromACopy) {
 TEST(TrainingRun, LearnsOnWithAnAblatedHead) {
   TrainingRun run = trained("previous-token");
   EXPECT_GT(run.measurements().back().accuracy, 0.99);
-  run.edit().layers[0].attention.heads_off = {0};
+  run.change(HeadToggle{0, 0});
+  EXPECT_LT(run.measurements().back().accuracy, 0.2) << "measured at once";
   const NetworkPass without(run.network(), run.fresh_samples());
   EXPECT_LT(without.accuracy(), 0.2);
   run.step();
@@ -144,10 +146,93 @@ TEST(TrainingRun, StopsAtTheStepAtWhichItDivergesAndKeepsTheLastGoodNetwork) {
   EXPECT_EQ(nothing.n_steps(), 0u);
 
   TrainingRun run = trained("previous-token", [](TrainingSetup& s) { s.n_steps = 15; });
-  run.edit().unembedding = arma::mat(32, 16, arma::fill::value(1e308));
+  const Network good = run.network();
+  run.change(MatrixChange{"unembedding", arma::mat(32, 16, arma::fill::value(1e308))});
   run.step();
   ASSERT_EQ(run.diverged_at(), 15u);
-  EXPECT_TRUE(std::isfinite(NetworkPass(run.network(), run.fresh_samples()).loss()));
+  run.change(MatrixChange{"unembedding", good.unembedding});
+  run.step();
+  EXPECT_EQ(run.n_steps(), 16u) << "it goes on once the numbers are good";
+  EXPECT_EQ(reopen_run(run_session(saved_run(run)), "run.json", StopToken()).run->network(), run.network());
+}
+
+TEST(TrainingRun, ShowsAnotherHeadTakeOver) {
+  TrainingRun run = trained("induction");
+  const auto& now = run.measurements().back();
+  const std::size_t head = now.patterns[1][1][1] > now.patterns[1][1][0] ? 1 : 0;
+  run.change(HeadToggle{1, head});
+  EXPECT_LT(run.measurements().back().accuracy, 0.9);
+  for (int k = 0; k < 100; ++k) run.step();
+  const Milestone& last = run.milestones().back();
+  EXPECT_EQ(last.words, milestone_words(run.data().task(), 2).back());
+  EXPECT_THAT(last.detail, testing::HasSubstr("steps later"));
+  EXPECT_GT(run.measurements().back().accuracy, 0.99);
+}
+
+TEST(TrainingRun, ChangesItsOptionsWhileItLearns) {
+  TrainingRun run = trained("induction", [](TrainingSetup& s) { s.n_steps = 4, s.batch = 2; });
+  TrainingSetup setup = run.network().setup;
+  setup.causal = false, setup.mistake = "scale_missing", setup.dropout = 0.2;
+  const Network before = run.network();
+  run.change(setup);
+  run.step();
+  EXPECT_FALSE(run.network().layers[1].attention.mask.causal);
+  EXPECT_EQ(run.restored(*run.snapshots()[4]).setup, setup);
+  EXPECT_EQ(run.restored(*run.snapshots()[3]).layers[0].attention.mask.causal, true);
+  setup = before.setup;
+  run.change(setup);
+  Network now = run.network();
+  const Network fresh(setup, now.n_vocabulary(), now.n_tokens());
+  for (std::size_t l = 0; l < 2; ++l) {
+    now.layers[l].attention.projections = fresh.layers[l].attention.projections;
+    EXPECT_EQ(now.layers[l].attention, fresh.layers[l].attention) << "nothing is left of them";
+  }
+  setup.n_layers = 3;
+  EXPECT_THROW(run.change(setup), Error);
+  EXPECT_THROW(run.change(HeadToggle{2, 0}), Error);
+  EXPECT_THROW(run.change(MatrixChange{"unembedding", arma::mat(2, 2)}), Error);
+}
+
+TEST(RunSession, IsLearnedAgainToTheSameNumbers) {
+  TrainingRun run = trained("recall", [](TrainingSetup& s) { s.n_steps = 12, s.n_heads = 2; });
+  run.change(HeadToggle{1, 1});
+  for (int k = 0; k < 3; ++k) run.step();
+  TrainingSetup setup = run.network().setup;
+  setup.causal = false, setup.rate = 0.01, setup.optimizer = OptimizerChoice::sgd;
+  run.change(setup);
+  run.change(MatrixChange{"layers.1.query_bias", arma::mat(1, 32, arma::fill::value(0.1))});
+  for (int k = 0; k < 3; ++k) run.step();
+  const std::string text = run_session(saved_run(run));
+  EXPECT_TRUE(is_run_session(text));
+  const ReopenedRun again = reopen_run(text, "run.json", StopToken());
+  EXPECT_EQ(again.note, "");
+  EXPECT_EQ(again.run->network(), run.network());
+  EXPECT_EQ(again.run->losses(), run.losses());
+  EXPECT_EQ(run_session(saved_run(*again.run)), text);
+  std::string other = text;
+  other.replace(other.find("\"loss\": ") + 8, 1, "9");
+  EXPECT_THAT(reopen_run(other, "run.json", StopToken()).note, testing::HasSubstr("rounds otherwise"));
+}
+
+TEST(RunSession, SaysWhatIsWrongWithAFile) {
+  const std::string good =
+      run_session(saved_run(trained("why-mask", [](TrainingSetup& s) { s.n_steps = 1; })));
+  for (const auto& [part, bad, message] : std::vector<std::array<std::string, 3>>{
+           {"\"why-mask\"", "\"none\"", "run.json: task: expected previous-token, why-mask"},
+           {"\"layers\": 1", "\"layers\": 9", "run.json: setup: --layers: expected 1 to 3, got 9"},
+           {"\"changes\": []",
+            "\"changes\": [{\"step\": 0, \"diverged\": false, \"head\": [0, 4], \"on\": false}]",
+            "run.json: there is no head 0.4"},
+           {"\"training_run\": 1", "\"training_run\": 2", "run.json: training_run: expected version 1"}}) {
+    std::string text = good;
+    text.replace(text.find(part), part.size(), bad);
+    try {
+      reopen_run(text, "run.json", StopToken());
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith(message));
+    }
+  }
 }
 
 TEST(TrainingSetup, NamesTheOptionThatCannotBeTrained) {

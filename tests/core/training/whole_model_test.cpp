@@ -110,18 +110,21 @@ TEST(WholeModel, IsMadeOfSetupsThatTransformersLacks) {
     EXPECT_FALSE(std::filesystem::exists(dir / "run"));
     if (setup.mistake.empty()) {
       EXPECT_LT(difference(*whole_model(run.network(), run.data(), "trained"), run), 1e-5) << option;
+    } else {
+      EXPECT_THROW(whole_model(run.network(), run.data(), "trained"), Error) << "it would have no bug";
     }
   }
 }
 
 TEST(WholeModel, IsExportedWithItsAblatedHeadsAndNotWithOtherEdits) {
   TrainingRun run = trained(made(rotary, Norm::layer, 2, 0, 0));
-  run.edit().layers[0].attention.heads_off = {1};
+  run.change(HeadToggle{0, 1});
   const support::TemporaryDirectory dir;
   save_run(run, dir / "run");
   EXPECT_LT(difference(*transformer::open_transformer(dir / "run", 1 << 20), run), 1e-5);
-  run.edit().layers[0].attention.mask.prefix = 2;
-  EXPECT_THROW(save_run(run, dir / "other"), Error);
+  Network edited = run.network();
+  edited.layers[0].attention.mask.prefix = 2;
+  EXPECT_THROW(model_files(edited, run.data()), Error);
   EXPECT_THROW(save_run(trained(made(rotary, Norm::layer, 2, 0, 0)), dir / "run"), Error);  // it exists
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/session/jobs.hpp"
+#include "app/session/learning.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_rows.hpp"
@@ -161,7 +162,7 @@ std::string hint(const Frame& frame) {
       !frame.displayed.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
   if (frame.displayed.look.tab == Tab::learn)
-    return "Space plays and pauses · ← → step · Home and End: first and newest snapshot · click selects a head";
+    return "Space plays and pauses · ← → step · click selects a head · X ablates it · K: snapshot as A";
   if (frame.displayed.look.tab == Tab::laboratory)
     return "Space resamples · D switches dropout · Esc goes back to the stages";
   if (frame.displayed.look.tab == Tab::compare)
@@ -190,6 +191,16 @@ std::string hints_within(ImFont* font, std::string words, float width) {
 
 std::string duration(double ms) {
   return "computed in " + fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
+}
+
+/// Returns "9,680 parameters   24 tokens, 2 × 2 heads".
+std::string run_shape(const Learning& learning) {
+  std::size_t n = 0;
+  for (const auto& [name, numbers] : learning.snapshots().back()->parameters) n += numbers.n_elem;
+  const core::training::TrainingRun& run = *learning.run();
+  const core::training::TrainingSetup& setup = run.network().setup;
+  return fmt::format("{} parameters   {}, {} × {} heads", count_text(n),
+                     core::text::counted(run.data().n_tokens(), "token"), setup.n_layers, setup.n_heads);
 }
 
 /// Draws the time of the computation, or the progress of an update; returns the width reserved for either.
@@ -224,16 +235,19 @@ void draw_status(const Frame& frame) {
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
   const bool starts = shows_start_page(frame);  // which shows no numbers
+  const bool run =
+      frame.displayed.look.tab == Tab::learn && frame.pending.learning && frame.pending.learning->run();
   const std::string shape =
       starts ? "attnscope " ATTNSCOPE_VERSION
+      : run  ? run_shape(*frame.pending.learning)
              : fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
-                           frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
+                          frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
                                                                   : frame.displayed.model.n_keys(),
                            core::text::counted(frame.displayed.model.n_heads, "head"));
   float right = origin.x + room.x;
   right -=
       draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape) + frame.metrics.px(24);
-  if (!starts) right -= draw_state(frame, right, middle) + frame.metrics.px(24);
+  if (!starts && !run) right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
   // The message comes first: hints get the remaining width.
   const std::string& message = frame.message.text;

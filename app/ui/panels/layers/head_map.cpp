@@ -199,16 +199,9 @@ void draw_query(const HeadTile& m) {
 }
 
 void draw_ablated_mark(const HeadTile& m) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const auto& p = m.frame.palette;
-  draw_rect(m.corner, m.bottom_right, packed(p.background.back, 0.62f));
-  const float inset = std::min(m.frame.metrics.px(12), m.t.map / 6);
-  const ImU32 ink = packed(p.dim);
-  list->AddLine({m.corner.x + inset, m.corner.y + inset},
-                {m.bottom_right.x - inset, m.bottom_right.y - inset}, ink, 1.5f);
-  list->AddLine({m.corner.x + inset, m.bottom_right.y - inset},
-                {m.bottom_right.x - inset, m.corner.y + inset}, ink, 1.5f);
-  draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)}, p.accent);
+  draw_ablated(m.frame, m.corner, m.bottom_right);
+  draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
+            m.frame.palette.accent);
 }
 
 /// Whether the upper right corner of a map is masked, which leaves room for the entropy.

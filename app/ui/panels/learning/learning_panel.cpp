@@ -66,145 +66,6 @@ void train_on(const Frame& frame) {
     frame.commands.add(StepLearning{pace.n_steps});
 }
 
-// --- Maps of heads ---
-
-/// Places of the maps, in pixels.
-struct MapsLayout {
-  ImVec2 origin;
-  float cell, map, labels, letters, gap_x, gap_y;
-  std::size_t lanes;
-  ImVec2 corner(std::size_t layer, std::size_t head, float above) const {
-    return {std::round(origin.x + labels + static_cast<float>(head) * (map + gap_x)),
-            std::round(origin.y + above + static_cast<float>(layer) * (above + map + gap_y))};
-  }
-};
-
-/// Returns the largest maps of whole pixels a cell that fit; letters take as many lanes as they need.
-MapsLayout lay_out_maps(const Metrics& m, ImVec2 at, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
-                        std::size_t n_tokens) {
-  const auto heads = static_cast<float>(n_heads), layers = static_cast<float>(n_layers),
-             tokens = static_cast<float>(n_tokens);
-  for (float cell = m.px(26);; --cell) {
-    const auto lanes = static_cast<std::size_t>(std::ceil(m.px(letter_pitch) / cell));
-    MapsLayout l{at, cell, cell * tokens, 0, m.px(13) * static_cast<float>(lanes), m.px(20), m.px(8), lanes};
-    l.labels = m.px(layer_labels) + l.letters;
-    const float above = m.px(header) + l.letters;
-    const bool fits = l.labels + heads * l.map + (heads - 1) * l.gap_x <= room.x &&
-                      layers * (above + l.map) + (layers - 1) * l.gap_y <= room.y;
-    if (!fits && cell > 2) continue;
-    if (heads > 1) l.gap_x = std::clamp((room.x - l.labels - heads * l.map) / (heads - 1), m.px(6), m.px(64));
-    return l;
-  }
-}
-
-/// Whether a head was measured: the picture may still be of a run with more heads.
-bool has_patterns(const Measurement* measured, std::size_t layer, std::size_t head) {
-  return measured && !measured->patterns.empty() && layer < measured->patterns[0].size() &&
-         head < measured->patterns[0][layer].size();
-}
-
-/// Returns the pattern that a head shows most, and its share; the first pattern for a task with one.
-std::pair<std::size_t, double> main_pattern(const Measurement& measured, std::size_t layer,
-                                            std::size_t head) {
-  std::pair<std::size_t, double> best{0, 0};
-  for (std::size_t p = 0; p < measured.patterns.size(); ++p)
-    if (measured.patterns[p][layer][head] > best.second) best = {p, measured.patterns[p][layer][head]};
-  return best;
-}
-
-void draw_letters(const Frame& frame, const MapsLayout& l, const LearnedPicture& picture, ImVec2 corner,
-                  bool has_rows) {
-  const auto lane = [&](std::size_t i) { return frame.metrics.px(13) * static_cast<float>(i % l.lanes); };
-  for (std::size_t i = 0; i < picture.tokens.size(); ++i) {
-    const float middle = (static_cast<float>(i) + 0.5f) * l.cell;
-    const std::string letter = visible_token(picture.tokens[i]);
-    draw_text(frame.fonts.sans12, {corner.x + middle, corner.y - frame.metrics.px(8) - lane(i)},
-              Align::middle, frame.palette.dim, letter);
-    if (has_rows)
-      draw_text(frame.fonts.sans12, {corner.x - frame.metrics.px(9) - lane(i), corner.y + middle},
-                Align::middle, frame.palette.dim, letter);
-  }
-}
-
-void draw_head(const ShownRun& s, const MapsLayout& l, const LearnedPicture& picture, std::size_t layer,
-               std::size_t head, ImVec2 corner) {
-  const Frame& frame = s.frame;
-  const Metrics& m = frame.metrics;
-  const std::string name = fmt::format("{}.{}", layer, head);
-  const ImVec2 end{corner.x + l.map, corner.y + l.map};
-  render::HeatmapPicture drawn;
-  drawn.place = "learn/" + name;
-  drawn.cells.numbers = &picture.weights[layer][head];
-  if (!picture.visible.empty()) drawn.cells.visible = &picture.visible;
-  drawn.cells.version = s.learning.picture_version();
-  drawn.map = frame.displayed.look.colors.sequential;
-  drawn.dark = frame.palette.dark;
-  drawn.low = 0, drawn.high = 1;
-  drawn.width = drawn.height = static_cast<int>(l.map);
-  const auto n = static_cast<double>(picture.tokens.size());
-  drawn.part = {0, 0, n, n};
-  drawn.gaps = l.cell >= m.px(8);
-  drawn.phase = static_cast<int>(corner.x + corner.y) % 6;
-  ImGui::GetWindowDrawList()->AddImage(frame.painter.paint(drawn), corner, end);
-  const bool is_selected = frame.pending.learning_look->head == std::pair(layer, head);
-  if (is_selected) outline({corner.x - 2, corner.y - 2}, {end.x + 2, end.y + 2}, frame.palette.selection, 2);
-  const float middle = corner.y - l.letters - m.px(header / 2);
-  const float x = corner.x +
-                  draw_text(frame.fonts.mono13, {corner.x, middle}, Align::left_middle,
-                            is_selected ? frame.palette.text : frame.palette.dim, name) +
-                  m.px(8);
-  if (const Measurement* measured = s.measured(s.step); has_patterns(measured, layer, head)) {
-    const auto [pattern, share] = main_pattern(*measured, layer, head);
-    constexpr double least_share = 0.3;
-    const std::string words =
-        share < least_share ? "other" : fmt::format("{} {}", s.task().patterns[pattern], fixed(share, 2));
-    const std::string text = shortened(frame.fonts.sans12, words, end.x - x);
-    const bool has_formed = share > training::formed;
-    if (has_formed)
-      draw_rect({x - m.px(5), middle - m.px(8)},
-                {x + text_width(frame.fonts.sans12, text) + m.px(5), middle + m.px(8)},
-                frame.palette.control.active, m.px(3));
-    draw_text(frame.fonts.sans12, {x, middle}, Align::left_middle,
-              has_formed ? frame.palette.text : frame.palette.dim, text);
-  }
-  platform::move_to({corner.x, middle - m.px(8)});
-  if (hit_area(drawn.place.c_str(), {l.map, end.y - middle + m.px(8)}))
-    frame.commands.add(set<&LearningLook::head>(std::pair(layer, head)));
-  frame.landmarks.mark(drawn.place, corner, end);
-  draw_focus(frame, corner, end);
-  if (!ImGui::IsItemHovered()) return;
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (mouse.y < corner.y) return;
-  const auto index = [&](float at) {
-    return std::min(static_cast<std::size_t>(std::max(0.0f, at / l.cell)), picture.tokens.size() - 1);
-  };
-  const std::size_t row = index(mouse.y - corner.y), column = index(mouse.x - corner.x);
-  ImGui::SetTooltip("Head %s: %zu %s → %zu %s  %s", name.c_str(), row,
-                    quoted_token(picture.tokens[row]).c_str(), column,
-                    quoted_token(picture.tokens[column]).c_str(),
-                    fixed(picture.weights[layer][head](row, column), 4).c_str());
-}
-
-void draw_maps(const ShownRun& s, ImVec2 at, ImVec2 room) {
-  const LearnedPicture* picture = s.learning.picture();
-  if (!picture) return;
-  const Frame& frame = s.frame;
-  const std::size_t n_layers = picture->weights.size(), n_heads = picture->weights.front().size();
-  const MapsLayout l = lay_out_maps(frame.metrics, at, room, n_layers, n_heads, picture->tokens.size());
-  const float above = frame.metrics.px(header) + l.letters;
-  for (std::size_t layer = 0; layer < n_layers; ++layer) {
-    draw_text(frame.fonts.sans15, {at.x, l.corner(layer, 0, above).y + frame.metrics.px(8)},
-              Align::left_middle,
-              frame.pending.learning_look->head.first == layer ? frame.palette.text : frame.palette.dim,
-              fmt::format("layer {}", layer));
-    for (std::size_t head = 0; head < n_heads; ++head) {
-      const ImVec2 corner = l.corner(layer, head, above);
-      draw_letters(frame, l, *picture, corner, head == 0);
-      draw_head(s, l, *picture, layer, head, corner);
-    }
-  }
-}
-
 // --- Curves and snapshots ---
 
 /// Returns the end of the axis of steps: that of the setup, or the next of 1,000, 3,000, 10,000 …
@@ -265,6 +126,208 @@ void draw_line(const StepPlot& plot, std::size_t n,
   if (points.size() > 1)
     ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), packed(ink), 0,
                                             thickness);
+}
+
+/// Draws the share of a head's attention that goes to a pattern, over the steps.
+void draw_pattern(const ShownRun& s, const Rect& box, std::size_t layer, std::size_t head,
+                  std::size_t pattern) {
+  const Frame& frame = s.frame;
+  const auto& all = s.run.measurements();
+  const StepPlot plot{box, static_cast<double>(last_step(s)), 1};
+  draw_rect(box.min, box.max, frame.palette.background.panel);
+  const float half = std::round(plot.y(training::formed));
+  for (float x = box.min.x; x < box.max.x; x += frame.metrics.px(6))
+    draw_rect({x, half}, {std::min(x + frame.metrics.px(2), box.max.x), half + 1}, frame.palette.faint);
+  const bool has_formed = !all.empty() && all.back().patterns[pattern][layer][head] > training::formed;
+  draw_line(
+      plot, all.size(),
+      [&](std::size_t k) {
+        return std::pair(static_cast<double>(all[k].step), all[k].patterns[pattern][layer][head]);
+      },
+      has_formed ? frame.palette.text : frame.palette.dim, 1.5f);
+  draw_cursor(s, plot);
+}
+
+// --- Maps of heads ---
+
+/// Returns the ablated heads of a layer in a list by layers that may be shorter.
+bool is_off(const std::vector<std::vector<std::size_t>>& heads_off, std::size_t layer, std::size_t head) {
+  return layer < heads_off.size() && std::ranges::count(heads_off[layer], head) > 0;
+}
+
+/// Places of the maps, in pixels.
+struct MapsLayout {
+  ImVec2 origin;
+  float cell, map, labels, letters, gap_x, gap_y;
+  std::size_t lanes;
+  float curves = 0;  ///< width of the curves beside a map, or 0
+  ImVec2 corner(std::size_t layer, std::size_t head, float above) const {
+    return {std::round(origin.x + labels + static_cast<float>(head) * (map + gap_x)),
+            std::round(origin.y + above + static_cast<float>(layer) * (above + map + gap_y))};
+  }
+};
+
+/// Returns the largest maps of whole pixels a cell that fit; letters take as many lanes as they need.
+MapsLayout lay_out_maps(const Metrics& m, ImVec2 at, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
+                        std::size_t n_tokens) {
+  const auto heads = static_cast<float>(n_heads), layers = static_cast<float>(n_layers),
+             tokens = static_cast<float>(n_tokens);
+  for (float cell = m.px(26);; --cell) {
+    const auto lanes = static_cast<std::size_t>(std::ceil(m.px(letter_pitch) / cell));
+    MapsLayout l{at, cell, cell * tokens, 0, m.px(13) * static_cast<float>(lanes), m.px(20), m.px(8), lanes};
+    l.labels = m.px(layer_labels) + l.letters;
+    const float above = m.px(header) + l.letters;
+    const bool fits = l.labels + heads * l.map + (heads - 1) * l.gap_x <= room.x &&
+                      layers * (above + l.map) + (layers - 1) * l.gap_y <= room.y;
+    if (!fits && cell > 2) continue;
+    const float beside = (room.x - l.labels) / heads - l.map - m.px(12);
+    if (beside >= m.px(88))
+      l.curves = std::min(beside - m.px(16), m.px(140)), l.gap_x = m.px(28) + l.curves;
+    else if (heads > 1)
+      l.gap_x = std::clamp((room.x - l.labels - heads * l.map) / (heads - 1), m.px(6), m.px(64));
+    return l;
+  }
+}
+
+/// Whether a head was measured: the picture may still be of a run with more heads.
+bool has_patterns(const Measurement* measured, std::size_t layer, std::size_t head) {
+  return measured && !measured->patterns.empty() && layer < measured->patterns[0].size() &&
+         head < measured->patterns[0][layer].size();
+}
+
+/// Returns the pattern that a head shows most, and its share; the first pattern for a task with one.
+std::pair<std::size_t, double> main_pattern(const Measurement& measured, std::size_t layer,
+                                            std::size_t head) {
+  std::pair<std::size_t, double> best{0, 0};
+  for (std::size_t p = 0; p < measured.patterns.size(); ++p)
+    if (measured.patterns[p][layer][head] > best.second) best = {p, measured.patterns[p][layer][head]};
+  return best;
+}
+
+void draw_letters(const Frame& frame, const MapsLayout& l, const LearnedPicture& picture, ImVec2 corner,
+                  bool has_rows) {
+  const auto lane = [&](std::size_t i) { return frame.metrics.px(13) * static_cast<float>(i % l.lanes); };
+  for (std::size_t i = 0; i < picture.tokens.size(); ++i) {
+    const float middle = (static_cast<float>(i) + 0.5f) * l.cell;
+    const std::string letter = visible_token(picture.tokens[i]);
+    draw_text(frame.fonts.sans12, {corner.x + middle, corner.y - frame.metrics.px(8) - lane(i)},
+              Align::middle, frame.palette.dim, letter);
+    if (has_rows)
+      draw_text(frame.fonts.sans12, {corner.x - frame.metrics.px(9) - lane(i), corner.y + middle},
+                Align::middle, frame.palette.dim, letter);
+  }
+}
+
+/// Returns the picture of A if the maps are to show the change since it, and it has the same heads.
+const LearnedPicture* shown_baseline(const ShownRun& s, const LearnedPicture& picture) {
+  const LearnedPicture* a = s.learning.baseline_picture();
+  const bool fits = a && a->tokens == picture.tokens && a->weights.size() == picture.weights.size() &&
+                    a->weights.front().size() == picture.weights.front().size();
+  return fits && s.frame.pending.learning_look->shows_change ? a : nullptr;
+}
+
+void draw_head(const ShownRun& s, const MapsLayout& l, const LearnedPicture& picture, std::size_t layer,
+               std::size_t head, ImVec2 corner) {
+  const Frame& frame = s.frame;
+  const Metrics& m = frame.metrics;
+  const std::string name = fmt::format("{}.{}", layer, head);
+  const ImVec2 end{corner.x + l.map, corner.y + l.map};
+  render::HeatmapPicture drawn;
+  drawn.place = "learn/" + name;
+  const LearnedPicture* a = shown_baseline(s, picture);
+  const arma::mat numbers =
+      a ? arma::mat(picture.weights[layer][head] - a->weights[layer][head]) : picture.weights[layer][head];
+  drawn.cells.numbers = &numbers;
+  if (!picture.visible.empty()) drawn.cells.visible = &picture.visible;
+  drawn.cells.version = s.learning.picture_version();
+  drawn.map = a ? frame.displayed.look.colors.diverging : frame.displayed.look.colors.sequential;
+  drawn.dark = frame.palette.dark;
+  drawn.low = a ? -1 : 0, drawn.high = 1;
+  drawn.width = drawn.height = static_cast<int>(l.map);
+  const auto n = static_cast<double>(picture.tokens.size());
+  drawn.part = {0, 0, n, n};
+  drawn.gaps = l.cell >= m.px(8);
+  drawn.phase = static_cast<int>(corner.x + corner.y) % 6;
+  ImGui::GetWindowDrawList()->AddImage(frame.painter.paint(drawn), corner, end);
+  const bool is_ablated = is_off(picture.heads_off, layer, head);
+  if (is_ablated) draw_ablated(frame, corner, end);
+  const bool is_selected = frame.pending.learning_look->head == std::pair(layer, head);
+  if (is_selected) outline({corner.x - 2, corner.y - 2}, {end.x + 2, end.y + 2}, frame.palette.selection, 2);
+  const float middle = corner.y - l.letters - m.px(header / 2);
+  const float x = corner.x +
+                  draw_text(frame.fonts.mono13, {corner.x, middle}, Align::left_middle,
+                            is_selected ? frame.palette.text : frame.palette.dim, name) +
+                  m.px(8);
+  if (const Measurement* measured = s.measured(s.step); has_patterns(measured, layer, head)) {
+    const auto [pattern, share] = main_pattern(*measured, layer, head);
+    constexpr double least_share = 0.3;
+    const std::string words = is_ablated ? "ablated"
+                              : share < least_share
+                                  ? "other"
+                                  : fmt::format("{} {}", s.task().patterns[pattern], fixed(share, 2));
+    const std::string text = shortened(frame.fonts.sans12, words, end.x - x);
+    const bool has_formed = share > training::formed && !is_ablated;
+    if (has_formed)
+      draw_rect({x - m.px(5), middle - m.px(8)},
+                {x + text_width(frame.fonts.sans12, text) + m.px(5), middle + m.px(8)},
+                frame.palette.control.active, m.px(3));
+    draw_text(frame.fonts.sans12, {x, middle}, Align::left_middle,
+              has_formed ? frame.palette.text : frame.palette.dim, text);
+  }
+  platform::move_to({corner.x, middle - m.px(8)});
+  if (hit_area(drawn.place.c_str(), {l.map, end.y - middle + m.px(8)}))
+    frame.commands.add(set<&LearningLook::head>(std::pair(layer, head)));
+  frame.landmarks.mark(drawn.place, corner, end);
+  draw_focus(frame, corner, end);
+  if (!ImGui::IsItemHovered()) return;
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (mouse.y < corner.y) return;
+  const auto index = [&](float at) {
+    return std::min(static_cast<std::size_t>(std::max(0.0f, at / l.cell)), picture.tokens.size() - 1);
+  };
+  const std::size_t row = index(mouse.y - corner.y), column = index(mouse.x - corner.x);
+  ImGui::SetTooltip("Head %s: %zu %s → %zu %s  %s", name.c_str(), row,
+                    quoted_token(picture.tokens[row]).c_str(), column,
+                    quoted_token(picture.tokens[column]).c_str(), fixed(numbers(row, column), 4).c_str());
+}
+
+/// Draws the patterns of a head over the steps, at the right of its map.
+void draw_curves(const ShownRun& s, const MapsLayout& l, std::size_t layer, std::size_t head, ImVec2 corner) {
+  const Measurement* now = s.measured(s.step);
+  if (l.curves == 0 || !has_patterns(now, layer, head)) return;
+  const Metrics& m = s.frame.metrics;
+  const auto n = static_cast<float>(now->patterns.size());
+  const float left = corner.x + l.map + m.px(12), pitch = std::min(l.map / n, m.px(100));
+  for (std::size_t p = 0; p < now->patterns.size(); ++p) {
+    const float y = corner.y + pitch * static_cast<float>(p);
+    const std::string share = fixed(now->patterns[p][layer][head], 2);
+    draw_text(s.frame.fonts.sans12, {left, y + m.px(7)}, Align::left_middle, s.frame.palette.dim,
+              shortened(s.frame.fonts.sans12, s.task().patterns[p], l.curves - m.px(34)));
+    draw_text(s.frame.fonts.mono12, {left + l.curves, y + m.px(7)}, Align::right_middle, s.frame.palette.dim,
+              share);
+    draw_pattern(s, {{left, y + m.px(17)}, {left + l.curves, y + pitch - m.px(8)}}, layer, head, p);
+  }
+}
+
+void draw_maps(const ShownRun& s, ImVec2 at, ImVec2 room) {
+  const LearnedPicture* picture = s.learning.picture();
+  if (!picture) return;
+  const Frame& frame = s.frame;
+  const std::size_t n_layers = picture->weights.size(), n_heads = picture->weights.front().size();
+  const MapsLayout l = lay_out_maps(frame.metrics, at, room, n_layers, n_heads, picture->tokens.size());
+  const float above = frame.metrics.px(header) + l.letters;
+  for (std::size_t layer = 0; layer < n_layers; ++layer) {
+    draw_text(frame.fonts.sans15, {at.x, l.corner(layer, 0, above).y + frame.metrics.px(8)},
+              Align::left_middle,
+              frame.pending.learning_look->head.first == layer ? frame.palette.text : frame.palette.dim,
+              fmt::format("layer {}", layer));
+    for (std::size_t head = 0; head < n_heads; ++head) {
+      const ImVec2 corner = l.corner(layer, head, above);
+      draw_letters(frame, l, *picture, corner, head == 0);
+      draw_head(s, l, *picture, layer, head, corner);
+      draw_curves(s, l, layer, head, corner);
+    }
+  }
 }
 
 /// Draws the points of a curve without a line, one in each two pixels.
@@ -365,6 +428,22 @@ void draw_timeline(const ShownRun& s, ImVec2 at, float width, double end) {
   for (const training::Milestone& milestone : s.run.milestones())
     draw_tick(frame, {plot.x(static_cast<double>(milestone.step)), at.y - m.px(9)},
               frame.palette.status.good);
+  for (const training::RunChange& change : s.run.changes()) {
+    const float x = std::round(plot.x(static_cast<double>(change.step)));
+    const auto* toggle = std::get_if<training::HeadToggle>(&change.what);
+    if (toggle && !toggle->on)
+      draw_cross({x, at.y - m.px(9)}, m.px(4), frame.palette.text, 1.5f);
+    else
+      draw_rect({x, at.y - m.px(13)}, {x + m.px(2), at.y - m.px(5)}, frame.palette.text);
+  }
+  if (const auto& a = s.learning.document().baseline) {
+    const float x = std::round(plot.x(static_cast<double>(a->step)));
+    draw_rect({x - m.px(7), at.y - m.px(18)}, {x + m.px(7), at.y - m.px(4)}, frame.palette.selection,
+              m.px(2));
+    draw_rect({x, at.y - m.px(4)}, {x + 1, at.y + m.px(6)}, frame.palette.selection);
+    draw_text(frame.fonts.sans12, {x, at.y - m.px(11)}, Align::middle, readable_on(frame.palette.selection),
+              "A");
+  }
   const double rough = end / (width > m.px(500) ? 8 : 4), power = std::pow(10, std::floor(std::log10(rough)));
   const double tick = std::max(1.0, (rough / power > 5 ? 10 : rough / power > 2 ? 5 : 2) * power);
   for (double step = 0; step <= end; step += tick)
@@ -377,7 +456,10 @@ void draw_timeline(const ShownRun& s, ImVec2 at, float width, double end) {
     const double share = std::clamp((ImGui::GetIO().MousePos.x - at.x) / width, 0.0f, 1.0f);
     seek(frame, static_cast<std::size_t>(std::lround(share * end)));
   }
-  tooltip("The kept snapshots: Home shows the first, End the newest, ← and → the next one");
+  const std::size_t every = s.run.snapshot_interval();
+  tooltip((every > 1 ? fmt::format("Every {} steps a snapshot is kept", every)
+                     : std::string("Every step is kept")) +
+          ": Home shows the first, End the newest, ← and → the next one");
   draw_rect({thumb - m.px(5), middle - m.px(10)}, {thumb + m.px(5), middle + m.px(10)}, frame.palette.accent,
             m.px(2));
   draw_focus(frame, {at.x - 3, middle - m.px(12)}, {at.x + width + 3, middle + m.px(12)});
@@ -385,9 +467,8 @@ void draw_timeline(const ShownRun& s, ImVec2 at, float width, double end) {
 
 std::string snapshots_text(const ShownRun& s) {
   const auto mb = [](std::size_t bytes) { return fixed(static_cast<double>(bytes) / (1 << 20), 1); };
-  return fmt::format(
-      "{} snapshots, {} of 16 MB{}", count_text(s.learning.snapshots().size()), mb(s.run.snapshot_bytes()),
-      s.run.snapshot_interval() > 1 ? fmt::format(", every {} steps", s.run.snapshot_interval()) : "");
+  return fmt::format("{} snapshots, {} of {} MB", count_text(s.learning.snapshots().size()),
+                     mb(s.run.snapshot_bytes()), training::max_snapshot_bytes >> 20);
 }
 
 /// Draws a button of an action.
@@ -422,7 +503,7 @@ void draw_transport(const ShownRun& s, ImVec2 at, float width, bool has_two_rows
   const Metrics& m = frame.metrics;
   platform::move_to(at);
   action_button(frame, "learn/play", frame.pending.learning_look->plays ? "Pause" : "Play", true);
-  ImGui::SameLine();
+  platform::move_to({at.x + text_width(frame.fonts.sans15, "Pause") + m.px(32), at.y});  // stays in place
   action_button(frame, "learn/back", "‹");
   ImGui::SameLine();
   action_button(frame, "learn/step", "›");
@@ -433,7 +514,10 @@ void draw_transport(const ShownRun& s, ImVec2 at, float width, bool has_two_rows
   } else {
     platform::move_to({at.x, at.y + m.frame + m.px(8)});
   }
-  draw_speed(frame);
+  if (s.step == s.run.n_steps())
+    draw_speed(frame);
+  else
+    action_button(frame, "learn/from_here", "Learn on from here");
   const float right = at.x + width, middle = at.y + m.frame / 2;
   const std::string step = s.step == s.run.n_steps() ? "step " + count_text(s.step)
                                                      : fmt::format("step {} of {}", count_text(s.step),
@@ -441,7 +525,10 @@ void draw_transport(const ShownRun& s, ImVec2 at, float width, bool has_two_rows
   ImFont* font = has_two_rows ? frame.fonts.mono14 : frame.fonts.mono18;
   draw_text(font, {right, middle}, Align::right_middle, frame.palette.text, step);
   const double rate = frame.pending.learning_look->plays ? s.learning.steps_per_second() : 0;
-  const std::string words = rate > 0 ? fixed(rate, 0) + " steps/s" : "";
+  const double again = s.learning.share_learned_again();
+  const std::string words = again > 0  ? fmt::format("learning again, {} %", static_cast<int>(100 * again))
+                            : rate > 0 ? fixed(rate, 0) + " steps/s"
+                                       : "";
   draw_text(frame.fonts.sans13,
             has_two_rows ? ImVec2(right, middle + m.frame + m.px(8))
                          : ImVec2(right - text_width(font, step) - m.px(16), middle),
@@ -506,12 +593,13 @@ std::string capitalized(std::string words) {
 }
 
 /// Draws a milestone: ticked with its step, or with a bar up to its value. Returns the height.
-void draw_milestone(const ShownRun& s, std::size_t index, const std::string& words, float width) {
+void draw_milestone(const ShownRun& s, std::size_t index, std::string words, float width) {
   const Frame& frame = s.frame;
   const Metrics& m = frame.metrics;
   const auto& reached = s.run.milestones();
   const auto found = std::ranges::find(reached, words, &training::Milestone::words);
   const bool is_reached = found != reached.end(), is_later = is_reached && found->step > s.step;
+  if (is_reached && !found->detail.empty()) words += ": " + found->detail;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 mark{at.x + m.px(7), at.y + m.px(10)};
   if (is_reached)
@@ -519,9 +607,11 @@ void draw_milestone(const ShownRun& s, std::size_t index, const std::string& wor
   else
     ImGui::GetWindowDrawList()->AddCircle(mark, m.px(5.5f), packed(frame.palette.faint), 0, 1.5f);
   const float left = at.x + m.px(24);
+  const std::string sentence = capitalized(words) + ".";
   draw_lines(frame.fonts.sans15, {left, at.y + m.px(2)}, width - m.px(24), m.px(19),
-             is_reached && !is_later ? frame.palette.text : frame.palette.dim, capitalized(words) + ".", 2);
-  const float below = at.y + m.px(32);
+             is_reached && !is_later ? frame.palette.text : frame.palette.dim, sentence, 2);
+  const float more = text_width(frame.fonts.sans15, sentence) > width - m.px(24) ? m.px(19) : 0;
+  const float below = at.y + m.px(32) + more;
   const std::string name = fmt::format("learn/milestone/{}", index);
   if (is_reached) {
     if (link(frame, name, frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.accent,
@@ -530,6 +620,9 @@ void draw_milestone(const ShownRun& s, std::size_t index, const std::string& wor
     if (is_later)
       draw_text(frame.fonts.sans13, {left + m.px(76), below}, Align::left_middle, frame.palette.faint,
                 "later");
+  } else if (index > s.task().n_patterns()) {
+    draw_text(frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.dim,
+              "X ablates the selected head");
   } else if (const Measurement* measured = s.measured(s.step)) {
     const auto [value, goal] = progress_to(*measured, index);
     const float right = at.x + width - m.px(50);
@@ -541,11 +634,11 @@ void draw_milestone(const ShownRun& s, std::size_t index, const std::string& wor
               fixed(value, 2));
   }
   platform::move_to(at);
-  ImGui::Dummy({width, m.px(46)});
+  ImGui::Dummy({width, m.px(46) + more});
 }
 
 void draw_what_to_see(const ShownRun& s, float width) {
-  const auto words = training::milestone_words(s.task());
+  const auto words = training::milestone_words(s.task(), s.run.network().setup.n_heads);
   section_heading(s.frame, width, "WHAT TO SEE",
                   fmt::format("{} of {}", s.run.milestones().size(), words.size()));
   paragraph(s.frame.fonts.sans14, s.frame.palette.dim, width, std::string(s.task().look) + ".");
@@ -564,10 +657,13 @@ void draw_selected(const ShownRun& s, float width) {
   const Frame& frame = s.frame;
   const Metrics& m = frame.metrics;
   const auto [layer, head] = frame.pending.learning_look->head;
-  const auto& all = s.run.measurements();
   const Measurement* now = s.measured(s.step);
   if (!has_patterns(now, layer, head)) return;
   section_heading(frame, width, fmt::format("HEAD {}.{}", layer, head).c_str(), "share of its attention");
+  const auto& off = s.run.network().layers[layer].attention.heads_off;
+  action_button(frame, "learn/ablate", std::ranges::count(off, head) > 0 ? "Enable" : "Ablate");
+  ImGui::SameLine();
+  action_button(frame, "learn/keep", "Snapshot as A");
   for (std::size_t p = 0; p < now->patterns.size(); ++p) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const double share = now->patterns[p][layer][head];
@@ -575,21 +671,42 @@ void draw_selected(const ShownRun& s, float width) {
               s.task().patterns[p]);
     draw_text(frame.fonts.mono13, {at.x + width, at.y + m.px(9)}, Align::right_middle, frame.palette.text,
               fixed(share, 2));
-    const StepPlot plot{
-        {{at.x, at.y + m.px(20)}, {at.x + width, at.y + m.px(56)}}, static_cast<double>(last_step(s)), 1};
-    draw_rect(plot.box.min, plot.box.max, frame.palette.background.back);
-    const float half = std::round(plot.y(training::formed));
-    for (float x = plot.box.min.x; x < plot.box.max.x; x += m.px(6))
-      draw_rect({x, half}, {std::min(x + m.px(2), plot.box.max.x), half + 1}, frame.palette.faint);
-    draw_line(
-        plot, all.size(),
-        [&](std::size_t k) {
-          return std::pair(static_cast<double>(all[k].step), all[k].patterns[p][layer][head]);
-        },
-        frame.palette.text, 1.5f);
-    draw_cursor(s, plot);
+    draw_pattern(s, {{at.x, at.y + m.px(20)}, {at.x + width, at.y + m.px(56)}}, layer, head, p);
     ImGui::Dummy({width, m.px(62)});
   }
+}
+
+/// Draws measures at A and at the displayed step.
+void draw_comparison(const ShownRun& s, float width) {
+  const auto& a = s.learning.document().baseline;
+  if (!a) return;
+  const Frame& frame = s.frame;
+  const Metrics& m = frame.metrics;
+  section_heading(frame, width, "COMPARE WITH A", "step " + count_text(a->step));
+  const Measurement *then = s.measured(a->step), *now = s.measured(s.step);
+  const auto row = [&](const std::string& words, double before, double after) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float middle = at.y + m.px(10);
+    draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
+    draw_text(frame.fonts.mono13, {at.x + width - m.px(58), middle}, Align::right_middle, frame.palette.dim,
+              fixed(before, 2));
+    draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle, frame.palette.text,
+              fixed(after, 2));
+    ImGui::Dummy({width, m.px(21)});
+  };
+  const auto [layer, head] = frame.pending.learning_look->head;
+  if (then && now) {
+    row("loss, test", then->fresh_loss, now->fresh_loss);
+    row("accuracy, test", then->accuracy, now->accuracy);
+    for (std::size_t p = 0; has_patterns(then, layer, head) && p < now->patterns.size(); ++p)
+      row(fmt::format("{}, head {}.{}", s.task().patterns[p], layer, head), then->patterns[p][layer][head],
+          now->patterns[p][layer][head]);
+  }
+  if (const auto on = checkbox(frame, "learn/change", "maps show the change since A",
+                               frame.pending.learning_look->shows_change,
+                               "Blue and red cells have more or less weight than at A"))
+    frame.commands.add(set<&LearningLook::shows_change>(*on));
+  if (button(frame, "learn/drop_a", "Drop A")) frame.commands.add(KeepLearned{false});
 }
 
 /// Draws a sequence that is not trained on: its tokens, below each the answer, and whether it is right.
@@ -674,8 +791,10 @@ void draw_learning_results(const Frame& frame) {
   action_button(frame, "learn/open", "Open as model");
   ImGui::SameLine();
   action_button(frame, "learn/export", "Export…");
+  if (frame.document.of_run) action_button(frame, "learn/with_edits", "Learn on with its edits");
   ImGui::Dummy({width, gap});
   draw_selected(*s, width);
+  draw_comparison(*s, width);
 }
 
 }  // namespace app::panels

@@ -8,8 +8,10 @@
 #include "app/session/learning.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/learning/learning_panel.hpp"
+#include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "core/graph/injected_bugs.hpp"
 #include "core/training/task.hpp"
 
 namespace app::panels {
@@ -55,6 +57,7 @@ void choose_number(const FormRows& form, const char* name, const std::array<std:
   if (member == &TrainingSetup::d_model && setup.d_mlp > 0)
     setup.d_mlp = setup.d_mlp / setup.d_model * numbers[*chosen];  // stays as many times as wide
   setup.*member = numbers[*chosen];
+  if (setup.n_heads % setup.kv_heads() != 0) setup.n_kv_heads = 0;
   change(form.frame, setup);
 }
 
@@ -64,6 +67,39 @@ void whole_number(const Frame& frame, const char* name, const char* words, std::
   if (const auto number = count_field(frame, name, words, setup.*member, width)) {
     setup.*member = static_cast<std::size_t>(*number);
     change(frame, setup);
+  }
+}
+
+void choose_kv_heads(const FormRows& form) {
+  TrainingSetup setup = form.frame.pending.learning->setup();
+  std::vector<std::size_t> numbers;
+  std::vector<std::string> words;
+  for (std::size_t n = 1; n <= setup.n_heads; ++n)
+    if (setup.n_heads % n == 0) numbers.push_back(n), words.push_back(std::to_string(n));
+  const auto now = static_cast<std::size_t>(std::ranges::find(numbers, setup.kv_heads()) - numbers.begin());
+  if (const auto chosen = segmented(form.frame, "learn/kv_heads", words, now)) {
+    setup.n_kv_heads = numbers[*chosen] == setup.n_heads ? 0 : numbers[*chosen];
+    change(form.frame, setup);
+  }
+}
+
+/// Draws the bugs that concern the network, in every layer of which one can be injected.
+void choose_bug(const FormRows& form) {
+  const Learning& learning = *form.frame.pending.learning;
+  TrainingSetup setup = learning.setup();
+  std::vector<Option> options{{"none", "The network computes attention as it should", false, "none"}};
+  std::vector<const core::bugs::Bug*> bugs{nullptr};
+  std::size_t now = 0;
+  for (const core::bugs::Bug* bug : core::bugs::offered_bugs()) {
+    if (learning.run() && !core::bugs::is_relevant(*bug, learning.run()->network().layers[0].attention))
+      continue;
+    if (setup.mistake == bug->name) now = bugs.size();
+    options.push_back({core::bugs::title_of(*bug), bug->texts.about, bugs.size() == 1, bug->name});
+    bugs.push_back(bug);
+  }
+  if (const auto chosen = combo(form.frame, "learn/bug", FormRows::control_width(), options, now)) {
+    setup.mistake = bugs[*chosen] ? bugs[*chosen]->name : "";
+    change(form.frame, setup);
   }
 }
 
@@ -103,6 +139,8 @@ void draw_network(const Frame& frame, float width) {
   choose_number(form, "learn/layers", std::array<std::size_t, 3>{1, 2, 3}, &TrainingSetup::n_layers);
   form.row("heads");
   choose_number(form, "learn/heads", std::array<std::size_t, 4>{1, 2, 3, 4}, &TrainingSetup::n_heads);
+  form.row("KV heads");
+  choose_kv_heads(form);
   form.row("width");
   choose_number(form, "learn/width", std::array<std::size_t, 4>{16, 32, 48, 64}, &TrainingSetup::d_model);
   form.row("positions");
@@ -124,28 +162,6 @@ void draw_network(const Frame& frame, float width) {
     change(frame, setup);
   }
   tooltip("Hidden units, as many times as the width");
-  form.row("mask");
-  if (const auto on = checkbox(frame, "learn/mask", "causal", now.causal)) {
-    TrainingSetup setup = now;
-    setup.causal = *on;
-    change(frame, setup);
-  }
-  form.row("dropout");
-  constexpr double most = 0.9, step = 0.05;
-  if (const auto share = slider(frame, "learn/dropout", FormRows::control_width(), now.dropout / most,
-                                fixed(now.dropout, 2))) {
-    TrainingSetup setup = now;
-    setup.dropout = std::round(*share * most / step) * step;
-    if (setup.dropout != now.dropout) change(frame, setup);
-  }
-  form.row("optimizer");
-  const std::array<std::string, 2> optimizers{"Adam", "SGD"};
-  if (const auto chosen =
-          segmented(frame, "learn/optimizer", optimizers, static_cast<std::size_t>(now.optimizer))) {
-    TrainingSetup setup = now;
-    setup.optimizer = static_cast<training::OptimizerChoice>(*chosen);
-    change(frame, setup);
-  }
   form.row("seed");
   whole_number(frame, "learn/seed", "seed", &TrainingSetup::seed, frame.metrics.px(72));
 }
@@ -155,6 +171,14 @@ void draw_training(const Frame& frame, float width) {
   const TrainingSetup& now = frame.pending.learning->setup();
   section_heading(frame, width, "TRAINING", "takes effect at once");
   const FormRows form(frame, "learn training", width);
+  form.row("optimizer");
+  const std::array<std::string, 2> optimizers{"Adam", "SGD"};
+  if (const auto chosen =
+          segmented(frame, "learn/optimizer", optimizers, static_cast<std::size_t>(now.optimizer))) {
+    TrainingSetup setup = now;
+    setup.optimizer = static_cast<training::OptimizerChoice>(*chosen);
+    change(frame, setup);
+  }
   form.row("rate");
   if (const auto share = slider(frame, "learn/rate", FormRows::control_width(),
                                 (std::log10(now.rate) - least_power) / powers,
@@ -167,6 +191,22 @@ void draw_training(const Frame& frame, float width) {
   form.row("batch");
   whole_number(frame, "learn/batch", "batch", &TrainingSetup::batch, frame.metrics.px(72));
   tooltip("Sequences of a step");
+  form.row("dropout");
+  constexpr double most = 0.9, step = 0.05;
+  if (const auto share = slider(frame, "learn/dropout", FormRows::control_width(), now.dropout / most,
+                                fixed(now.dropout, 2))) {
+    TrainingSetup setup = now;
+    setup.dropout = std::round(*share * most / step) * step;
+    if (setup.dropout != now.dropout) change(frame, setup);
+  }
+  form.row("mask");
+  if (const auto on = checkbox(frame, "learn/mask", "causal", now.causal)) {
+    TrainingSetup setup = now;
+    setup.causal = *on;
+    change(frame, setup);
+  }
+  form.row("bug");
+  choose_bug(form);
   form.row("steps");
   whole_number(frame, "learn/steps", "steps", &TrainingSetup::n_steps, frame.metrics.px(72));
   tooltip("The run pauses there; Space goes on");
@@ -177,6 +217,7 @@ void draw_training(const Frame& frame, float width) {
 void draw_learning_setup(const Frame& frame) {
   if (!frame.pending.learning) return;
   const float width = ImGui::GetContentRegionAvail().x, gap = frame.metrics.px(8);
+  if (frame.metrics.narrow && lesson_is_in_inspector(frame)) draw_lesson_in_inspector(frame);
   draw_task(frame, width);
   ImGui::Dummy({width, gap});
   draw_network(frame, width);

@@ -352,8 +352,9 @@ void draw_navigation_keys(const Frame& frame, float room) {
 }  // namespace
 
 bool lesson_is_in_inspector(const Frame& frame) {
-  return frame.lesson && frame.pending.full_model && frame.displayed.look.tab == Tab::layers &&
-         !frame.forms.is_embedded;
+  const Tab tab = frame.displayed.look.tab;
+  return frame.lesson && !frame.forms.is_embedded &&
+         ((frame.pending.full_model && tab == Tab::layers) || tab == Tab::learn);
 }
 
 void draw_lesson_in_inspector(const Frame& frame) {
