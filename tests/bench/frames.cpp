@@ -17,6 +17,7 @@
 #include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
+#include "core/training/task.hpp"
 #include "tests/support/imgui_input.hpp"
 #include "tests/support/look.hpp"
 
@@ -156,6 +157,23 @@ class Bench {
       store_.dispatch(app::ToggleLayerHead{0, static_cast<std::size_t>(i / 2)});
       for (const double time : settle()) times.push_back(time);
     }
+    return times;
+  }
+  /// Returns the times of frames while a network of width 32 learns induction for so many steps.
+  std::vector<double> learning(std::size_t n_steps) {
+    const core::training::Task& task = *core::training::find_task("induction");
+    core::training::TrainingSetup setup = task.setup;
+    setup.d_model = 32;
+    store_.dispatch(app::SetLearning{task.name, "", setup});
+    settle();
+    support::look(store_, [](app::View& v) { v.learning.plays = true; });
+    std::vector<double> times;
+    while (store_.learning().run()->n_steps() < n_steps) {
+      times.push_back(timed_frame([](ImGuiIO&) {}));
+      window_.wait(std::max(0.0, 1.0 / 60 - times.back() / 1e3));
+    }
+    support::look(store_, [](app::View& v) { v.learning.plays = false; });
+    settle();
     return times;
   }
   void keep_reference() { store_.dispatch(app::AddReference{}); }
@@ -353,6 +371,11 @@ void measure_layers(Bench& b, Results& results) {
   results.measure("head_off", "frames after a head is switched off", [&] { return b.switching_heads(6); });
 }
 
+void measure_learn(Bench& b, Results& results) {
+  results.measure("learn", "frames while two layers of width 32 learn for 300 steps",
+                  [&] { return b.learning(300); });
+}
+
 void measure_many(Bench& b, Results& results) {
   b.open(initialized_model(512, 1152, 144));
   b.show(Tab::heads);
@@ -400,6 +423,7 @@ const std::vector<std::pair<std::string, void (*)(Bench&, Results&)>> parts{
     {"small", measure_small},
     {"heads", measure_heads},
     {"layers", measure_layers},
+    {"learn", measure_learn},
     {"many", measure_many},
     {"views_1024",
      [](Bench& b, Results& r) {
@@ -448,8 +472,9 @@ int main(int argc, char** argv) {
     } else if (i + 1 < argc && std::strcmp(argv[i], "--only") == 0) {
       only = argv[++i];
     } else {
-      std::fprintf(stderr,
-                   "attnscope_frames: expected --json FILE or --only start|small|heads|many|views|views_…\n");
+      std::fprintf(
+          stderr,
+          "attnscope_frames: expected --json FILE or --only start|small|heads|layers|learn|many|views|views_…\n");
       return 2;
     }
   }
