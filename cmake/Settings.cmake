@@ -15,8 +15,7 @@ target_include_directories(attnscope_settings INTERFACE "${PROJECT_SOURCE_DIR}")
 target_include_directories(attnscope_settings SYSTEM INTERFACE ${ARMADILLO_INCLUDE_DIRS})
 # The wrapper library is not used: its random generator and its BLAS differ from those linked here.
 target_compile_definitions(attnscope_settings INTERFACE ARMA_DONT_USE_WRAPPER ARMA_USE_BLAS ARMA_USE_LAPACK
-                           ARMA_DONT_USE_OPENMP ARMA_DONT_PRINT_FAST_MATH_WARNING
-                           ATTNSCOPE_VERSION="${PROJECT_VERSION}")
+                           ARMA_DONT_USE_OPENMP ARMA_DONT_PRINT_FAST_MATH_WARNING)
 # Indices of containers and matrices are checked, in releases too, at a cost of one or two percent. In the engine's inner loops
 # an edit would take a fifth longer, so a target with ATTNSCOPE_UNCHECKED is checked in the Debug presets only.
 # Inline functions shared by both kinds differ only in the checks: the linker may keep either.

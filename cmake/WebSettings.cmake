@@ -13,7 +13,7 @@ target_include_directories(attnscope_settings SYSTEM INTERFACE "${PROJECT_SOURCE
 # libc++ has std::jthread and std::stop_token only among its experiments.
 target_compile_definitions(attnscope_settings INTERFACE ARMA_DONT_USE_WRAPPER ARMA_DONT_USE_BLAS ARMA_DONT_USE_LAPACK
                            ARMA_32BIT_WORD ARMA_DONT_USE_OPENMP ARMA_DONT_PRINT_FAST_MATH_WARNING ARMA_NO_DEBUG FMT_HEADER_ONLY
-                           _LIBCPP_ENABLE_EXPERIMENTAL ATTNSCOPE_VERSION="${PROJECT_VERSION}")
+                           _LIBCPP_ENABLE_EXPERIMENTAL)
 target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wno-bitwise-conditional-parentheses
                        "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 add_compile_options(-msimd128 -fwasm-exceptions -sSUPPORT_LONGJMP=wasm)

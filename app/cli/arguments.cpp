@@ -16,6 +16,7 @@
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 #include "core/check/backward_check.hpp"
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
@@ -1032,7 +1033,7 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   program.formatter(std::make_shared<HelpFormatter>());
   program.require_subcommand(0, 1);
   add_help(program);
-  program.set_version_flag("--version", "attnscope " ATTNSCOPE_VERSION, "Print the version");
+  program.set_version_flag("--version", std::string("attnscope ") + core::version(), "Print the version");
   const std::string openable = "Session, checkpoint or tensors to open in the window (.json " +
                                core::formats::tensor_endings() + ", or a folder)";
   const std::string with_whole =

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/base/version.hpp"
 
 namespace app {
 namespace {
@@ -188,7 +189,7 @@ std::string fish_completion(const Manual& manual) {
 }  // namespace
 
 std::string manual_text(const Manual& manual, const std::string& kind) {
-  if (kind == "man") return man_page(manual, ATTNSCOPE_VERSION);
+  if (kind == "man") return man_page(manual, core::version());
   if (kind == "markdown") return markdown_reference(manual);
   if (kind == "bash") return bash_completion(manual);
   if (kind == "zsh") return zsh_completion(manual);

@@ -9,12 +9,15 @@
 
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
+#include "core/base/version.hpp"
 #include "core/system/file.hpp"
 
 namespace app {
 namespace {
 
-constexpr std::string_view first_line = "attnscope " ATTNSCOPE_VERSION " recording";
+std::string first_line() {
+  return fmt::format("attnscope {} recording", core::version());
+}
 constexpr std::size_t max_recording_bytes = std::size_t{1} << 30;
 
 void update_until_idle(Store& store) {
@@ -35,7 +38,7 @@ void replay_line(Store& store, std::string_view line) {
 void record(Store& store, const std::filesystem::path& path) {
   if (core::system::is_file(path)) throw core::Error(path.string() + ": expected the name of a new file");
   const auto file = std::make_shared<std::ofstream>(path);
-  *file << first_line << std::endl;
+  *file << first_line() << std::endl;
   if (!*file) throw core::Error(core::system::write_error_message(path, errno));
   store.record_to([&store, path, file, idle = std::set<std::string>()](const std::string& line) mutable {
     // A window at rest does both in every frame.
@@ -60,9 +63,9 @@ void replay(Store& store, const std::filesystem::path& path, std::size_t last_li
       begin = end + 1;
       if (number > 1)
         replay_line(store, line);
-      else if (line != first_line)
-        throw core::Error("expected \"" + std::string(first_line) + "\", got \"" +
-                          std::string(line.substr(0, first_line.size())) + "\"");
+      else if (line != first_line())
+        throw core::Error("expected \"" + first_line() + "\", got \"" +
+                          std::string(line.substr(0, first_line().size())) + "\"");
     } catch (const core::Error& error) {
       throw core::Error(fmt::format("{}: line {}: {}", path.string(), number, error.what()));
     }

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/python.hpp"
@@ -337,11 +338,11 @@ std::string ProgramWriter::text() const {
     throw Error("TransformerLens: expected a model that predicts tokens: " + places.no_prediction_reason);
   const char* type = !predicts ? "AutoModel" : of.causal ? "AutoModelForCausalLM" : "AutoModelForMaskedLM";
 
-  std::string text =
-      std::string("# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION "; needs PyTorch") +
-      (is_lens() ? ", transformers and TransformerLens 4" : " and transformers") + ". Prints the " +
-      (predicts ? "next tokens" : "last hidden state") + " with and without the edits.\n" +
-      python::string(options_.title) + "\n";
+  std::string text = std::string("# -*- coding: utf-8 -*-\n# Written by attnscope ") + version() +
+                     "; needs PyTorch" +
+                     (is_lens() ? ", transformers and TransformerLens 4" : " and transformers") +
+                     ". Prints the " + (predicts ? "next tokens" : "last hidden state") +
+                     " with and without the edits.\n" + python::string(options_.title) + "\n";
   if (has_tokenizer() && predicts) text += "import json\n\n";
   text += "import torch\n";
   if (!experiment_.layers.empty()) text += "from torch import nn\n";

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/injected_bugs.hpp"
@@ -376,7 +377,8 @@ std::string program_text(const Model& model, const std::string& title,
   const std::string definitions = definitions_text(model, seeds);
   std::string text =
       // Python looks for an encoding declaration in the first two lines.
-      "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION "; needs PyTorch. Prints " +
+      "# -*- coding: utf-8 -*-\n# Written by attnscope " + std::string(version()) +
+      "; needs PyTorch. Prints " +
       (gradient ? "the gradients of " + text_of(gradient->target) : std::string("every stage")) +
       ", computed in float64.\n" + python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
   text += definitions.substr(definitions.find_first_not_of('\n'));

@@ -43,7 +43,7 @@ __all__ = [
     "ablate", "assert_same", "attach", "capture", "check", "composition", "edit", "html", "learn", "load", "patch", "reference", "scan",
     "show",
 ]  # fmt: skip
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def capture(

@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/base/version.hpp"
 #include "core/files/little_endian.hpp"
 #include "tests/cli/run_program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -35,7 +36,7 @@ TEST(Program, ListsPresetsWithoutADisplay) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
   EXPECT_NE(("\n" + outcome.out).find("\nmulti-head\t"), outcome.out.npos);
-  EXPECT_EQ(run({"--version"}).out, "attnscope " ATTNSCOPE_VERSION "\n");
+  EXPECT_EQ(run({"--version"}).out, std::string("attnscope ") + core::version() + "\n");
   const Outcome window = run({});
   EXPECT_EQ(window.status, 1);
   EXPECT_EQ(std::count(window.err.begin(), window.err.end(), '\n'), 1) << window.err;
@@ -63,8 +64,8 @@ TEST(Recordings, ThatCannotBeReplayedAreOneLineAndThoseThatAreWrittenAreAnnounce
   const std::string old = (dir / "old").string(), file = (dir / "new").string();
   put_bytes(old, "attnscope 0.0.9 recording\nGoBack\n");
   expect_failure(run({"--replay", old}), 1,
-                 old + ": line 1: expected \"attnscope " ATTNSCOPE_VERSION
-                       " recording\", got \"attnscope 0.0.9 recording\"");
+                 old + ": line 1: expected \"attnscope " + core::version() +
+                     " recording\", got \"attnscope 0.0.9 recording\"");
   expect_failure(run({"--replay", file}), 1, file + ": no such file");
   const Outcome window = run({"--record", file});  // which has no display
   EXPECT_EQ(window.err.substr(0, window.err.find('\n')),
@@ -235,7 +236,7 @@ TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
       EXPECT_THAT(fish, HasSubstr(" -l " + option.substr(2))) << command;
     }
   }
-  EXPECT_THAT(man, HasSubstr(ATTNSCOPE_VERSION));
+  EXPECT_THAT(man, HasSubstr(core::version()));
   EXPECT_EQ(run({"manual", "tcsh"}).status, 2);
 }
 

@@ -1,4 +1,5 @@
 #include "app/cli/arguments.hpp"
+#include "core/base/version.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -248,7 +249,7 @@ TEST(Arguments, OfDrawAreASeedAndOps) {
 }
 
 TEST(Arguments, AskForTexts) {
-  EXPECT_EQ(parsed<ShowText>({"--version"}).text, "attnscope " ATTNSCOPE_VERSION "\n");
+  EXPECT_EQ(parsed<ShowText>({"--version"}).text, std::string("attnscope ") + core::version() + "\n");
   const std::string help = parsed<ShowText>({"--help"}).text;
   for (const char* word :
        {"presets", "export", "session", "program", "draw", "--version", "FILE", ".pt", ".index.json"})

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/session/store.hpp"
+#include "core/base/version.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "tests/support/error_of.hpp"
@@ -23,7 +24,7 @@ using support::text_of_fields;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string version_line = "attnscope " ATTNSCOPE_VERSION " recording\n";
+const std::string version_line = std::string("attnscope ") + core::version() + " recording\n";
 
 ApplyEdit change(std::size_t row, double value) {
   return ApplyEdit{editing::SetCell{{MatrixName::embeddings, 0}, row, 1, value}};

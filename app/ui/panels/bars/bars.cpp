@@ -16,6 +16,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 
 namespace app::panels {
 
@@ -238,7 +239,7 @@ void draw_status(const Frame& frame) {
   const bool run =
       frame.displayed.look.tab == Tab::learn && frame.pending.learning && frame.pending.learning->run();
   const std::string shape =
-      starts ? "attnscope " ATTNSCOPE_VERSION
+      starts ? fmt::format("attnscope {}", core::version())
       : run  ? run_shape(*frame.pending.learning)
              : fmt::format("{}×{}, {}", frame.displayed.model.n_tokens(),
                           frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()

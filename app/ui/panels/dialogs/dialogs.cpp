@@ -9,6 +9,7 @@
 #include "app/ui/panels/dialogs/scan_dialog.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
+#include "core/base/version.hpp"
 
 namespace app::panels {
 namespace {
@@ -90,7 +91,7 @@ void draw_keys_dialog(const Frame& frame) {
 
 void about(const Frame& frame) {
   const float width = frame.metrics.px(400);
-  paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
+  paragraph(frame.fonts.sans17, frame.palette.text, width, std::string("attnscope ") + core::version());
   paragraph(frame.fonts.sans15, frame.palette.dim, width,
             "Take attention apart: edit it, watch it, explain it. Numbers are computed in float64; a remark "
             "(float32) is the value as PyTorch would store it. MIT license.");
