@@ -152,7 +152,8 @@ RunChange read_change(const formats::Json& json) {
   if (const auto setup = json.member("setup")) return {read_setup(*setup), step, diverged};
   if (const auto head = json.member("head")) {
     const auto place = head->items("a layer and a head", 2);
-    return {HeadToggle{place[0].whole(0), place[1].whole(0), json.required("on").boolean()}, step, diverged};
+    const std::size_t layer = place[0].whole(0), number = place[1].whole(0);
+    return {HeadToggle{layer, number, json.required("on").boolean()}, step, diverged};
   }
   return {MatrixChange{json.required("matrix").text(), json.required("numbers").matrix()}, step, diverged};
 }
@@ -196,8 +197,8 @@ SavedRun parse_run(std::string_view text, const std::string& file) {
   top.expect_keys({session_key, "task", "text", "setup", "changes", "step", "loss"});
   const formats::Json version = top.required(session_key);
   if (version.whole(1) != session_version) version.fail("version 1");
-  SavedRun run{
-      read_setup(top.required("setup")), read_task(top, file), {}, top.required("step").whole(0), {}};
+  const std::size_t last_step = top.required("step").whole(0);
+  SavedRun run{read_setup(top.required("setup")), read_task(top, file), {}, last_step, {}};
   std::size_t step = 0;
   for (const formats::Json& item : top.required("changes").items_or_empty("a list of changes")) {
     run.changes.push_back(read_change(item));
