@@ -293,6 +293,10 @@ double Json::number(AllowedNumbers which) const {
   fail("a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
+std::size_t Json::whole(std::uint64_t min_value) const {
+  return static_cast<std::size_t>(whole(min_value, SIZE_MAX));
+}
+
 std::uint64_t Json::whole(std::uint64_t min_value, std::uint64_t max_value) const {
   const std::uint64_t number = is_whole() ? value_->get<std::uint64_t>() : 0;
   if (!is_whole() || number < min_value || number > max_value)

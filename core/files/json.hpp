@@ -73,8 +73,10 @@ class Json {
 
   bool boolean() const;
   double number(AllowedNumbers which = AllowedNumbers::finite) const;
-  /// Returns a whole number within bounds, by default one that counts something in memory.
-  std::uint64_t whole(std::uint64_t min_value, std::uint64_t max_value = SIZE_MAX) const;
+  /// Returns a whole number that counts something in memory.
+  std::size_t whole(std::uint64_t min_value) const;
+  /// Returns a whole number within bounds.
+  std::uint64_t whole(std::uint64_t min_value, std::uint64_t max_value) const;
   const std::string& text() const;
   /// Returns a list of numbers, which may be empty, as a matrix [1, n].
   arma::mat row() const;

@@ -137,7 +137,7 @@ void draw_watched(const Frame& frame, const WatchedDifference* watched, float wi
     return text_field(frame, name, shown,
                       {.width = room,
                        .font = frame.fonts.sans15,
-                       .hint = has_tokens ? visible_token(chosen) : "most probable"})
+                       .hint = has_tokens ? visible_token(chosen) : "auto"})
         .text;
   };
   if (const auto text = field(at.x, "prompts/answer", first.answer, has_tokens ? watched->answer_text : ""))
@@ -148,7 +148,9 @@ void draw_watched(const Frame& frame, const WatchedDifference* watched, float wi
           field(at.x + room + gap, "prompts/against", first.against, has_tokens ? watched->against_text : ""))
     set_prompts(frame, {first.text, first.answer, *text}, second_text(frame));
   if (watched && !watched->error.empty())
-    paragraph(frame.fonts.sans13, frame.palette.status.bad, width, watched->error);
+    paragraph(frame.fonts.sans13,
+              first.answer.empty() && first.against.empty() ? frame.palette.dim : frame.palette.status.bad,
+              width, watched->error);
 }
 
 void draw_patch_form(const Frame& frame, const TextReading& now, float width) {
