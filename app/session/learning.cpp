@@ -395,6 +395,8 @@ void Store::handle(const ToggleLearnedHead& command) {
 
 void Store::handle(const LearnOnFrom& command) {
   if (!learning_.run()) return;
+  if (command.step > learning_.run()->n_steps())
+    throw core::Error(fmt::format("step {} has not been learned", command.step));
   view_.learning.plays = false;
   view_.learning.shown.reset();
   learning_.go_back_to(command.step);

@@ -18,17 +18,6 @@ inline std::filesystem::path model_of_lessons() {
 /// Returns the user commands for "try it" in a step of a lesson.
 inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std::size_t step) {
   using Commands = std::vector<app::Command>;
-  if (lesson.model.empty()) {
-    Commands commands;
-    const auto edits = tests::tried();
-    for (const auto& edit : edits.at(lesson.name)[step]) {
-      commands.push_back(app::ApplyEdit{edit});
-      commands.push_back(app::EndGesture{});
-    }
-    return commands;
-  }
-  using core::attention::Stage;
-  using core::transformer::PatchedPart;
   if (lesson.trains()) {
     const auto changed = [&](const std::function<void(core::training::TrainingSetup&)>& change) {
       const auto& start = lesson.steps[step].start;
@@ -52,6 +41,17 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
     };
     return all_runs.at(lesson.name).at(step);
   }
+  if (lesson.model.empty()) {
+    Commands commands;
+    const auto edits = tests::tried();
+    for (const auto& edit : edits.at(lesson.name)[step]) {
+      commands.push_back(app::ApplyEdit{edit});
+      commands.push_back(app::EndGesture{});
+    }
+    return commands;
+  }
+  using core::attention::Stage;
+  using core::transformer::PatchedPart;
   const app::Command third_head = app::set<&app::Look::head>(3);
   const std::map<std::string, std::vector<Commands>> all{
       {"next-word",

@@ -113,6 +113,7 @@ TEST(Verbs, OfARunDoTheSameAgain) {
     first.dispatch(verb);
     first.update();
     support::finish_reading(first);
+    support::finish_working(first);
   }
   Store second;
   replay(second, recording);

@@ -47,6 +47,15 @@ void look(gui::Program& program, std::function<void(app::View&)> change) {
 }
 
 /// Sets equal input and projection widths, every bias, dropout, a sliding window, two documents and padding.
+void learn(gui::Program& p) {
+  core::training::TrainingSetup setup;
+  setup.batch = 1, setup.n_steps = 2;  // it does not pause later
+  p.store.dispatch(app::SetLearning{"previous-token", "", setup});
+  p.run();
+  p.store.dispatch(app::StepLearning{2});
+  p.run();
+}
+
 void add_biases_and_mask_rules(gui::Program& program) {
   using namespace core::editing;
   program.edit(SetInputWidth{4});
@@ -110,14 +119,9 @@ const Start starts[]{
       });
     },
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.tab = Tab::laboratory; }); },
-    [](gui::Program& p) {
-      core::training::TrainingSetup setup;
-      setup.batch = 1, setup.n_steps = 2;  // it does not pause later
-      p.store.dispatch(app::SetLearning{"previous-token", "", setup});
-      p.run();
-      p.store.dispatch(app::StepLearning{2});
-      p.run();
-    },
+    learn,
+    [](gui::Program& p) { learn(p), p.store.dispatch(app::set<&app::LearningLook::shown>(1)), p.run(); },
+    [](gui::Program& p) { learn(p), p.store.dispatch(app::OpenLearned{}), p.run(); },
     [](gui::Program& p) { p.store.dispatch(app::StartLesson{"000"}), p.run(); },
     [](gui::Program& p) {
       p.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 1);
