@@ -363,6 +363,9 @@ std::string ProgramWriter::text() const {
 
 std::string experiment_program_text(const FullModel& model, const Experiment& experiment,
                                     const ExperimentProgramOptions& options, const transformer::Pass* pass) {
+  if (!experiment.patches.empty())
+    throw Error(
+        "program: expected an experiment without patches from another prompt, which a program does not repeat");
   return ProgramWriter(model, experiment, options, pass).text();
 }
 

@@ -22,8 +22,8 @@ struct ExperimentProgramOptions {
 /// Ablated heads are set to 0 before the output projection; an edited layer is computed in float64 by its own
 /// class, from the layer's input and projections of which only changed numbers are literals. For a model that
 /// predicts nothing it prints the change of each row of the last hidden state. pass: of an attached model.
-/// Throws core::Error when the model's parts have no names in PyTorch, or an edited layer has injected bugs
-/// or given stages.
+/// Throws core::Error when the model's parts have no names in PyTorch, an edited layer has injected bugs or
+/// given stages, or parts are patched.
 std::string experiment_program_text(const transformer::FullModel& model,
                                     const experiment::Experiment& experiment,
                                     const ExperimentProgramOptions& options,

@@ -68,6 +68,9 @@ TEST(ExperimentProgram, SaysWhatItCannotHold) {
       edited(*model, 0, [](core::attention::Model& m) { m.mask.edge.diagonal = 1; });
   EXPECT_EQ(support::error_of([&] { experiment_program_text(*model, experiment, {}); }),
             "layer 0: a program is written of attention without injected bugs; fix them first");
+  const Experiment patched{.text = "abc", .patches = {{0, core::transformer::PatchedPart::head, 1}}};
+  EXPECT_THAT(support::error_of([&] { experiment_program_text(*fixture("gpt2"), patched, {}); }),
+              HasSubstr("without patches from another prompt"));
   EXPECT_THAT(support::error_of([&] { experiment_program_text(*fixture("gpt2.gguf"), {.text = "abc"}, {}); }),
               HasSubstr("gpt2.gguf: expected a folder that transformers opens, got a GGUF file"));
 }
