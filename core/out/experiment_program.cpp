@@ -204,11 +204,11 @@ std::string ProgramWriter::functions() const {
            "    attn = model.blocks[number].attn\n"
            "    weight, bias = getattr(attn, f\"W_{name}\"), getattr(attn, f\"b_{name}\", None)\n"
            "    weight = weight.flatten(0, 1) if name == \"O\" else weight.transpose(0, 1).flatten(1)\n"
-           "    return layer(weight.double(), None if bias is None else bias.flatten())\n"
+           "    return layer(weight.cpu().double(), None if bias is None else bias.flatten())\n"
            "\n\ndef replace(inputs, output, attention):\n"
            "    \"\"\"Hooks that compute attention of a layer from its input, in place of its output.\"\"\"\n"
            "    seen = {}\n"
-           "    return [(inputs, lambda x, hook: seen.update(x=x[0].double())),\n"
+           "    return [(inputs, lambda x, hook: seen.update(x=x[0].cpu().double())),\n"
            "            (output, lambda out, hook: attention(seen[\"x\"])[\"output\"].to(out).view_as(out))]\n";
   return text +
          "\n\ndef projection(name, heads, width, is_output=False):\n"
@@ -217,15 +217,15 @@ std::string ProgramWriter::functions() const {
          "    weight, bias = of.weight if type(of).__name__ == \"Conv1D\" else of.weight.T, of.bias\n"
          "    at = [first + k for first in heads for k in range(width)]\n"
          "    if is_output:\n"
-         "        return layer(weight[at].double(), bias)\n"
-         "    return layer(weight[:, at].double(), None if bias is None else bias[at])\n"
+         "        return layer(weight[at].cpu().double(), bias)\n"
+         "    return layer(weight[:, at].cpu().double(), None if bias is None else bias[at])\n"
          "\n\ndef replace(inputs, output, attention):\n"
          "    \"\"\"Computes attention of a layer from the input of its projections, in place of its output.\"\"\"\n"
          "    seen = {}\n"
          "    def compute(projection, inputs, out):\n"
          "        return attention(seen[\"x\"])[\"output\"].to(out).view_as(out)\n"
          "    def see(projection, inputs):\n"
-         "        seen[\"x\"] = inputs[0].flatten(0, -2).double()\n"
+         "        seen[\"x\"] = inputs[0].flatten(0, -2).cpu().double()\n"
          "    return [module(inputs).register_forward_pre_hook(see), module(output).register_forward_hook(compute)]\n";
 }
 

@@ -134,8 +134,8 @@ def check(program, name, directory):
     ids = torch.tensor([t["id"] for t in asked["tokens"]])
     with torch.no_grad():
         plain, now = (engine.head(engine.run(ids, edits).residuals[-1][0]) for edits in ({}, {LAYER: Edits(frozenset(), output)}))
-    places = [t for t in range(len(ids)) if asked["tokens"][t]["text"] == "[MASK]"] if name == "bert" else [len(ids) - 1]
-    size, begin = fingerprint(folder / "model.safetensors")
+    places = sorted({t.get("position", len(ids) - 1) for t in asked["next"]})  # of masked tokens, or the last one
+    size, begin = fingerprint(next(f for f in (folder / "model.safetensors", folder / "model.safetensors.index.json") if f.exists()))
     session = {"attnscope": 1, "whole_model": {"model": name, "bytes": size, "begin": begin, "text": text, "made": [], "layer": 0, "heads_off": [OFF], "edits": [edit]}}
     (directory / f"{name}.json").write_text(json.dumps(session), encoding="utf-8")
 

@@ -648,6 +648,25 @@ class Program(unittest.TestCase):
             found = [got[n] for n in sorted(got) if "weights" in n]
         return np.stack(found) if len(found) > 1 else found[0]
 
+    def test_the_program_of_an_experiment_runs_on_the_model_itself(self):
+        for family in ("gpt2", "llama", "gpt_neox"):
+            with self.subTest(family):
+                model = small(family)
+                with attach(model) as server, Client(server) as client:
+                    words = " ".join(map(str, text().tolist()))
+                    code = self.run_program(server, "program", "--text", words, "--off", "1.2,1.0")
+                    off = client.next(client.run(text(), [{"layer": 1, "heads_off": [0, 2]}]))
+                    client.call("edits", program=code)
+                    self.assertEqual(server.edits, code)
+                    said = io.StringIO()
+                    with contextlib.redirect_stdout(said), torch.no_grad():
+                        exec(server.edits, {"model": model})
+                    torch.set_grad_enabled(True)
+                    rows = [line.split("\t") for line in said.getvalue().splitlines()[1:]]
+                    self.assertEqual([int(row[1]) for row in rows], np.argsort(-off, kind="stable")[:10].tolist())
+                    np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(off)[::-1][:10], atol=2e-5)
+                    self.assertFalse(any(m._forward_pre_hooks for m in model.modules()), "a hook has stayed")
+
     def test_a_small_model_as_the_programs_own_engine_has_it(self):
         folder = str(pathlib.Path(__file__).parents[3] / "assets/examples/tiny_gpt")
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, variant="fp16", dtype=torch.float32).eval()
