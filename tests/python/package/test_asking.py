@@ -153,15 +153,6 @@ class Asking(unittest.TestCase):
                     model(batch)
             np.testing.assert_allclose(seen[0], c[1].weights[:, 2], atol=1e-6)
 
-    def test_edits_of_a_window_as_code(self):
-        from test_attach import Client
-
-        client = Client(self.at)
-        self.assertEqual(self.at.edits, "")
-        with Client(self.at) as client:
-            client.run(self.ids[0].numpy(), [{"layer": 1, "heads_off": [2]}])
-            self.assertIn("with attnscope.ablate(model, [(1, 2)]):", self.at.edits)
-
     def test_wrong_input_is_one_sentence(self):
         for call, words in (
             (lambda: self.at.predict(TEXT, off=[(7, 0)]), "There is no layer 7; there are 3"),
