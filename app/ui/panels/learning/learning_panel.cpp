@@ -593,13 +593,12 @@ std::string capitalized(std::string words) {
 }
 
 /// Draws a milestone: ticked with its step, or with a bar up to its value. Returns the height.
-void draw_milestone(const ShownRun& s, std::size_t index, std::string words, float width) {
+void draw_milestone(const ShownRun& s, std::size_t index, const std::string& words, float width) {
   const Frame& frame = s.frame;
   const Metrics& m = frame.metrics;
   const auto& reached = s.run.milestones();
   const auto found = std::ranges::find(reached, words, &training::Milestone::words);
   const bool is_reached = found != reached.end(), is_later = is_reached && found->step > s.step;
-  if (is_reached && !found->detail.empty()) words += ": " + found->detail;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 mark{at.x + m.px(7), at.y + m.px(10)};
   if (is_reached)
@@ -617,9 +616,8 @@ void draw_milestone(const ShownRun& s, std::size_t index, std::string words, flo
     if (link(frame, name, frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.accent,
              "step " + count_text(found->step), "Shows that step"))
       seek(frame, found->step);
-    if (is_later)
-      draw_text(frame.fonts.sans13, {left + m.px(76), below}, Align::left_middle, frame.palette.faint,
-                "later");
+    draw_text(frame.fonts.sans13, {left + m.px(76), below}, Align::left_middle,
+              is_later ? frame.palette.faint : frame.palette.dim, is_later ? "later" : found->detail);
   } else if (index > s.task().n_patterns()) {
     draw_text(frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.dim,
               "X ablates the selected head");
