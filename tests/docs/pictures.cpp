@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/training/task.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/waiting.hpp"
 #include "tests/walk/walk.hpp"
@@ -164,6 +165,14 @@ const std::vector<Picture>& pictures() {
          ui.store.dispatch(app::set<&app::Look::large>(Stage::rotated_queries));
          ui.settle();
          ui.store.dispatch(app::PinCell{{Stage::rotated_queries, 0, 5, 0}});
+       }},
+      {"learn",
+       [](Scene& ui) {
+         const auto& task = *core::training::find_task("induction");
+         ui.store.dispatch(app::SetLearning{task.name, "", task.setup});
+         ui.settle();
+         ui.store.dispatch(app::StepLearning{155});
+         ui.store.dispatch(app::set<&app::LearningLook::head>({1, 1}));
        }},
       {"present",
        [](Scene& ui) {
