@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/packing.hpp"
 #include "core/base/text.hpp"
@@ -271,6 +272,18 @@ std::string xml_escaped(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::pair<double, double> picture_size(const DisplayList& figure, double scale) {
+  constexpr double max_pixels = 200e6;
+  if (!(scale >= 0.1 && scale <= 16))
+    throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
+  const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
+  if (columns * rows > max_pixels || columns > 32000 || rows > 32000)
+    throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
+                text::number_text(rows) +
+                " pixels; expected at most 32000 in each direction and 200 million in all");
+  return {columns, rows};
 }
 
 std::string render_svg(const DisplayList& figure) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -114,10 +115,12 @@ std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const col
 /// Returns the characters of a figure that no installed font has: PNG and PDF show a box with their number.
 std::set<char32_t> missing_characters(const DisplayList& figure);
 
-/// Returns a figure as a PNG file, enlarged by scale.
+/// Returns the columns and rows of a figure as an image, in whole pixels, enlarged by scale.
 ///
 /// Throws core::Error when the scale is not between 0.1 and 16, or the image would have more than 200 million
 /// pixels, or more than 32000 in one direction.
+std::pair<double, double> picture_size(const DisplayList& figure, double scale);
+/// Returns a figure as a PNG file, enlarged by scale. Throws core::Error as picture_size() does.
 std::string render_png(const DisplayList& figure, double scale);
 
 /// Returns a figure as a PDF file of one page with the size of the figure: a pixel is 1/96 inch.

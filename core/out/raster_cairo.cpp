@@ -268,8 +268,6 @@ void draw_on(cairo_surface_t* surface, const DisplayList& figure, double scale) 
   require(cairo_status(c.get()), "the figure cannot be drawn");
 }
 
-constexpr double max_pixels = 200e6;
-
 }  // namespace
 
 std::set<char32_t> missing_characters(const DisplayList& figure) {
@@ -280,13 +278,7 @@ std::set<char32_t> missing_characters(const DisplayList& figure) {
 }
 
 std::string render_png(const DisplayList& figure, double scale) {
-  if (!(scale >= 0.1 && scale <= 16))
-    throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
-  const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
-  if (columns * rows > max_pixels || columns > 32000 || rows > 32000)
-    throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
-                text::number_text(rows) +
-                " pixels; expected at most 32000 in each direction and 200 million in all");
+  const auto [columns, rows] = picture_size(figure, scale);
   const Surface surface = image_surface(columns, rows);
   draw_on(surface.get(), figure, scale);
   return png_of_surface(surface.get());

@@ -184,8 +184,6 @@ struct CanvasPainter {
   }
 };
 
-constexpr double max_pixels = 200e6;
-
 }  // namespace
 
 std::string png_bytes(std::size_t n_rows, std::size_t n_columns, std::span<const color::Rgb> pixels) {
@@ -211,13 +209,7 @@ std::set<char32_t> missing_characters(const DisplayList& figure) {
 }
 
 std::string render_png(const DisplayList& figure, double scale) {
-  if (!(scale >= 0.1 && scale <= 16))
-    throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
-  const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
-  if (columns * rows > max_pixels || columns > 32000 || rows > 32000)
-    throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
-                text::number_text(rows) +
-                " pixels; expected at most 32000 in each direction and 200 million in all");
+  const auto [columns, rows] = picture_size(figure, scale);
   const int width = static_cast<int>(columns), height = static_cast<int>(rows);
   const auto n_columns = static_cast<std::size_t>(width), n_rows = static_cast<std::size_t>(height);
   canvas_begin(width, height, scale, packed(figure.background));

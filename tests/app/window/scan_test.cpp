@@ -4,22 +4,19 @@
 #include "app/session/full_model_reading.hpp"
 #include "app/session/remembered.hpp"
 #include "core/system/file.hpp"
-#include "tests/support/drawn_texts.hpp"
-#include "tests/support/program.hpp"
+#include "tests/support/settled_window.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tests/support/waiting.hpp"
 
 namespace {
 
 using app::Tab;
 using testing::HasSubstr;
 
-struct ScanWindow : testing::Test {
+struct ScanWindow : support::SettledWindow {
   support::TemporaryDirectory dir;
-  gui::Program ui{{1280, 1000}};
 
+  ScanWindow() : SettledWindow({1280, 1000}) {}
   void SetUp() override {
-    ui.screen.has_fonts = true;
     core::system::write_atomically(dir / "texts.txt",
                                    "egg jam fig and egg jam f\nto be or not to be or not to be\n\xff\n"
                                    "Mrs. Norris was sorry; Mrs. Norris\n");
@@ -31,21 +28,6 @@ struct ScanWindow : testing::Test {
       v.forms.scan.folder = dir / "heads";
     });
     settle();
-  }
-  void settle() {
-    support::settle(ui.store, [&] { ui.run(1); });
-    ui.run(2);
-  }
-  void press(const std::string& landmark) {
-    ui.click(landmark);
-    settle();
-  }
-  std::string words() {
-    ui.run(1);
-    std::string all;
-    support::TextReader reader;
-    for (const support::DrawnText& text : reader.texts()) all += text.text + "\n";
-    return all;
   }
   const app::LiveScan& scan() const { return ui.store.pending().reading->scan(); }
   void scan_texts() {

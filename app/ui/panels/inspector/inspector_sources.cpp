@@ -54,6 +54,14 @@ void draw_bar_row(const Pen& pen, const std::string& words, float from, float to
                   end > 0 && std::isfinite(value) ? std::clamp(value / end, -1.0, 1.0) : 0);
 }
 
+/// Draws a line without a bar: what is left of a list, or its sum.
+void draw_total(Pen& pen, const std::string& words, double value, int decimals, Rgb color) {
+  pen.skip(row_height / 2);
+  pen.at_left(pen.frame.fonts.sans13, color, words);
+  pen.at_right(pen.frame.fonts.mono13, color, signed_text(value, decimals));
+  pen.skip(row_height / 2);
+}
+
 void draw_pairs(Pen& pen, const ScoreSources& of) {
   const Frame& frame = pen.frame;
   pen.heading("Pairs");
@@ -81,16 +89,11 @@ void draw_pairs(Pen& pen, const ScoreSources& of) {
                          {pen.right, pen.y + 8});
     pen.skip(row_height / 2);
   }
-  const auto line = [&](const std::string& words, double value, Rgb color) {
-    pen.skip(row_height / 2);
-    pen.at_left(frame.fonts.sans13, color, words);
-    pen.at_right(frame.fonts.mono13, color, signed_text(value, 3));
-    pen.skip(row_height / 2);
-  };
   if (order.size() > n_shown)
-    line(fmt::format("{} other pairs", count_text(order.size() - n_shown)), rest, frame.palette.dim);
-  if (of.has_alibi) line("ALiBi", shown_alibi(frame, of), frame.palette.text);
-  line("sum", shown_sum(frame, of), frame.palette.text);
+    draw_total(pen, fmt::format("{} other pairs", count_text(order.size() - n_shown)), rest, 3,
+               frame.palette.dim);
+  if (of.has_alibi) draw_total(pen, "ALiBi", shown_alibi(frame, of), 3, frame.palette.text);
+  draw_total(pen, "sum", shown_sum(frame, of), 3, frame.palette.text);
   if (of.softcap)
     pen.prose("softcap " + number_text(*of.softcap) + " is applied after the sum.", frame.palette.dim);
   if (std::ranges::find(of.parts, "layer below") != of.parts.end())
@@ -234,15 +237,9 @@ void draw_sum(Pen& pen, const core::circuits::WrittenSum& of, const CellRef& cel
     pen.skip(row_height / 2);
     rest -= of.parts[part];
   }
-  const auto line = [&](const std::string& words, double value, Rgb color) {
-    pen.skip(row_height / 2);
-    pen.at_left(frame.fonts.sans13, color, words);
-    pen.at_right(frame.fonts.mono13, color, signed_text(value, 4));
-    pen.skip(row_height / 2);
-  };
   if (order.size() > n_listed)
-    line(fmt::format("{} others", order.size() - n_listed), rest, frame.palette.dim);
-  line(cell.stage == Stage::contexts ? "sum" : "residual stream", of.value, frame.palette.text);
+    draw_total(pen, fmt::format("{} others", order.size() - n_listed), rest, 4, frame.palette.dim);
+  draw_total(pen, cell.stage == Stage::contexts ? "sum" : "residual stream", of.value, 4, frame.palette.text);
   frame.landmarks.mark("inspector/sources/sum", {pen.left, pen.y - 18}, {pen.right, pen.y});
 }
 
