@@ -1,5 +1,6 @@
 #include "app/screen/damage.hpp"
 
+#include <backends/imgui_impl_opengl3.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -50,6 +51,16 @@ void Canvas::copy_to_window() {
   glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
   glBlitFramebuffer(0, 0, width_, height_, 0, height_, width_, 0, GL_COLOR_BUFFER_BIT, GL_NEAREST);
   glBindFramebuffer(GL_FRAMEBUFFER, 0);
+}
+
+void Canvas::draw(ImDrawData& data, const std::vector<ScreenRect>& areas, Rgb background) {
+  if (!areas.empty()) {
+    begin(areas, data.FramebufferScale.x, background);
+    clip_to_areas(data, areas);
+    flip_vertically(data);
+    ImGui_ImplOpenGL3_RenderDrawData(&data);
+  }
+  copy_to_window();
 }
 
 std::vector<std::uint8_t> Canvas::pixels() const {

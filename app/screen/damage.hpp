@@ -66,6 +66,8 @@ class Canvas {
   void begin(std::span<const ScreenRect> areas, float scale, Rgb color);
   /// Copies the canvas to the window and directs drawing to the window.
   void copy_to_window();
+  /// Draws the areas of a frame on the background color, and copies all to the window. Clips and flips data.
+  void draw(ImDrawData& data, const std::vector<ScreenRect>& areas, Rgb background);
   /// Returns the pixels, 4 bytes each (red, green, blue, 255), top row first.
   std::vector<std::uint8_t> pixels() const;
 

@@ -183,13 +183,7 @@ bool PageWindow::end_frame(Rgb background, const render::Damage::TextureVersion&
     damage_.invalidate();
   const std::vector<render::ScreenRect> areas = damage_.update(data, version);
   if (areas.empty() && !std::exchange(is_exposed_, false)) return false;
-  if (!areas.empty()) {
-    canvas_->begin(areas, data.FramebufferScale.x, background);
-    render::clip_to_areas(data, areas);
-    render::flip_vertically(data);
-    ImGui_ImplOpenGL3_RenderDrawData(&data);
-  }
-  canvas_->copy_to_window();
+  canvas_->draw(data, areas, background);
   return !areas.empty();
 }
 
