@@ -69,17 +69,19 @@ void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now
   constexpr double quick_cost = 3e10;  // parameters × tokens × patches
   const auto& of = full_model.model->description();
   const std::size_t n_tokens = now->pass->ids.size();
-  error_.clear();
   if (!full_model.experiment.first || !watched) return clear();
+  std::string reason = watched->error;
   if (of.is_attached)
-    error_ = "Maps of patches need the numbers of every layer, which an attached model does not send.";
+    reason = "Maps of patches need the numbers of every layer, which an attached model does not send.";
   else if (n_tokens != before->pass->ids.size())
-    error_ = "Patches need prompts of as many tokens.";
-  else
-    error_ = watched->error;
-  if (now->pass->ids == before->pass->ids || !error_.empty()) {
-    const std::string reason = error_.empty() ? "Type another prompt B." : error_;
-    return clear(), static_cast<void>(error_ = reason);
+    reason = "Patches need prompts of as many tokens.";
+  else if (reason.empty() && now->pass->ids == before->pass->ids)
+    reason = "Type another prompt B.";
+  error_.clear();
+  if (!reason.empty()) {
+    clear();
+    error_ = reason;
+    return;
   }
   if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
   const circuits::PatchPlan plans[]{plan_of(look), {}, {PatchedPart::mlp}, {PatchedPart::residual}};

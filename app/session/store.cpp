@@ -222,13 +222,14 @@ void Store::handle(const EndGesture&) {
 }
 
 void Store::handle(const Undo&) {
-  auto& history = document_.history;
-  if (is_in_learn() && document().steps.can_undo) {
-    const std::string words = document().steps.undo_words;
+  if (is_in_learn()) {
+    const auto& of_run = learning_.document().history;
+    if (!of_run.can_undo()) return say("There is nothing to undo: steps of training are no edits.");
+    const std::string words = of_run.undo_description();
     learning_.undo();
     return show_run(fmt::format("Undone: {}; this is step {}", words, learning_.run()->n_steps()), false);
   }
-  if (is_in_learn()) return say("There is nothing to undo: steps of training are no edits.");
+  auto& history = document_.history;
   if (!history.can_undo()) {
     std::string words = nothing_to_undo(document().steps) + ".";
     words.front() = 'T';
@@ -242,13 +243,14 @@ void Store::handle(const Undo&) {
 }
 
 void Store::handle(const Redo&) {
-  auto& history = document_.history;
-  if (is_in_learn() && document().steps.can_redo) {
-    const std::string words = document().steps.redo_words;
+  if (is_in_learn()) {
+    const auto& of_run = learning_.document().history;
+    if (!of_run.can_redo()) return say("There is nothing to redo.");
+    const std::string words = of_run.redo_description();
     learning_.redo();
     return show_run(fmt::format("Done again: {}; this is step {}", words, learning_.run()->n_steps()), false);
   }
-  if (is_in_learn()) return say("There is nothing to redo.");
+  auto& history = document_.history;
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
   restore_state(history.redo(work()));
