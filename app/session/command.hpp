@@ -78,6 +78,11 @@ struct OpenInStages {
   Stage stage{};
   void change(View& view) const;
 };
+/// Pins a score of the displayed layer in Stages and shows its sources.
+struct AskSources {
+  CellRef cell;
+  void change(View& view) const;
+};
 struct ClearHover {
   void change(View& view) const;
 };
@@ -376,12 +381,12 @@ struct ExportLearned {
 template <class... Verbs>
 struct VerbList {};
 using Verbs =
-    VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, ClearHover, PinQuery, FoldStage,
-             ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding, PlayAnimation,
-             StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit, ShowGradient,
-             StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText, SetPrompts,
-             TogglePatch, ShowLayer, ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits, SweepHeads,
-             ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading,
+    VerbList<SetField, PinCell, FollowCell, GoBack, UnpinCell, OpenInStages, AskSources, ClearHover, PinQuery,
+             FoldStage, ResetZoom, MoveEditCursor, Present, Zoom, Pan, ScrollToCell, StepDecoding,
+             PlayAnimation, StepAnimation, AdvanceAnimation, StartTour, AdvanceTour, LeaveTour, ApplyEdit,
+             ShowGradient, StepAlongGradient, EndGesture, Undo, Redo, LoadPreset, OpenPath, ReadText,
+             SetPrompts, TogglePatch, ShowLayer, ToggleLayerHead, DiscardEdits, StepGeneration, CompareEdits,
+             SweepHeads, ImportTensors, ImportLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading,
              ChooseFiles, SaveFile, SaveFileAs, CopyLink, ExportAs, ExportMap, ShowDialog, BrowseTo, CopyText,
              ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, AllowMemory,
              ConfirmQuestion, RestoreLeftover, DiscardLeftover, KeepLeftovers, QuitNow, SetLessonProgress,

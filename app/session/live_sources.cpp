@@ -1,5 +1,9 @@
 #include "app/session/live_sources.hpp"
 
+#include <algorithm>
+
+#include "app/session/full_model_reading.hpp"
+
 namespace app {
 
 namespace circuits = core::circuits;
@@ -14,6 +18,21 @@ bool is_score(const core::explain::CellAddress& cell) {
 
 bool is_written_sum(const core::explain::CellAddress& cell) {
   return cell.stage == Stage::contexts || cell.stage == Stage::embeddings;
+}
+
+std::size_t marked_token(const Look& look, const core::experiment::TextReading& now) {
+  const auto& pinned = look.tokens.pinned_query;
+  if (pinned && *pinned < now.names.size()) return *pinned;
+  return now.place ? now.place->row : now.names.size() - 1;
+}
+
+std::optional<CellRef> largest_weight(const Pending& now) {
+  const BothReadings* both = now.reading ? now.reading->readings() : nullptr;
+  if (!both || both->now->block != 1 || !now.full_model) return std::nullopt;
+  const auto& heads = both->now->layers.at(now.full_model->experiment.layer)->heads;
+  if (now.look.head >= heads.size()) return std::nullopt;
+  const std::size_t row = marked_token(now.look, *both->now);
+  return CellRef{Stage::weights, now.look.head, row, heads[now.look.head].map.row(row).index_max()};
 }
 
 std::string no_sources_reason(const FullModelState& full_model) {

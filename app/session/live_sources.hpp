@@ -58,6 +58,13 @@ class LiveSources {
 bool is_written_sum(const core::explain::CellAddress& cell);
 bool is_score(const core::explain::CellAddress& cell);
 
+/// Returns the token that maps of heads mark: the pinned query, or the one predicted from.
+std::size_t marked_token(const Look& look, const core::experiment::TextReading& now);
+
+/// Returns the largest weight of the marked token in the selected head of a layer; nothing before there is a
+/// reading, and where a cell of its map stands for several.
+std::optional<CellRef> largest_weight(const Pending& now);
+
 /// Returns why a score of the model has no sources, or "".
 std::string no_sources_reason(const FullModelState& full_model);
 

@@ -44,6 +44,13 @@ void OpenInStages::change(View& view) const {
   view.selection.scroll_target = stage;
 }
 
+void AskSources::change(View& view) const {
+  UnpinCell().change(view);
+  PinCell{cell}.change(view);
+  OpenInStages{cell.stage}.change(view);
+  view.layers.shows_sources = true;
+}
+
 void GoBack::change(View& view) const {
   if (view.selection.trail.empty()) return;
   const CellRef last = view.selection.trail.back();

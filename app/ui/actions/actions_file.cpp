@@ -6,6 +6,7 @@
 #include "app/session/exporting.hpp"
 #include "app/session/lessons.hpp"
 #include "app/session/live_patches.hpp"
+#include "app/session/live_sources.hpp"
 #include "app/session/model_title.hpp"
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
@@ -454,22 +455,27 @@ void add_full_model(ActionRows& rows, const ActionContext& s) {
          .command = always(set<&LayersLook::lens>(kind)),
          .checked = [kind](const ActionContext& now) { return now.pending.layers->lens == kind; }});
   }
-  rows.push_back({.id = "whole/sources",
-                  .title = "Sources of the score",
-                  .menu = full_model_menu,
-                  .group = 5,
-                  .about = "Shows a score by what has written its query and key, or as it is worked out",
-                  .keys = {plain(Key::s)},
-                  .disabled_reason = unless(has_full_model, no_full_model),
-                  .command =
-                      [](const ActionContext& now) {
-                        return CommandList{
-                            set<&LayersLook::shows_sources>(!now.pending.layers->shows_sources)};
-                      },
-                  .checked =
-                      [](const ActionContext& now) {
-                        return has_full_model(now) && now.pending.layers->shows_sources;
-                      }});
+  rows.push_back(
+      {.id = "whole/sources",
+       .title = "Sources of the score",
+       .menu = full_model_menu,
+       .group = 5,
+       .about =
+           "Shows the pinned score by what has written its query and key, or as it is worked out; else pins the largest weight of the row",
+       .keys = {plain(Key::s)},
+       .disabled_reason = unless(has_full_model, no_full_model),
+       .command =
+           [](const ActionContext& now) {
+             const auto& pinned = now.displayed.selection.pinned;
+             const auto weight = largest_weight(now.pending);
+             if (weight && !(pinned && (is_score(*pinned) || is_written_sum(*pinned))))
+               return CommandList{AskSources{*weight}};
+             return CommandList{set<&LayersLook::shows_sources>(!now.pending.layers->shows_sources)};
+           },
+       .checked =
+           [](const ActionContext& now) {
+             return has_full_model(now) && now.pending.layers->shows_sources;
+           }});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
                     .title = back ? "Remove last token" : "Generate token",

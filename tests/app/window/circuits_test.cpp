@@ -63,6 +63,35 @@ TEST_F(CircuitsWindow, FollowAHeadToWhatItRead) {
   EXPECT_EQ(ui.store.view().selection.pinned, (CellRef{Stage::weights, 2, 6, 5}));
 }
 
+TEST_F(CircuitsWindow, AskInLayersWhyAHeadLooksThere) {
+  const CellRef largest{Stage::weights, 0, 13, 6};
+  const auto in_layers = [&] {
+    dispatch(app::UnpinCell{});
+    dispatch(app::set<&app::Look::tab>(Tab::layers));
+    EXPECT_FALSE(ui.has("inspector/sources/sum"));
+  };
+  const auto expect_asked = [&](const CellRef& weight) {
+    settle();
+    EXPECT_EQ(ui.store.view().look.tab, Tab::stages);
+    EXPECT_EQ(ui.store.view().selection.pinned, weight);
+    EXPECT_TRUE(ui.has("inspector/sources/sum"));
+  };
+  in_layers();
+  ui.key(Key::s);
+  expect_asked(largest);
+  in_layers();
+  press("head/row/0");
+  expect_asked(largest);
+  in_layers();
+  ui.right_click("layers/0.2");  // at its middle
+  press("menu/layers/why");
+  expect_asked({Stage::weights, 2, 7, 7});
+  EXPECT_EQ(ui.store.pending().full_model->layer, 0u);
+  in_layers();
+  ui.double_click("layers/0.2");
+  expect_asked({Stage::weights, 2, 7, 7});
+}
+
 TEST_F(CircuitsWindow, SayWhyThereAreNoSources) {
   ui.key(Key::s);
   pin({Stage::scaled_scores, 0, 3, 6});

@@ -158,7 +158,7 @@ std::string hint(const Frame& frame) {
       frame.pending.full_model->experiment.first)
     return "click selects a head · P patches it from A · B shows A, B or B − A · a map dragged onto B patches it";
   if (frame.displayed.look.tab == Tab::layers)
-    return "click selects a head or a bar · X ablates the head, or the heads · Page Up and Page Down change the layer";
+    return "click selects a head or a bar · X ablates it · S: why it looks there · Page Up and Page Down change the layer";
   if (frame.displayed.look.tab == Tab::stages && frame.displayed.look.large &&
       !frame.displayed.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";

@@ -180,7 +180,7 @@ float chips_area_height(const Frame& frame, float width) {
 /// Draws the tokens side by side; a click pins the query.
 void draw_chips(const Frame& frame, float width) {
   const auto& now = *frame.pending.reading->readings()->now;
-  const std::size_t marked = marked_token(frame, now);
+  const std::size_t marked = marked_token(frame.displayed.look, now);
   ImFont* font = frame.fonts.sans13;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ChipFlow chips(frame, at, width);
@@ -415,19 +415,35 @@ void draw_named_map(const LineWriter& lines, const TextReading& now, std::size_t
   ImGui::Dummy({lines.width, height + lines.frame.metrics.px(8)});
 }
 
-/// Draws the largest weights of the pinned query, or of the one predicted from.
-void draw_query(const LineWriter& lines, const TextReading& now, const core::transformer::HeadMap& head) {
+/// Draws the largest weights of the pinned query, or of the one predicted from; a click asks for the sources.
+void draw_query(const LineWriter& lines, const TextReading& now, std::size_t layer, std::size_t selected) {
   if (now.block != 1) return;
-  const std::size_t n = now.names.size(), row = marked_token(lines.frame, now);
+  const Frame& frame = lines.frame;
+  const core::transformer::HeadMap& head = now.layers[layer]->heads[selected];
+  const std::size_t n = now.names.size(), row = marked_token(frame.displayed.look, now);
   lines.heading(fmt::format("Row of {} {}", quoted_token(now.names[row]), row), "", "weight");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min(n_listed, n);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return head.map(row, a) > head.map(row, b); });
-  for (std::size_t k = 0; k < count; ++k)
+  const float pad = frame.metrics.px(8);
+  for (std::size_t k = 0; k < count; ++k) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const std::string name = fmt::format("head/row/{}", k);
+    if (hit_area(name.c_str(), {lines.width, frame.metrics.px(21)}))
+      ask_sources(frame, layer, {Stage::weights, selected, row, order[k]});
+    frame.landmarks.mark_item(name);
+    const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+    draw_focus(frame, min, max);
+    if (ImGui::IsItemHovered())
+      draw_rect({min.x - pad, min.y}, {max.x + pad, max.y}, frame.palette.control.hovered,
+                frame.metrics.px(3));
+    tooltip("Why does it look there? Pins this weight and shows its sources (S)");
+    platform::move_to(at);
     lines.share(fmt::format("{}  {}", order[k], visible_token(now.names[order[k]])), head.map(row, order[k]),
                 "", fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
+  }
 }
 
 void draw_effects(const LineWriter& lines, std::size_t layer, std::size_t head, bool is_ablated) {
@@ -578,7 +594,7 @@ void draw_selected_head(const Frame& frame) {
   else
     draw_roles(lines, maps.roles, has_random_roles ? &(*random_token_roles)[layer][head] : nullptr, "random",
                "on random tokens that repeat, where induction heads show");
-  draw_query(lines, now, maps);
+  draw_query(lines, now, layer, head);
   draw_effects(lines, layer, head, is_ablated);
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (button(frame, "head/stages", "Open in Stages", "Shows every stage of this head, number by number"))

@@ -191,7 +191,7 @@ void draw_picture(const HeadTile& m) {
 
 /// Outlines the row of the pinned query, or of the one predicted from, on every map.
 void draw_query(const HeadTile& m) {
-  const std::size_t row = marked_token(m.frame, m.now) / m.now.block;
+  const std::size_t row = marked_token(m.frame.displayed.look, m.now) / m.now.block;
   const float cell = m.t.map / static_cast<float>(m.head_map.map.n_rows);
   const float top = std::round(m.corner.y + cell * static_cast<float>(row));
   outline({m.corner.x - 1, top - 1}, {m.bottom_right.x + 1, std::max(top + 3, std::round(top + cell))},
@@ -306,14 +306,28 @@ std::string source_words(const Frame& frame, RoleSource source) {
   return source == RoleSource::before_edits ? words + ", before the edits" : words;
 }
 
-void draw_tooltip(const HeadTile& m) {
-  std::string text = "Head " + head_name(m) + (m.is_ablated ? ", ablated" : "");
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
+/// Returns the cell of the map at a point of the screen.
+CellRef cell_at(const HeadTile& m, ImVec2 point) {
   const auto index = [&](float at, float begin) {
     return static_cast<std::size_t>(std::clamp((at - begin) / m.t.map, 0.0f, 0.999f) *
                                     static_cast<float>(m.head_map.map.n_rows));
   };
-  const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
+  return {Stage::weights, m.head, index(point.y, m.corner.y), index(point.x, m.corner.x)};
+}
+
+/// Whether the point is in a cell that stands for one weight, which is not masked.
+bool has_weight_at(const HeadTile& m, ImVec2 point) {
+  if (m.now.block != 1 || point.x < m.corner.x || point.x >= m.bottom_right.x || point.y < m.corner.y ||
+      point.y >= m.bottom_right.y)
+    return false;
+  const CellRef cell = cell_at(m, point);
+  const arma::mat* visible = m.layer_heads.visible.get();
+  return !visible || visible->at(cell.row, cell.column) != 0;
+}
+
+void draw_tooltip(const HeadTile& m) {
+  std::string text = "Head " + head_name(m) + (m.is_ablated ? ", ablated" : "");
+  const auto [stage, head, row, column] = cell_at(m, ImGui::GetIO().MousePos);
   const double weight = m.head_map.map(row, column);
   if (m.now.block == 1)
     text += fmt::format(": {} {} → {} {}  {}", row, quoted_token(m.now.names[row]), column,
@@ -335,29 +349,34 @@ void draw_tooltip(const HeadTile& m) {
   ImGui::PopFont();
 }
 
-/// Draws the context menu of a head: in the selected layer, that of a stage's title.
+/// Draws the context menu of a head and of the weight under it; in the selected layer also that of a stage.
 void draw_menu(const HeadTile& m) {
   const Frame& frame = m.frame;
   const auto& full_model = *frame.pending.full_model;
-  const bool is_model = m.layer == full_model.layer && m.layer == full_model.experiment.layer;
-  if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
   const std::string name = "menu of " + head_name(m);
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
   platform::push_font(frame.fonts.sans15);
-  const auto select_layer = [&](bool in_stages) {
-    frame.commands.add(ShowLayer{m.layer});
-    frame.commands.add(set<&Look::head>(m.head));
-    if (in_stages) frame.commands.add(OpenInStages{Stage::weights});
+  const auto item = [&](const char* words, const char* landmark) {
+    const bool chosen = ImGui::MenuItem(words);
+    frame.landmarks.mark_item(std::string("menu/layers/") + landmark);
+    return chosen;
   };
-  if (ImGui::MenuItem("Select this layer")) select_layer(false);
-  frame.landmarks.mark_item("menu/layers/look");
-  if (ImGui::MenuItem("Open in Stages")) select_layer(true);
-  frame.landmarks.mark_item("menu/layers/stages");
-  if (ImGui::MenuItem(m.is_ablated ? "Enable head" : "Ablate head"))
+  if (const ImVec2 point = ImGui::GetMousePosOnOpeningCurrentPopup(); has_weight_at(m, point)) {
+    const CellRef weight = cell_at(m, point);
+    const std::string why = fmt::format("Why does {} look at {}?", quoted_token(m.now.names[weight.row]),
+                                        quoted_token(m.now.names[weight.column]));
+    if (item(why.c_str(), "why")) ask_sources(frame, m.layer, weight);
+  }
+  if (item("Open in Stages", "stages"))
+    frame.commands.add(ShowLayer{m.layer}, set<&Look::head>(m.head), OpenInStages{Stage::weights});
+  if (item(m.is_ablated ? "Enable head" : "Ablate head", "switch"))
     frame.commands.add(ToggleLayerHead{m.layer, m.head});
-  frame.landmarks.mark_item("menu/layers/switch");
+  if (m.layer == full_model.layer && m.layer == full_model.experiment.layer) {
+    ImGui::Separator();
+    draw_stage_items(frame, Stage::weights, m.head);
+  }
   ImGui::PopFont();
   ImGui::EndPopup();
 }
@@ -385,7 +404,10 @@ void handle_mouse(const HeadTile& m) {
   outline({m.corner.x - 1, m.corner.y - 1}, {m.bottom_right.x + 1, m.bottom_right.y + 1},
           packed(m.frame.palette.selection, 0.6f), 1);
   if (ImGui::IsMouseHoveringRect(m.corner, m.bottom_right)) draw_tooltip(m);
-  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
+  if (!ImGui::IsMouseDoubleClicked(0)) return;
+  if (const ImVec2 point = ImGui::GetIO().MousePos; has_weight_at(m, point))
+    m.frame.commands.add(UnpinCell{}, PinCell{cell_at(m, point)});
+  m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
 /// Returns the map of a head that the reading must have.

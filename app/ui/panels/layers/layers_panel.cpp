@@ -79,12 +79,6 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
   return found;
 }
 
-std::size_t marked_token(const Frame& frame, const TextReading& now) {
-  const auto& pinned = frame.displayed.look.tokens.pinned_query;
-  if (pinned && *pinned < now.names.size()) return *pinned;
-  return now.place ? now.place->row : now.names.size() - 1;
-}
-
 namespace {
 
 /// Whether a token has a label of its own: every step-th, the last and the marked one, unless they overlap.
@@ -113,7 +107,7 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const TextReadin
                      Rgb background) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
-  const std::size_t n = now.names.size(), marked = marked_token(frame, now);
+  const std::size_t n = now.names.size(), marked = marked_token(frame.displayed.look, now);
   const float pitch = t.map / static_cast<float>(n), index = m.px(18);
   const float near = corner.x - m.px(6) - index,
               lane = (t.rows.room - m.px(6) - index) / static_cast<float>(t.rows.lanes);
@@ -145,7 +139,7 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const TextRea
                         Rgb background) {
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
-  const std::size_t n = now.names.size(), marked = marked_token(frame, now);
+  const std::size_t n = now.names.size(), marked = marked_token(frame.displayed.look, now);
   const float pitch = t.map / static_cast<float>(n),
               lane = t.columns.room / static_cast<float>(t.columns.lanes);
   for_each_label(t.columns, marked, n, [&](std::size_t i) {
@@ -333,15 +327,23 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   }
 }
 
+/// Returns the sources of the pinned score to which arrows point, or nullptr.
+const core::circuits::ScoreSources* shown_sources(const Frame& frame) {
+  const auto& pinned = frame.displayed.selection.pinned;
+  if (!pinned || !frame.pending.layers->shows_sources || frame.pending.full_model->experiment.first)
+    return nullptr;
+  const auto* of = frame.pending.reading->sources(*frame.pending.full_model, *pinned);
+  return of && of->has_totals ? of : nullptr;
+}
+
 /// Draws arrows from the heads with the largest totals to the head of the pinned score, while its sources are
 /// shown; corner_of returns the corner of a map.
 template <class CornerOf>
 void draw_source_arrows(const Frame& frame, float map, const CornerOf& corner_of) {
   constexpr std::size_t n_arrows = 3;
+  const auto* of = shown_sources(frame);
+  if (!of) return;
   const auto& pinned = frame.displayed.selection.pinned;
-  if (!pinned || !frame.pending.layers->shows_sources || frame.pending.full_model->experiment.first) return;
-  const auto* of = frame.pending.reading->sources(*frame.pending.full_model, *pinned);
-  if (!of || !of->has_totals) return;
   std::vector<core::circuits::ScoreSource> heads;
   std::ranges::copy_if(of->sources, std::back_inserter(heads),
                        [](const auto& source) { return source.head.has_value(); });
@@ -451,6 +453,12 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
                  (effects ? "ablation effect on " : "to the logit of ") + quoted_token(next->chosen.text));
   }
   if (effects && next) draw_effects_progress(legend, now);
+  if (shown_sources(frame)) {
+    const CellRef& cell = *frame.displayed.selection.pinned;
+    const std::string words = fmt::format("arrows: into score {} → {} of head {}.{}", cell.row, cell.column,
+                                          frame.pending.full_model->layer, cell.head);
+    if (legend.has_room(words, 0)) legend.words(words, frame.palette.faint);
+  }
   if (reading.scan().is_of(*frame.pending.full_model)) {
     const std::string words = "roles over " + texts_words(*reading.scan().table());
     if (legend.has_room(words, 30)) legend.words(words, frame.palette.faint);
@@ -472,6 +480,10 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
 }
 
 }  // namespace
+
+void ask_sources(const Frame& frame, std::size_t layer, const CellRef& weight) {
+  frame.commands.add(ShowLayer{layer}, AskSources{weight});
+}
 
 double largest_change(const Frame& frame) {
   constexpr std::size_t max_numbers = 1 << 18;  // in a frame

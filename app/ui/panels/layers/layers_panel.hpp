@@ -117,8 +117,8 @@ bool is_selected(const Frame& frame, const StreamAddition& addition);
 /// Adds commands that select it, or release it.
 void select(const Frame& frame, const StreamAddition& addition);
 
-/// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
-std::size_t marked_token(const Frame& frame, const core::experiment::TextReading& now);
+/// Adds commands that pin a weight in Stages and show its sources.
+void ask_sources(const Frame& frame, std::size_t layer, const CellRef& weight);
 
 /// Draws the dots of a bar that is not computed, up to right.
 void draw_dots(const Frame& frame, ImVec2 left_top, float right);

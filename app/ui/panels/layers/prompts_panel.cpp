@@ -49,7 +49,7 @@ void draw_token_pairs(const Frame& frame, const BothReadings& both, float width)
   const ImVec2 start = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans13;
   const auto &first = both.before->names, &second = both.now->names;
-  const std::size_t marked = marked_token(frame, *both.now);
+  const std::size_t marked = marked_token(frame.displayed.look, *both.now);
   Flow flow{start, width, frame.metrics.px(3), 2 * pitch + frame.metrics.px(6)};
   for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
     const auto name = [&](const std::vector<std::string>& names) {
@@ -163,7 +163,7 @@ void draw_patch_form(const Frame& frame, const TextReading& now, float width) {
     if (const auto k = combo(frame, "prompts/part", form.control_width(), options_of(part_words), look.part))
       frame.commands.add(set<&PatchesLook::part>(*k));
     form.row("where");
-    const std::size_t marked = marked_token(frame, now);
+    const std::size_t marked = marked_token(frame.displayed.look, now);
     const std::vector<Option> places{{"all positions"},
                                      {fmt::format("at {} {}", quoted_token(now.names[marked]), marked)}};
     if (const auto k = combo(frame, "prompts/where", form.control_width(), places, look.by_position ? 1 : 0))
@@ -288,7 +288,7 @@ float draw_patch_map(const Frame& frame, const PatchMap& map, const PatchMap* ne
   const float head = frame.metrics.px(18), top = at.y + head;
   const std::size_t column_step = label_step(cell, text_width(frame.fonts.mono12, "00") + 4),
                     row_step = label_step(grid.height, frame.metrics.px(13));
-  const std::size_t query = marked_token(frame, *frame.pending.reading->readings()->now);
+  const std::size_t query = marked_token(frame.displayed.look, *frame.pending.reading->readings()->now);
   for (std::size_t j = 0; j < map.recovered.n_cols; j += column_step)
     draw_text(frame.fonts.mono12, {at.x + labels + cell * (static_cast<float>(j) + 0.5f), at.y + head / 2},
               Align::middle, has_positions && j == query ? frame.palette.text : frame.palette.dim,

@@ -156,16 +156,20 @@ void draw_menu_items(const Frame& frame, const ActionContext& context, std::span
   if (platform::key_pressed(ImGuiKey_Escape, false)) ImGui::CloseCurrentPopup();
 }
 
+void draw_stage_items(const Frame& frame, Stage stage, std::size_t head) {
+  const ActionContext context = situation_of(frame);
+  rows::ActionRows all;
+  rows::add_stage_menu(all, context, stage, head);
+  draw_menu_items(frame, context, all, "Stage");
+}
+
 void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head) {
   const std::string name = fmt::format("{}/{}/{}", place, core::attention::info(stage).name, head);
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
     ImGui::OpenPopup(name.c_str());
   if (!ImGui::BeginPopup(name.c_str())) return;
   platform::push_font(frame.fonts.sans15);
-  const ActionContext context = situation_of(frame);
-  rows::ActionRows all;
-  rows::add_stage_menu(all, context, stage, head);
-  draw_menu_items(frame, context, all, "Stage");
+  draw_stage_items(frame, stage, head);
   ImGui::PopFont();
   ImGui::EndPopup();
 }

@@ -23,8 +23,10 @@ void draw_menu_items(const Frame& frame, const ActionContext& context, std::span
 void draw_action_button(const Frame& frame, const ActionContext& context, std::span<const Action> all,
                         const char* id, const char* landmark, const char* words);
 
-/// Draws the menu of a stage, which a right click on the last item opens: large, folded, colors, numbers,
-/// copy, export.
+/// Draws the items of a stage in an open menu: large, folded, colors, numbers, copy, export.
+void draw_stage_items(const Frame& frame, Stage stage, std::size_t head);
+
+/// Draws the menu of a stage, which a right click on the last item opens.
 ///
 /// `place` distinguishes items of the same stage. Landmarks as in draw_menu_items().
 void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head);
