@@ -19,7 +19,7 @@ import zipfile
 PROJECT = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = str(pathlib.Path(sys.argv[2]).resolve())
 PICTURES = PROJECT / "docs/pictures"
-README_LINES, README_WORDS, GIF_BYTES = 120, 900, 2 << 20
+README_LINES, README_WORDS, GIF_BYTES = 140, 1000, 2 << 20
 
 
 def program(*arguments):

@@ -130,6 +130,21 @@ const std::vector<Picture>& pictures() {
          ui.store.dispatch(app::PinCell{{Stage::weights, 0, 2, 1}});
        }},
       {"layers", [](Scene& ui) { ui.open_tiny_gpt(); }},
+      {"sources",
+       [](Scene& ui) {
+         ui.open_tiny_gpt();
+         ui.store.dispatch(app::AskSources{{Stage::weights, 0, 13, 6}});
+         ui.settle();
+         ui.store.dispatch(app::set<&app::LayersLook::source>("head 0.2"));
+       }},
+      {"prompts",
+       [](Scene& ui) {
+         ui.open_tiny_gpt();
+         ui.store.dispatch(app::SetPrompts{core::experiment::FirstPrompt{prompt, "ig", "ood"},
+                                           "egg jam food and egg jam f"});
+         ui.settle();
+         ui.store.dispatch(app::TogglePatch{{2, core::transformer::PatchedPart::head, 0}});
+       }},
       {"lesson",
        [](Scene& ui) {
          ui.store.dispatch(app::StartLesson{"000"});
