@@ -1,9 +1,30 @@
 #include "core/graph/bugs.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
 namespace core::bugs {
+namespace {
+
+std::string digits_of(const Numbers& numbers, std::size_t k) {
+  return k < numbers.size() ? graph::digits(numbers[k]) : "";
+}
+
+}  // namespace
+
+std::string filled(const char* text, const Numbers& x) {
+  return fmt::format(fmt::runtime(text), digits_of(x, 0), digits_of(x, 1));
+}
+
+std::string filled(const char* text, const Editing& before, const BugCase& of) {
+  const Numbers& x = of.numbers;
+  return fmt::format(fmt::runtime(text), digits_of(x, 0), digits_of(x, 1),
+                     fmt::arg("number", before.words.number(of.number())),
+                     fmt::arg("list", before.words.list(x)),
+                     fmt::arg("stages", graph::stages_of_sides(of.sides)), fmt::arg("form", of.form));
+}
+
 void BugCase::edit(Editing& editing) const {
   const std::string_view own = sides.empty() ? std::string_view(bug->default_sides) : sides;
   if (!bug->edit) return;
@@ -37,6 +58,12 @@ bool BugContext::reaches(Stage stage) const {
   changed.scale(stage, 1);
   const graph::LazyStages after(changed.graph, changed.model(), stages);
   return after.find(target) && !after.is_unchanged(target);
+}
+
+arma::mat sum_of_heads(const graph::OperationInputs& in, std::size_t k) {
+  arma::mat sum = in.of_head(k, 0);
+  for (std::size_t h = 1; h < in.model.n_heads; ++h) sum += in.of_head(k, h);
+  return sum;
 }
 
 arma::mat normalized(arma::mat weights) {
@@ -114,6 +141,11 @@ Stage stage_named(std::string_view name) {
       ->stage;
 }
 
+std::pair<Stage, std::string> stage_and_form(const BugCase& c) {
+  const std::size_t colon = c.form.find(':');
+  return {stage_named(c.form.substr(0, colon)), c.form.substr(colon + 1)};
+}
+
 bool rotates(const Editing& e) {
   return e.find(Stage::rotated_queries) && e.find(Stage::rotated_keys);
 }
@@ -148,7 +180,7 @@ std::vector<BugCase> bug_cases(const BugContext& context) {
     BugCases cases(*bug);
     if (bug->cases)
       bug->cases(context, cases);
-    else if (bug->words)
+    else if (bug->fits ? bug->fits(context.now) : static_cast<bool>(bug->words))
       cases.add();
     std::ranges::move(cases.all, std::back_inserter(all));
   }

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/graph/bug_case.hpp"
@@ -72,7 +71,19 @@ class BugCases {
   const Bug& bug_;
 };
 
-/// A part of a sentence: a text, or a function that writes it.
+/// Fill {0} and {1} of a text with the digits of numbers; of a case also {number} with what its model calls
+/// the first of them, {list} with all, {stages} with those of its sides, and {form}.
+std::string filled(const char* text, const Numbers& numbers);
+std::string filled(const char* text, const Editing& before, const BugCase& of);
+inline std::string filled(const char* text, double x) {
+  return filled(text, Numbers{x});
+}
+template <class Context, class Of>
+std::string filled(const char* text, const Context&, const Of& numbers) {
+  return filled(text, numbers);
+}
+
+/// A part of a sentence: a text that is filled(), or a function that writes it.
 template <class... Args>
 class Words {
  public:
@@ -82,7 +93,7 @@ class Words {
   constexpr Words(Function write) : write_(write) {}  // NOLINT(google-explicit-constructor)
 
   constexpr explicit operator bool() const { return text_ || write_; }
-  std::string operator()(Args... args) const { return write_ ? write_(args...) : text_; }
+  std::string operator()(Args... args) const { return write_ ? write_(args...) : filled(text_, args...); }
 
  private:
   const char* text_ = nullptr;
@@ -133,8 +144,10 @@ struct Bug {
   bool has_size = false;           ///< its number is called its size in sessions
   std::array<FoundCase, 3> is_also = {};             ///< the same bug, found as a case of other rows
   Words<const Editing&, const BugCase&> words = {};  ///< describes the bug in a graph without it
-  /// Lists the cases to try; if not set, the only one has no sides, form and numbers, or none if no words
-  /// describe it.
+  /// Returns whether a graph can have the only case to try, which has no sides, form and numbers; if not set,
+  /// it can if words describe it.
+  bool (*fits)(const Editing&) = nullptr;
+  /// Lists the cases to try instead.
   void (*cases)(const BugContext&, BugCases&) = nullptr;
   /// 0 a rule with a name, 1 a rule with a number, 2 a bare number, 3 a list of numbers, 4 a table of
   /// observations, which is no cause.
@@ -187,8 +200,21 @@ template <class Rows>
 const auto& of_form(const Rows& rows, std::string_view form) {
   return *find_form(rows, form);
 }
+/// Describes a case by the row of its form.
+template <const auto& rows>
+std::string form_words(const Editing& before, const BugCase& c) {
+  const auto& words = of_form(rows, c.form).words;
+  if constexpr (std::is_same_v<decltype(words), const char* const&>)
+    return words;
+  else if constexpr (std::is_invocable_v<decltype(words), double>)
+    return words(c.number());
+  else
+    return words(before, c);
+}
 /// Returns the stage of that name, which there must be.
 Stage stage_named(std::string_view name);
+/// Returns what stands before the colon of a form, as a stage, and what stands behind it.
+std::pair<Stage, std::string> stage_and_form(const BugCase& of);
 /// Returns the projection of a side, which must be q, k, v or o.
 ProjectionName part_of(char side);
 
@@ -223,6 +249,8 @@ bool is_number(const Editing&, const Numbers& x) {
 }
 /// Returns whether all fitted numbers of a list are equal; another row has that case with one number.
 bool are_all_equal(const Numbers& numbers);
+/// Returns the sum of an input's matrices of all heads.
+arma::mat sum_of_heads(const graph::OperationInputs& in, std::size_t k = 0);
 /// Returns weights divided by the sums of their rows.
 arma::mat normalized(arma::mat weights);
 /// Returns the cases of all bugs, in the order of reporting.

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "core/graph/bugs.hpp"
@@ -84,27 +83,22 @@ arma::mat row_for_all(const arma::mat& x, std::size_t row) {
 constexpr std::array moved_biases{
     MovedBias{"transposed", " is transposed",
               [](const OperationInputs& in, double) { return arma::mat(in[0].t()); }},
-    MovedBias{
-        "next_heads",
-        [](double by) { return " of every head is that of the head " + digits(by) + " further (cyclic)"; },
-        [](const OperationInputs& in, double by) {
-          return in.of_head(0, (in.head + static_cast<std::size_t>(by)) % in.model.n_heads);
-        }},
+    MovedBias{"next_heads", " of every head is that of the head {0} further (cyclic)",
+              [](const OperationInputs& in, double by) {
+                return in.of_head(0, (in.head + static_cast<std::size_t>(by)) % in.model.n_heads);
+              }},
     MovedBias{
         "heads_reversed", " is in reverse order of heads",
         [](const OperationInputs& in, double) { return in.of_head(0, in.model.n_heads - 1 - in.head); }},
     MovedBias{"averaged", " is averaged over the heads",
               [](const OperationInputs& in, double) {
-                arma::mat sum = in.of_head(0, 0);
-                for (std::size_t h = 1; h < in.model.n_heads; ++h) sum += in.of_head(0, h);
-                return arma::mat(sum / static_cast<double>(in.model.n_heads));
+                return arma::mat(sum_of_heads(in) / static_cast<double>(in.model.n_heads));
               }},
-    MovedBias{"one_head", [](double h) { return " of head " + digits(h) + " is used for all heads"; },
+    MovedBias{"one_head", " of head {0} is used for all heads",
               [](const OperationInputs& in, double h) { return in.of_head(0, static_cast<std::size_t>(h)); }},
-    MovedBias{"rolled_queries",
-              [](double by) { return " is rolled by " + digits(by) + " along the queries"; },
+    MovedBias{"rolled_queries", " is rolled by {0} along the queries",
               [](const OperationInputs& in, double by) { return rolled(in[0], by, 0); }},
-    MovedBias{"rolled_keys", [](double by) { return " is rolled by " + digits(by) + " along the keys"; },
+    MovedBias{"rolled_keys", " is rolled by {0} along the keys",
               [](const OperationInputs& in, double by) { return rolled(in[0], by, 1); }},
     MovedBias{"last_query", " of the last query is used for all",
               [](const OperationInputs& in, double) { return row_for_all(in[0], in[0].n_rows - 1); }},
@@ -294,12 +288,10 @@ constexpr std::array slope_rules{
               }},
     SlopeRule{"reversed", "are reversed",
               [](std::size_t h, const Numbers& own, double) { return own[own.size() - 1 - h]; }},
-    SlopeRule{
-        "next_heads",
-        [](const Model&, double by) { return "are those of the head " + digits(by) + " further (cyclic)"; },
-        [](std::size_t h, const Numbers& own, double by) {
-          return own[(h + static_cast<std::size_t>(by)) % own.size()];
-        }},
+    SlopeRule{"next_heads", "are those of the head {0} further (cyclic)",
+              [](std::size_t h, const Numbers& own, double by) {
+                return own[(h + static_cast<std::size_t>(by)) % own.size()];
+              }},
     SlopeRule{"of_head_0", "are all those of head 0",
               [](std::size_t, const Numbers& own, double) { return own[0]; }},
     SlopeRule{"mean", "are all their mean",
@@ -585,10 +577,7 @@ const std::array bias_rows{
     Bug{.name = "bias_after_softmax",
         .edit = add_after_softmax,
         .words = "the bias is added after the softmax",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (c.now.get<AddBiases>(Stage::biased_scores)) to.add();
-            }},
+        .fits = [](const Editing& e) { return e.get<AddBiases>(Stage::biased_scores) != nullptr; }},
     Bug{.name = "alibi_added",
         .edit =
             [](Editing& e, const BugCase&, ProjectionName) {
@@ -601,17 +590,13 @@ const std::array bias_rows{
               return "an ALiBi bias is added, which the model does not have (slopes " +
                      before.words.list(usual_slopes(before)) + ")";
             },
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (!c.model().additions.positions.alibi) to.add();
-            },
+        .fits = [](const Editing& e) { return !e.model().additions.positions.alibi; },
         .rank = 1},
     Bug{.name = "alibi", .edit = set_slopes, .words = slope_words, .cases = try_slopes},
     Bug{.name = "alibi:distance", .edit = change_distance, .words = distance_words, .cases = try_distances},
     Bug{.name = "alibi_slopes",
         .edit = set_slopes,
-        .words = [](const Editing& before,
-                    const BugCase& c) { return "the ALiBi slopes are " + before.words.list(c.numbers); },
+        .words = "the ALiBi slopes are {list}",
         .cases =
             [](const BugContext& c, BugCases& to) {
               const graph::AlibiBias* alibi = alibi_of(c.now);

@@ -32,16 +32,10 @@ constexpr std::array cache_forms{
     CacheForm{"first_zero", [](double n) { return unwritten_words("first", n); },
               [](long key, long, long n) { return key >= n ? std::optional(key) : std::nullopt; }},
     CacheForm{"overwritten",
-              [](double n) {
-                return "the cache has " + digits(n) +
-                       " slots, and later keys and values overwrite earlier ones (a ring)";
-              },
+              "the cache has {0} slots, and later keys and values overwrite earlier ones (a ring)",
               [](long key, long n_keys, long n) { return std::optional(key + (n_keys - 1 - key) / n * n); }},
     CacheForm{"out_of_order",
-              [](double n) {
-                return "keys and values are rolled by " + digits(n) +
-                       " after they are rotated (slots of a ring cache out of order)";
-              },
+              "keys and values are rolled by {0} after they are rotated (slots of a ring cache out of order)",
               [](long key, long n_keys, long n) { return std::optional((key - n + n_keys) % n_keys); }},
 };
 
@@ -72,8 +66,7 @@ void try_caches(const BugContext& c, BugCases& to) {
 const std::array cache_rows{
     Bug{.name = "cache",
         .edit = edit_cache,
-        .words = [](const Editing&,
-                    const BugCase& c) { return of_form(cache_forms, c.form).words(c.number()); },
+        .words = form_words<cache_forms>,
         .cases = try_caches,
         .in_pairs = false},
 };

@@ -196,8 +196,7 @@ const std::array dropout_rows{
               const DropoutForm& form = of_form(dropout_forms, c.form);
               compute_dropout(e, form.kept, form.factor(dropout_rate(e.model())));
             },
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(dropout_forms, c.form).words); },
+        .words = form_words<dropout_forms>,
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const DropoutForm& form : dropout_forms)
@@ -212,10 +211,7 @@ const std::array dropout_rows{
               compute_dropout(e, dropped, dropout_scale(e.model().dropout));
             },
         .words = "the dropout mask is inverted",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (has_dropout(c.model())) to.add();
-            }},
+        .fits = [](const Editing& e) { return has_dropout(e.model()); }},
     Bug{.name = "dropout_renormalized",
         .edit =
             [](Editing& e, const BugCase& c, ProjectionName) {

@@ -89,21 +89,19 @@ constexpr std::array cell_changes{
                visible.diag().zeros();
                return visible;
              }},
-    CellRule{"head_not_masked", [](double head) { return "head " + digits(head) + " is not masked"; },
+    CellRule{"head_not_masked", "head {0} is not masked",
              [](const OperationInputs& in, double head) {
                return static_cast<double>(in.head) == head ? nothing_masked(in[0]) : in[0];
              },
              true},
-    CellRule{"head_masked_alone", [](double head) { return "only head " + digits(head) + " is masked"; },
+    CellRule{"head_masked_alone", "only head {0} is masked",
              [](const OperationInputs& in, double head) {
                return static_cast<double>(in.head) == head ? in[0] : nothing_masked(in[0]);
              },
              true},
-    CellRule{"keys_rolled",
-             [](double by) { return "the mask is rolled by " + digits(by) + " along the keys"; },
+    CellRule{"keys_rolled", "the mask is rolled by {0} along the keys",
              [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 1); }},
-    CellRule{"queries_rolled",
-             [](double by) { return "the mask is rolled by " + digits(by) + " along the queries"; },
+    CellRule{"queries_rolled", "the mask is rolled by {0} along the queries",
              [](const OperationInputs& in, double by) { return rolled_by_one(in[0], by, 0); }},
     CellRule{"empty_rows_unmasked", "queries without an unmasked key attend to every key",
              [](const OperationInputs& in, double) {
@@ -211,11 +209,11 @@ constexpr std::array padding_moves{
                   return "is shifted by " + digits(std::abs(n)) + " to the " + (n > 0 ? "right" : "left");
                 },
                 [](const Padding& own, std::size_t s, long key, long n) { return own.has(s, key - n); }},
-    PaddingMove{"padding_early", [](double n) { return "begins " + digits(n) + " early"; },
+    PaddingMove{"padding_early", "begins {0} early",
                 [](const Padding& own, std::size_t s, long key, long n) {
                   return own.has(s, key + n) || own.has(s, key);
                 }},
-    PaddingMove{"padding_rolled", [](double n) { return "is rolled by " + digits(n); },
+    PaddingMove{"padding_rolled", "is rolled by {0}",
                 [](const Padding& own, std::size_t s, long key, long n) {
                   const long n_keys = own.n_keys();
                   return own.has(s, ((key - n) % n_keys + n_keys) % n_keys);
@@ -361,10 +359,7 @@ constexpr std::array mask_rules{
                e.change_mask([&](Mask& mask) { mask.window = {limit(x[0]), limit(x[1])}; });
              },
              2},
-    MaskRule{"own_blocks",
-             [](const Editing&, const Numbers& x) {
-               return "queries see their own block of " + digits(x[0]) + " keys alone";
-             },
+    MaskRule{"own_blocks", "queries see their own block of {0} keys alone",
              [](Editing& e, const Numbers& x) {
                e.mask_also([w = static_cast<std::int64_t>(x[0])](std::int64_t i, std::int64_t j,
                                                                  std::int64_t) { return i / w == j / w; });
@@ -381,10 +376,7 @@ constexpr std::array mask_rules{
                    [w = static_cast<std::int64_t>(x[0]), n = static_cast<std::int64_t>(x[1])](
                        std::int64_t i, std::int64_t j, std::int64_t) { return j < n || i / w == j / w; });
              }},
-    MaskRule{"window_or_block",
-             [](const Editing&, const Numbers& x) {
-               return "queries see their own block of " + digits(x[0]) + " keys beside the sliding window";
-             },
+    MaskRule{"window_or_block", "queries see their own block of {0} keys beside the sliding window",
              [](Editing& e, const Numbers& x) {
                const auto l = static_cast<std::int64_t>(width_or_none(mask_of(e).window.left));
                e.change_mask([](Mask& mask) { mask.window.left = {}; });
@@ -400,10 +392,7 @@ constexpr std::array mask_rules{
                e.change_mask([&](Mask& mask) { mask.window = {limit(x[0]), limit(x[1])}; });
              }},
     MaskRule{"window_of_block",
-             [](const Editing&, const Numbers& x) {
-               return "queries of each block of " + digits(x[0]) +
-                      " see back to where the sliding window of its first query begins";
-             },
+             "queries of each block of {0} see back to where the sliding window of its first query begins",
              [](Editing& e, const Numbers& x) {
                const auto n = static_cast<std::int64_t>(x[0]);
                const auto l = static_cast<std::int64_t>(width_or_none(mask_of(e).window.left));
@@ -412,11 +401,7 @@ constexpr std::array mask_rules{
                  return j >= (i - first) / n * n + first - l;
                });
              }},
-    MaskRule{"window_in_blocks",
-             [](const Editing&, const Numbers& x) {
-               return "the sliding window is cut in blocks of " + digits(x[0]) +
-                      " (a query sees its own block)";
-             },
+    MaskRule{"window_in_blocks", "the sliding window is cut in blocks of {0} (a query sees its own block)",
              [](Editing& e, const Numbers& x) {
                e.change_mask([](Mask& mask) { mask.window = {}; });
                e.mask_also([w = static_cast<std::int64_t>(x[0])](std::int64_t i, std::int64_t j,
@@ -464,10 +449,7 @@ constexpr std::array mask_rules{
              "padding is a document of its own (padded queries attend to padded keys, and to no others)",
              [](Editing& e, const Numbers&) { separate_padding(e); }},
     MaskRule{"padding_of_other_sequence",
-             [](const Editing&, const Numbers& x) {
-               return "every sequence has the padding mask of the sequence " + digits(x[0]) +
-                      " further (cyclic)";
-             },
+             "every sequence has the padding mask of the sequence {0} further (cyclic)",
              [](Editing& e, const Numbers& x) {
                take_padding_of(e, [by = static_cast<std::size_t>(x[0]),
                                    n = e.model().sequences.size()](std::size_t s) { return (s + by) % n; });
@@ -525,8 +507,7 @@ constexpr std::array mask_rules{
                  std::ranges::replace(mask.documents, merged, kept);
                });
              }},
-    MaskRule{"document_cut",
-             [](const Editing&, const Numbers& x) { return "one more document begins at " + digits(x[0]); },
+    MaskRule{"document_cut", "one more document begins at {0}",
              [](Editing& e, const Numbers& x) {
                e.change_mask([&](Mask& mask) {
                  const auto first = mask.documents.begin() + static_cast<std::ptrdiff_t>(x[0]);
@@ -562,11 +543,8 @@ constexpr std::array mask_rules{
              },
              set_prefix, 1},
     MaskRule{"prefix_added",
-             [](const Editing&, const Numbers& x) {
-               return "the first " + digits(x[0]) +
-                      " keys are visible to every query (a prefix or kept sink tokens), which the model does "
-                      "not do";
-             },
+             "the first {0} keys are visible to every query (a prefix or kept sink tokens), which the model "
+             "does not do",
              set_prefix, 1},
     MaskRule{"cells_missing", "the single cells of the mask are ignored",
              [](Editing& e, const Numbers&) { e.change_mask([](Mask& mask) { mask.cells.clear(); }); }},

@@ -248,27 +248,17 @@ const std::array norm_rows{
             [](Editing& e, const BugCase& c, ProjectionName part) {
               e.change_norm(part, [&](NormVariant& n) { n.w = arma::rowvec(c.numbers); });
             },
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the norm of the " + stages_of_sides(c.sides) + " has the weights " +
-                     before.words.list(c.numbers);
-            },
+        .words = "the norm of the {stages} has the weights {list}",
         .cases = fit_norm_weights,
         .rank = 3},
     Bug{.name = "norm_weights_swapped",
         .edit = swap_weights,
         .words = "the norms of queries and keys have each other's weights",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (c.now.find(Stage::normed_queries)) to.add();
-            }},
+        .fits = [](const Editing& e) { return e.find(Stage::normed_queries) != nullptr; }},
     Bug{.name = "norm_twice",
         .edit = norm_twice,
         .words = "queries and keys are normalized twice",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (c.now.find(Stage::normed_queries)) to.add();
-            }},
+        .fits = [](const Editing& e) { return e.find(Stage::normed_queries) != nullptr; }},
 };
 
 }  // namespace

@@ -327,10 +327,7 @@ const std::array offered_projection_rows{
                   "Apply RoPE to queries and keys only.", Stage::values, has_rotary},
         .edit = rotate_values,
         .words = "the values are rotated too",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (rotates(c.now) && c.model().d_value() == c.model().d_head()) to.add();
-            }},
+        .fits = [](const Editing& e) { return rotates(e) && e.model().d_value() == e.model().d_head(); }},
     Bug{.name = "norm_missing",
         .texts = {"QK norm missing", "Queries and keys are not normalized.",
                   "Normalize each head's queries and keys: q_norm, k_norm.", Stage::normed_queries, has_norm},
@@ -342,20 +339,15 @@ const std::array offered_projection_rows{
                   "Normalize queries and keys first, then apply RoPE.", Stage::normed_queries, has_norm},
         .edit = norm_after_rotation,
         .words = "the norm comes after the rotation instead of before it",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (c.now.find(Stage::normed_queries) && c.now.find(Stage::rotated_queries)) to.add();
-            }},
+        .fits =
+            [](const Editing& e) { return e.find(Stage::normed_queries) && e.find(Stage::rotated_queries); }},
     Bug{.name = "rotary_missing",
         .texts = {"RoPE missing", "RoPE is applied to neither queries nor keys.",
                   "Apply RoPE to queries and keys before the scores.", Stage::rotated_queries, has_rotary},
         .edit = [](Editing& e, const BugCase&,
                    ProjectionName part) { e.leave_out(graph::rotated_stage(part)); },
         .default_sides = "qk",
-        .words =
-            [](const Editing&, const BugCase& c) {
-              return "the " + graph::stages_of_sides(c.sides) + " are not rotated";
-            },
+        .words = "the {stages} are not rotated",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (!rotates(c.now)) return;

@@ -304,10 +304,7 @@ const std::array offered_score_rows{
         .edit = scale_twice,
         .is_also = {{{"scale", "", "", has_scale_twice}, {"scale_early:again"}}},
         .words = "the scale is applied to the products of queries and keys and to the scores again",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (scale_of(c.now) != 1) to.add();
-            }},
+        .fits = [](const Editing& e) { return scale_of(e) != 1; }},
     Bug{.name = "cap_before_scale",
         .texts = {"soft-capping before scaling", "The scores are soft-capped before they are scaled.",
                   "Scale the scores first, then apply soft-capping: c·tanh(s/c).", Stage::scaled_scores,
@@ -326,10 +323,7 @@ const std::array offered_score_rows{
                   Stage::capped_scores, has_cap},
         .edit = [](Editing& e, const BugCase&, ProjectionName) { e.leave_out(Stage::capped_scores); },
         .words = "the softcap is missing (no logit soft-capping: the cap is missing)",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (c.now.get<graph::Softcap>(Stage::capped_scores)) to.add();
-            }},
+        .fits = [](const Editing& e) { return e.get<graph::Softcap>(Stage::capped_scores) != nullptr; }},
     Bug{.name = "bias_missing:positions",
         .texts = {"position bias missing", "The relative position bias is not added to the scores.",
                   "Add the position bias to the scaled scores.", Stage::position_bias, has_bias},

@@ -31,10 +31,8 @@ arma::mat rolled_rows(const arma::mat& x, double by) {
   const long n = static_cast<long>(x.n_rows);
   return arma::shift(x, (static_cast<long>(by) % n + n) % n, 0);
 }
-arma::mat mean_of_heads(const OperationInputs& in, std::size_t k = 0) {
-  arma::mat sum = in.of_head(k, 0);
-  for (std::size_t h = 1; h < in.model.n_heads; ++h) sum += in.of_head(k, h);
-  return sum / static_cast<double>(in.model.n_heads);
+arma::mat mean_of_heads(const OperationInputs& in) {
+  return sum_of_heads(in) / static_cast<double>(in.model.n_heads);
 }
 
 // Context vectors.
@@ -285,17 +283,16 @@ constexpr std::array context_forms{
                   });
                 },
                 nullptr, numbers_of_rows},
-    ContextForm{
-        "head",
-        [](double head) { return "head " + digits(head) + " adds nothing (its context vectors are zero)"; },
-        [](Editing& e, double head) {
-          e.wrap(Stage::contexts, [head](const OperationInputs& in) {
-            return static_cast<double>(in.head) == head ? arma::mat(arma::size(in[0]), arma::fill::zeros)
-                                                        : in[0];
-          });
-        },
-        has_several_heads,
-        [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
+    ContextForm{"head", "head {0} adds nothing (its context vectors are zero)",
+                [](Editing& e, double head) {
+                  e.wrap(Stage::contexts, [head](const OperationInputs& in) {
+                    return static_cast<double>(in.head) == head
+                               ? arma::mat(arma::size(in[0]), arma::fill::zeros)
+                               : in[0];
+                  });
+                },
+                has_several_heads,
+                [](const Model& m) { return numbers_below(0, std::min<std::size_t>(m.n_heads, 32)); }},
 };
 void try_contexts(const BugContext& c, BugCases& to) {
   for (const ContextForm& form : context_forms) {
@@ -398,11 +395,6 @@ constexpr std::array row_orders{
     RowRule{"rolled_on", " are rolled by 1 rows", [](const arma::mat& x) { return rolled_rows(x, 1); }},
     RowRule{"rolled_back", " are rolled by −1 rows", [](const arma::mat& x) { return rolled_rows(x, -1); }},
 };
-/// Returns what stands before the colon of a form, as a stage, and what stands behind it.
-std::pair<Stage, std::string> stage_and_form(const BugCase& c) {
-  const std::size_t colon = c.form.find(':');
-  return {stage_named(c.form.substr(0, colon)), c.form.substr(colon + 1)};
-}
 void move_rows(Editing& e, const BugCase& c, ProjectionName) {
   const auto [stage, form] = stage_and_form(c);
   e.wrap(
@@ -740,8 +732,7 @@ const std::array output_rows{
     Bug{.name = "contexts_from",
         .edit = [](Editing& e, const BugCase& c,
                    ProjectionName) { of_form(context_forms, c.form).edit(e, c.number()); },
-        .words = [](const Editing&,
-                    const BugCase& c) { return of_form(context_forms, c.form).words(c.number()); },
+        .words = form_words<context_forms>,
         .cases = try_contexts},
     Bug{.name = "merge",
         .edit =
@@ -750,18 +741,14 @@ const std::array output_rows{
                 own.inputs[0].layout = of_form(merge_forms, c.form).layout;
               });
             },
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(merge_forms, c.form).words); },
+        .words = form_words<merge_forms>,
         .cases = try_merges},
     Bug{.name = "heads_not_summed", .edit = project_one_part, .words = one_part_words, .cases = try_parts},
     Bug{.name = "column_order",
         .edit = reorder_columns,
         .words =
-            [](const Editing&, const BugCase& c) {
-              return "the columns of each head of the " + graph::stages_of_sides(c.sides) +
-                     " are in the order of the other rotary pairs (" + c.form +
-                     "): a weight converted once too often or not at all";
-            },
+            "the columns of each head of the {stages} are in the order of the other rotary pairs ({form}): "
+            "a weight converted once too often or not at all",
         .cases = try_column_orders,
         .rank = 1},
     Bug{.name = "self_instead_of_cross",
@@ -794,16 +781,10 @@ const std::array output_rows{
     Bug{.name = "residual",
         .edit = [](Editing& e, const BugCase&, ProjectionName) { add_residual(e, 1); },
         .words = "the residual (the input of the layer) is already added",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (has_output_of_input_width(c.now)) to.add();
-            }},
+        .fits = has_output_of_input_width},
     Bug{.name = "residual_factor",
         .edit = [](Editing& e, const BugCase& c, ProjectionName) { add_residual(e, c.numbers[0]); },
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return before.words.number(c.numbers[0]) + " × the embeddings are added to the output";
-            },
+        .words = "{number} × the embeddings are added to the output",
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (has_output_of_input_width(c.now)) to.fit({0.5});
@@ -812,8 +793,7 @@ const std::array output_rows{
     Bug{.name = "output_form",
         .edit = [](Editing& e, const BugCase& c,
                    ProjectionName) { of_form(output_forms, c.form).edit(e, c.number()); },
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(output_forms, c.form).words); },
+        .words = form_words<output_forms>,
         .cases = try_output_forms},
     Bug{.name = "vector_added",
         .edit = add_vector,

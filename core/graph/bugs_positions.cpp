@@ -102,16 +102,11 @@ constexpr std::array position_rules{
                  },
                  [](const PlacedRow& r, const Numbers& x) { return r.own() * x[0]; }},
     PositionRule{
-        "restart_every",
-        [](const Editing&, const BugCase& c) { return "positions restart every " + digits(c.numbers[0]); },
+        "restart_every", "positions restart every {0}",
         [](const PlacedRow& r, const Numbers& x) { return r.own() - x[0] * std::floor(r.own() / x[0]); }},
-    PositionRule{"grouped",
-                 [](const Editing&, const BugCase& c) {
-                   return "positions go up every " + digits(c.numbers[0]) + " tokens (grouped)";
-                 },
+    PositionRule{"grouped", "positions go up every {0} tokens (grouped)",
                  [](const PlacedRow& r, const Numbers& x) { return std::floor(r.own() / x[0]); }},
-    PositionRule{"stop",
-                 [](const Editing&, const BugCase& c) { return "positions stop at " + digits(c.numbers[0]); },
+    PositionRule{"stop", "positions stop at {0}",
                  [](const PlacedRow& r, const Numbers& x) { return std::min(r.own(), x[0]); }},
     PositionRule{"last_at",
                  [](const Editing& e, const BugCase& c) {
@@ -123,12 +118,10 @@ constexpr std::array position_rules{
                  [](const PlacedRow& r, const Numbers& x) {
                    return static_cast<double>(r.key) >= x[0] ? x[1] : r.own();
                  }},
-    PositionRule{
-        "restart_at",
-        [](const Editing&, const BugCase& c) { return "positions restart at key " + digits(c.numbers[0]); },
-        [](const PlacedRow& r, const Numbers& x) {
-          return static_cast<double>(r.key) >= x[0] ? static_cast<double>(r.key) - x[0] : r.own();
-        }},
+    PositionRule{"restart_at", "positions restart at key {0}",
+                 [](const PlacedRow& r, const Numbers& x) {
+                   return static_cast<double>(r.key) >= x[0] ? static_cast<double>(r.key) - x[0] : r.own();
+                 }},
     PositionRule{"shift_from",
                  [](const Editing&, const BugCase& c) {
                    return "positions are " + shift_words(c.numbers[1]) + " from key " + digits(c.numbers[0]) +
@@ -245,16 +238,11 @@ void try_rotated_sides(const BugContext& c, BugCases& to) {
 const std::array position_rows{
     Bug{.name = "positions",
         .edit = edit_positions,
-        .words = [](const Editing& before,
-                    const BugCase& c) { return of_form(position_rules, c.form).words(before, c); },
+        .words = form_words<position_rules>,
         .cases = try_positions},
     Bug{.name = "position_factor",
         .edit = scale_positions,
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the positions of the " + stages_of_sides(c.sides) + " are multiplied by " +
-                     before.words.number(c.numbers[0]);
-            },
+        .words = "the positions of the {stages} are multiplied by {number}",
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const char* sides : query_key_sides)
@@ -277,8 +265,7 @@ const std::array position_rows{
         .rank = 2},
     Bug{.name = "rotary_twice",
         .edit = rotate_twice,
-        .words = [](const Editing&,
-                    const BugCase& c) { return "the " + stages_of_sides(c.sides) + " are rotated twice"; },
+        .words = "the {stages} are rotated twice",
         .cases = try_rotated_sides},
 };
 

@@ -15,7 +15,6 @@ using graph::Input;
 using graph::OperationInputs;
 using graph::projections_of_sides;
 using graph::stages_of_sides;
-using std::to_string;
 
 constexpr std::string_view side_letters = "qkvo";
 constexpr std::array usual_sides{"qkv", "q", "k", "v", "qk", "kv", "qv"};
@@ -311,7 +310,7 @@ constexpr std::array input_changes{
                   return rows_from(
                       in[0], [](long i, long n, long s) { return std::clamp(i - s, 0L, n - 1); }, by);
                 }},
-    InputChange{"rolled", [](double by) { return "is rolled by " + digits(by); },
+    InputChange{"rolled", "is rolled by {0}",
                 [](const OperationInputs& in, double by) {
                   return rows_from(
                       in[0], [](long i, long n, long s) { return ((i - s) % n + n) % n; }, by);
@@ -503,11 +502,7 @@ const std::array projection_rows{
     Bug{.name = "input", .edit = edit_input, .words = input_words, .cases = try_inputs},
     Bug{.name = "input_factor",
         .edit = scale_input,
-        .words =
-            [](const Editing& e, const BugCase& c) {
-              return "the input of the " + stages_of_sides(c.sides) + " is multiplied by " +
-                     e.words.number(c.numbers[0]);
-            },
+        .words = "the input of the {stages} is multiplied by {number}",
         .cases = fit_input_factors,
         .rank_of = rank_of_number,
         .is_last = true},

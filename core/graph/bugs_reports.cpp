@@ -13,18 +13,8 @@ using graph::digits;
 using graph::OperationInputs;
 using graph::words_of;
 
-/// Returns what stands before the colon of a form, as a stage, and what stands behind it.
-std::pair<Stage, std::string> given_stage_and_form(const BugCase& c) {
-  const std::size_t colon = c.form.find(':');
-  return {stage_named(c.form.substr(0, colon)), c.form.substr(colon + 1)};
-}
 std::string form_of(Stage stage, std::string_view what) {
   return std::string(attention::info(stage).name) + ":" + std::string(what);
-}
-arma::mat sum_of_heads(const OperationInputs& in) {
-  arma::mat sum = in.of_head(0, 0);
-  for (std::size_t h = 1; h < in.model.n_heads; ++h) sum += in.of_head(0, h);
-  return sum;
 }
 
 /// What is given. Form "weights:averaged".
@@ -47,7 +37,7 @@ constexpr std::array reported_forms{
                    return arma::mat(sum_of_heads(in) / static_cast<double>(in.model.n_heads));
                  }},
     ReportedForm{"summed", "the {0} are given summed over the heads", shared,
-                 [](const OperationInputs& in, double) { return arma::mat(sum_of_heads(in)); }},
+                 [](const OperationInputs& in, double) { return sum_of_heads(in); }},
     ReportedForm{"largest", "of the {0} the largest of all heads is given", shared,
                  [](const OperationInputs& in, double) {
                    return chosen_of_heads(
@@ -81,7 +71,7 @@ constexpr std::array reported_forms{
                  }},
 };
 void report_otherwise(Editing& e, const BugCase& c, ProjectionName) {
-  const auto [stage, form] = given_stage_and_form(c);
+  const auto [stage, form] = stage_and_form(c);
   const ReportedForm& row = of_form(reported_forms, form);
   e.report(stage, row.heads, {{stage, "i:"}},
            [reported = row.reported, x = c.number()](const OperationInputs& in) { return reported(in, x); });
@@ -112,13 +102,13 @@ void try_reported(const BugContext& c, BugCases& to) {
 
 /// Form "keys:values": what is given as keys are the values.
 void report_another(Editing& e, const BugCase& c, ProjectionName) {
-  const auto [stage, name] = given_stage_and_form(c);
+  const auto [stage, name] = stage_and_form(c);
   const Stage other = stage_named(name);
   if (const graph::Node* node = e.find(other))
     e.report(stage, node->heads, {{other}}, [](const OperationInputs& in) { return in[0]; });
 }
 std::string another_words(const Editing&, const BugCase& c) {
-  const auto [stage, name] = given_stage_and_form(c);
+  const auto [stage, name] = stage_and_form(c);
   return "what is given as " + words_of(stage) + " are the " + words_of(stage_named(name));
 }
 /// Whether the numbers given for the target are those of another stage.
@@ -156,7 +146,7 @@ const std::array report_rows{
         .edit = report_otherwise,
         .words =
             [](const Editing&, const BugCase& c) {
-              const auto [stage, form] = given_stage_and_form(c);
+              const auto [stage, form] = stage_and_form(c);
               const double x = c.number();
               return fmt::format(fmt::runtime(of_form(reported_forms, form).words), words_of(stage),
                                  digits(x));

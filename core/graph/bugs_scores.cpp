@@ -156,12 +156,9 @@ std::size_t whole(double x) {
 constexpr std::array head_mappings{
     KvMapping{"tiled", "are tiled over the heads (h mod KV heads) instead of repeated",
               [](const Model& m, std::size_t h, const Numbers&) { return h % m.kv_heads(); }},
-    KvMapping{"one", [](const Model&, const Numbers& x) { return "all heads use KV head " + digits(x[0]); },
+    KvMapping{"one", "all heads use KV head {0}",
               [](const Model&, std::size_t, const Numbers& x) { return whole(x[0]); }},
-    KvMapping{"next_groups",
-              [](const Model&, const Numbers& x) {
-                return "every group uses the KV head " + digits(x[0]) + " further (cyclic)";
-              },
+    KvMapping{"next_groups", "every group uses the KV head {0} further (cyclic)",
               [](const Model& m, std::size_t h, const Numbers& x) {
                 return (h / group_size(m) + whole(x[0])) % m.kv_heads();
               }},
@@ -182,10 +179,7 @@ constexpr std::array head_mappings{
               [](const Model& m, std::size_t h, const Numbers&) {
                 return std::min(h / m.kv_heads(), m.kv_heads() - 1);
               }},
-    KvMapping{"next_heads",
-              [](const Model&, const Numbers& x) {
-                return "heads use the KV heads of " + digits(x[0]) + " heads further";
-              },
+    KvMapping{"next_heads", "heads use the KV heads of {0} heads further",
               [](const Model& m, std::size_t h, const Numbers& x) {
                 return (h + whole(x[0])) % m.n_heads / group_size(m);
               }},
@@ -535,14 +529,10 @@ const std::array score_rows{
                   Stage::scores, [](const OperationInputs& in) { return in.selected(in[0].t()); }, {}, "::");
             },
         .words = "the scores are transposed (keys · queries)",
-        .cases =
-            [](const BugContext& c, BugCases& to) {
-              if (are_scores_square(c.now)) to.add();
-            }},
+        .fits = are_scores_square},
     Bug{.name = "scores_from",
         .edit = compute_scores_from,
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(other_products, c.form).words); },
+        .words = form_words<other_products>,
         .cases = try_products,
         .rank_of = [](const BugContext&,
                       const BugCase& of) { return of_form(other_products, of.form).rank; }},
@@ -567,10 +557,7 @@ const std::array score_rows{
         .in_pairs = false},
     Bug{.name = "kv_heads_averaged",
         .edit = average_kv_heads,
-        .words =
-            [](const Editing&, const BugCase& c) {
-              return stages_of_sides(c.sides) + " are averaged over the KV heads";
-            },
+        .words = "{stages} are averaged over the KV heads",
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const char* sides : {"kv", "k", "v"})
@@ -593,10 +580,7 @@ const std::array score_rows{
                 return arma::mat(in[0] * (x[in.head] / own));
               });
             },
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the scale differs from head to head: " + before.words.list(c.numbers);
-            },
+        .words = "the scale differs from head to head: {list}",
         .cases = fit_scale_by_head,
         .rank = 3,
         .is_plausible = [](const BugContext&, const BugCase& of) { return !are_all_equal(of.numbers); }},
@@ -645,8 +629,7 @@ const std::array score_rows{
         .rank = 1},
     Bug{.name = "cap_form",
         .edit = cap_otherwise,
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(cap_forms, c.form).words); },
+        .words = form_words<cap_forms>,
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const CapForm& form : cap_forms)

@@ -168,7 +168,7 @@ constexpr std::array sink_rules{
              }},
     SinkRule{"neighbors_exchanged", "neighboring heads use each other's sink",
              [](const Model&, const Numbers& own, std::size_t h, double) { return own[h ^ 1]; }},
-    SinkRule{"one_head", [](const Model&, double h) { return "all heads use the sink of head " + digits(h); },
+    SinkRule{"one_head", "all heads use the sink of head {0}",
              [](const Model&, const Numbers& own, std::size_t, double h) {
                return own[static_cast<std::size_t>(h)];
              }},
@@ -180,7 +180,7 @@ constexpr std::array sink_rules{
              }},
     SinkRule{"zero", "all sinks are 0",
              [](const Model&, const Numbers&, std::size_t, double) { return 0.0; }},
-    SinkRule{"added", [](const Model&, double by) { return digits(by) + " is added to the sinks"; },
+    SinkRule{"added", "{0} is added to the sinks",
              [](const Model&, const Numbers& own, std::size_t h, double by) { return own[h] + by; }},
 };
 
@@ -532,8 +532,7 @@ const std::array softmax_rows{
         .rank = 3},
     Bug{.name = "sinks:term",
         .edit = compute_sinks_otherwise,
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(sink_terms, c.form).words); },
+        .words = form_words<sink_terms>,
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const SinkTerm& term : sink_terms)
@@ -541,8 +540,7 @@ const std::array softmax_rows{
             }},
     Bug{.name = "sinks:unpaired_term",
         .edit = compute_sinks_otherwise,
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(sink_terms, c.form).words); },
+        .words = form_words<sink_terms>,
         .cases =
             [](const BugContext& c, BugCases& to) {
               if (!sinks_of(c.now).empty()) to.add({}, std::string(unpaired_sink_term));
@@ -570,10 +568,7 @@ const std::array softmax_rows{
     Bug{.name = "sink_factor",
         .edit = [](Editing& e, const BugCase& c,
                    ProjectionName) { change_sinks(e, [&](double sink) { return sink * c.numbers[0]; }); },
-        .words =
-            [](const Editing& before, const BugCase& c) {
-              return "the sinks are multiplied by " + before.words.number(c.numbers[0]);
-            },
+        .words = "the sinks are multiplied by {number}",
         .cases =
             [](const BugContext& c, BugCases& to) {
               for (const double start : {0.8, 1.3})
@@ -624,8 +619,7 @@ const std::array softmax_rows{
                       const BugCase& c) { return c.numbers[0] > 0 && c.numbers[0] < 2 ? 2 : 4; }},
     Bug{.name = "softmax_form",
         .edit = [](Editing& e, const BugCase& c, ProjectionName) { of_form(softmax_forms, c.form).edit(e); },
-        .words = [](const Editing&,
-                    const BugCase& c) { return std::string(of_form(softmax_forms, c.form).words); },
+        .words = form_words<softmax_forms>,
         .cases = try_softmax_forms},
     Bug{.name = "stage_rounded",
         .edit =
