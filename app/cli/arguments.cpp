@@ -2,14 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
+#include "app/cli/command_rules.hpp"
 #include "app/cli/manual.hpp"
+#include "app/cli/option_texts.hpp"
 #include "app/session/exporting.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
@@ -17,42 +18,19 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/version.hpp"
-#include "core/check/backward_check.hpp"
+#include "core/base/words.hpp"
 #include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/graph/stages.hpp"
-#include "core/training/run_files.hpp"
 #include "core/training/task.hpp"
-#include "core/training/whole_model.hpp"
 
 namespace app {
 namespace {
 
 namespace formats = core::formats;
-using core::attention::StageInfo;
-using core::color::NamedMap;
-using StringRef = const std::string&;
-
-constexpr const char* page_format = "html";    // every head in one page
-constexpr const char* archive_format = "npz";  // all matrices in one file; others hold one matrix per file
-
-[[noreturn]] void refuse(StringRef option, StringRef expected, StringRef got) {
-  throw core::Error(option + ": expected " + expected + ", got \"" + got + "\"");
-}
-
-const StageInfo& named_stage(StringRef option, StringRef among, StringRef name) {
-  if (const StageInfo* stage = core::attention::find_stage(name)) return *stage;
-  throw core::Error(option + ": expected " + among + " " + formats::known_stage_names() + "; got \"" + name +
-                    "\"");
-}
 
 std::string names_of_formats() {
   return core::text::joined(formats::matrix_formats(), ", ", &formats::MatrixFormat::name) + ", " +
          archive_format + " or " + page_format;
-}
-
-std::string names_of_layouts() {
-  return core::text::joined(core::check::layouts(), ", ", &core::check::TensorLayout::name);
 }
 
 bool choose_format(StringRef name, Export& command) {
@@ -61,98 +39,6 @@ bool choose_format(StringRef name, Export& command) {
   const formats::MatrixFormat* found = formats::find_matrix_format(name);
   if (found) command.options.format = found;
   return found || command.options.archive || command.is_page;
-}
-
-void read_maps(StringRef option, const std::vector<std::string>& names, ColorChoice& colors) {
-  const auto sequential = core::color::sequential_maps(), diverging = core::color::diverging_maps();
-  for (StringRef name : names) {
-    const auto is_named = [&](const NamedMap& map) { return name == map.name; };
-    const auto one = std::ranges::find_if(sequential, is_named),
-               other = std::ranges::find_if(diverging, is_named);
-    if (one != sequential.end())
-      colors.sequential = one->map;
-    else if (other != diverging.end())
-      colors.diverging = other->map;
-    else
-      refuse(option,
-             "one of " + core::text::joined(sequential, ", ", &NamedMap::name) + ", " +
-                 core::text::joined(diverging, ", ", &NamedMap::name),
-             name);
-  }
-}
-
-void read_range(StringRef option, StringRef range, ColorChoice& colors) {
-  constexpr std::pair<const char*, ColorRangeRule> rules[]{{"matrix", ColorRangeRule::matrix},
-                                                           {"stage", ColorRangeRule::stage},
-                                                           {"all", ColorRangeRule::all_heads}};
-  for (const auto& [name, rule] : rules)
-    if (range == name) {
-      colors.range = rule;
-      return;
-    }
-  const std::size_t colon = std::min(range.find(':'), range.size() - 1);
-  const auto low = core::text::parse_number(range.substr(0, colon)),
-             high = core::text::parse_number(range.substr(colon + 1));
-  if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
-    refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
-  colors.range = ColorRangeRule::typed;
-  colors.typed_values = colors.typed_weights = {*low, *high};
-}
-
-formats::StageFile read_given(StringRef option, StringRef stage_and_file) {
-  const std::size_t sign = stage_and_file.find('=');
-  const std::string stage = stage_and_file.substr(0, sign);
-  const StageInfo* found = core::attention::find_stage(stage);
-  const bool can = found && (found->stage == core::attention::Stage::embeddings ||
-                             core::attention::can_be_given(found->stage));
-  if (sign == stage_and_file.npos || sign + 1 == stage_and_file.size() || !can)
-    refuse(
-        option,
-        "STAGE=FILE with embeddings, queries, keys, values, scores, scaled_scores, masked_scores, weights or "
-        "dropout_mask",
-        stage_and_file);
-  return {stage, stage_and_file.substr(sign + 1)};
-}
-
-void read_stage_of_tensor(StringRef option, StringRef tensor_and_stage,
-                          std::map<std::string, std::string>& by_hand) {
-  const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may contain one
-  if (sign == tensor_and_stage.npos || sign == 0) refuse(option, "NAME=STAGE", tensor_and_stage);
-  const std::string stage = tensor_and_stage.substr(sign + 1);
-  if (!stage.empty() && !core::check::is_gradient(stage)) named_stage(option, "a stage among", stage);
-  by_hand[tensor_and_stage.substr(0, sign)] = stage;
-}
-
-std::pair<std::size_t, std::size_t> read_head(StringRef option, StringRef layer_and_head) {
-  const std::size_t point = std::min(layer_and_head.find('.'), layer_and_head.size() - 1);
-  const auto layer = core::text::parse_unsigned(layer_and_head.substr(0, point)),
-             head = core::text::parse_unsigned(layer_and_head.substr(point + 1));
-  if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", layer_and_head);
-  return {*layer, *head};
-}
-
-core::positions::Rotary read_rope(StringRef option, StringRef words) {
-  core::positions::Rotary rotary;
-  const auto require = [&](bool is_right) {
-    if (!is_right) refuse(option, "BASE[,halves or neighbors][,COLUMNS], as 500000,halves,64", words);
-  };
-  const std::vector<std::string> parts = CLI::detail::split(words, ',');
-  const auto base = core::text::parse_number(parts.front());
-  require(base && std::isfinite(*base) && *base > 0);
-  rotary.base = *base;
-  for (std::size_t k = 1; k < parts.size(); ++k) {
-    const std::string& part = parts[k];
-    if (part == "halves") {
-      rotary.pairs = core::positions::Pairs::halves;
-    } else if (part == "neighbors" || part == "neighbours") {  // the latter as in sessions
-      rotary.pairs = core::positions::Pairs::neighbors;
-    } else {
-      const auto columns = core::text::parse_unsigned(part);
-      require(columns && *columns > 0 && *columns % 2 == 0);
-      rotary.dimensions = *columns;
-    }
-  }
-  return rotary;
 }
 
 /// Returns a validator for texts for which `accepts` is true.
@@ -190,6 +76,16 @@ struct Options {
   CLI::Option* value(const char* name, const char* type, const std::string& about, Target& target) const {
     return app.add_option(name, target, about)->type_name(type);
   }
+  template <class Target>
+  CLI::Option* required(const char* name, const char* type, const std::string& about, Target& target) const {
+    return value(name, type, about, target)->required();
+  }
+  /// Adds an option for a whole number of at least `least`.
+  template <class Target>
+  CLI::Option* count(const char* name, const char* type, const std::string& about, Target& target,
+                     std::uint64_t least = 0) const {
+    return value(name, type, about, target)->check(whole_number(least));
+  }
   /// Adds an option whose text `read` parses; the user sees the error that it throws.
   template <class Read>
   CLI::Option* text(const char* name, const char* type, const std::string& about, Read read) const {
@@ -197,6 +93,16 @@ struct Options {
         .add_option_function<std::string>(
             name, [read, option = std::string(name)](StringRef text) { read(option, text); }, about)
         ->type_name(type);
+  }
+  /// Adds an option for one of some names; find(name) returns its meaning, which set() receives, or nothing.
+  template <class Find, class Set>
+  CLI::Option* choice(const char* name, const char* type, const std::string& about,
+                      const std::string& expected, Find find, Set set) const {
+    return text(name, type, about, [expected, find, set](StringRef option, StringRef text) {
+      const auto found = find(text);
+      if (!found) refuse(option, expected, text);
+      set(*found);
+    });
   }
   /// Adds an option that may be repeated, or whose texts are separated by commas.
   template <class Read>
@@ -208,23 +114,35 @@ struct Options {
         ->type_name(type)
         ->allow_extra_args(name[0] != '-');  // "--map A B" is one map and another argument
   }
-  template <class Target, class Value>
-  CLI::Option* flag(const char* name, const char* about, Target& target, Value meaning) const {
+  template <class Target, class Value = bool>
+  CLI::Option* flag(const char* name, const char* about, Target& target, Value meaning = true) const {
     return app.add_flag_callback(
         name, [&target, meaning] { target = meaning; }, about);
   }
 };
+
+constexpr const char* full_model = "A .gguf file, or a folder with config.json, tensors and a tokenizer";
+constexpr const char* any_full_model =
+    "A .gguf file, a folder with config.json, tensors and a tokenizer, or the address of an attached model";
+
+/// Adds the option for heads of a whole model to ablate, by layer and head.
+void add_ablation_option(Options options, std::set<std::pair<std::size_t, std::size_t>>& heads_off,
+                         const char* about = "Heads to ablate, as 5.1,3.0") {
+  options
+      .texts("--off", "LAYER.HEAD,...", about,
+             [&heads_off](StringRef option, StringRef head) { heads_off.insert(read_head(option, head)); })
+      ->delimiter(',');
+}
 
 void add_token_option(Options options, std::string& token) {
   options.value("--token", "TOKEN", "What attnscope.attach() has printed; else $ATTNSCOPE_TOKEN", token);
 }
 
 void add_options(Options options, Attach& command) {
-  options.value("ADDRESS", "", "HOST:PORT, or the path of a Unix socket", command.address)->required();
+  options.required("ADDRESS", "", "HOST:PORT, or the path of a Unix socket", command.address);
   add_token_option(options, command.token);
   options.value("--text", "TEXT", "What the model reads at first", command.text);
-  options.value("--layer", "L", "Layer that is selected at first, from 0", command.layer)
-      ->check(whole_number());
+  options.count("--layer", "L", "Layer that is selected at first, from 0", command.layer);
 }
 
 /// Adds options that change the setup of the task.
@@ -246,13 +164,11 @@ struct SetupOptions {
   void word(const char* name, const char* type, const std::string& about,
             const std::array<core::formats::Word<Meaning>, n>& words,
             Meaning core::training::TrainingSetup::*member) const {
-    const auto read = [&words](std::string_view text) {
-      const auto* found =
-          core::find_by(words, text, [](const auto& word) { return std::string_view(word.text); });
-      return found ? std::optional(found->meaning) : std::nullopt;
+    const auto find = [&words](std::string_view text) {
+      return core::find_by(words, text, [](const auto& word) { return std::string_view(word.text); });
     };
     change(name, type, about, core::text::joined(words, ", ", &core::formats::Word<Meaning>::text, " or "),
-           read, [member](auto& setup, Meaning meaning) { setup.*member = meaning; });
+           find, [member](auto& setup, const auto& word) { setup.*member = word.meaning; });
   }
 
  private:
@@ -270,12 +186,10 @@ struct SetupOptions {
 void add_options(Options options, Learn& command) {
   using core::training::TrainingSetup;
   const std::string names = core::text::joined(core::training::tasks(), ", ", &core::training::Task::name);
-  options
-      .value(
-          "TASK", "",
-          names + ", a text file, whose characters are then predicted, or the session of a run to go on with",
-          command.task)
-      ->required();
+  options.required(
+      "TASK", "",
+      names + ", a text file, whose characters are then predicted, or the session of a run to go on with",
+      command.task);
   const SetupOptions setup{options, command};
   setup.count("--layers", "L",
               "Layers, 1 to 3; this and the other options are by default as the task needs them",
@@ -302,14 +216,13 @@ void add_options(Options options, Learn& command) {
                });
   setup.count("--steps", "N", "Steps, up to 100,000", &TrainingSetup::n_steps);
   setup.count("--seed", "S", "Seed of the initial numbers, the sequences and dropout", &TrainingSetup::seed);
-  options.text(
+  options.value(
       "--out", "FOLDER",
       "New folder for the trained model, which transformers and attnscope open, its snapshots and its curves",
-      [&command](StringRef, StringRef path) { command.out = path; });
-  options.text("--save", "FILE", "Session of the run, JSON, which the window and this command go on with",
-               [&command](StringRef, StringRef path) { command.session = path; });
-  options.flag("--json", "Print the curves as JSON: lists of step, loss, accuracy and heads", command.json,
-               true);
+      command.out);
+  options.value("--save", "FILE", "Session of the run, JSON, which the window and this command go on with",
+                command.session);
+  options.flag("--json", "Print the curves as JSON: lists of step, loss, accuracy and heads", command.json);
 }
 
 void add_options(Options, ListPresets&) {}
@@ -328,7 +241,7 @@ CLI::Option* add_preset_option(Options options, const char* about, ModelSource& 
 void add_attention_options(Options options, core::importing::AttentionSettings& settings, const char* scale) {
   std::vector<CLI::Option*> all;
   all.push_back(
-      options.flag("--causal", "Each query attends to keys up to its own position", settings.causal, true));
+      options.flag("--causal", "Each query attends to keys up to its own position", settings.causal));
   all.push_back(options.flag("--no-causal", "Each query attends to every key", settings.causal, false)
                     ->excludes(all[0]));
   all.push_back(options.value(scale, "S", "What scores are multiplied by", settings.scale)
@@ -337,13 +250,10 @@ void add_attention_options(Options options, core::importing::AttentionSettings& 
       "--rope", "BASE[,PAIRS][,COLUMNS]",
       "Rotary positions: their base, halves or neighbors, and how many columns of a head they rotate",
       [&settings](StringRef option, StringRef text) { settings.rotary = read_rope(option, text); }));
-  all.push_back(options
-                    .value("--window", "N",
-                           "Sliding window: number of keys that a query attends to, its own included",
-                           settings.window)
-                    ->check(whole_number(1)));
-  all.push_back(
-      options.value("--kv-heads", "N", "Number of KV heads", settings.n_kv_heads)->check(whole_number(1)));
+  all.push_back(options.count("--window", "N",
+                              "Sliding window: number of keys that a query attends to, its own included",
+                              settings.window, 1));
+  all.push_back(options.count("--kv-heads", "N", "Number of KV heads", settings.n_kv_heads, 1));
   for (CLI::Option* option : all)
     for (const char* other : {"--preset", "--text"}) option->excludes(options.app.get_option(other));
 }
@@ -375,9 +285,8 @@ void add_model_options(Options options, ModelOptions& command,
                  command.text)
           ->needs(file);
   options
-      .value("--heads", "N", "Number of heads; needed where there is no config.json next to the file",
-             choices.n_heads)
-      ->check(whole_number(1))
+      .count("--heads", "N", "Number of heads; needed where there is no config.json next to the file",
+             choices.n_heads, 1)
       ->excludes(preset)
       ->excludes(text);
   add_attention_options(options, choices.settings, scale);
@@ -472,9 +381,8 @@ void add_target_option(Options options, GradientOptions& gradient, const char* o
 /// Adds the option that names the number, and those of its head and sequence.
 void add_gradient_options(Options options, GradientOptions& gradient, const char* of) {
   add_target_option(options, gradient, of);
-  options.value("--head", "H", "Its head, 0 unless given", gradient.target.head)->check(whole_number());
-  options.value("--sequence", "S", "Its sequence of a batch, 0 unless given", gradient.sequence)
-      ->check(whole_number());
+  options.count("--head", "H", "Its head, 0 unless given", gradient.target.head);
+  options.count("--sequence", "S", "Its sequence of a batch, 0 unless given", gradient.sequence);
 }
 
 void add_options(Options options, WriteGradients& command) {
@@ -494,7 +402,7 @@ void add_options(Options options, WriteGradients& command) {
 
 void add_options(Options options, WriteSession& command) {
   add_model_options(options, command);
-  options.value("--out", "FILE", "Session file to write", command.file)->required();
+  options.required("--out", "FILE", "Session file to write", command.file);
   add_mistake_option(options, command);
 }
 
@@ -512,10 +420,9 @@ void add_options(Options options, CheckModel& command) {
       ->excludes(options.app.get_option("FILE"))
       ->excludes(options.app.get_option("--preset"))
       ->excludes(options.app.get_option("--text"));
-  options
-      .value("--against,--observed,DUMP", "PATH",
-             "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv", command.against)
-      ->required();
+  options.required("--against,--observed,DUMP", "PATH",
+                   "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
+                   command.against);
   const auto tolerance = number_from(0, std::numeric_limits<double>::max(), "a number from 0");
   options.value("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative)
       ->check(tolerance);
@@ -524,15 +431,15 @@ void add_options(Options options, CheckModel& command) {
   options.texts(
       "--map", "NAME=STAGE", "Which stage a tensor is; without a stage it is ignored; may be given again",
       [&command](StringRef option, StringRef text) { read_stage_of_tensor(option, text, command.by_hand); });
-  options.text(
+  const std::string layouts =
+      core::text::joined(core::check::layouts(), ", ", &core::check::TensorLayout::name);
+  options.choice(
       "--layout", "NAME",
       "Memory layout of queries, keys, values and context vectors, where the shape alone does not tell: " +
-          names_of_layouts() + " (batch, heads, tokens, features; td: heads concatenated)",
-      [&command](StringRef option, StringRef name) {
-        command.layout = core::check::find_layout(name);
-        if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
-      });
-  options.flag("--json", "The report as JSON", command.json, true);
+          layouts + " (batch, heads, tokens, features; td: heads concatenated)",
+      "one of " + layouts, core::check::find_layout,
+      [&command](const core::check::TensorLayout& layout) { command.layout = &layout; });
+  options.flag("--json", "The report as JSON", command.json);
   options.value(
       "--apply-fix", "FILE",
       "Session file to write: the model changed as the first cause says, so that it gives the same tensors",
@@ -543,11 +450,7 @@ void add_options(Options options, WriteProgram& command) {
   add_model_options(options, command);
   options.value("--out", "FILE", "Python file; without it, standard output", command.file);
   add_gradient_options(options, command.gradient, "--gradient-of");
-  options
-      .texts(
-          "--off", "LAYER.HEAD,...", "Heads of a whole model to ablate, as 5.1,3.0",
-          [&command](StringRef option, StringRef head) { command.heads_off.insert(read_head(option, head)); })
-      ->delimiter(',');
+  add_ablation_option(options, command.heads_off, "Heads of a whole model to ablate, as 5.1,3.0");
   options
       .text(
           "--library", "NAME",
@@ -566,10 +469,8 @@ void add_options(Options options, DrawFigure& command) {
       options.text("--stage", "NAME", "The stage", [&figure](StringRef option, StringRef name) {
         figure.stage = named_stage(option, "one of", name).stage;
       });
-  CLI::Option* head =
-      options.value("--head", "N", "The head, 0 when it is not given", figure.head)->check(whole_number());
-  options.value("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence)
-      ->check(whole_number());
+  CLI::Option* head = options.count("--head", "N", "The head, 0 when it is not given", figure.head);
+  options.count("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence);
   options.flag("--all-heads", "All heads of the stage in one figure", figure.head, std::nullopt)
       ->needs(stage)
       ->excludes(head);
@@ -593,18 +494,17 @@ void add_options(Options options, DrawFigure& command) {
   options.text("--colours", "NAME",
                "viridis, magma, cividis or greys, blue-orange or red-blue; or one of each, as magma,red-blue",
                [&command](StringRef option, StringRef names) {
-                 read_maps(option, CLI::detail::split(names, ','), command.colors);
+                 read_maps(option, core::text::split(names, ','), command.colors);
                });
   options.text("--range", "RANGE", "Whose numbers set the colors: matrix, stage or all; or LOW:HIGH",
                [&command](StringRef option, StringRef range) { read_range(option, range, command.colors); });
-  options.flag("--logarithmic", "Colors by the logarithm of the absolute value", command.colors.logarithmic,
-               true);
-  options.flag("--dark", "Light on dark", figure.dark, true);
+  options.flag("--logarithmic", "Colors by the logarithm of the absolute value", command.colors.logarithmic);
+  options.flag("--dark", "Light on dark", figure.dark);
   options.flag("--no-numbers", "Colors alone, even where numbers fit", figure.numbers, false);
 }
 
 void add_options(Options options, DrawRandom& command) {
-  options.value("--seed", "N", "As given to manual_seed", command.seed)->check(whole_number())->required();
+  options.count("--seed", "N", "As given to manual_seed", command.seed)->required();
   options
       .texts("OPS", "",
              "Such as rand(6,3), Linear(3,2,bias), Linear(3,2) which has no bias, Dropout(0.5,6,6)",
@@ -616,107 +516,73 @@ void add_options(Options options, DrawRandom& command) {
 }
 
 void add_full_model_options(Options options, FullModelOptions& command) {
-  options
-      .value(
-          "MODEL", "",
-          "A .gguf file, a folder with config.json, tensors and a tokenizer, or the address of an attached model",
-          command.model)
-      ->required();
-  options.value("--text", "TEXT", "What the model reads", command.text)->required();
+  options.required("MODEL", "", any_full_model, command.model);
+  options.required("--text", "TEXT", "What the model reads", command.text);
   add_token_option(options, command.token);
-}
-
-void add_ablation_option(Options options, FullModelOptions& command) {
-  options
-      .texts(
-          "--off", "LAYER.HEAD,...", "Heads to ablate, as 5.1,3.0",
-          [&command](StringRef option, StringRef head) { command.heads_off.insert(read_head(option, head)); })
-      ->delimiter(',');
 }
 
 void add_options(Options options, ListTokens& command) {
   add_full_model_options(options, command);
-  options.flag("--json", "As JSON", command.json, true);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_options(Options options, Predict& command) {
   add_full_model_options(options, command);
-  options.value("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top)
-      ->check(whole_number(1));
-  add_ablation_option(options, command);
-  options.flag("--json", "As JSON", command.json, true);
+  options.count("--top", "N", "How many tokens, the most probable first; 10 unless given", command.top, 1);
+  add_ablation_option(options, command.heads_off);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_options(Options options, ReadLens& command) {
   add_full_model_options(options, command);
   const std::string names =
       core::text::joined(core::transformer::lens_names, ", ", &core::transformer::LensName::name, " or ");
-  options.text("--lens", "LENS", names + "; the last two read a file of the folder lens next to the model",
-               [&command, names](StringRef option, StringRef name) {
-                 const auto kind = core::transformer::find_lens_kind(name);
-                 if (!kind) refuse(option, names, name);
-                 command.lens = *kind;
-               });
-  options.value("--top", "N", "How many tokens at each point; 1 unless given", command.top)
-      ->check(whole_number(1));
-  add_ablation_option(options, command);
-  options.flag("--json", "As JSON", command.json, true);
+  options.choice("--lens", "LENS", names + "; the last two read a file of the folder lens next to the model",
+                 names, core::transformer::find_lens_kind, [&command](auto kind) { command.lens = kind; });
+  options.count("--top", "N", "How many tokens at each point; 1 unless given", command.top, 1);
+  add_ablation_option(options, command.heads_off);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_options(Options options, ScanTexts& command) {
-  options.value(
-      "MODEL", "",
-      "A .gguf file, a folder with config.json, tensors and a tokenizer, or the address of an attached model",
-      command.model);
+  options.value("MODEL", "", any_full_model, command.model);
   options.value("--texts", "FILE", "Texts, one a line; in a .jsonl file the \"text\" of each line",
                 command.texts);
-  options
-      .value("--sequences", "N", "How many texts, the first of the file; all of them unless given",
-             command.options.n_sequences)
-      ->check(whole_number(1));
-  options
-      .value("--length", "T",
-             "Tokens that are read of a text; unless given 512, or as many as the model takes",
-             command.options.length)
-      ->check(whole_number(1));
+  options.count("--sequences", "N", "How many texts, the first of the file; all of them unless given",
+                command.options.n_sequences, 1);
+  options.count("--length", "T",
+                "Tokens that are read of a text; unless given 512, or as many as the model takes",
+                command.options.length, 1);
   options.value("--out", "FOLDER", "For the measures and examples, as HeadVis and the window open them",
                 command.options.folder);
-  options.flag("--resume", "Go on with the scan in that folder", command.options.resumes, true);
+  options.flag("--resume", "Go on with the scan in that folder", command.options.resumes);
   options.value("--merge", "FOLDER...", "Join the scans of different texts in these folders", command.merged);
-  options.flag("--json", "As JSON, with examples and the lines that could not be read", command.json, true);
+  options.flag("--json", "As JSON, with examples and the lines that could not be read", command.json);
   add_token_option(options, command.token);
 }
 
 void add_options(Options options, ListHeadRoles& command) {
   add_full_model_options(options, command);
-  add_ablation_option(options, command);
+  add_ablation_option(options, command.heads_off);
 }
 
 void add_options(Options options, Generate& command) {
   add_full_model_options(options, command);
-  options.value("--tokens", "N", "How many tokens to generate, 20 unless given", command.n_tokens)
-      ->check(whole_number(1));
+  options.count("--tokens", "N", "How many tokens to generate, 20 unless given", command.n_tokens, 1);
   options
       .value("--temperature", "T", "0, unless given, is greedy; above 0 tokens are sampled",
              command.sampling.temperature)
       ->check(number_from(0, 100, "a number from 0 to 100"));
-  options.value("--top", "K", "Sample from the K most probable tokens", command.sampling.top)
-      ->check(whole_number(1));
-  options.value("--seed", "N", "Seed of the samples, 123 unless given", command.seed)->check(whole_number());
-  add_ablation_option(options, command);
-}
-
-CLI::Option* add_whole_model_option(Options options, std::filesystem::path& model) {
-  return options
-      .value("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer", model)
-      ->required();
+  options.count("--top", "K", "Sample from the K most probable tokens", command.sampling.top, 1);
+  options.count("--seed", "N", "Seed of the samples, 123 unless given", command.seed);
+  add_ablation_option(options, command.heads_off);
 }
 
 void add_options(Options options, ExplainScore& command) {
-  add_whole_model_option(options, command.model);
-  options.value("--text", "TEXT", "What the model reads", command.text)->required();
+  options.required("MODEL", "", full_model, command.model);
+  options.required("--text", "TEXT", "What the model reads", command.text);
   const auto add = [&](const char* name, const char* type, const char* about, std::size_t& target) {
-    options.value(name, type, about, target)->check(whole_number());
+    options.count(name, type, about, target);
   };
   add("--layer", "L", "Layer, from 0", command.cell.layer);
   add("--head", "H", "Head, from 0; without it the residual stream before the layer is split",
@@ -726,30 +592,25 @@ void add_options(Options options, ExplainScore& command) {
       command.cell.key);
   options.value("--token", "TOKEN", "Split the logit of this token after the text instead, as \" Mary\"",
                 command.token);
-  options.flag("--json", "As JSON", command.json, true);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_options(Options options, PatchPrompts& command) {
-  add_whole_model_option(options, command.model);
-  options.value("--clean", "TEXT", "Prompt that parts are taken from", command.clean)->required();
-  options.value("--corrupt", "TEXT", "Prompt whose parts are replaced, of as many tokens", command.corrupt)
-      ->required();
-  options.value("--answer", "TOKEN", "Token after the clean prompt, as \" Mary\"", command.answer)
-      ->required();
-  options
-      .value("--against", "TOKEN", "Token whose logit is subtracted from that of the answer", command.against)
-      ->required();
+  options.required("MODEL", "", full_model, command.model);
+  options.required("--clean", "TEXT", "Prompt that parts are taken from", command.clean);
+  options.required("--corrupt", "TEXT", "Prompt whose parts are replaced, of as many tokens",
+                   command.corrupt);
+  options.required("--answer", "TOKEN", "Token after the clean prompt, as \" Mary\"", command.answer);
+  options.required("--against", "TOKEN", "Token whose logit is subtracted from that of the answer",
+                   command.against);
   const std::string names =
       core::text::joined(core::transformer::patched_parts(), ", ", &core::transformer::NamedPart::name);
-  options.text("--what", "PART",
-               "Which part is replaced, head unless given: " + names +
-                   "; residual is the stream before a layer, at each position",
-               [&command, names](StringRef option, StringRef name) {
-                 const auto* part = core::transformer::find_part(name);
-                 if (!part) refuse(option, "one of " + names, name);
-                 command.plan.part = part->part;
-               });
-  options.flag("--positions", "Replace one position at a time", command.plan.by_position, true);
+  options.choice("--what", "PART",
+                 "Which part is replaced, head unless given: " + names +
+                     "; residual is the stream before a layer, at each position",
+                 "one of " + names, core::transformer::find_part,
+                 [&command](const auto& named) { command.plan.part = named.part; });
+  options.flag("--positions", "Replace one position at a time", command.plan.by_position);
   options.text("--through", "INPUT:LAYER.HEAD",
                "Path patching: let the patch change only the queries, keys or values of a later head, as "
                "queries:2.0",
@@ -762,151 +623,17 @@ void add_options(Options options, PatchPrompts& command) {
                });
   options.value("--out", "FILE", "Write the map to a .csv, .npy, .npz, .svg, .pdf or .png file instead",
                 command.out);
-  options.flag("--json", "As JSON", command.json, true);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_options(Options options, ListComposition& command) {
-  add_whole_model_option(options, command.model);
+  options.required("MODEL", "", full_model, command.model);
   options.text(
       "--head", "LAYER.HEAD",
       "List the pairs of tokens with the largest cells of the OV and QK circuits of this head instead",
       [&command](StringRef option, StringRef head) { command.head = read_head(option, head); });
-  options.value("--top", "N", "How many pairs of each, 20 unless given", command.top)->check(whole_number(1));
-  options.flag("--json", "As JSON", command.json, true);
-}
-
-// Checks of a whole command that the library's rules cannot express. Each throws core::Error, one line, where
-// an option would change nothing.
-
-template <class Command>
-void validate(const CLI::App&, Command&) {}
-
-void validate_model(const CLI::App& app, ModelOptions& command) {
-  const std::string name = app.get_name();
-  const bool has_file = app.count("FILE") > 0 || (name == "check" && app.count("--reference") > 0);
-  auto& given = command.choices.given;
-  if (!has_file && app.count("--preset") == 0 && given.empty())
-    throw core::Error(name + ": expected either a FILE or --preset NAME, got neither");
-  for (const char* option : {"--given", "--first-line", "--first-column"})
-    if (command.text && name == "check" && app.count("--layer") == 0 && app.count(option) > 0)
-      throw core::Error(name + ": " + option + ": expected with --layer, where there is --text");
-  if (app.count("--layer") == 0) return;
-  if (!has_file && given.empty() && name != "check")  // in a check it is that of its tensors
-    throw core::Error(name + ": --layer: expected with a FILE, or with --given");
-  for (auto& tensor : given) {
-    const auto layer = core::text::parse_unsigned(command.choices.layer);
-    if (!layer) refuse("--layer", "a whole number for given tensors", command.choices.layer);
-    tensor.layer = *layer;
-  }
-}
-
-void validate(const CLI::App& app, ExplainScore& command) {
-  using enum ExplainScore::Explained;
-  const bool has_layer = app.count("--layer") > 0, has_head = app.count("--head") > 0,
-             has_query = app.count("--query") > 0, has_key = app.count("--key") > 0;
-  if (app.count("--token") > 0) {
-    if (has_layer || has_head || has_query || has_key)
-      throw core::Error("why: --token: expected without --layer, --head, --query and --key");
-    command.what = logit;
-    return;
-  }
-  if (!has_layer || !has_query || (has_key && !has_head))
-    throw core::Error(
-        "why: expected --layer, --head, --query and --key, or without --key, or without both --head and --key, "
-        "or --token");
-  command.what = has_key ? score : has_head ? contexts : residual;
-}
-
-void validate(const CLI::App& app, ListComposition& command) {
-  if (app.count("--top") > 0 && !command.head) throw core::Error("composition: --top: expected with --head");
-}
-
-void validate(const CLI::App& app, DrawFigure& figure) {
-  const auto& stage = figure.options.stage;
-  if (app.count("--stage") + app.count("--strip") == 0)
-    throw core::Error("figure: expected either --stage NAME or --strip");
-  if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
-    throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
-                      core::attention::info(*stage).name + ", which is of all heads");
-  figure.has_gradient = app.count("--gradient-of") > 0;
-  if (app.count("--scale") > 0 && figure.form != ExportFormat::png)
-    throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
-}
-
-void validate(const CLI::App& app, Export& command) {
-  const std::string ending = command.out.extension().string();
-  const bool is_file = ending == ".npz" || ending == ".html" ||
-                       formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
-  const std::string format = command.is_page           ? page_format
-                             : command.options.archive ? archive_format
-                                                       : command.options.format->name;
-  if (app.count("--format") > 0 && is_file && ending != "." + format)
-    throw core::Error("export: --format: expected the one of " + command.out.filename().string() +
-                      ", got \"" + format + "\"");
-  if (command.is_page && app.count("--stages") > 0)
-    throw core::Error("export: --stages: expected without a page, which has the stages that it needs");
-}
-
-/// Throws core::Error where a head or a sequence means nothing; `of` is the option that names the number.
-void validate_gradient(const CLI::App& app, const GradientOptions& gradient, const char* of) {
-  const StageInfo& stage = core::attention::info(gradient.target.stage);
-  const std::string name = app.get_name();
-  for (const char* option : {"--head", "--sequence"})
-    if (app.count(option) > 0 && app.count(of) == 0 && gradient.expected.empty())
-      throw core::Error(name + ": " + option + ": expected with " + of);
-  if (app.count("--head") > 0 && !stage.per_head)
-    throw core::Error(name + ": --head: expected a stage of each head, got " + stage.name +
-                      ", which is of all heads");
-}
-
-void validate(const CLI::App& app, WriteGradients& command) {
-  if (app.count("--of") + app.count("--target") == 0)
-    throw core::Error("gradient: expected either --of STAGE[ROW,COLUMN] or --target FILE, got neither");
-  if (command.is_page) throw core::Error("gradient: expected tables or an .npz, got a page");
-  validate_gradient(app, command.of, "--of");
-  validate(app, static_cast<Export&>(command));
-}
-
-void validate(const CLI::App& app, WriteProgram& command) {
-  validate_gradient(app, command.gradient, "--gradient-of");
-  command.has_gradient = app.count("--gradient-of") > 0;
-  const bool is_of_layer = app.count("--layer") > 0 || app.count("--preset") > 0 || command.has_gradient;
-  for (const char* option : {"--off", "--library", "--token"})
-    if (app.count(option) > 0 && is_of_layer)
-      throw core::Error(std::string("program: ") + option +
-                        ": expected with a whole model and --text or a session of it, without --layer");
-}
-
-void validate(const CLI::App&, Learn& command) {
-  const core::training::Task* task = core::training::find_task(command.task);
-  if (!task && core::training::is_run_session_file(command.task)) return;  // it has its own setup
-  command.setup = task ? task->setup : core::training::text_task().setup;
-  for (const auto& change : command.changes) change(command.setup);
-  if (const auto problem = core::training::check(command.setup))
-    throw core::Error(std::string("learn: ") + problem->option + ": " + problem->message);
-  if (const std::string reason = core::training::no_export_reason(command.setup);
-      !command.out.empty() && !reason.empty())
-    throw core::Error("learn: --out: " + reason + "; without --out it can be trained");
-}
-
-void validate(const CLI::App& app, ScanTexts& command) {
-  const bool merges = !command.merged.empty();
-  for (const char* option : {"MODEL", "--texts"})
-    if ((app.count(option) > 0) == merges)
-      throw core::Error(std::string("scan: ") + option +
-                        (merges ? ": expected without --merge" : ": expected, or --merge FOLDER..."));
-  for (const char* option : {"--sequences", "--length", "--resume"})
-    if (merges && app.count(option) > 0)
-      throw core::Error(std::string("scan: ") + option + ": expected without --merge");
-  if (command.options.resumes && command.options.folder.empty())
-    throw core::Error("scan: --resume: expected with --out FOLDER");
-}
-
-void validate(const CLI::App& app, Generate& command) {
-  for (const char* option : {"--top", "--seed"})
-    if (app.count(option) > 0 && command.sampling.temperature == 0)
-      throw core::Error(std::string("generate: ") + option +
-                        ": expected with a --temperature above 0, as nothing is sampled otherwise");
+  options.count("--top", "N", "How many pairs of each, 20 unless given", command.top, 1);
+  options.flag("--json", "As JSON", command.json);
 }
 
 void add_help(CLI::App& app) {
@@ -953,8 +680,9 @@ void add(CLI::App& program, CommandLine& chosen, const char* name, const char* a
   add_options({*app}, *command);
   app->callback([&program, &chosen, app, command] {
     require_no_window_options(program);
-    if constexpr (std::is_base_of_v<ModelOptions, Command>) validate_model(*app, *command);
-    validate(*app, *command);
+    const GivenOptions given{app->get_name(), [app](const char* option) { return app->count(option) > 0; }};
+    if constexpr (std::is_base_of_v<ModelOptions, Command>) validate_model(given, *command);
+    if constexpr (requires { validate(given, *command); }) validate(given, *command);
     chosen = std::move(*command);
   });
 }
@@ -1043,9 +771,7 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
   CLI::Option* preset_option =
       add_preset_option(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
   options.value("--text", "TEXT", "What the whole model reads at first", window.text)->needs(file);
-  options.value("--layer", "L", "Its layer that is selected at first, from 0", window.layer)
-      ->check(whole_number())
-      ->needs(file);
+  options.count("--layer", "L", "Its layer that is selected at first, from 0", window.layer)->needs(file);
   CLI::Option* record = options.value(
       "--record", "RECORDING",
       "Write every command to a new file, for a bug report; it holds what is typed and the paths of files",
@@ -1055,9 +781,7 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
           .value("--replay", "RECORDING",
                  "Do first what this version has recorded, instead of opening a FILE", window.replay)
           ->excludes(file, preset_option, record);
-  options.value("--until", "N", "Line after which the replay ends", window.until)
-      ->check(whole_number(1))
-      ->needs(replay);
+  options.count("--until", "N", "Line after which the replay ends", window.until, 1)->needs(replay);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows",
                    "attnscope presets | cut -f1");
   add<ListMistakes>(program, chosen, "mistakes",

@@ -45,6 +45,8 @@ struct ModelOptions {
 struct Attach : OpenWindow {};
 struct ListPresets {};
 struct ListMistakes {};
+inline constexpr const char* page_format = "html";    ///< every head in one page
+inline constexpr const char* archive_format = "npz";  ///< all matrices in one file; others hold one matrix
 struct Export : ModelOptions {
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
