@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <concepts>
+#include <type_traits>
 #include <utility>
 
 #include "app/ui/actions/actions.hpp"
@@ -65,15 +67,65 @@ template <class... Verbs>
 std::function<CommandList(const ActionContext&)> always(Verbs... verbs) {
   return [commands = CommandList{std::move(verbs)...}](const ActionContext&) { return commands; };
 }
-inline std::function<CommandList(const ActionContext&)> show_dialog(Dialog dialog) {
-  return always(ShowDialog{dialog});
-}
 
 /// Returns a disabled_reason that gives these words unless the condition holds.
 template <class Holds>
 std::function<std::string(const ActionContext&)> unless(Holds holds, std::string words) {
   return
       [holds, words = std::move(words)](const ActionContext& s) { return holds(s) ? std::string() : words; };
+}
+
+/// Sets the columns of a row that not every row has; valid until another one is added.
+class ActionRow {
+ public:
+  explicit ActionRow(Action& row) : row_(row) {}
+
+  ActionRow about(std::string words) const { return with(row_.about, std::move(words)); }
+  /// Shows what it is about below its title.
+  ActionRow shows_about() const { return with(row_.shows_about, true); }
+  ActionRow section(std::string words) const { return with(row_.section, std::move(words)); }
+  ActionRow remark(std::string words) const { return with(row_.remark, std::move(words)); }
+  ActionRow keys(std::vector<KeyPress> presses) const { return with(row_.keys, std::move(presses)); }
+  ActionRow keys(std::same_as<KeyPress> auto... presses) const { return keys(std::vector{presses...}); }
+  ActionRow keys_apply(bool (*in_view)(const Pending&)) const { return with(row_.keys_apply, in_view); }
+  ActionRow sheet_text(std::string words) const { return with(row_.sheet_text, std::move(words)); }
+  ActionRow key_text(std::string words) const { return with(row_.key_text, std::move(words)); }
+  ActionRow disabled_reason(std::function<std::string(const ActionContext&)> why) const {
+    return with(row_.disabled_reason, std::move(why));
+  }
+  template <class Holds>
+  ActionRow only_if(Holds holds, std::string otherwise) const {
+    return disabled_reason(unless(holds, std::move(otherwise)));
+  }
+  /// Lets it send verbs, or those that make(context) returns, one or a list.
+  template <class... Verbs>
+  ActionRow does(Verbs... verbs) const {
+    return with(row_.command, always(std::move(verbs)...));
+  }
+  template <class Make>
+  ActionRow command(Make make) const {
+    if constexpr (std::is_convertible_v<std::invoke_result_t<Make, const ActionContext&>, CommandList>)
+      return with(row_.command, std::move(make));
+    else
+      return with(row_.command, [make](const ActionContext& now) { return CommandList{make(now)}; });
+  }
+  ActionRow checked(std::function<bool(const ActionContext&)> is_on) const {
+    return with(row_.checked, std::move(is_on));
+  }
+
+ private:
+  ActionRow with(auto& column, auto value) const {
+    column = std::move(value);
+    return *this;
+  }
+  Action& row_;
+};
+
+/// Appends an action to the table.
+inline ActionRow add(ActionRows& rows, std::string id, std::string title, std::string menu, int group = 0,
+                     int part = 0) {
+  rows.push_back({std::move(id), std::move(title), std::move(menu), group, part});
+  return ActionRow(rows.back());
 }
 
 constexpr KeyPress plain(Key key) {

@@ -21,127 +21,88 @@ std::string undo_title(const char* verb, const std::string& words) {
 }
 
 void add_undo_actions(ActionRows& rows, const ActionContext& s) {
-  rows.push_back({.id = "edit/undo",
-                  .title = undo_title("Undo", s.document.steps.undo_words),
-                  .menu = "Edit",
-                  .keys = {ctrl(Key::z)},
-                  .sheet_text = "Undo",
-                  .disabled_reason =
-                      [](const ActionContext& now) {
-                        return now.document.steps.can_undo ? "" : nothing_to_undo(now.document.steps);
-                      },
-                  .command = always(Undo{})});
-  rows.push_back(
-      {.id = "edit/redo",
-       .title = undo_title("Redo", s.document.steps.redo_words),
-       .menu = "Edit",
-       .keys = {ctrl(Key::y), ctrl_shift(Key::z)},
-       .sheet_text = "Redo",
-       .disabled_reason = unless([](const ActionContext& now) { return now.document.steps.can_redo; },
-                                 "there is nothing to redo"),
-       .command = always(Redo{})});
-  rows.push_back(
-      {.id = "edit/copy",
-       .title = "Copy",
-       .menu = "Edit",
-       .group = 1,
-       .keys = {ctrl(Key::c)},
-       .sheet_text = "Copy the selected number in full",
-       .disabled_reason = unless([](const ActionContext& now) { return number_to_copy(now).has_value(); },
-                                 "no number is selected"),
-       .command = [](const ActionContext& now) { return CommandList{CopyText{*number_to_copy(now)}}; }});
+  add(rows, "edit/undo", undo_title("Undo", s.document.steps.undo_words), "Edit")
+      .keys(ctrl(Key::z))
+      .sheet_text("Undo")
+      .disabled_reason([](const ActionContext& now) {
+        return now.document.steps.can_undo ? "" : nothing_to_undo(now.document.steps);
+      })
+      .does(Undo{});
+  add(rows, "edit/redo", undo_title("Redo", s.document.steps.redo_words), "Edit")
+      .keys(ctrl(Key::y), ctrl_shift(Key::z))
+      .sheet_text("Redo")
+      .only_if([](const ActionContext& now) { return now.document.steps.can_redo; },
+               "there is nothing to redo")
+      .does(Redo{});
+  add(rows, "edit/copy", "Copy", "Edit", 1)
+      .keys(ctrl(Key::c))
+      .sheet_text("Copy the selected number in full")
+      .only_if([](const ActionContext& now) { return number_to_copy(now).has_value(); },
+               "no number is selected")
+      .command([](const ActionContext& now) { return CopyText{*number_to_copy(now)}; });
 }
 
 void add_token_actions(ActionRows& rows) {
-  rows.push_back({.id = "edit/sentence",
-                  .title = "Type a sentence…",
-                  .menu = "Edit",
-                  .group = 2,
-                  .command = [](const ActionContext& now) {
-                    const bool words = now.forms.sentence.rule == core::text::TokenRule::words;
-                    const auto& tokens = now.displayed.sequence().tokens;
-                    return CommandList{
-                        set<&SentenceDraft::text>(core::text::joined(tokens, words ? " " : "")),
-                        ShowDialog{Dialog::sentence}};
-                  }});
-  rows.push_back({.id = "edit/add_token",
-                  .title = "Add a token",
-                  .menu = "Edit",
-                  .group = 2,
-                  .command = [](const ActionContext& now) {
-                    const std::size_t n = now.pending.model.n_tokens();
-                    return edit(editing::InsertToken{n, std::to_string(n)});
-                  }});
-  rows.push_back(
-      {.id = "edit/remove_token",
-       .title = "Remove the last token",
-       .menu = "Edit",
-       .group = 2,
-       .disabled_reason = unless([](const ActionContext& now) { return now.pending.model.n_tokens() > 1; },
-                                 "it is the only one"),
-       .command = [](const ActionContext& now) {
-         return edit(editing::RemoveToken{now.pending.model.n_tokens() - 1});
-       }});
+  add(rows, "edit/sentence", "Type a sentence…", "Edit", 2).command([](const ActionContext& now) {
+    const bool words = now.forms.sentence.rule == core::text::TokenRule::words;
+    const auto& tokens = now.displayed.sequence().tokens;
+    return CommandList{set<&SentenceDraft::text>(core::text::joined(tokens, words ? " " : "")),
+                       ShowDialog{Dialog::sentence}};
+  });
+  add(rows, "edit/add_token", "Add a token", "Edit", 2).command([](const ActionContext& now) {
+    const std::size_t n = now.pending.model.n_tokens();
+    return edit(editing::InsertToken{n, std::to_string(n)});
+  });
+  add(rows, "edit/remove_token", "Remove the last token", "Edit", 2)
+      .only_if([](const ActionContext& now) { return now.pending.model.n_tokens() > 1; },
+               "it is the only one")
+      .command([](const ActionContext& now) {
+        return edit(editing::RemoveToken{now.pending.model.n_tokens() - 1});
+      });
 }
 
 void add_matrix_editing(ActionRows& rows, const ActionContext& s) {
   for (const editing::MatrixName name : editable_matrices) {
     const auto place = matrix_ref(s.pending.model, name, s.pending.look.sequence, s.pending.look.head);
     if (!find_matrix(s.pending.model, place)) continue;
-    rows.push_back({.id = std::string("edit/matrix/") + symbol(name),
-                    .title = std::string("Edit ") + symbol(name),
-                    .menu = "Edit/Matrix",
-                    .group = 3,
-                    .command = always(MoveEditCursor{name, 0, 0})});
+    add(rows, std::string("edit/matrix/") + symbol(name), std::string("Edit ") + symbol(name), "Edit/Matrix",
+        3)
+        .does(MoveEditCursor{name, 0, 0});
   }
-  rows.push_back({.id = "edit/by_keyboard",
-                  .title = "Edit the matrix by keyboard",
-                  .menu = "Edit",
-                  .group = 3,
-                  .keys = {plain(Key::e)},
-                  .command = [](const ActionContext& now) {
-                    return CommandList{MoveEditCursor{now.pending.look.edited.name, 0, 0}};
-                  }});
+  add(rows, "edit/by_keyboard", "Edit the matrix by keyboard", "Edit", 3)
+      .keys(plain(Key::e))
+      .command([](const ActionContext& now) {
+        return MoveEditCursor{now.pending.look.edited.name, 0, 0};
+      });
 }
 
 /// Adds the actions that override or initialize numbers of the model.
 void add_override_actions(ActionRows& rows) {
-  rows.push_back({.id = "edit/type_over",
-                  .title = "Override the pinned value",
-                  .menu = "Model",
-                  .group = 3,
-                  .keys = {plain(Key::n)},
-                  .disabled_reason = [](const ActionContext& now) -> std::string {
-                    if (!now.displayed.selection.pinned) return "no cell is pinned";
-                    return can_be_overridden(now.displayed.selection.pinned->stage)
-                               ? ""
-                               : "values of this stage cannot be overridden";
-                  },
-                  .command = always(set<&Forms::typed>(TypedField{"inspector/typed", "", true, true}))});
-  rows.push_back(
-      {.id = "edit/give",
-       .title = "Override stage…",
-       .menu = "Model",
-       .group = 3,
-       .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
-       .keys = {plain(Key::i)},
-       .sheet_text = "Override a stage, or compute it again",
-       .command = [](const ActionContext& now) {
-         const auto& pinned = now.displayed.selection.pinned;
-         const bool can = pinned && core::attention::can_be_given(pinned->stage);
-         return CommandList{set<&Forms::overridden_stage>(can ? pinned->stage : now.forms.overridden_stage),
-                            ShowDialog{Dialog::override_stage}};
-       }});
-  rows.push_back({.id = "edit/draw_model",
-                  .title = "Initialize from seed…",
-                  .menu = "Model",
-                  .group = 0,
-                  .command = [](const ActionContext& now) {
-                    const auto like = editing::matching_init(now.pending.model);
-                    editing::ModelInit draw = now.forms.draw.draw;
-                    draw.bias = like.bias, draw.output = like.output;
-                    return CommandList{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
-                  }});
+  add(rows, "edit/type_over", "Override the pinned value", "Model", 3)
+      .keys(plain(Key::n))
+      .disabled_reason([](const ActionContext& now) -> std::string {
+        if (!now.displayed.selection.pinned) return "no cell is pinned";
+        return can_be_overridden(now.displayed.selection.pinned->stage)
+                   ? ""
+                   : "values of this stage cannot be overridden";
+      })
+      .does(set<&Forms::typed>(TypedField{"inspector/typed", "", true, true}));
+  add(rows, "edit/give", "Override stage…", "Model", 3)
+      .about("Replaces the computed numbers by pasted ones or those of a file, or computes them again")
+      .keys(plain(Key::i))
+      .sheet_text("Override a stage, or compute it again")
+      .command([](const ActionContext& now) {
+        const auto& pinned = now.displayed.selection.pinned;
+        const bool can = pinned && core::attention::can_be_given(pinned->stage);
+        return CommandList{set<&Forms::overridden_stage>(can ? pinned->stage : now.forms.overridden_stage),
+                           ShowDialog{Dialog::override_stage}};
+      });
+  add(rows, "edit/draw_model", "Initialize from seed…", "Model", 0).command([](const ActionContext& now) {
+    const auto like = editing::matching_init(now.pending.model);
+    editing::ModelInit draw = now.forms.draw.draw;
+    draw.bias = like.bias, draw.output = like.output;
+    return CommandList{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
+  });
 }
 
 }  // namespace
@@ -184,90 +145,64 @@ std::string injection_disabled_reason(const Bug& bug, const ActionContext& s) {
 }  // namespace
 
 void add_model_toggles(ActionRows& rows, const ActionContext& s) {
-  rows.push_back(
-      {.id = "model/causal",
-       .title = "Causal mask",
-       .menu = "Model",
-       .group = 2,
-       .about = "No query attends to a later token",
-       .keys = {plain(Key::c)},
-       .sheet_text = "Causal mask on or off",
-       .command =
-           [](const ActionContext& now) { return edit(editing::SetCausal{!now.pending.model.mask.causal}); },
-       .checked = [](const ActionContext& now) { return now.pending.model.mask.causal; }});
-  rows.push_back({.id = "model/cell",
-                  .title = "Mask the pinned position",
-                  .menu = "Model",
-                  .group = 2,
-                  .about = "Its query does not attend to its key",
-                  .keys = {plain(Key::m)},
-                  .sheet_text = "Mask or unmask the pinned position",
-                  .disabled_reason = unless(
-                      [](const ActionContext& now) {
-                        return mask_switch(now.displayed.selection.pinned, now.displayed.trace).has_value();
-                      },
-                      "no position of two tokens is pinned"),
-                  .command =
-                      [](const ActionContext& now) {
-                        return edit(*mask_switch(now.displayed.selection.pinned, now.displayed.trace));
-                      },
-                  .checked = is_masked});
-  rows.push_back(
-      {.id = "model/head",
-       .title = fmt::format("Head {} enabled", s.displayed.look.head),
-       .menu = "Model",
-       .group = 2,
-       .about = "An ablated head contributes zeros to the output",
-       .keys = {plain(Key::h)},
-       .sheet_text = "Ablate or enable the selected head",
-       .command =
-           [](const ActionContext& now) {
-             return edit(editing::ToggleHead{now.displayed.look.head,
-                                             now.pending.model.is_ablated(now.displayed.look.head)});
-           },
-       .checked =
-           [](const ActionContext& now) { return !now.pending.model.is_ablated(now.displayed.look.head); }});
-  rows.push_back(
-      {.id = "model/training",
-       .title = "Dropout (training mode)",
-       .menu = "Model",
-       .group = 1,
-       .about = "In evaluation mode no weight is dropped",
-       .keys = {plain(Key::d)},
-       .sheet_text = "Dropout: training or evaluation mode",
-       .command =
-           [](const ActionContext& now) {
-             const auto& dropout = now.pending.model.dropout;
-             CommandList commands = edit(editing::SetTraining{!dropout.training});
-             if (dropout.rate == 0)
-               commands.push_back(ShowMessage{
-                   "The dropout rate is 0, so training mode drops no weight: Model, Dropout rate"});
-             return commands;
-           },
-       .checked = [](const ActionContext& now) { return now.pending.model.dropout.training; }});
+  add(rows, "model/causal", "Causal mask", "Model", 2)
+      .about("No query attends to a later token")
+      .keys(plain(Key::c))
+      .sheet_text("Causal mask on or off")
+      .command(
+          [](const ActionContext& now) { return edit(editing::SetCausal{!now.pending.model.mask.causal}); })
+      .checked([](const ActionContext& now) { return now.pending.model.mask.causal; });
+  add(rows, "model/cell", "Mask the pinned position", "Model", 2)
+      .about("Its query does not attend to its key")
+      .keys(plain(Key::m))
+      .sheet_text("Mask or unmask the pinned position")
+      .only_if(
+          [](const ActionContext& now) {
+            return mask_switch(now.displayed.selection.pinned, now.displayed.trace).has_value();
+          },
+          "no position of two tokens is pinned")
+      .command([](const ActionContext& now) {
+        return edit(*mask_switch(now.displayed.selection.pinned, now.displayed.trace));
+      })
+      .checked(is_masked);
+  add(rows, "model/head", fmt::format("Head {} enabled", s.displayed.look.head), "Model", 2)
+      .about("An ablated head contributes zeros to the output")
+      .keys(plain(Key::h))
+      .sheet_text("Ablate or enable the selected head")
+      .command([](const ActionContext& now) {
+        return edit(editing::ToggleHead{now.displayed.look.head,
+                                        now.pending.model.is_ablated(now.displayed.look.head)});
+      })
+      .checked(
+          [](const ActionContext& now) { return !now.pending.model.is_ablated(now.displayed.look.head); });
+  add(rows, "model/training", "Dropout (training mode)", "Model", 1)
+      .about("In evaluation mode no weight is dropped")
+      .keys(plain(Key::d))
+      .sheet_text("Dropout: training or evaluation mode")
+      .command([](const ActionContext& now) {
+        const auto& dropout = now.pending.model.dropout;
+        CommandList commands = edit(editing::SetTraining{!dropout.training});
+        if (dropout.rate == 0)
+          commands.push_back(
+              ShowMessage{"The dropout rate is 0, so training mode drops no weight: Model, Dropout rate"});
+        return commands;
+      })
+      .checked([](const ActionContext& now) { return now.pending.model.dropout.training; });
   for (const double rate : {0.0, 0.1, 0.2, 0.5})
-    rows.push_back(
-        {.id = "model/dropout/" + core::text::number_text(rate),
-         .title = "Dropout rate " + core::text::number_text(rate),
-         .menu = "Model/Dropout rate",
-         .group = 1,
-         .command = always(EndGesture{}, ApplyEdit{editing::SetDropoutRate{rate}}, EndGesture{}),
-         .checked = [rate](const ActionContext& now) { return now.pending.model.dropout.rate == rate; }});
-  rows.push_back({.id = "model/draw_mask",
-                  .title = "Resample the dropout mask",
-                  .menu = "Model",
-                  .group = 1,
-                  .about = "Uses the next seed",
-                  .keys = {plain(Key::space)},
-                  .keys_apply =
-                      [](const Pending& view) {
-                        return view.look.tab == Tab::laboratory && !view.selection.presentation.on;
-                      },
-                  .sheet_text = "In the dropout laboratory: resample",
-                  .command =
-                      [](const ActionContext& now) {
-                        return edit(editing::SetDropoutSeed{now.pending.model.dropout.seed + 1});
-                      }});
+    add(rows, "model/dropout/" + core::text::number_text(rate),
+        "Dropout rate " + core::text::number_text(rate), "Model/Dropout rate", 1)
+        .does(EndGesture{}, ApplyEdit{editing::SetDropoutRate{rate}}, EndGesture{})
+        .checked([rate](const ActionContext& now) { return now.pending.model.dropout.rate == rate; });
+  add(rows, "model/draw_mask", "Resample the dropout mask", "Model", 1)
+      .about("Uses the next seed")
+      .keys(plain(Key::space))
+      .keys_apply([](const Pending& view) {
+        return view.look.tab == Tab::laboratory && !view.selection.presentation.on;
+      })
+      .sheet_text("In the dropout laboratory: resample")
+      .command([](const ActionContext& now) {
+        return edit(editing::SetDropoutSeed{now.pending.model.dropout.seed + 1});
+      });
 }
 
 void add_mistakes(ActionRows& rows, const ActionContext& s) {
@@ -276,64 +211,46 @@ void add_mistakes(ActionRows& rows, const ActionContext& s) {
     if (core::bugs::is_relevant(*bug, s.pending.model)) bugs.push_back(bug);
   std::ranges::stable_sort(bugs, {}, [](const Bug* bug) { return bug->texts.first; });
   for (const Bug* bug : bugs) {
-    rows.push_back(
-        {.id = std::string("mistake/") + bug->name,
-         .title = bug->texts.title,
-         .menu = std::string("Model/Inject a bug/") + core::attention::info(bug->texts.first).title,
-         .group = 4,
-         .about = bug->texts.about,
-         .section = core::attention::info(bug->texts.first).title,
-         .disabled_reason = [bug](const ActionContext& now) { return injection_disabled_reason(*bug, now); },
-         .command =
-             [bug](const ActionContext& now) {
-               return edit(editing::SwitchMistake{bug->name, !is_injected(*bug, now.pending.model)});
-             },
-         .checked = [bug](const ActionContext& now) { return is_injected(*bug, now.pending.model); }});
+    add(rows, std::string("mistake/") + bug->name, bug->texts.title,
+        std::string("Model/Inject a bug/") + core::attention::info(bug->texts.first).title, 4)
+        .about(bug->texts.about)
+        .section(core::attention::info(bug->texts.first).title)
+        .disabled_reason([bug](const ActionContext& now) { return injection_disabled_reason(*bug, now); })
+        .command([bug](const ActionContext& now) {
+          return edit(editing::SwitchMistake{bug->name, !is_injected(*bug, now.pending.model)});
+        })
+        .checked([bug](const ActionContext& now) { return is_injected(*bug, now.pending.model); });
   }
 }
 
 std::vector<Action> compare_actions(const ActionContext&) {
   ActionRows rows;
-  rows.push_back({.id = "compare/keep",
-                  .title = "Snapshot as A",
-                  .menu = "Compare",
-                  .group = 0,
-                  .about = "Keeps the model as it is now, to compare later edits with",
-                  .keys = {plain(Key::k)},
-                  .keys_apply = [](const Pending& view) { return view.look.tab != Tab::learn; },
-                  .sheet_text = "Take a snapshot as A",
-                  .command = always(AddReference{})});
+  add(rows, "compare/keep", "Snapshot as A", "Compare", 0)
+      .about("Keeps the model as it is now, to compare later edits with")
+      .keys(plain(Key::k))
+      .keys_apply([](const Pending& view) { return view.look.tab != Tab::learn; })
+      .sheet_text("Take a snapshot as A")
+      .does(AddReference{});
   const auto switches = core::compare::switches();
   for (std::size_t k = 0; k < switches.size(); ++k)
-    rows.push_back({.id = std::string("compare/") + switches[k].name,
-                    .title = switches[k].title,
-                    .menu = "Compare/Experiments",
-                    .group = 5,
-                    .about = switches[k].about,
-                    .command = always(AddFlippedReference{k})});
-  rows.push_back({.id = "compare/open",
-                  .title = "Open session as A…",
-                  .menu = "Compare",
-                  .group = 0,
-                  .about = "The model that you edit stays as it is",
-                  .command = show_dialog(Dialog::open_reference)});
-  rows.push_back({.id = "compare/hold",
-                  .title = "Show A in place of B in every view",
-                  .keys = {plain(Key::space)},
-                  .keys_apply =
-                      [](const Pending& view) {
-                        return view.look.tab != Tab::laboratory && view.look.tab != Tab::learn &&
-                               !view.selection.cursor && !view.selection.presentation.on;
-                      },
-                  .key_text = "hold Space"});
-  rows.push_back({.id = "file/check_tensors",
-                  .title = "Check tensors…",
-                  .menu = "Compare",
-                  .group = 1,
-                  .about = "Compares your tensors with the model: the first stage that differs, and why",
-                  .keys = {ctrl(Key::k)},
-                  .sheet_text = "Check your tensors against the model",
-                  .command = show_dialog(Dialog::open_tensors)});
+    add(rows, std::string("compare/") + switches[k].name, switches[k].title, "Compare/Experiments", 5)
+        .about(switches[k].about)
+        .does(AddFlippedReference{k});
+  add(rows, "compare/open", "Open session as A…", "Compare", 0)
+      .about("The model that you edit stays as it is")
+      .does(ShowDialog{Dialog::open_reference});
+  add(rows, "compare/hold", "Show A in place of B in every view", "")
+      .keys(plain(Key::space))
+      .keys_apply([](const Pending& view) {
+        return view.look.tab != Tab::laboratory && view.look.tab != Tab::learn && !view.selection.cursor &&
+               !view.selection.presentation.on;
+      })
+      .key_text("hold Space");
+  add(rows, "file/check_tensors", "Check tensors…", "Compare", 1)
+      .about("Compares your tensors with the model: the first stage that differs, and why")
+      .keys(ctrl(Key::k))
+      .sheet_text("Check your tensors against the model")
+      .does(ShowDialog{Dialog::open_tensors});
   return rows;
 }
 
@@ -341,23 +258,17 @@ void add_editor_keys(ActionRows& rows) {
   constexpr const char *section = "In the matrix", *walk = "Move from number to number";
   const auto key = [&](const char* id, const char* title, std::vector<KeyPress> keys,
                        const char* key_text = "") {
-    rows.push_back({.id = id,
-                    .title = title,
-                    .section = section,
-                    .keys = std::move(keys),
-                    .keys_apply = in_editor,
-                    .key_text = key_text});
+    add(rows, id, title, "").section(section).keys(std::move(keys)).keys_apply(in_editor).key_text(key_text);
   };
   key("editor/walk", walk,
       {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
        plain(Key::page_down)},
       "arrows, Home, End, Page");
-  rows.push_back({.id = "editor/across",
-                  .title = walk,
-                  .section = section,
-                  .keys = {plain(Key::left), plain(Key::right)},
-                  .keys_apply = [](const Pending& view) { return in_editor(view) && !view.selection.lesson; },
-                  .key_text = "arrows, Home, End, Page"});
+  add(rows, "editor/across", walk, "")
+      .section(section)
+      .keys(plain(Key::left), plain(Key::right))
+      .keys_apply([](const Pending& view) { return in_editor(view) && !view.selection.lesson; })
+      .key_text("arrows, Home, End, Page");
   std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
   for (int digit = 0; digit < 10; ++digit)
     begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));
@@ -409,81 +320,58 @@ CommandList show_alone(std::size_t head, std::size_t n_heads) {
 
 void add_shown_head(ActionRows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
-    rows.push_back({.id = "head/" + std::to_string(h),
-                    .title = std::to_string(h),
-                    .menu = "View/Heads/Head",
-                    .group = 3,
-                    .keys = digit_keys(h),
-                    .keys_apply = in_matrices,
-                    .sheet_text = "Select head 0 … 8",
-                    .key_text = h < n_digit_keys ? "1 … 9" : "",
-                    .command = always(set<&Look::head>(h)),
-                    .checked = [h](const ActionContext& now) { return now.pending.look.head == h; }});
+    add(rows, "head/" + std::to_string(h), std::to_string(h), "View/Heads/Head", 3)
+        .keys(digit_keys(h))
+        .keys_apply(in_matrices)
+        .sheet_text("Select head 0 … 8")
+        .key_text(h < n_digit_keys ? "1 … 9" : "")
+        .does(set<&Look::head>(h))
+        .checked([h](const ActionContext& now) { return now.pending.look.head == h; });
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
-                    .title = by < 0 ? "Previous" : "Next",
-                    .menu = "View/Heads/Head",
-                    .group = 3,
-                    .part = 1,
-                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-                    .keys_apply = outside_tokens,
-                    .sheet_text = "Previous, next head",
-                    .disabled_reason = head_step_disabled_reason(by),
-                    .command = [by](const ActionContext& now) {
-                      return CommandList{set<&Look::head>(neighbor_head(now, by))};
-                    }});
+    add(rows, by < 0 ? "head/previous" : "head/next", by < 0 ? "Previous" : "Next", "View/Heads/Head", 3, 1)
+        .keys(plain(by < 0 ? Key::bracket_left : Key::bracket_right))
+        .keys_apply(outside_tokens)
+        .sheet_text("Previous, next head")
+        .disabled_reason(head_step_disabled_reason(by))
+        .command([by](const ActionContext& now) { return set<&Look::head>(neighbor_head(now, by)); });
 }
 
 void add_lines(ActionRows& rows, const ActionContext& s) {
   for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
-    rows.push_back(
-        {.id = "lines/" + std::to_string(h),
-         .title = "Head " + std::to_string(h),
-         .menu = "View/Heads/Lines in Tokens",
-         .group = 3,
-         .keys = digit_keys(h),
-         .keys_apply = in_tokens,
-         .sheet_text = "In Tokens: show or hide the lines of that head",
-         .key_text = h < n_digit_keys ? "1 … 9" : "",
-         .disabled_reason = lines_disabled_reason,
-         .command =
-             [h](const ActionContext& now) {
-               std::set<std::size_t> silent = now.pending.look.tokens.silent_heads;
-               if (silent.erase(h) == 0) silent.insert(h);
-               return CommandList{set<&TokensLook::silent_heads>(std::move(silent))};
-             },
-         .checked =
-             [h](const ActionContext& now) { return !now.displayed.look.tokens.silent_heads.contains(h); }});
+    add(rows, "lines/" + std::to_string(h), "Head " + std::to_string(h), "View/Heads/Lines in Tokens", 3)
+        .keys(digit_keys(h))
+        .keys_apply(in_tokens)
+        .sheet_text("In Tokens: show or hide the lines of that head")
+        .key_text(h < n_digit_keys ? "1 … 9" : "")
+        .disabled_reason(lines_disabled_reason)
+        .command([h](const ActionContext& now) {
+          std::set<std::size_t> silent = now.pending.look.tokens.silent_heads;
+          if (silent.erase(h) == 0) silent.insert(h);
+          return set<&TokensLook::silent_heads>(std::move(silent));
+        })
+        .checked(
+            [h](const ActionContext& now) { return !now.displayed.look.tokens.silent_heads.contains(h); });
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
-                    .title = by < 0 ? "Previous head alone" : "Next head alone",
-                    .menu = "View/Heads/Lines in Tokens",
-                    .group = 3,
-                    .part = 1,
-                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-                    .keys_apply = anywhere_in_tokens,
-                    .sheet_text = "In Tokens: previous, next head alone",
-                    .disabled_reason =
-                        [by](const ActionContext& now) {
-                          const std::string why = lines_disabled_reason(now);
-                          return why.empty() ? head_step_disabled_reason(by)(now) : why;
-                        },
-                    .command =
-                        [by](const ActionContext& now) {
-                          return show_alone(neighbor_head(now, by), now.pending.model.n_heads);
-                        }});
+    add(rows, by < 0 ? "lines/previous" : "lines/next", by < 0 ? "Previous head alone" : "Next head alone",
+        "View/Heads/Lines in Tokens", 3, 1)
+        .keys(plain(by < 0 ? Key::bracket_left : Key::bracket_right))
+        .keys_apply(anywhere_in_tokens)
+        .sheet_text("In Tokens: previous, next head alone")
+        .disabled_reason([by](const ActionContext& now) {
+          const std::string why = lines_disabled_reason(now);
+          return why.empty() ? head_step_disabled_reason(by)(now) : why;
+        })
+        .command([by](const ActionContext& now) {
+          return show_alone(neighbor_head(now, by), now.pending.model.n_heads);
+        });
 }
 
 void add_order(ActionRows& rows) {
   using core::attention::HeadMetric;
   const auto row = [&](const std::string& name, const char* title, std::optional<HeadMetric> order) {
-    rows.push_back(
-        {.id = "heads_by/" + name,
-         .title = title,
-         .menu = "View/Heads/Sort by",
-         .group = 3,
-         .command = always(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads)),
-         .checked = [order](const ActionContext& now) { return now.displayed.look.heads_order == order; }});
+    add(rows, "heads_by/" + name, title, "View/Heads/Sort by", 3)
+        .does(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads))
+        .checked([order](const ActionContext& now) { return now.displayed.look.heads_order == order; });
   };
   row("number", "index", std::nullopt);
   for (const auto& figure : core::attention::head_metrics()) row(figure.name, figure.title, figure.figure);

@@ -32,92 +32,63 @@ CommandList play(const ActionContext& s) {
 }
 
 void add_operand_animation(ActionRows& rows) {
-  rows.push_back({.id = "flight/play",
-                  .title = "Animate operands",
-                  .menu = animation_menu,
-                  .group = 1,
-                  .about = "The operands of the pinned value move to its cell, stage by stage",
-                  .keys = {shift(Key::space)},
-                  .keys_apply = outside_editor,
-                  .sheet_text = "Animate the operands of the pinned value, or pause",
-                  .disabled_reason = animation_disabled_reason,
-                  .command = play});
-  rows.push_back({.id = "present/play",
-                  .title = "Play or stop",
-                  .keys = {plain(Key::space)},
-                  .keys_apply = is_presenting,
-                  .sheet_text = "Presenting: animate the operands, or pause",
-                  .disabled_reason =
-                      [](const ActionContext& now) {
-                        return is_presenting(now.pending) ? animation_disabled_reason(now)
-                                                          : "only when presenting";
-                      },
-                  .command = play});
+  add(rows, "flight/play", "Animate operands", animation_menu, 1)
+      .about("The operands of the pinned value move to its cell, stage by stage")
+      .keys(shift(Key::space))
+      .keys_apply(outside_editor)
+      .sheet_text("Animate the operands of the pinned value, or pause")
+      .disabled_reason(animation_disabled_reason)
+      .command(play);
+  add(rows, "present/play", "Play or stop", "")
+      .keys(plain(Key::space))
+      .keys_apply(is_presenting)
+      .sheet_text("Presenting: animate the operands, or pause")
+      .disabled_reason([](const ActionContext& now) {
+        return is_presenting(now.pending) ? animation_disabled_reason(now) : "only when presenting";
+      })
+      .command(play);
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "flight/back" : "flight/on",
-                    .title = by < 0 ? "Previous step" : "Next step",
-                    .menu = animation_menu,
-                    .group = 1,
-                    .keys = {ctrl(by < 0 ? Key::left : Key::right)},
-                    .keys_apply = outside_editor,
-                    .sheet_text = "Operand animation: previous, next step",
-                    .disabled_reason = animation_disabled_reason,
-                    .command = [by](const ActionContext& now) {
-                      return CommandList{StepAnimation{by, n_animation_steps(now)}};
-                    }});
+    add(rows, by < 0 ? "flight/back" : "flight/on", by < 0 ? "Previous step" : "Next step", animation_menu, 1)
+        .keys(ctrl(by < 0 ? Key::left : Key::right))
+        .keys_apply(outside_editor)
+        .sheet_text("Operand animation: previous, next step")
+        .disabled_reason(animation_disabled_reason)
+        .command([by](const ActionContext& now) {
+          return StepAnimation{by, n_animation_steps(now)};
+        });
   for (const int percent : {25, 50, 100, 200, 400}) {
     const float wanted = static_cast<float>(percent) / 100;
-    rows.push_back({.id = "flight/speed/" + std::to_string(percent),
-                    .title = fmt::format("Speed {} %", percent),
-                    .menu = animation_menu,
-                    .group = 1,
-                    .part = 1,
-                    .command = always(set<&Settings::animation_speed>(wanted)),
-                    .checked = [wanted](const ActionContext& now) {
-                      return std::fabs(now.settings.animation_speed - wanted) < 0.01f;
-                    }});
+    add(rows, "flight/speed/" + std::to_string(percent), fmt::format("Speed {} %", percent), animation_menu,
+        1, 1)
+        .does(set<&Settings::animation_speed>(wanted))
+        .checked([wanted](const ActionContext& now) {
+          return std::fabs(now.settings.animation_speed - wanted) < 0.01f;
+        });
   }
-  rows.push_back({.id = "view/reduce_motion",
-                  .title = "Reduce motion",
-                  .menu = "File/Preferences",
-                  .group = 1,
-                  .part = 2,
-                  .about = "Turns animations and flashes off; changed cells keep a thin outline",
-                  .command =
-                      [](const ActionContext& now) {
-                        return CommandList{set<&Settings::reduce_motion>(!now.settings.reduce_motion),
-                                           set<&Presentation::operand_animation>(std::nullopt)};
-                      },
-                  .checked = [](const ActionContext& now) { return now.settings.reduce_motion; }});
+  add(rows, "view/reduce_motion", "Reduce motion", "File/Preferences", 1, 2)
+      .about("Turns animations and flashes off; changed cells keep a thin outline")
+      .command([](const ActionContext& now) {
+        return CommandList{set<&Settings::reduce_motion>(!now.settings.reduce_motion),
+                           set<&Presentation::operand_animation>(std::nullopt)};
+      })
+      .checked([](const ActionContext& now) { return now.settings.reduce_motion; });
 }
 
 }  // namespace
 
 void add_presenting(ActionRows& rows) {
-  rows.push_back({.id = "view/present",
-                  .title = "Present",
-                  .menu = "View",
-                  .group = 1,
-                  .about = "Shows the view large and without side panels; ← and → change the stage or step",
-                  .keys = {plain(Key::f5)},
-                  .sheet_text = "Present, or return to the panels",
-                  .command =
-                      [](const ActionContext& now) {
-                        return CommandList{Present{!now.pending.selection.presentation.on}};
-                      },
-                  .checked = [](const ActionContext& now) { return now.pending.selection.presentation.on; }});
-  rows.push_back(
-      {.id = "view/full_screen",
-       .title = "Full screen",
-       .menu = "View",
-       .group = 1,
-       .keys = {plain(Key::f11)},
-       .command =
-           [](const ActionContext& now) {
-             return CommandList{
-                 set<&Presentation::full_screen>(!now.pending.selection.presentation.full_screen)};
-           },
-       .checked = [](const ActionContext& now) { return now.pending.selection.presentation.full_screen; }});
+  add(rows, "view/present", "Present", "View", 1)
+      .about("Shows the view large and without side panels; ← and → change the stage or step")
+      .keys(plain(Key::f5))
+      .sheet_text("Present, or return to the panels")
+      .command([](const ActionContext& now) { return Present{!now.pending.selection.presentation.on}; })
+      .checked([](const ActionContext& now) { return now.pending.selection.presentation.on; });
+  add(rows, "view/full_screen", "Full screen", "View", 1)
+      .keys(plain(Key::f11))
+      .command([](const ActionContext& now) {
+        return set<&Presentation::full_screen>(!now.pending.selection.presentation.full_screen);
+      })
+      .checked([](const ActionContext& now) { return now.pending.selection.presentation.full_screen; });
   add_operand_animation(rows);
 }
 
@@ -156,21 +127,16 @@ std::optional<std::pair<CellRef, MatrixShape>> neighbor_cell(const ActionContext
 
 void add_cell_moves(ActionRows& rows) {
   for (const CellMove& cell_move : cell_moves)
-    rows.push_back(
-        {.id = cell_move.id,
-         .title = cell_move.title,
-         .menu = navigation_menu,
-         .group = 5,
-         .keys = {shift(cell_move.key)},
-         .keys_apply = outside_editor,
-         .sheet_text = "Move the pinned cell",
-         .disabled_reason = unless(
-             [&cell_move](const ActionContext& now) { return neighbor_cell(now, cell_move).has_value(); },
-             "the pinned cell is at the edge"),
-         .command = [&cell_move](const ActionContext& now) {
-           const auto [cell, shape] = *neighbor_cell(now, cell_move);
-           return CommandList{PinCell{cell}, ScrollToCell{shape, cell.row, cell.column}};
-         }});
+    add(rows, cell_move.id, cell_move.title, navigation_menu, 5)
+        .keys(shift(cell_move.key))
+        .keys_apply(outside_editor)
+        .sheet_text("Move the pinned cell")
+        .only_if([&cell_move](const ActionContext& now) { return neighbor_cell(now, cell_move).has_value(); },
+                 "the pinned cell is at the edge")
+        .command([&cell_move](const ActionContext& now) {
+          const auto [cell, shape] = *neighbor_cell(now, cell_move);
+          return CommandList{PinCell{cell}, ScrollToCell{shape, cell.row, cell.column}};
+        });
 }
 
 /// Returns the cell at the same row and column, clamped, in the previous (−1) or next (+1) shown stage.
@@ -208,49 +174,42 @@ bool is_presenting_stages(const Pending& view) {
 /// Adds plain arrow keys that change the presented stage, as they change the step of a lesson.
 void add_presented_stages(ActionRows& rows) {
   for (const int by : {-1, 1})
-    rows.push_back(
-        {.id = by < 0 ? "present/back" : "present/next",
-         .title = by < 0 ? "Present the previous stage" : "Present the next stage",
-         .keys = {plain(by < 0 ? Key::left : Key::right)},
-         .keys_apply = is_presenting_stages,
-         .sheet_text = "Presenting: previous, next stage",
-         .disabled_reason = [by](const ActionContext& now) -> std::string {
-           if (!is_presenting_stages(now.pending)) return "only when presenting";
-           const Tab tab = now.displayed.look.tab;
-           if (tab != Tab::stages && tab != Tab::heads) return "only in Stages and Heads";
-           return why_no_neighbor_stage(now, by);
-         },
-         .command =
-             [by](const ActionContext& now) {
-               const CellRef cell = *cell_in_neighbor_stage(now, by);
-               if (now.displayed.look.tab == Tab::heads)
-                 return CommandList{set<&Look::heads_stage>(cell.stage)};
-               return CommandList{set<&Presentation::operand_animation>(std::nullopt), PinCell{cell}};
-             }});
+    add(rows, by < 0 ? "present/back" : "present/next",
+        by < 0 ? "Present the previous stage" : "Present the next stage", "")
+        .keys(plain(by < 0 ? Key::left : Key::right))
+        .keys_apply(is_presenting_stages)
+        .sheet_text("Presenting: previous, next stage")
+        .disabled_reason([by](const ActionContext& now) -> std::string {
+          if (!is_presenting_stages(now.pending)) return "only when presenting";
+          const Tab tab = now.displayed.look.tab;
+          if (tab != Tab::stages && tab != Tab::heads) return "only in Stages and Heads";
+          return why_no_neighbor_stage(now, by);
+        })
+        .command([by](const ActionContext& now) {
+          const CellRef cell = *cell_in_neighbor_stage(now, by);
+          if (now.displayed.look.tab == Tab::heads) return CommandList{set<&Look::heads_stage>(cell.stage)};
+          return CommandList{set<&Presentation::operand_animation>(std::nullopt), PinCell{cell}};
+        });
 }
 
 void add_neighbor_stages(ActionRows& rows) {
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
-                    .title = by < 0 ? "Previous stage" : "Next stage",
-                    .menu = navigation_menu,
-                    .group = 5,
-                    .part = 1,
-                    .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
-                    .keys_apply = outside_editor,
-                    .sheet_text = "The same cell in the previous, next stage",
-                    .key_text = "Shift+Page up, down",
-                    .disabled_reason = [by](const ActionContext& now) -> std::string {
-                      if (now.displayed.look.tab != Tab::stages) return "only in Stages";
-                      return why_no_neighbor_stage(now, by);
-                    },
-                    .command =
-                        [by](const ActionContext& now) {
-                          const CellRef cell = *cell_in_neighbor_stage(now, by);
-                          CommandList command_list{PinCell{cell}};
-                          if (now.pending.look.large) command_list.push_back(set<&Look::large>(cell.stage));
-                          return command_list;
-                        }});
+    add(rows, by < 0 ? "cell/stage_before" : "cell/stage_after", by < 0 ? "Previous stage" : "Next stage",
+        navigation_menu, 5, 1)
+        .keys(shift(by < 0 ? Key::page_up : Key::page_down))
+        .keys_apply(outside_editor)
+        .sheet_text("The same cell in the previous, next stage")
+        .key_text("Shift+Page up, down")
+        .disabled_reason([by](const ActionContext& now) -> std::string {
+          if (now.displayed.look.tab != Tab::stages) return "only in Stages";
+          return why_no_neighbor_stage(now, by);
+        })
+        .command([by](const ActionContext& now) {
+          const CellRef cell = *cell_in_neighbor_stage(now, by);
+          CommandList command_list{PinCell{cell}};
+          if (now.pending.look.large) command_list.push_back(set<&Look::large>(cell.stage));
+          return command_list;
+        });
 }
 
 /// Pins the query above or below the pinned one in the token view; the first press pins an end.
@@ -265,18 +224,14 @@ CommandList move_query(const ActionContext& s, bool down) {
 
 void add_query_moves(ActionRows& rows) {
   for (const bool down : {false, true})
-    rows.push_back({.id = down ? "query/below" : "query/above",
-                    .title = down ? "Query below" : "Query above",
-                    .menu = navigation_menu,
-                    .group = 5,
-                    .part = 2,
-                    .keys = {plain(down ? Key::down : Key::up)},
-                    .keys_apply = in_tokens,
-                    .sheet_text = "In Tokens: pin the query above, below",
-                    .disabled_reason =
-                        unless([](const ActionContext& now) { return now.displayed.look.tab == Tab::tokens; },
-                               "only in Tokens"),
-                    .command = [down](const ActionContext& now) { return move_query(now, down); }});
+    add(rows, down ? "query/below" : "query/above", down ? "Query below" : "Query above", navigation_menu, 5,
+        2)
+        .keys(plain(down ? Key::down : Key::up))
+        .keys_apply(in_tokens)
+        .sheet_text("In Tokens: pin the query above, below")
+        .only_if([](const ActionContext& now) { return now.displayed.look.tab == Tab::tokens; },
+                 "only in Tokens")
+        .command([down](const ActionContext& now) { return move_query(now, down); });
 }
 
 /// Returns the command of the first thing that Esc would release, or nothing.
@@ -308,36 +263,26 @@ void add_navigation(ActionRows& rows, const ActionContext&) {
   add_neighbor_stages(rows);
   add_presented_stages(rows);
   add_query_moves(rows);
-  rows.push_back({.id = "cell/back",
-                  .title = "Back to the previous cell",
-                  .menu = navigation_menu,
-                  .group = 5,
-                  .part = 3,
-                  .keys = {plain(Key::backspace)},
-                  .keys_apply = outside_editor,
-                  .sheet_text = "Back to the cell whose operand you followed",
-                  .disabled_reason = unless(
-                      [](const ActionContext& now) {
-                        return !now.pending.selection.trail.empty() ||
-                               (now.pending.layers && !now.pending.layers->path.empty());
-                      },
-                      "no operand has been followed"),
-                  .command = [](const ActionContext& now) -> CommandList {
-                    if (!now.pending.selection.trail.empty()) return {GoBack{}};
-                    return commands_back(*now.pending.layers, now.pending.layers->path.size() - 1);
-                  }});
-  rows.push_back(
-      {.id = "cell/release",
-       .title = "Release",
-       .menu = navigation_menu,
-       .group = 5,
-       .part = 3,
-       .keys = {plain(Key::escape)},
-       .sheet_text =
-           "Release the cell, end gradient or animation, close a dialog, stop presenting, leave a lesson",
-       .disabled_reason = unless([](const ActionContext& now) { return release_command(now).has_value(); },
-                                 "nothing is pinned"),
-       .command = [](const ActionContext& now) { return CommandList{*release_command(now)}; }});
+  add(rows, "cell/back", "Back to the previous cell", navigation_menu, 5, 3)
+      .keys(plain(Key::backspace))
+      .keys_apply(outside_editor)
+      .sheet_text("Back to the cell whose operand you followed")
+      .only_if(
+          [](const ActionContext& now) {
+            return !now.pending.selection.trail.empty() ||
+                   (now.pending.layers && !now.pending.layers->path.empty());
+          },
+          "no operand has been followed")
+      .command([](const ActionContext& now) -> CommandList {
+        if (!now.pending.selection.trail.empty()) return {GoBack{}};
+        return commands_back(*now.pending.layers, now.pending.layers->path.size() - 1);
+      });
+  add(rows, "cell/release", "Release", navigation_menu, 5, 3)
+      .keys(plain(Key::escape))
+      .sheet_text(
+          "Release the cell, end gradient or animation, close a dialog, stop presenting, leave a lesson")
+      .only_if([](const ActionContext& now) { return release_command(now).has_value(); }, "nothing is pinned")
+      .command([](const ActionContext& now) { return *release_command(now); });
 }
 
 namespace {
@@ -361,26 +306,19 @@ std::function<std::string(const ActionContext&)> token_step_disabled_reason(int 
 void add_decoding(ActionRows& rows) {
   constexpr const char* menu = "View/Decoding";
   for (const int by : {1, -1})
-    rows.push_back({.id = by > 0 ? "decode/on" : "decode/back",
-                    .title = by > 0 ? "Generate token" : "Remove last token",
-                    .menu = menu,
-                    .group = 1,
-                    .about = by > 0 ? "Shows what a KV cache keeps and what is new, token by token" : "",
-                    .keys = {by > 0 ? plain(Key::j) : shift(Key::j)},
-                    .keys_apply = outside_editor,
-                    .sheet_text = "Decoding: next, previous token",
-                    .disabled_reason = token_step_disabled_reason(by),
-                    .command = [by](const ActionContext& now) {
-                      return CommandList{StepDecoding{n_tokens(now), by}};
-                    }});
-  rows.push_back({.id = "decode/close",
-                  .title = "All queries at once",
-                  .menu = menu,
-                  .group = 1,
-                  .disabled_reason = unless(
-                      [](const ActionContext& s) { return s.pending.look.positions.decoded.has_value(); },
-                      "no decoding is shown"),
-                  .command = always(set<&PositionsLook::decoded>(std::nullopt))});
+    add(rows, by > 0 ? "decode/on" : "decode/back", by > 0 ? "Generate token" : "Remove last token", menu, 1)
+        .about(by > 0 ? "Shows what a KV cache keeps and what is new, token by token" : "")
+        .keys(by > 0 ? plain(Key::j) : shift(Key::j))
+        .keys_apply(outside_editor)
+        .sheet_text("Decoding: next, previous token")
+        .disabled_reason(token_step_disabled_reason(by))
+        .command([by](const ActionContext& now) {
+          return StepDecoding{n_tokens(now), by};
+        });
+  add(rows, "decode/close", "All queries at once", menu, 1)
+      .only_if([](const ActionContext& s) { return s.pending.look.positions.decoded.has_value(); },
+               "no decoding is shown")
+      .does(set<&PositionsLook::decoded>(std::nullopt));
 }
 
 }  // namespace app::rows

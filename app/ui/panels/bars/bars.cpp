@@ -278,20 +278,15 @@ rows::ActionRows cell_actions(const Frame& frame, const ActionContext& context, 
   rows::ActionRows all;
   const auto add = [&](const char* id, std::string title, std::string about,
                        std::vector<Command> command_list, const char* key_of_pinned = "") {
-    all.push_back(
-        {.id = id,
-         .title = std::move(title),
-         .menu = "Cell",
-         .group = 2,
-         .about = std::move(about),
-         .remark = key_of_pinned,
-         .command = [command_list = std::move(command_list)](const ActionContext&) { return command_list; }});
+    rows::add(all, id, std::move(title), "Cell", 2)
+        .about(std::move(about))
+        .remark(key_of_pinned)
+        .command([command_list = std::move(command_list)](const ActionContext&) { return command_list; });
   };
-  all.push_back({.id = "cell/name",
-                 .title = fmt::format(
-                     "{} {}, {}:  {}", stage.one, cell.row, cell.column,
-                     fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4)),
-                 .menu = "Cell"});
+  rows::add(all, "cell/name",
+            fmt::format("{} {}, {}:  {}", stage.one, cell.row, cell.column,
+                        fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4)),
+            "Cell");
   rows::add_copy_actions(all, context, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});
