@@ -1,7 +1,7 @@
-#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +20,10 @@ namespace {
 namespace training = core::training;
 using training::TrainingSetup;
 
+// In the order of their enumerations.
+const std::array position_titles{Option{"none"}, Option{"learned"}, Option{"rotary (RoPE)"}, Option{"ALiBi"}};
+const std::array norm_titles{Option{"none"}, Option{"LayerNorm"}, Option{"RMSNorm"}};
+
 constexpr const char* first_text = "the cat sat on the mat. the dog sat on the log. the cat saw the dog. ";
 
 /// Asks for the run with another setup.
@@ -28,17 +32,21 @@ void change(const Frame& frame, const TrainingSetup& setup) {
   frame.commands.add(SetLearning{learning.task(), learning.text(), setup});
 }
 
-template <class Words>
-void choose_word(const FormRows& form, const char* name, const Words& words,
-                 const std::vector<std::string>& titles, std::size_t now,
-                 const std::function<void(TrainingSetup&, decltype(Words::value_type::meaning))>& assign) {
-  std::vector<Option> options;
-  for (const std::string& title : titles) options.push_back({title});
-  if (const auto chosen = combo(form.frame, name, FormRows::control_width(), options, now)) {
-    TrainingSetup setup = form.frame.pending.learning->setup();
-    assign(setup, words[*chosen].meaning);
-    change(form.frame, setup);
-  }
+/// Asks for it with another value of one member.
+template <class Value>
+void change(const Frame& frame, Value TrainingSetup::*member, Value value) {
+  TrainingSetup setup = frame.pending.learning->setup();
+  setup.*member = value;
+  change(frame, setup);
+}
+
+/// Draws a list of the values of an enumeration, in their order.
+template <class Choice>
+void choose_word(const FormRows& form, const char* name, std::span<const Option> titles,
+                 Choice TrainingSetup::*member) {
+  const auto now = static_cast<std::size_t>(form.frame.pending.learning->setup().*member);
+  if (const auto chosen = combo(form.frame, name, FormRows::control_width(), titles, now))
+    change(form.frame, member, static_cast<Choice>(*chosen));
 }
 
 /// Draws a row of numbers to choose from.
@@ -63,44 +71,37 @@ void choose_number(const FormRows& form, const char* name, const std::array<std:
 
 void whole_number(const Frame& frame, const char* name, const char* words, std::size_t TrainingSetup::*member,
                   float width) {
-  TrainingSetup setup = frame.pending.learning->setup();
-  if (const auto number = count_field(frame, name, words, setup.*member, width)) {
-    setup.*member = static_cast<std::size_t>(*number);
-    change(frame, setup);
-  }
+  if (const auto number = count_field(frame, name, words, frame.pending.learning->setup().*member, width))
+    change(frame, member, static_cast<std::size_t>(*number));
 }
 
 void choose_kv_heads(const FormRows& form) {
-  TrainingSetup setup = form.frame.pending.learning->setup();
+  const TrainingSetup& setup = form.frame.pending.learning->setup();
   std::vector<std::size_t> numbers;
   std::vector<std::string> words;
   for (std::size_t n = 1; n <= setup.n_heads; ++n)
     if (setup.n_heads % n == 0) numbers.push_back(n), words.push_back(std::to_string(n));
   const auto now = static_cast<std::size_t>(std::ranges::find(numbers, setup.kv_heads()) - numbers.begin());
-  if (const auto chosen = segmented(form.frame, "learn/kv_heads", words, now)) {
-    setup.n_kv_heads = numbers[*chosen] == setup.n_heads ? 0 : numbers[*chosen];
-    change(form.frame, setup);
-  }
+  if (const auto chosen = segmented(form.frame, "learn/kv_heads", words, now))
+    change(form.frame, &TrainingSetup::n_kv_heads, numbers[*chosen] % setup.n_heads);
 }
 
 /// Draws the bugs that concern the network, in every layer of which one can be injected.
 void choose_bug(const FormRows& form) {
   const Learning& learning = *form.frame.pending.learning;
-  TrainingSetup setup = learning.setup();
+  const std::string& mistake = learning.setup().mistake;
   std::vector<Option> options{{"none", "The network computes attention as it should", false, "none"}};
   std::vector<const core::bugs::Bug*> bugs{nullptr};
   std::size_t now = 0;
   for (const core::bugs::Bug* bug : core::bugs::offered_bugs()) {
     if (learning.run() && !core::bugs::is_relevant(*bug, learning.run()->network().layers[0].attention))
       continue;
-    if (setup.mistake == bug->name) now = bugs.size();
+    if (mistake == bug->name) now = bugs.size();
     options.push_back({core::bugs::title_of(*bug), bug->texts.about, bugs.size() == 1, bug->name});
     bugs.push_back(bug);
   }
-  if (const auto chosen = combo(form.frame, "learn/bug", FormRows::control_width(), options, now)) {
-    setup.mistake = bugs[*chosen] ? bugs[*chosen]->name : "";
-    change(form.frame, setup);
-  }
+  if (const auto chosen = combo(form.frame, "learn/bug", FormRows::control_width(), options, now))
+    change(form.frame, &TrainingSetup::mistake, std::string(bugs[*chosen] ? bugs[*chosen]->name : ""));
 }
 
 void draw_task(const Frame& frame, float width) {
@@ -144,23 +145,16 @@ void draw_network(const Frame& frame, float width) {
   form.row("width");
   choose_number(form, "learn/width", std::array<std::size_t, 4>{16, 32, 48, 64}, &TrainingSetup::d_model);
   form.row("positions");
-  choose_word(form, "learn/positions", training::position_words,
-              {"none", "learned", "rotary (RoPE)", "ALiBi"}, static_cast<std::size_t>(now.positions),
-              [](TrainingSetup& s, training::PositionChoice chosen) { s.positions = chosen; });
+  choose_word(form, "learn/positions", position_titles, &TrainingSetup::positions);
   form.row("norm");
-  choose_word(form, "learn/norm", training::norm_words, {"none", "LayerNorm", "RMSNorm"},
-              static_cast<std::size_t>(now.norm),
-              [](TrainingSetup& s, training::NormChoice chosen) { s.norm = chosen; });
+  choose_word(form, "learn/norm", norm_titles, &TrainingSetup::norm);
   form.row("MLP");
   constexpr std::array<std::size_t, 3> times{0, 2, 4};
   const std::array<std::string, 3> words{"none", "2×", "4×"};
   const auto current =
       static_cast<std::size_t>(std::ranges::find(times, now.d_mlp / now.d_model) - times.begin());
-  if (const auto chosen = segmented(frame, "learn/mlp", words, current)) {
-    TrainingSetup setup = now;
-    setup.d_mlp = times[*chosen] * setup.d_model;
-    change(frame, setup);
-  }
+  if (const auto chosen = segmented(frame, "learn/mlp", words, current))
+    change(frame, &TrainingSetup::d_mlp, times[*chosen] * now.d_model);
   tooltip("Hidden units, as many times as the width");
   form.row("seed");
   whole_number(frame, "learn/seed", "seed", &TrainingSetup::seed, frame.metrics.px(72));
@@ -174,19 +168,14 @@ void draw_training(const Frame& frame, float width) {
   form.row("optimizer");
   const std::array<std::string, 2> optimizers{"Adam", "SGD"};
   if (const auto chosen =
-          segmented(frame, "learn/optimizer", optimizers, static_cast<std::size_t>(now.optimizer))) {
-    TrainingSetup setup = now;
-    setup.optimizer = static_cast<training::OptimizerChoice>(*chosen);
-    change(frame, setup);
-  }
+          segmented(frame, "learn/optimizer", optimizers, static_cast<std::size_t>(now.optimizer)))
+    change(frame, &TrainingSetup::optimizer, static_cast<training::OptimizerChoice>(*chosen));
   form.row("rate");
   if (const auto share = slider(frame, "learn/rate", FormRows::control_width(),
                                 (std::log10(now.rate) - least_power) / powers,
-                                now.rate < 1e-3 ? fixed(now.rate, 5) : fixed(now.rate, 4))) {
-    TrainingSetup setup = now;
-    setup.rate = std::pow(10, least_power + powers * *share);
-    if (setup.rate != now.rate) change(frame, setup);
-  }
+                                now.rate < 1e-3 ? fixed(now.rate, 5) : fixed(now.rate, 4)))
+    if (const double rate = std::pow(10, least_power + powers * *share); rate != now.rate)
+      change(frame, &TrainingSetup::rate, rate);
   tooltip("The learning rate, from 0.0001 to 0.1 on a logarithmic scale");
   form.row("batch");
   whole_number(frame, "learn/batch", "batch", &TrainingSetup::batch, frame.metrics.px(72));
@@ -194,17 +183,12 @@ void draw_training(const Frame& frame, float width) {
   form.row("dropout");
   constexpr double most = 0.9, step = 0.05;
   if (const auto share = slider(frame, "learn/dropout", FormRows::control_width(), now.dropout / most,
-                                fixed(now.dropout, 2))) {
-    TrainingSetup setup = now;
-    setup.dropout = std::round(*share * most / step) * step;
-    if (setup.dropout != now.dropout) change(frame, setup);
-  }
+                                fixed(now.dropout, 2)))
+    if (const double rate = std::round(*share * most / step) * step; rate != now.dropout)
+      change(frame, &TrainingSetup::dropout, rate);
   form.row("mask");
-  if (const auto on = checkbox(frame, "learn/mask", "causal", now.causal)) {
-    TrainingSetup setup = now;
-    setup.causal = *on;
-    change(frame, setup);
-  }
+  if (const auto on = checkbox(frame, "learn/mask", "causal", now.causal))
+    change(frame, &TrainingSetup::causal, *on);
   form.row("bug");
   choose_bug(form);
   form.row("steps");
