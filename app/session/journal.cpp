@@ -30,19 +30,22 @@ std::string short_moment(const std::string& moment, const std::string& now) {
 }  // namespace
 
 std::string journal_text(const JournalHeader& header, const JournalSessions& sessions) {
-  const auto member = [](const char* key, const std::string& text) {
-    return std::string("\"") + key + "\": " + formats::json_quoted(text);
-  };
+  using formats::json_boolean, formats::json_quoted;
   // A path may be any bytes, which JSON cannot hold.
   const std::string path = core::text::hexadecimal(header.path ? header.path->native() : "");
-  return "{" + member("title", header.title) + ", " + member("path", path) + ", " +
-         member("stamp", header.stamp) + ", " + member("since", header.since) + ", " +
-         member("until", header.until) + ", \"edits\": " + std::to_string(header.n_edits) +
-         ", \"saved\": " + (header.is_saved ? "true" : "false") + ", " + member("lesson", header.lesson) +
-         ", " + member("lesson_title", header.lesson_title) +
-         ", \"step\": " + std::to_string(header.lesson_step) +
-         ", \"run\": " + (header.has_run ? "true" : "false") + "}\n" + sessions.own + session_separator +
-         sessions.in_lesson + (sessions.run.empty() ? "" : session_separator + sessions.run);
+  return formats::json_object({{"title", json_quoted(header.title)},
+                               {"path", json_quoted(path)},
+                               {"stamp", json_quoted(header.stamp)},
+                               {"since", json_quoted(header.since)},
+                               {"until", json_quoted(header.until)},
+                               {"edits", std::to_string(header.n_edits)},
+                               {"saved", json_boolean(header.is_saved)},
+                               {"lesson", json_quoted(header.lesson)},
+                               {"lesson_title", json_quoted(header.lesson_title)},
+                               {"step", std::to_string(header.lesson_step)},
+                               {"run", json_boolean(header.has_run)}}) +
+         "\n" + sessions.own + session_separator + sessions.in_lesson +
+         (sessions.run.empty() ? "" : session_separator + sessions.run);
 }
 
 JournalHeader parse_journal_header(std::string_view begin, const std::string& place) {

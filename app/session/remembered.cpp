@@ -1,6 +1,5 @@
 #include "app/session/remembered.hpp"
 
-#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,19 +38,9 @@ std::vector<Json> items(const Json& object, const char* key) {
   return found && found->is_list() ? found->items_or_empty("") : std::vector<Json>();
 }
 
-const char* range_name(ColorRangeRule rule) {
-  switch (rule) {
-    case ColorRangeRule::stage:
-      return "stage";
-    case ColorRangeRule::all_heads:
-      return "all_heads";
-    case ColorRangeRule::typed:
-      return "typed";
-    case ColorRangeRule::matrix:
-      break;
-  }
-  return "matrix";
-}
+constexpr std::array range_names{
+    std::pair{ColorRangeRule::matrix, "matrix"}, std::pair{ColorRangeRule::stage, "stage"},
+    std::pair{ColorRangeRule::all_heads, "all_heads"}, std::pair{ColorRangeRule::typed, "typed"}};
 
 std::string ends_text(const ColorLimits& ends) {
   return "[" + core::text::number_text(ends.low) + ", " + core::text::number_text(ends.high) + "]";
@@ -91,43 +80,46 @@ std::optional<Tab> tab_of(std::string_view name) {
 }
 
 std::string view_text(const View& view) {
-  const auto stage_name = [](Stage stage) {
-    return core::formats::json_quoted(core::attention::info(stage).name);
-  };
-  std::string text = std::string("{\"tab\": \"") + tab_name(view.look.tab) + "\"";
-  text += fmt::format(", \"sequence\": {}, \"head\": {}", view.look.sequence, view.look.head);
-  text += ", \"heads_stage\": " + stage_name(view.look.heads_stage);
-  text += std::string(", \"range\": \"") + range_name(view.look.colors.range) + "\"";
-  text += std::string(", \"logarithmic\": ") + (view.look.colors.logarithmic ? "true" : "false");
-  if (view.look.colors.range == ColorRangeRule::typed)
-    text += ", \"typed_values\": " + ends_text(view.look.colors.typed_values) +
-            ", \"typed_weights\": " + ends_text(view.look.colors.typed_weights);
-  text += std::string(", \"gutters\": ") + (view.look.gutters ? "true" : "false");
-  if (view.look.large) text += ", \"large\": " + stage_name(*view.look.large);
-  if (view.selection.pinned)
-    text += fmt::format(", \"pinned\": {{\"stage\": {}, \"head\": {}, \"row\": {}, \"column\": {}}}",
-                        stage_name(view.selection.pinned->stage), view.selection.pinned->head,
-                        view.selection.pinned->row, view.selection.pinned->column);
-  if (const auto& of = view.look.gradient.of; of && of->expected.empty())
-    text += fmt::format(", \"gradient\": {{\"of\": \"{}\", \"head\": {}}}", text_of(*of), of->head);
-  if (view.look.heads_order)
-    text += ", \"heads_order\": " +
-            core::formats::json_quoted(core::attention::info(*view.look.heads_order).name);
-  if (view.layers.lens != core::transformer::LensKind::logit)
-    text += ", \"lens\": " + core::formats::json_quoted(core::transformer::name_of(view.layers.lens).name);
-  text += ", \"hide_below\": " + core::text::number_text(view.look.tokens.hide_below);
-  if (!view.look.tokens.silent_heads.empty()) {
-    text += ", \"silent_heads\": [";
-    for (const std::size_t h : view.look.tokens.silent_heads)
-      text += (text.back() == '[' ? "" : ", ") + std::to_string(h);
-    text += "]";
-  }
-  if (view.look.positions.decoded) text += ", \"decoded\": " + std::to_string(*view.look.positions.decoded);
-  if (view.look.tokens.pinned_query)
-    text += ", \"pinned_query\": " + std::to_string(*view.look.tokens.pinned_query);
-  if (!view.forms.scan.folder.empty())
-    text += ", \"scan\": " + core::formats::json_quoted(view.forms.scan.folder);
-  return text + "}";
+  using core::formats::json_quoted, core::formats::json_boolean, core::formats::json_object;
+  using std::to_string;
+  const Look& look = view.look;
+  const bool is_typed = look.colors.range == ColorRangeRule::typed;
+  const auto& pinned = view.selection.pinned;
+  const auto& gradient = look.gradient.of;
+  const auto stage_name = [](Stage stage) { return json_quoted(core::attention::info(stage).name); };
+  const auto number = [](const std::optional<std::size_t>& n) { return n ? to_string(*n) : ""; };
+  return json_object(
+      {{"tab", json_quoted(tab_name(look.tab))},
+       {"sequence", to_string(look.sequence)},
+       {"head", to_string(look.head)},
+       {"heads_stage", stage_name(look.heads_stage)},
+       {"range", json_quoted(range_names.at(static_cast<std::size_t>(look.colors.range)).second)},
+       {"logarithmic", json_boolean(look.colors.logarithmic)},
+       {"typed_values", is_typed ? ends_text(look.colors.typed_values) : ""},
+       {"typed_weights", is_typed ? ends_text(look.colors.typed_weights) : ""},
+       {"gutters", json_boolean(look.gutters)},
+       {"large", look.large ? stage_name(*look.large) : ""},
+       {"pinned", pinned ? json_object({{"stage", stage_name(pinned->stage)},
+                                        {"head", to_string(pinned->head)},
+                                        {"row", to_string(pinned->row)},
+                                        {"column", to_string(pinned->column)}})
+                         : ""},
+       {"gradient",
+        gradient && gradient->expected.empty()
+            ? json_object({{"of", json_quoted(text_of(*gradient))}, {"head", to_string(gradient->head)}})
+            : ""},
+       {"heads_order", look.heads_order ? json_quoted(core::attention::info(*look.heads_order).name) : ""},
+       {"lens", view.layers.lens == core::transformer::LensKind::logit
+                    ? ""
+                    : json_quoted(core::transformer::name_of(view.layers.lens).name)},
+       {"hide_below", core::text::number_text(look.tokens.hide_below)},
+       {"silent_heads",
+        look.tokens.silent_heads.empty()
+            ? ""
+            : core::formats::json_list(look.tokens.silent_heads, [](std::size_t h) { return to_string(h); })},
+       {"decoded", number(look.positions.decoded)},
+       {"pinned_query", number(look.tokens.pinned_query)},
+       {"scan", view.forms.scan.folder.empty() ? "" : json_quoted(view.forms.scan.folder)}});
 }
 
 void restore_view(const std::string& text, View& view) {
@@ -139,9 +131,8 @@ void restore_view(const std::string& text, View& view) {
   if (const auto* stage = core::attention::find_stage(word(object, "heads_stage")))
     view.look.heads_stage = stage->stage;
   const std::string range = word(object, "range");
-  for (const ColorRangeRule rule :
-       {ColorRangeRule::matrix, ColorRangeRule::stage, ColorRangeRule::all_heads, ColorRangeRule::typed})
-    if (range == range_name(rule)) view.look.colors.range = rule;
+  for (const auto& [rule, name] : range_names)
+    if (range == name) view.look.colors.range = rule;
   recall_ends(object, "typed_values", view.look.colors.typed_values);
   recall_ends(object, "typed_weights", view.look.colors.typed_weights);
   view.look.colors.locked.reset();
@@ -208,11 +199,7 @@ constexpr char between_actions = '\t';
 
 /// Reads the IDs of actions; the latest is the first.
 std::vector<std::string> used_actions(std::string_view text) {
-  std::vector<std::string> ids, used;
-  for (std::size_t end = 0; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
-    end = std::min(text.find(between_actions), text.size());
-    ids.emplace_back(text.substr(0, end));
-  }
+  std::vector<std::string> ids = core::text::split(text, between_actions), used;
   for (; !ids.empty(); ids.pop_back()) used = with_used_action(std::move(used), ids.back());
   return used;
 }

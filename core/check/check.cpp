@@ -21,7 +21,11 @@ namespace {
 
 using attention::info;
 using attention::StageInfo;
+using formats::json_boolean;
+using formats::json_list;
+using formats::json_object;
 using formats::json_quoted;
+using formats::quoted_or_null;
 using std::to_string;
 
 // Patterns of differences.
@@ -677,29 +681,6 @@ std::size_t n_stages_of(const Report& report) {
   return compared.size();
 }
 
-/// Returns a JSON list of words(item).
-template <class Items, class Words = std::identity>
-std::string json_texts(const Items& items, Words words = {}) {
-  std::vector<std::string> list;
-  for (const auto& item : items) list.push_back(json_quoted(std::invoke(words, item)));
-  return json_list(list);
-}
-
-/// Returns a JSON list with one list per explanation.
-std::string json_texts(const std::vector<Explanation>& all, std::vector<std::string> Explanation::*words) {
-  std::vector<std::string> lists;
-  for (const Explanation& each : all) lists.push_back(json_texts(each.*words));
-  return json_list(lists);
-}
-
-std::string quoted_or_null(const std::string& words) {
-  return words.empty() ? "null" : json_quoted(words);
-}
-
-const char* json_bool(bool is_so) {
-  return is_so ? "true" : "false";
-}
-
 std::string stage_json(const StageResult& r) {
   const Agreement& a = r.agreement;
   return json_object({{"stage", json_quoted(r.name())},
@@ -707,7 +688,7 @@ std::string stage_json(const StageResult& r) {
                       {"head", info(r.stage).per_head ? r.at(a.head) : "null"},
                       {"row", r.at(a.row)},
                       {"column", r.at(a.column)},
-                      {"within", json_bool(a.within)},
+                      {"within", json_boolean(a.within)},
                       {"sequence", r.at(a.sequence)},
                       {"tensor", json_quoted(r.tensor)},
                       {"shape", json_quoted(r.shape)},
@@ -768,17 +749,6 @@ std::string obstacle_in_common(const Report& report) {
 }
 
 }  // namespace
-
-std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members) {
-  std::string object;
-  for (const auto& [name, value] : members)
-    if (!value.empty()) object += (object.empty() ? "{\"" : ", \"") + std::string(name) + "\": " + value;
-  return object + "}";
-}
-
-std::string json_list(const std::vector<std::string>& items) {
-  return "[" + text::joined(items, ", ") + "]";
-}
 
 std::vector<std::string> TensorResult::row(const std::string& place) const {
   std::vector<std::string> cells{tensor, shape, type, reading, "", "DIFFERS: " + obstacle};
@@ -910,27 +880,29 @@ std::string report_text(const Report& report) {
 }
 
 std::string report_json(const Report& report) {
-  const auto name_of = [](Stage stage) { return info(stage).name; };
+  const auto name_of = [](Stage stage) { return json_quoted(info(stage).name); };
   const StageResult* first = report.first_difference();
-  std::vector<std::string> stages;
-  for (const StageResult& stage : report.stages) stages.push_back(stage_json(stage));
-  return json_object({{"agrees", json_bool(report.agrees)},
+  const auto of_each = [&](std::vector<std::string> Explanation::*words) {
+    return json_list(report.explanations,
+                     [words](const Explanation& each) { return json_list(each.*words, json_quoted); });
+  };
+  return json_object({{"agrees", json_boolean(report.agrees)},
                       {"first_difference", first ? json_quoted(first->name()) : "null"},
-                      {"causes", json_texts(report.causes())},
-                      {"explanations", json_texts(report.explanations, &Explanation::causes)},
-                      {"stages", json_list(stages)},
-                      {"left_out", json_texts(report.left_out)},
-                      {"notes", json_texts(report.notes)},
+                      {"causes", json_list(report.causes(), json_quoted)},
+                      {"explanations", of_each(&Explanation::causes)},
+                      {"stages", json_list(report.stages, stage_json)},
+                      {"left_out", json_list(report.left_out, json_quoted)},
+                      {"notes", json_list(report.notes, json_quoted)},
                       {"n_tensors", to_string(report.n_tensors)},
                       {"n_stages", to_string(n_stages_of(report))},
-                      {"not_given", json_texts(report.not_given, name_of)},
-                      {"stopped", json_bool(report.was_stopped)},
-                      {"details", json_texts(report.explanations, &Explanation::details)},
+                      {"not_given", json_list(report.not_given, name_of)},
+                      {"stopped", json_boolean(report.was_stopped)},
+                      {"details", of_each(&Explanation::details)},
                       {"pattern", quoted_or_null(report.pattern)},
-                      {"sentences", json_texts(report.explanations, &Explanation::sentences)},
-                      {"partly", json_texts(report.partly)},
-                      {"described", json_texts(report.described)},
-                      {"harmless", json_bool(report.is_harmless)},
+                      {"sentences", of_each(&Explanation::sentences)},
+                      {"partly", json_list(report.partly, json_quoted)},
+                      {"described", json_list(report.described, json_quoted)},
+                      {"harmless", json_boolean(report.is_harmless)},
                       {"rounding", quoted_or_null(report.rounding)},
                       {"could_hide", report.agrees && report.hidden_row > 0
                                          ? json_object({{"row", text::number_text(report.hidden_row)},

@@ -3,7 +3,6 @@
 #include <armadillo>
 #include <cstddef>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,10 +97,6 @@ struct Report {
   /// Whether a tensor that could be compared differs.
   bool has_wrong_numbers() const;
 };
-
-/// Return a JSON object and a JSON list on one line, of JSON values; omit members that are "".
-std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members);
-std::string json_list(const std::vector<std::string>& items);
 
 /// Compares every tensor with its stage and searches for the mistakes that explain all of them.
 Report check(const Model& model, const MatchResult& matched, const Tolerance& tolerance,

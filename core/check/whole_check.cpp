@@ -734,22 +734,22 @@ std::string verdict(const WholeReport& report) {
 
 std::string rows_json(const std::optional<TensorResult>& r) {
   if (!r) return "null";
-  return json_object({{"tensor", json_quoted(r->tensor)},
-                      {"shape", json_quoted(r->shape)},
-                      {"dtype", json_quoted(r->type)},
-                      {"within", r->agreement.within ? "true" : "false"},
-                      {"max_abs", r->max_abs()},
-                      {"row", r->at(r->agreement.row)},
-                      {"column", r->at(r->agreement.column)},
-                      {"rounding", r->rounding.empty() ? "null" : json_quoted(r->rounding)},
-                      {"reading", r->reading.empty() ? "" : json_quoted(r->reading)},
-                      {"obstacle", r->obstacle.empty() ? "" : json_quoted(r->obstacle)}});
+  return formats::json_object({{"tensor", json_quoted(r->tensor)},
+                               {"shape", json_quoted(r->shape)},
+                               {"dtype", json_quoted(r->type)},
+                               {"within", formats::json_boolean(r->agreement.within)},
+                               {"max_abs", r->max_abs()},
+                               {"row", r->at(r->agreement.row)},
+                               {"column", r->at(r->agreement.column)},
+                               {"rounding", formats::quoted_or_null(r->rounding)},
+                               {"reading", r->reading.empty() ? "" : json_quoted(r->reading)},
+                               {"obstacle", r->obstacle.empty() ? "" : json_quoted(r->obstacle)}});
 }
 
 std::string layer_json(const LayerResult& layer) {
   std::string attention = layer.attention ? report_json(*layer.attention) : "null";
   if (attention.ends_with('\n')) attention.pop_back();
-  return "{\"hidden\": " + rows_json(layer.entering) + ", \"attention\": " + attention + "}";
+  return formats::json_object({{"hidden", rows_json(layer.entering)}, {"attention", attention}});
 }
 
 }  // namespace
@@ -784,15 +784,18 @@ std::string whole_report_text(const WholeReport& report) {
 
 std::string whole_report_json(const WholeReport& report) {
   const auto place = find_first_difference(report);
-  return "{\"agrees\": " + std::string(report.agrees() ? "true" : "false") + ", \"first_difference\": " +
-         (place ? "{\"layer\": " + to_string(place->layer) + ", \"stage\": " + json_quoted(place->stage) + "}"
-                : "null") +
-         ", \"placement\": " + (report.placement.empty() ? "null" : json_quoted(report.placement)) +
-         ", \"layers\": [" + text::joined(report.layers, ", ", layer_json) +
-         "], \"leaving\": " + rows_json(report.leaving) + ", \"normed\": " + rows_json(report.normed) +
-         ", \"logits\": " + rows_json(report.logits) + ", \"left_out\": [" +
-         text::joined(report.left_out, ", ", [](const std::string& name) { return json_quoted(name); }) +
-         "]}\n";
+  return formats::json_object(
+             {{"agrees", formats::json_boolean(report.agrees())},
+              {"first_difference", place ? formats::json_object({{"layer", to_string(place->layer)},
+                                                                 {"stage", json_quoted(place->stage)}})
+                                         : "null"},
+              {"placement", formats::quoted_or_null(report.placement)},
+              {"layers", formats::json_list(report.layers, layer_json)},
+              {"leaving", rows_json(report.leaving)},
+              {"normed", rows_json(report.normed)},
+              {"logits", rows_json(report.logits)},
+              {"left_out", formats::json_list(report.left_out, json_quoted)}}) +
+         "\n";
 }
 
 }  // namespace core::check

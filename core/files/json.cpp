@@ -389,6 +389,17 @@ std::size_t line_of_path(std::string_view text, std::string_view path) {
   return found;
 }
 
+std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members) {
+  std::string object;
+  for (const auto& [name, value] : members)
+    if (!value.empty()) object += (object.empty() ? "{\"" : ", \"") + std::string(name) + "\": " + value;
+  return object + "}";
+}
+
+std::string quoted_or_null(const std::string& text) {
+  return text.empty() ? "null" : json_quoted(text);
+}
+
 std::string json_quoted(std::string_view text) {
   const std::string quoted = JsonValue(text).dump(-1, ' ', false, JsonValue::error_handler_t::replace);
   if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace core::formats {
 
 using JsonValue = nlohmann::ordered_json;
@@ -115,6 +117,21 @@ Json parse_json(std::string_view text, const std::string& file_name);
 /// Returns the line, from 1, where the value at a path begins in a valid JSON text: "steps[2].done"; of the
 /// nearest value around it where there is none.
 std::size_t line_of_path(std::string_view text, std::string_view path);
+
+// JSON as text, for files and output whose layout is fixed.
+
+/// Returns the items of a list, as item_text(item) gives them: "[1, 2]".
+template <class Items, class ItemText>
+std::string json_list(const Items& items, ItemText item_text, std::string_view between = ", ") {
+  return "[" + text::joined(items, between, item_text) + "]";
+}
+/// Returns an object of members that are JSON, without those that are "": "{"a": 1, "b": null}".
+std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members);
+constexpr const char* json_boolean(bool is_so) {
+  return is_so ? "true" : "false";
+}
+/// Returns the quoted text, null if it is "".
+std::string quoted_or_null(const std::string& text);
 
 /// Returns a quoted and escaped string without control characters; bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
@@ -359,7 +358,7 @@ std::string given_text(const attention::Model& model) {
 }
 
 std::string tokens_json(const std::vector<std::string>& tokens) {
-  return list_text(tokens, json_quoted);
+  return json_list(tokens, json_quoted);
 }
 
 /// Returns the token names of all sequences, as a single list if all are equal.
@@ -447,9 +446,9 @@ std::string session_text(const Session& session) {
   if (!m.bugs.empty()) add("mistakes", bugs_text(m));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
-    add("heads_off", list_text(m.heads_off, [](std::size_t h) { return std::to_string(h); }));
+    add("heads_off", json_list(m.heads_off, [](std::size_t h) { return std::to_string(h); }));
   for (const auto& [key, words] : {std::pair{"left_out", &session.left_out}, {"assumed", &session.assumed}})
-    if (!words->empty()) add(key, list_text(*words, json_quoted));
+    if (!words->empty()) add(key, json_list(*words, json_quoted));
   if (!session.view.empty()) add("view", view_json(session.view));
   return text + "\n}\n";
 }

@@ -208,7 +208,7 @@ class Fields {
 using Indices = std::vector<std::size_t>;
 
 std::string numbers_text(const Indices& numbers) {
-  return list_text(numbers, [](std::size_t number) { return std::to_string(number); });
+  return json_list(numbers, [](std::size_t number) { return std::to_string(number); });
 }
 
 Indices read_numbers(const Json& place, const char* expected) {
@@ -232,7 +232,7 @@ std::vector<MaskCell> read_mask_cells(const Json& place) {
 }
 
 std::string mask_cells_text(const std::vector<MaskCell>& cells) {
-  return list_text(cells, [](const MaskCell& cell) {
+  return json_list(cells, [](const MaskCell& cell) {
     return fmt::format("[{}, {}, {}]", cell.row, cell.column, cell.visible ? "true" : "false");
   });
 }
@@ -276,7 +276,7 @@ std::vector<Indices> read_padding_mask(const Json& place, std::size_t n_sequence
 }
 
 std::string padding_mask_text(const std::vector<Indices>& all) {
-  return all.size() == 1 ? numbers_text(all.front()) : list_text(all, numbers_text);
+  return all.size() == 1 ? numbers_text(all.front()) : json_list(all, numbers_text);
 }
 
 void describe(Fields& f, Mask& mask, std::size_t n_sequences, std::size_t n_keys) {
@@ -648,7 +648,7 @@ void read_bugs(const Json& place, Model& m) {
 }
 
 std::string bugs_text(const Model& m) {
-  return list_text(m.bugs, [](const bugs::BugCase& made) {
+  return json_list(m.bugs, [](const bugs::BugCase& made) {
     const std::string name = json_quoted(made.bug->name);
     std::string more;
     if (!made.sides.empty()) more += ", \"sides\": " + json_quoted(made.sides);
@@ -656,7 +656,7 @@ std::string bugs_text(const Model& m) {
     if (made.bug->has_size && made.numbers.size() == 1)
       more += ", \"size\": " + json_number(made.numbers[0]);
     else if (!made.numbers.empty())
-      more += ", \"numbers\": " + list_text(made.numbers, json_number);
+      more += ", \"numbers\": " + json_list(made.numbers, json_number);
     return more.empty() ? name : fmt::format("{{\"name\": {}{}}}", name, more);
   });
 }

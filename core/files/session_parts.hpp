@@ -99,13 +99,7 @@ inline std::vector<std::size_t> indices(std::size_t n) {
   return all;
 }
 
-/// Returns "[first, second]" on one line.
-template <class Items, class ItemText>
-std::string list_text(const Items& items, ItemText item_text) {
-  return "[" + text::joined(items, ", ", item_text) + "]";
-}
-
-/// Returns the same with a line for each item, indented one step more than the bracket.
+/// Returns a list with a line for each item, indented one step more than the bracket.
 template <class Items, class ItemText>
 std::string lines_text(const Items& items, const std::string& indent, ItemText item_text) {
   const std::string line = "\n" + indent + "  ";

@@ -214,13 +214,13 @@ std::string pair_json(const IndexPair& place) {
 }
 
 std::string cells_json(const std::map<IndexPair, double>& cells) {
-  return formats::list_text(cells, [](const auto& cell) {
+  return formats::json_list(cells, [](const auto& cell) {
     return "[" + pair_json(cell.first) + ", " + text::number_text(cell.second) + "]";
   });
 }
 
 std::string rows_json(const arma::mat& numbers) {
-  return formats::list_text(formats::indices(numbers.n_rows),
+  return formats::json_list(formats::indices(numbers.n_rows),
                             [&](std::size_t i) { return formats::row_text(numbers, i); });
 }
 
@@ -327,7 +327,7 @@ std::string first_prompt_json(const Experiment& experiment) {
   return fmt::format(
       ",\n    \"first\": {{\"text\": {}, \"answer\": {}, \"against\": {}}},\n    \"patches\": {}",
       json_quoted(experiment.first->text), json_quoted(experiment.first->answer),
-      json_quoted(experiment.first->against), formats::list_text(experiment.patches, patch_json));
+      json_quoted(experiment.first->against), formats::json_list(experiment.patches, patch_json));
 }
 
 void read_first_prompt(const Json& place, Experiment& experiment) {
@@ -355,7 +355,7 @@ std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& une
   const bool keeps_norm = unedited.additions.normalize == edit.model.additions.normalize;
   return fmt::format(
       "{{\"layer\": {}, \"words\": {},\n     \"inputs\": {},\n     \"projections\": {},\n     \"keeps_norm\": {},\n     \"rules\": {}}}",
-      layer, formats::list_text(edit.words, json_quoted), cells_json(edit.inputs),
+      layer, formats::json_list(edit.words, json_quoted), cells_json(edit.inputs),
       projections_json(*unedited.projections, edit.model.projections), keeps_norm ? "true" : "false",
       formats::session_text({rules_alone(unedited, edit, n_tokens, d_model), "", {}}));
 }
@@ -403,9 +403,9 @@ std::string experiment_text(const FullModel& model, const Experiment& experiment
   const bool is_sibling = !relative.empty() && *relative.begin() != "..";
   const FileFingerprint fingerprint = fingerprint_of(model.description().file);
   const std::string made =
-      formats::list_text(experiment.made, [](std::size_t id) { return std::to_string(id); });
+      formats::json_list(experiment.made, [](std::size_t id) { return std::to_string(id); });
   const auto head_json = [](const IndexPair& head) { return "[" + pair_json(head) + "]"; };
-  const std::string off = formats::list_text(experiment.heads_off, head_json);
+  const std::string off = formats::json_list(experiment.heads_off, head_json);
   std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
                      json_quoted((is_sibling ? relative : whole).string()) +
                      ",\n    \"bytes\": " + std::to_string(fingerprint.bytes) +

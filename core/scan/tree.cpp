@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/base/error.hpp"
@@ -39,10 +38,9 @@ constexpr PerMeasure<TreeName> tree_names{{
     {HeadMeasure::distance, "qk_distance", ""},
 }};
 
-/// Returns a JSON list.
-template <class Items, class Words>
-std::string list(const Items& items, Words words) {
-  return "[" + text::joined(items, ",", words) + "]";
+/// Returns a JSON list without spaces.
+std::string list(const auto& items, auto words) {
+  return formats::json_list(items, words, ",");
 }
 std::string number_list(const auto& numbers) {
   return list(numbers, [](auto number) { return std::to_string(number); });

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
@@ -15,20 +14,15 @@
 namespace core::training {
 namespace {
 
+using formats::json_list;
 using formats::json_quoted;
 using formats::Tensor;
-
-/// Returns a JSON list.
-template <class Items, class Words>
-std::string list(const Items& items, Words words, const char* between = ", ") {
-  return "[" + text::joined(items, between, words) + "]";
-}
 
 std::string heads_json(const PatternScores& scores, const Task& task) {
   std::string json;
   for (std::size_t p = 0; p < scores.size(); ++p)
     json += (p > 0 ? ", " : "") + json_quoted(task.patterns[p]) + ": " +
-            list(scores[p], [](const auto& layer) { return list(layer, text::number_text); });
+            json_list(scores[p], [](const auto& layer) { return json_list(layer, text::number_text); });
   return "{" + json + "}";
 }
 
@@ -79,7 +73,7 @@ std::string run_json(const TrainingRun& run) {
                      ",\n \"setup\": " + setup_json(run.network().setup) +
                      ",\n \"example\": " + json_quoted(run.data().example());
   const auto add = [&](const char* name, const auto& words, const char* between = ", ") {
-    json += fmt::format(",\n \"{}\": ", name) + list(run.measurements(), words, between);
+    json += fmt::format(",\n \"{}\": ", name) + json_list(run.measurements(), words, between);
   };
   const auto add_numbers = [&](const char* name, double Measurement::*number) {
     add(name, [number](const Measurement& m) { return text::number_text(m.*number); });
@@ -92,7 +86,7 @@ std::string run_json(const TrainingRun& run) {
   add(
       "heads", [&](const Measurement& m) { return heads_json(m.patterns, run.data().task()); }, ",\n  ");
   json +=
-      ",\n \"milestones\": " + list(run.milestones(), [](const Milestone& milestone) {
+      ",\n \"milestones\": " + json_list(run.milestones(), [](const Milestone& milestone) {
         return fmt::format("{{\"step\": {}, \"words\": {}}}", milestone.step, json_quoted(milestone.words));
       });
   return json + ",\n \"diverged\": " + (run.diverged_at() ? std::to_string(*run.diverged_at()) : "null") +
@@ -141,7 +135,7 @@ std::string change_json(const RunChange& change) {
   const auto& [parameter, numbers] = std::get<MatrixChange>(change.what);
   std::string rows;
   for (std::size_t i = 0; i < numbers.n_rows(); ++i)
-    rows += (i > 0 ? ",\n    " : "") + list(numbers.row(i), text::number_text);
+    rows += (i > 0 ? ",\n    " : "") + json_list(numbers.row(i), text::number_text);
   return json + fmt::format("\"matrix\": {}, \"numbers\": [{}]}}", json_quoted(parameter), rows);
 }
 
@@ -179,7 +173,8 @@ std::string run_session(const SavedRun& run) {
       "{{\"{}\": {},\n \"task\": {},\n \"text\": {},\n \"setup\": {},\n \"changes\": {},\n \"step\": {},\n \"loss\": {}}}\n",
       session_key, session_version, json_quoted(run.data->task().name),
       run.data->is_text() ? json_quoted(run.data->text()) : "null", setup_json(run.setup),
-      list(run.changes, change_json, ",\n  "), run.n_steps, run.loss ? text::number_text(*run.loss) : "null");
+      json_list(run.changes, change_json, ",\n  "), run.n_steps,
+      run.loss ? text::number_text(*run.loss) : "null");
 }
 
 bool is_run_session(std::string_view text) {
