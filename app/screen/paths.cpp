@@ -1,7 +1,6 @@
 #include "app/screen/paths.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 #include <system_error>
 
@@ -15,11 +14,7 @@ namespace app::platform {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
+using core::system::environment_variable;
 
 std::vector<std::string> lines_of(const fs::path& name) {
   std::vector<std::string> lines;
@@ -32,7 +27,7 @@ std::vector<std::string> lines_of(const fs::path& name) {
 }  // namespace
 
 fs::path home_directory() {
-  const std::string home = environment("HOME");
+  const std::string home = environment_variable("HOME");
   std::error_code ignored;
   return home.empty() ? fs::current_path(ignored) : fs::path(home);
 }
@@ -55,13 +50,13 @@ std::vector<fs::path> example_directories() {
 }
 
 fs::path config_directory() {
-  const fs::path config = environment("XDG_CONFIG_HOME");
+  const fs::path config = environment_variable("XDG_CONFIG_HOME");
   // The XDG base directory specification says that relative paths must be ignored.
   return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
 }
 
 fs::path state_directory() {
-  const fs::path state = environment("XDG_STATE_HOME");
+  const fs::path state = environment_variable("XDG_STATE_HOME");
   return (state.is_absolute() ? state : home_directory() / ".local/state") / "attnscope";
 }
 

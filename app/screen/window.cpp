@@ -9,12 +9,12 @@
 #endif
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "app/screen/gl.hpp"
 #include "app/screen/keys.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/error.hpp"
+#include "core/system/process.hpp"
 
 namespace app::platform {
 namespace {
@@ -39,8 +39,8 @@ std::string last_glfw_error() {
 /// unless another library is installed, and lengths that are not pixels, so that pictures would be enlarged.
 bool init_on_x11() {
 #ifdef GLFW_PLATFORM
-  const char* display = std::getenv("DISPLAY");
-  if (!display || !*display || !glfwPlatformSupported(GLFW_PLATFORM_X11)) return false;
+  if (core::system::environment_variable("DISPLAY").empty() || !glfwPlatformSupported(GLFW_PLATFORM_X11))
+    return false;
   glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
   const bool begun = glfwInit() == GLFW_TRUE;
   glfwInitHint(GLFW_PLATFORM, GLFW_ANY_PLATFORM);

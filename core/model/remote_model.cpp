@@ -5,8 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -17,6 +15,7 @@
 #include "core/base/utf8.hpp"
 #include "core/graph/validation.hpp"
 #include "core/model/connection.hpp"
+#include "core/system/process.hpp"
 
 namespace core::transformer {
 namespace {
@@ -728,8 +727,8 @@ ResidualElement RemoteModel::stream(const Pass& pass, std::size_t layer, std::si
 }  // namespace
 
 ModelRef attach_model(const std::string& address, const std::string& token) {
-  const char* known = token.empty() ? std::getenv("ATTNSCOPE_TOKEN") : nullptr;
-  return std::make_shared<const RemoteModel>(address, known ? known : token);
+  return std::make_shared<const RemoteModel>(
+      address, token.empty() ? system::environment_variable("ATTNSCOPE_TOKEN") : token);
 }
 
 }  // namespace core::transformer

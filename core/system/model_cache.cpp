@@ -1,13 +1,13 @@
 #include "core/system/model_cache.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/system/file.hpp"
+#include "core/system/process.hpp"
 
 namespace core::system {
 
@@ -15,17 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_from(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 fs::path model_cache() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
-    if (fs::path cache = folder_from(name); !cache.empty()) return cache;
-  if (const fs::path home = folder_from("HF_HOME"); !home.empty()) return home / "hub";
-  fs::path cache = folder_from("XDG_CACHE_HOME");
-  if (cache.empty()) cache = folder_from("HOME") / ".cache";
+    if (fs::path cache = environment_variable(name); !cache.empty()) return cache;
+  if (const fs::path home = environment_variable("HF_HOME"); !home.empty()) return home / "hub";
+  fs::path cache = environment_variable("XDG_CACHE_HOME");
+  if (cache.empty()) cache = fs::path(environment_variable("HOME")) / ".cache";
   return cache / "huggingface" / "hub";
 }
 

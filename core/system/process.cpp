@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -99,6 +100,11 @@ bool stdout_is_terminal() {
 
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
 }
 
 std::filesystem::path executable_path() {

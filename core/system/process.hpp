@@ -43,6 +43,9 @@ void ignore_file_size_signal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
+/// Returns the value of an environment variable, "" where it is not set.
+std::string environment_variable(const char* name);
+
 /// Returns the path of the running program; "" if the system does not know it.
 std::filesystem::path executable_path();
 
