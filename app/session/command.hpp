@@ -1,7 +1,6 @@
 #pragma once
 
 #include <any>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>

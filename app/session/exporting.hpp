@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "app/screen/painter.hpp"
 #include "app/session/command.hpp"

@@ -27,7 +27,6 @@ namespace {
 using attention::info;
 using attention::MatrixName;
 using formats::Dtype;
-using graph::Gradients;
 
 /// How far a number may be off in half precision, in units of the largest noise of its gradient.
 constexpr double max_half_noise = 4;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "core/base/least_squares.hpp"

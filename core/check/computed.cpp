@@ -1,7 +1,6 @@
 #include "core/check/computed.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/base/number.hpp"
@@ -16,7 +15,6 @@ namespace core::check {
 namespace {
 
 using attention::Precision;
-using attention::SharedMatrix;
 
 /// Returns the scores with `fill` where visible is 0.
 arma::mat masked(arma::mat scores, const arma::mat& visible, double fill) {

@@ -2,7 +2,6 @@
 #include <zip.h>
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <optional>
 #include <set>

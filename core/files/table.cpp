@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>

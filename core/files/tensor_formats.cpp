@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>

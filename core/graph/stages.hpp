@@ -1,7 +1,6 @@
 #pragma once
 
 #include <bitset>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/positions.hpp"
 #include "core/files/config.hpp"

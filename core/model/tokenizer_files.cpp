@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"

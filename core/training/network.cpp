@@ -1,6 +1,5 @@
 #include "core/training/network.hpp"
 
-#include <fmt/core.h>
 #include <cmath>
 #include <map>
 #include <numbers>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "core/files/tensor_formats.hpp"
 #include "core/out/numpy.hpp"

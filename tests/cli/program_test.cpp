@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <sstream>
 
 #include "core/base/version.hpp"
 #include "core/files/little_endian.hpp"

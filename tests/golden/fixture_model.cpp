@@ -1,6 +1,5 @@
 #include "tests/golden/fixture_model.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/engine/engine.hpp"

@@ -1,5 +1,4 @@
 // Presets against the fixtures of their notebooks, and against the numbers that the chapter prints.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/draw_op.hpp"

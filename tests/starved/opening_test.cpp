@@ -1,7 +1,6 @@
 // What opening a checkpoint costs, counted in allocations.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Whatever an update throws, the visible trace belongs to the displayed model.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <functional>
 #include <new>
 #include <stdexcept>

@@ -1,7 +1,6 @@
 #include "tests/support/program.hpp"
 
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "app/session/command.hpp"

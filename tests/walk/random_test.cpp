@@ -1,5 +1,4 @@
 // 15,000 random inputs (scripts/soak does a million), and edits faster than the trace can follow.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

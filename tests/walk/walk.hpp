@@ -1,7 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-
 #include <filesystem>
 
 #include "app/screen/heatmap_renderer.hpp"

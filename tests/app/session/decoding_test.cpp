@@ -13,7 +13,6 @@
 namespace app {
 namespace {
 
-using core::attention::Columns;
 using core::attention::RowTokens;
 
 /// Returns the largest difference between a row of a stage of all tokens and of the tokens so far.

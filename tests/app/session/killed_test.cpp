@@ -11,7 +11,6 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
-#include <optional>
 #include <random>
 #include <thread>
 

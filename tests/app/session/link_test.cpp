@@ -1,5 +1,4 @@
 // Links: copied from the window, opened in another one.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/session/store.hpp"

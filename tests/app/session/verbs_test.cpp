@@ -1,7 +1,6 @@
 // A sequence of verbs, recorded as lines of text, does the same when replayed.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 
 #include "app/session/recording.hpp"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "app/ui/panels/inspector/inspector_panel.hpp"

@@ -26,7 +26,6 @@ core::graph::Graph counted_attention(const core::attention::Model& model) {
 
 namespace {
 
-using app::Look;
 using app::Tab;
 using core::attention::Stage;
 

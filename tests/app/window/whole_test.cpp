@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "app/session/full_model_reading.hpp"
@@ -18,7 +17,6 @@ namespace {
 
 using app::Key;
 using app::Tab;
-using core::attention::Stage;
 
 const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <set>
 
 #include "core/check/match.hpp"

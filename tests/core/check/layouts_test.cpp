@@ -20,12 +20,10 @@ using formats::Tensor;
 using support::checked;
 using support::CheckFixture;
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using testing::StartsWith;
 
 Tensor of_shape(const std::string& name, formats::TensorShape shape) {
   Tensor tensor;

@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "core/check/causes.hpp"
@@ -16,11 +13,8 @@ namespace {
 
 using formats::Tensor;
 using support::checked;
-using support::CheckFixture;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 struct Llama : support::CheckOfOneModel {
   Llama() : CheckOfOneModel("llama") {}

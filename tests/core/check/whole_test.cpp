@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <functional>
-#include <numeric>
 
 #include "core/check/whole_check.hpp"
 #include "core/graph/rounding.hpp"

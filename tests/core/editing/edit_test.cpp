@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "core/files/gguf.hpp"
 #include "core/files/tensor_formats.hpp"

@@ -11,7 +11,6 @@
 namespace core::formats::readers {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 

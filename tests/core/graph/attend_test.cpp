@@ -1,6 +1,5 @@
 #include "core/graph/attend.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

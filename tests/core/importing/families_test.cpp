@@ -16,7 +16,6 @@ namespace {
 using attention::Stage;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsSupersetOf;
 
 const std::string folder = FIXTURES "/checkpoints/families/";
 

@@ -15,7 +15,6 @@
 namespace core::lessons {
 namespace {
 
-using attention::CombineRule;
 using attention::Model;
 
 std::vector<ExhibitPicture> pictures_of(Exhibit exhibit, const Model& model) {

@@ -2,10 +2,6 @@
 #include <gtest/gtest.h>
 #include <cmath>
 
-#include <algorithm>
-#include <cctype>
-#include <set>
-
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/stages.hpp"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/graph/attend.hpp"
 #include "tests/core/check/check_fixture.hpp"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "core/scan/tree.hpp"
 #include "core/system/file.hpp"
 #include "tests/core/model/goldens.hpp"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "app/ui/frame.hpp"
 
 namespace app::panels {

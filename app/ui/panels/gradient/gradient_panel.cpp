@@ -15,7 +15,6 @@ namespace app::panels {
 
 namespace {
 
-using core::attention::MatrixName;
 using core::attention::MatrixRef;
 using core::graph::Gradients;
 using core::graph::GradientTerm;

@@ -1,7 +1,6 @@
 // Two prompts: the left column, the logit difference, and maps of what each patch recovers.
 #include <fmt/core.h>
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "app/session/full_model_reading.hpp"

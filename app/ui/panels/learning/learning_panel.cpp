@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 

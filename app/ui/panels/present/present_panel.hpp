@@ -1,7 +1,5 @@
 #pragma once
 
-#include <imgui.h>
-#include <array>
 #include <optional>
 
 #include "app/ui/frame.hpp"

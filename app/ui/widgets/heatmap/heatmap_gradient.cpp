@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "app/session/picture_source.hpp"
 #include "app/theme/imgui_compat.hpp"
