@@ -183,12 +183,19 @@ struct TorchProjection {
   std::size_t width = 0;
 };
 
-/// Names of a model and its projections in PyTorch, for programs.
+/// The modules of a layer in PyTorch, by name; "" for those that are unknown.
+struct TorchLayer {
+  std::array<TorchProjection, 4> projections = {};  ///< query, key, value, output
+  std::string block = {}, mlp = {};                 ///< reads the residual stream; returns what the MLP adds
+  std::string query_norm = {}, key_norm = {};       ///< those over all heads
+};
+
+/// Names of a model and its modules in PyTorch, for programs.
 struct TorchNames {
   std::string source = {};   ///< argument of from_pretrained(); "" where only the attached process knows it
   std::string variant = {};  ///< another argument, or ""
   std::string dtype = "float32";
-  std::vector<std::array<TorchProjection, 4>> layers = {};  ///< [layer]: query, key, value, output
+  std::vector<TorchLayer> layers = {};
 };
 
 /// How the next token is chosen.

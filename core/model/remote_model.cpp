@@ -703,7 +703,7 @@ TorchNames RemoteModel::torch_names() const {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (layers_[l].torch.front().module.empty())
       throw Error(fmt::format("{}the projections of layer {} are no modules with names", place(), l));
-    torch.layers.push_back(layers_[l].torch);
+    torch.layers.push_back({layers_[l].torch});
   }
   return torch;
 }

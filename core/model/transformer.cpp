@@ -662,6 +662,18 @@ fmat Transformer::residual_points(const Pass& pass, std::size_t row, const CallC
   return rows;
 }
 
+namespace {
+
+/// Returns the module that contains two others: "h.0" of "h.0.attn.c_attn" and "h.0.mlp.c_proj", or "".
+std::string common_module(const std::string& one, const std::string& other) {
+  std::size_t end = 0;
+  for (std::size_t k = 0; k < std::min(one.size(), other.size()) && one[k] == other[k]; ++k)
+    if (one[k] == '.') end = k;
+  return one.substr(0, end);
+}
+
+}  // namespace
+
 TorchNames Transformer::torch_names() const {
   const fs::path& file = description_.file;
   const std::string name = file.filename().string();
@@ -684,7 +696,11 @@ TorchNames Transformer::torch_names() const {
     return all;
   };
   for (std::size_t l = 0; l < s.n_layers; ++l) {
-    std::array<TorchProjection, 4> layer;
+    TorchLayer layer;
+    const auto module_of = [&](TensorRole role) {
+      const std::string tensor = names.find(role, "weight", l).value_or("");
+      return tensor.substr(0, tensor.rfind('.'));
+    };
     constexpr std::array roles{TensorRole::query, TensorRole::key, TensorRole::value, TensorRole::output};
     const auto fused = names.find(TensorRole::fused, "weight", l);
     for (std::size_t k = 0; k < roles.size(); ++k) {
@@ -695,10 +711,20 @@ TorchNames Transformer::torch_names() const {
       const auto columns =
           is_fused ? formats::checkpoints::fused_columns(k, {s.d_head, s.kv_heads}, s.n_heads, family.fused)
                    : arma::uvec();
-      layer[k] = {module,
-                  heads(n, 0, [&](std::size_t c) { return columns.empty() ? c : std::size_t{columns[c]}; }),
-                  s.d_head};
+      layer.projections[k] = {
+          module, heads(n, 0, [&](std::size_t c) { return columns.empty() ? c : std::size_t{columns[c]}; }),
+          s.d_head};
     }
+    layer.mlp = module_of(TensorRole::down);
+    if (const std::string router = module_of(TensorRole::router); !router.empty()) {
+      const std::string expert = module_of(TensorRole::expert_down);
+      layer.mlp = common_module(router, expert.empty() ? router : expert);
+    }
+    layer.block = common_module(layer.projections[0].module, layer.mlp);
+    if (!layer.block.ends_with('.' + std::to_string(l)) && layer.block != std::to_string(l))
+      layer.block.clear();
+    if (family.norm_over == attention::NormScope::all_heads)
+      layer.query_norm = module_of(TensorRole::query_norm), layer.key_norm = module_of(TensorRole::key_norm);
     torch.layers.push_back(std::move(layer));
   }
   return torch;

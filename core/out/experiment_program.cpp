@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -23,6 +24,9 @@ using experiment::Experiment;
 using experiment::IndexPair;
 using experiment::LayerEdit;
 using transformer::FullModel;
+using transformer::Patch;
+using transformer::PatchedPart;
+using transformer::TorchLayer;
 using transformer::TorchNames;
 using transformer::TorchProjection;
 
@@ -120,6 +124,12 @@ class ProgramWriter {
       : model_(model), experiment_(experiment), options_(options), pass_(pass), torch_(model.torch_names()) {
     if (is_lens() && model.description().is_attached)
       throw Error("TransformerLens: expected a model in a folder, got an attached one");
+    const auto is_shared = [&](std::size_t l) {
+      return torch_.layers[l].projections[3].module == torch_.layers[0].projections[3].module;
+    };
+    if (!is_lens() && torch_.layers.size() > 1 && is_shared(1))
+      throw Error(model.description().path.string() +
+                  ": its layers share their modules, so a hook cannot change one layer alone");
   }
 
   std::string text() const;
@@ -132,7 +142,12 @@ class ProgramWriter {
   std::string loading(const char* type) const;
   std::string functions() const;
   std::string layer_class(std::size_t layer, const LayerEdit& edit) const;
+  bool has_pattern() const;
+  std::string patch_line(const Patch& patch) const;
+  std::string lens_patch_line(const Patch& patch) const;
+  std::string patches() const;
   std::string hooks() const;
+  std::string differences(const std::string& token) const;
   std::string printing(const transformer::PredictedPositions& places) const;
   std::string tensor(std::size_t layer, const char* hook) const {
     return fmt::format("\"blocks.{}.attn.{}\"", layer, hook);
@@ -152,8 +167,8 @@ std::string ProgramWriter::loading(const char* type) const {
   const std::string variant = torch_.variant.empty() ? "" : ", variant=" + python::string(torch_.variant);
   std::string text = "source = " + python::string(torch_.source) + "\n";
   if (has_tokenizer()) text += "tokenizer = AutoTokenizer.from_pretrained(source)\n";
-  text += fmt::format("model = {}.from_pretrained(source{}, dtype=torch.{}).eval()\n", type, variant,
-                      torch_.dtype);
+  text += fmt::format("model = {}.from_pretrained(source{}, dtype=torch.{}{}).eval()\n", type, variant,
+                      torch_.dtype, has_pattern() ? ", attn_implementation=\"eager\"" : "");
   if (is_lens())
     text +=
         "model = TransformerBridge.boot_transformers(source, hf_model=model, dtype=torch.float32).eval()\n";
@@ -165,7 +180,7 @@ std::string ProgramWriter::functions() const {
   const bool has_edits = !experiment_.layers.empty();
   const bool ablates = std::ranges::any_of(
       experiment_.heads_off, [&](const IndexPair& off) { return !experiment_.layers.contains(off.first); });
-  if (!is_lens() && (has_edits || ablates))
+  if (!is_lens() && (has_edits || ablates || !experiment_.patches.empty()))
     text +=
         "\n\ndef module(name):\n"
         "    \"\"\"Returns the module whose name ends so: checkpoints omit how some names begin.\"\"\"\n"
@@ -261,7 +276,7 @@ std::string ProgramWriter::layer_class(std::size_t layer, const LayerEdit& edit)
                                            before && before->output ? &*before->output : nullptr};
     for (std::size_t k = 0; k < linear.size(); ++k) {
       if (!linear[k]) continue;
-      const TorchProjection& of = torch_.layers.at(layer)[k];
+      const TorchProjection& of = torch_.layers.at(layer).projections[k];
       const std::string of_model =
           is_lens() ? fmt::format("projection({}, \"{}\")", layer, lens_names[k])
                     : fmt::format("projection({}, {}, {}{})", python::string(of.module), range_text(of.heads),
@@ -275,12 +290,164 @@ std::string ProgramWriter::layer_class(std::size_t layer, const LayerEdit& edit)
   return fmt::format("\n\ndef attention_of_layer_{}():\n", layer) + indented(body);
 }
 
+bool ProgramWriter::has_pattern() const {
+  return std::ranges::any_of(experiment_.patches,
+                             [](const Patch& patch) { return patch.part == PatchedPart::pattern; });
+}
+
+/// Returns an index of the patched rows.
+std::string positions_text(const Patch& patch) {
+  return patch.position ? fmt::format("[{}]", *patch.position) : "slice(None)";
+}
+
+/// Returns where a patch has its hook, its module, and the index of its rows and features there.
+std::string ProgramWriter::patch_line(const Patch& patch) const {
+  const TorchLayer& layer = torch_.layers.at(patch.layer);
+  const auto features = [&](std::size_t k) {
+    const TorchProjection& of = layer.projections[k];
+    const std::size_t first =
+        of.heads.at(patch.index / (k == 2 && patch.part == PatchedPart::pattern
+                                       ? layer.projections[0].heads.size() / of.heads.size()
+                                       : 1));
+    return fmt::format("{}, slice({}, {})", python::string(of.module), first, first + of.width);
+  };
+  const auto line = [&](const char* hook, const std::string& name, const std::string& columns) {
+    if (name.empty())
+      throw Error(transformer::patch_name(patch) + ": no module of the model computes this alone");
+    return fmt::format("({}, {}, {}, {})", hook, python::string(name), positions_text(patch), columns);
+  };
+  const auto of_features = [&](const char* hook, std::size_t k, const std::string& norm = "") {
+    const TorchProjection& of = layer.projections[k];
+    const std::size_t first = norm.empty() ? of.heads.at(patch.index) : patch.index * of.width;
+    return line(hook, norm.empty() ? of.module : norm, fmt::format("slice({}, {})", first, first + of.width));
+  };
+  switch (patch.part) {
+    case PatchedPart::head:
+      return of_features("at_input", 3);
+    case PatchedPart::pattern:
+      return fmt::format("put_pattern({}, {}, {}, {}, {})", patch.layer, patch.index, positions_text(patch),
+                         features(2), features(3));
+    case PatchedPart::queries:
+      return of_features("at_output", 0, layer.query_norm);
+    case PatchedPart::keys:
+      return of_features("at_output", 1, layer.key_norm);
+    case PatchedPart::values:
+      return of_features("at_output", 2);
+    case PatchedPart::attention:
+      return line("at_output", layer.projections[3].module, "slice(None)");
+    case PatchedPart::mlp:
+      return line("at_output", layer.mlp, "slice(None)");
+    case PatchedPart::residual:
+      break;
+  }
+  return line("at_input", layer.block, "slice(None)");
+}
+
+/// Returns the hook point of a patch and the index of its numbers there.
+std::string ProgramWriter::lens_patch_line(const Patch& patch) const {
+  static constexpr const char* points[]{"attn.hook_z", "attn.hook_pattern", "attn.hook_q",  "attn.hook_k",
+                                        "attn.hook_v", "attn.o.hook_out",   "hook_mlp_out", "hook_resid_pre"};
+  const std::string rows = positions_text(patch), head = std::to_string(patch.index);
+  return fmt::format("(\"blocks.{}.{}\", (slice(None), {}))", patch.layer,
+                     points[static_cast<std::size_t>(patch.part)],
+                     patch.part == PatchedPart::pattern    ? head + ", " + rows
+                     : patch.part < PatchedPart::attention ? rows + ", " + head
+                                                           : rows);
+}
+
+/// Returns the pass of the first prompt, and functions that put parts of it into the second.
+std::string ProgramWriter::patches() const {
+  if (!experiment_.first) return "";
+  const auto ids = tokenizers::ids_of(experiment::tokens_of(model_, experiment_.unedited()));
+  std::string text = "\n\nfirst = torch.tensor([" + numbers_text(ids) +
+                     "], device=ids.device)  # tokens of " + python::string(experiment_.first->text) + "\n";
+  const bool predicts = model_.description().no_prediction_reason.empty();
+  const std::string output = predicts ? "logits" : "last_hidden_state";
+  if (experiment_.patches.empty())
+    return text + (is_lens() ? "original = model(first)[0]\n"
+                             : "original = model(first)." + output + "[0].float()\n");
+  std::string lines;
+  for (const Patch& patch : experiment_.patches)
+    if (is_lens() || patch.part != PatchedPart::pattern)
+      lines += "    " + (is_lens() ? lens_patch_line(patch) : patch_line(patch)) + ",\n";
+  if (is_lens())
+    return text +
+           "kept = {}  # of the first prompt\n"
+           "\n\ndef keep(name):\n"
+           "    return lambda x, hook: kept.update({name: x.clone()})\n"
+           "\n\ndef put(name, index):\n"
+           "    \"\"\"Puts kept numbers in place of those of the second prompt.\"\"\"\n"
+           "    def change(x, hook):\n"
+           "        x = x.clone()\n"
+           "        x[index] = kept[name][index]\n"
+           "        return x\n"
+           "    return change\n"
+           "\n\npatches = [  # hook point, index\n" +
+           lines +
+           "]\noriginal = model.run_with_hooks(first, fwd_hooks=[(name, keep(name)) for name, _ in patches])[0]\n";
+  text +=
+      "kept = {}  # rows of the first prompt\n"
+      "\n\ndef at_input(name, change):\n"
+      "    \"\"\"Registers a hook that changes the rows that a module reads.\"\"\"\n"
+      "    def hook(of, inputs, options):\n"
+      "        if inputs:\n"
+      "            return (change(inputs[0]), *inputs[1:]), options\n"
+      "        return inputs, {**options, \"hidden_states\": change(options[\"hidden_states\"])}\n"
+      "    return module(name).register_forward_pre_hook(hook, with_kwargs=True)\n"
+      "\n\ndef at_output(name, change):\n"
+      "    \"\"\"Registers a hook that changes the rows that a module returns.\"\"\"\n"
+      "    def hook(of, inputs, output):\n"
+      "        return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)\n"
+      "    return module(name).register_forward_hook(hook)\n"
+      "\n\ndef keep(place):\n"
+      "    def change(rows):\n"
+      "        kept[place] = rows.clone()\n"
+      "        return rows\n"
+      "    return change\n"
+      "\n\ndef put(place, positions, features):\n"
+      "    \"\"\"Puts kept rows in place of those of the second prompt.\"\"\"\n"
+      "    def change(rows):\n"
+      "        rows = rows.clone()\n"
+      "        rows[..., positions, features] = kept[place][..., positions, features]\n"
+      "        return rows\n"
+      "    return change\n";
+  if (has_pattern())
+    text +=
+        "\n\ndef put_pattern(layer, head, positions, values, of_values, output, features):\n"
+        "    \"\"\"Computes context vectors of a head with its attention weights after the first prompt.\"\"\"\n"
+        "    seen = {}\n"
+        "    def see(rows):\n"
+        "        seen[\"values\"] = rows.flatten(0, -2)[:, of_values]\n"
+        "        return rows\n"
+        "    def change(contexts):\n"
+        "        contexts = contexts.clone()\n"
+        "        contexts[..., positions, features] = (attentions[layer][0, head].to(contexts) @ seen[\"values\"])[positions]\n"
+        "        return contexts\n"
+        "    return [at_output(values, see), at_input(output, change)]\n";
+  text += "\n\npatches = [  # hook, module, positions, features\n" + lines +
+          "]\nkeeping = [hook(name, keep((hook, name))) for hook, name, *_ in patches]\n";
+  if (has_pattern() && !options_.has_own_model)
+    text += "implementation = model.config._attn_implementation\nmodel.set_attn_implementation(\"eager\")\n";
+  text += std::string("outputs = model(first") + (has_pattern() ? ", output_attentions=True" : "") +
+          ")\noriginal = outputs." + output + "[0].float()\n" +
+          (has_pattern() ? "attentions = outputs.attentions\n" : "");
+  if (has_pattern() && !options_.has_own_model) text += "model.set_attn_implementation(implementation)\n";
+  return text + "for hook in keeping:\n    hook.remove()\n";
+}
+
 std::string ProgramWriter::hooks() const {
   std::string text = is_lens() ? "\n\nhooks = [\n" : "\n\nhooks = [  # hook.remove() ends one\n";
+  if (!experiment_.patches.empty())
+    text +=
+        is_lens()
+            ? "    *((name, put(name, index)) for name, index in patches),\n"
+            : "    *(hook(name, put((hook, name), positions, features)) for hook, name, positions, features in patches),\n";
+  for (const Patch& patch : experiment_.patches)
+    if (patch.part == PatchedPart::pattern && !is_lens()) text += "    *" + patch_line(patch) + ",\n";
   for (std::size_t l = 0; l < model_.description().sizes.n_layers; ++l) {
     const auto off =
         experiment_.heads_off_in(l, experiment::n_heads_in(experiment_, l, model_.description().sizes));
-    const auto& torch = torch_.layers.at(l);
+    const auto& torch = torch_.layers.at(l).projections;
     if (experiment_.layers.contains(l)) {
       text += is_lens() ? fmt::format("    *replace({}, {}, attention_of_layer_{}()),\n",
                                       tensor(l, "hook_in"), tensor(l, "o.hook_out"), l)
@@ -298,6 +465,32 @@ std::string ProgramWriter::hooks() const {
   return text + "]\n";
 }
 
+/// Returns lines that print the watched logit difference after both prompts; token: how one is printed.
+std::string ProgramWriter::differences(const std::string& token) const {
+  if (!experiment_.first) return "";
+  const auto places = [&](const Experiment& of) {
+    const auto ids = tokenizers::ids_of(experiment::tokens_of(model_, of));
+    return transformer::find_predicted_positions(model_, ids).all;
+  };
+  const auto in_first = places(experiment_.unedited()), in_second = places(experiment_);
+  if (in_first.empty() || in_second.empty()) return "";
+  const std::size_t first = in_first[0].row, second = in_second[0].row;
+  const auto watched = [&](const std::string& name, const std::string& text, const std::string& logits) {
+    return name + " = " +
+           (text.empty() ? fmt::format("int({}[:{}].argmax())", logits, model_.description().n_tokens)
+                         : std::to_string(transformer::answer_token(model_, text, name))) +
+           "\n";
+  };
+  return watched("answer", experiment_.first->answer, fmt::format("original[{}]", first)) +
+         watched("against", experiment_.first->against, fmt::format("plain[{}]", second)) +
+         fmt::format("rows = original[{0}], plain[{1}], edited[{1}]\n", first, second) +
+         "before, after, now = ((row[answer] - row[against]).double() for row in rows)\n"
+         "print(\"logit difference\\tfirst prompt\\tsecond prompt\\twith edits\\trecovered\")\n"
+         "print(" +
+         token + "(answer) + \" - \" + " + token +
+         "(against), *(f\"{x:.5f}\" for x in (before, after, now, (now - after) / (before - after))), sep=\"\\t\")\n";
+}
+
 std::string ProgramWriter::printing(const transformer::PredictedPositions& places) const {
   const bool predicts = places.no_prediction_reason.empty();
   const std::string output = predicts ? "logits" : "last_hidden_state";
@@ -313,8 +506,11 @@ std::string ProgramWriter::printing(const transformer::PredictedPositions& place
            "print(\"position\\tnorm of the last hidden state\\tnorm of its change by the edits\")\n"
            "for position, (now, before) in enumerate(zip(edited, plain)):\n"
            "    print(position, f\"{now.norm():.5f}\", f\"{(now - before).norm():.5f}\", sep=\"\\t\")\n";
-  const std::string token =
-      has_tokenizer() ? "json.dumps(tokenizer.decode([token]), ensure_ascii=False)" : "token";
+  const std::string token = has_tokenizer() ? "name" : "str";
+  if (has_tokenizer())
+    text +=
+        "\n\ndef name(token):\n    return json.dumps(tokenizer.decode([token]), ensure_ascii=False)\n\n\n";
+  text += differences(token);
   std::string rows;
   for (const auto& [position, row] : places.all)
     rows += fmt::format("{}({}, {})", rows.empty() ? "" : ", ", position, row);
@@ -324,7 +520,7 @@ std::string ProgramWriter::printing(const transformer::PredictedPositions& place
          fmt::format("    for token in now[:{}].topk({}).indices.tolist():\n", model_.description().n_tokens,
                      std::min(options_.n_listed, model_.description().n_tokens)) +
          "        print(position, " + token +
-         ", f\"{now[token]:.6f}\", f\"{edited[row, token]:.5f}\", f\"{before[token]:.6f}\", sep=\"\\t\")\n";
+         "(token), f\"{now[token]:.6f}\", f\"{edited[row, token]:.5f}\", f\"{before[token]:.6f}\", sep=\"\\t\")\n";
 }
 
 std::string ProgramWriter::text() const {
@@ -354,7 +550,7 @@ std::string ProgramWriter::text() const {
           numbers_text(ids) + "]" +
           (of.is_attached ? ", device=next(model.parameters()).device)  # tokens of the text\n"
                           : ")  # tokens of the text\n");
-  text += functions();
+  text += functions() + patches();
   for (const auto& [layer, edit] : experiment_.layers) text += layer_class(layer, edit);
   return text + hooks() + "\n" + printing(places);
 }
@@ -363,9 +559,7 @@ std::string ProgramWriter::text() const {
 
 std::string experiment_program_text(const FullModel& model, const Experiment& experiment,
                                     const ExperimentProgramOptions& options, const transformer::Pass* pass) {
-  if (!experiment.patches.empty())
-    throw Error(
-        "program: expected an experiment without patches from another prompt, which a program does not repeat");
+  experiment::require_patches(model, experiment);
   return ProgramWriter(model, experiment, options, pass).text();
 }
 

@@ -1,5 +1,5 @@
-"""Runs the programs of experiments, ablated heads and edited layers of small models, and compares what they print with `attnscope predict`, and
-with a pass of the package's engine whose edited layer `attnscope export` has computed. With TransformerLens if it is installed.
+"""Runs the programs of experiments, ablated heads, edited layers and patches of small models, and compares what they print with `attnscope predict`
+and `attnscope patch`, and with a pass of the package's engine whose edited layer `attnscope export` has computed. With TransformerLens if it is installed.
 
 usage: check_experiments.py ATTNSCOPE    exit status: 0 equal, 1 different, 77 PyTorch, transformers or NumPy is missing
 """
@@ -36,7 +36,8 @@ def ask(program, *arguments):
 
 
 def printed(script):
-    """Runs a program; returns its rows: position, token, probability, logit, probability without edits."""
+    """Runs a program; returns the logit differences after the first prompt, the second, and with edits, and what is recovered, or []; and its rows:
+    position, token, probability, logit, probability without edits."""
     compile(script.read_text(encoding="utf-8"), script, "exec")
     output = io.StringIO()
     grad = torch.is_grad_enabled()
@@ -45,7 +46,8 @@ def printed(script):
     torch.set_grad_enabled(grad)
     lines = output.getvalue().splitlines()
     header = next(k for k, line in enumerate(lines) if line.startswith("position\t"))
-    return [(int(p), json.loads(t), *map(float, rest)) for p, t, *rest in (line.split("\t") for line in lines[header + 1 :])]
+    differences = [float(x) for line in lines[1:header] for x in line.split("\t")[1:]]
+    return differences, [(int(p), json.loads(t), *map(float, rest)) for p, t, *rest in (line.split("\t") for line in lines[header + 1 :])]
 
 
 def compare(rows, expected, what):
@@ -96,6 +98,55 @@ def fingerprint(file):
     return file.stat().st_size, f"{value:016x}"
 
 
+def check_patches(program, folder, script, text, library):
+    """One patch at a time against the maps of `attnscope patch`; then several whose result is known. Returns the largest difference."""
+    corrupt = " the".join(text.rsplit(" ferry", 1))
+    tokens, others = ([t["id"] for t in json.loads(ask(program, "tokens", folder, "--text", t, "--json"))["tokens"]] for t in (text, corrupt))
+    position = next(i for i, pair in enumerate(zip(tokens, others)) if len(set(pair)) == 2)
+    worst = 0.0
+
+    def run(patches, off=()):
+        size, begin = fingerprint(next(f for f in (folder / "model.safetensors", folder / "model.safetensors.index.json") if f.exists()))
+        whole = {
+            "model": folder.name, "bytes": size, "begin": begin, "text": corrupt, "made": [], "layer": 0, "heads_off": list(off), "edits": [],
+            "first": {"text": text, "answer": "f", "against": "a"}, "patches": patches,
+        }  # fmt: skip
+        session = folder.parent / "patches.json"
+        session.write_text(json.dumps({"attnscope": 1, "whole_model": whole}), encoding="utf-8")
+        ask(program, "program", session, "--library", library, "--out", script)
+        return printed(script)[0]
+
+    for k, part in enumerate(("head", "pattern", "queries", "keys", "values", "attention", "mlp", "residual")):
+        by_position = k % 2 == 1
+        found = json.loads(
+            ask(program, "patch", folder, "--clean", text, "--corrupt", corrupt, "--answer", "f", "--against", "a", "--what", part, "--json",
+                *(["--positions"] if by_position else []))
+        )  # fmt: skip
+        layer, index = 1, 0 if k > 4 else k % 2
+        patch = {"layer": layer, "part": part, "index": index}
+        recovered = numpy.array(found["recovered"], float)
+        if by_position:
+            patch["position"] = position
+            expected = recovered[layer * (len(recovered) // n_layers(folder)) + index][position]
+        else:
+            expected = recovered[layer][index]
+        before, after, _, share = run([patch])
+        off = max(abs(before - found["clean"]), abs(after - found["corrupt"]), abs(share - expected) * abs(before - after))
+        assert off < 3e-5, f"{folder.name}, {library}, {part}: {before, after, share} instead of {found['clean'], found['corrupt'], expected}"
+        worst = max(worst, off)
+    everything = [{"layer": 1, "part": "residual", "index": 0}, {"layer": 0, "part": "keys", "index": 0}, {"layer": 1, "part": "mlp", "index": 0, "position": 2}]
+    before, _, now, share = run(everything)
+    assert abs(now - before) < 3e-5 and abs(share - 1) < 1e-4, f"{folder.name}, {library}: {before}, {now}, {share}"
+    patched, off = ([{"layer": 1, "part": p, "index": 1} for p in ("head", "pattern")], [OFF[:1] + [1]])
+    assert abs(run(patched, off)[2] - run([], off)[2]) < 3e-5, f"{folder.name}, {library}: an ablated head is patched"
+    return worst
+
+
+def n_layers(folder):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return next(config[k] for k in ("num_hidden_layers", "n_layer", "n_layers") if k in config)
+
+
 def expected_of(model, ids, logits, plain, places, n=10):
     rows = []
     for row in places:
@@ -130,7 +181,8 @@ def check(program, name, directory):
         engine = Engine(kind.from_pretrained(folder, dtype=torch.float32).eval())
     except AttnscopeError as error:  # as of Bloom
         ask(program, "program", folder, "--text", text, "--off", "1.0", "--out", script)
-        return print(f"{name}: {compare(printed(script), next_tokens, name):.1e}; {error}")
+        worst = compare(printed(script)[1], next_tokens, name)
+        return print(f"{name}: {worst:.1e} and {check_patches(program, folder, script, text, 'transformers'):.1e} of patches; {error}")
     ids = torch.tensor([t["id"] for t in asked["tokens"]])
     with torch.no_grad():
         plain, now = (engine.head(engine.run(ids, edits).residuals[-1][0]) for edits in ({}, {LAYER: Edits(frozenset(), output)}))
@@ -141,10 +193,12 @@ def check(program, name, directory):
 
     for library in libraries:
         ask(program, "program", folder, "--text", text, "--off", "1.0", "--library", library, "--out", script)
-        worst = compare(printed(script), next_tokens, f"{name}, {library}, an ablated head")
+        worst = compare(printed(script)[1], next_tokens, f"{name}, {library}, an ablated head")
         ask(program, "program", directory / f"{name}.json", "--library", library, "--out", script)
-        again = compare(printed(script), expected_of(engine, ids, now.numpy(), plain.numpy(), places), f"{name}, {library}, an edited layer")
-        print(f"{name} with {library}: {worst:.1e} and {again:.1e}; the edit moves logits by {float((now - plain).abs().max()):.2f}")
+        again = compare(printed(script)[1], expected_of(engine, ids, now.numpy(), plain.numpy(), places), f"{name}, {library}, an edited layer")
+        patched = check_patches(program, folder, script, text, library)
+        moved = float((now - plain).abs().max())
+        print(f"{name} with {library}: {worst:.1e}, {again:.1e} and {patched:.1e} of patches; the edit moves logits by {moved:.2f}")
 
 
 def main(program):

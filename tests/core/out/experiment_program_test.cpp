@@ -69,8 +69,8 @@ TEST(ExperimentProgram, SaysWhatItCannotHold) {
   EXPECT_EQ(support::error_of([&] { experiment_program_text(*model, experiment, {}); }),
             "layer 0: a program is written of attention without injected bugs; fix them first");
   const Experiment patched{.text = "abc", .patches = {{0, core::transformer::PatchedPart::head, 1}}};
-  EXPECT_THAT(support::error_of([&] { experiment_program_text(*fixture("gpt2"), patched, {}); }),
-              HasSubstr("without patches from another prompt"));
+  EXPECT_EQ(support::error_of([&] { experiment_program_text(*fixture("gpt2"), patched, {}); }),
+            "first prompt: expected one to take patches from, got none");
   EXPECT_THAT(support::error_of([&] { experiment_program_text(*fixture("gpt2.gguf"), {.text = "abc"}, {}); }),
               HasSubstr("gpt2.gguf: expected a folder that transformers opens, got a GGUF file"));
 }
