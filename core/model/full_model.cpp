@@ -59,13 +59,15 @@ double LogitAttributions::sum() const {
   return std::accumulate(mlps.begin(), mlps.end(), all);
 }
 
-void FullModel::for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+void FullModel::for_each_pattern(const std::vector<std::vector<std::size_t>>& texts, const UsePattern& use,
                                  const CallContext& context) const {
-  const PassRef pass = run(ids, {}, context);
-  for (std::size_t l = 0; l < description().sizes.n_layers; ++l) {
-    const LayerHeads layer = maps(*pass, l, 1, ids.size() - 1, context);
-    for (std::size_t h = 0; h < layer.heads.size(); ++h)
-      use(l, h, RowBuffer(arma::conv_to<arma::fmat>::from(layer.heads[h].map)));
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    const PassRef pass = run(texts[k], {}, context);
+    for (std::size_t l = 0; l < description().sizes.n_layers; ++l) {
+      const LayerHeads layer = maps(*pass, l, 1, texts[k].size() - 1, context);
+      for (std::size_t h = 0; h < layer.heads.size(); ++h)
+        use(k, l, h, RowBuffer(arma::conv_to<arma::fmat>::from(layer.heads[h].map)));
+    }
   }
 }
 

@@ -258,10 +258,11 @@ class FullModel {
   virtual ResidualElement stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                                  const CallContext& context) const = 0;
   /// Takes the attention weights of a head on a text, n_tokens × n_tokens, a query per row.
-  using UsePattern = std::function<void(std::size_t layer, std::size_t head, const RowsView& weights)>;
-  /// Calls `use` for every head on a text, those of a layer possibly from several threads at once, and keeps
-  /// nothing. Throws core::Error as run() does.
-  virtual void for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+  using UsePattern =
+      std::function<void(std::size_t text, std::size_t layer, std::size_t head, const RowsView& weights)>;
+  /// Calls `use` for every head on each of some texts, those of a layer possibly from several threads at
+  /// once, and keeps nothing. A layer is read for all texts together. Throws core::Error as run() does.
+  virtual void for_each_pattern(const std::vector<std::vector<std::size_t>>& texts, const UsePattern& use,
                                 const CallContext& context) const;
   /// Returns the residual stream at a row, 2 · n_layers × d_model: between attention and the MLP of each
   /// layer, NaN where they read the same input, and after the layer. Throws core::Error when only the process

@@ -783,19 +783,29 @@ fmat Transformer::attention_weights(const Pass& pass, std::size_t layer, std::si
 }
 
 /// Computes no values after the heads of the last layer.
-void Transformer::for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+void Transformer::for_each_pattern(const std::vector<std::vector<std::size_t>>& texts, const UsePattern& use,
                                    const CallContext& context) const {
-  require_tokens(description_, ids);
-  const LayerRotaryTables rotations(architecture_, 0, ids.size());
-  RowBuffer residual = embed(ids, 0, context);
-  for (std::size_t l = 0;; ++l) {
-    context.progress.add(1);
-    const auto run = compute_heads(l, residual, nullptr, {}, rotations, context);
-    context.pool.run(architecture_.sizes.n_heads, [&](std::size_t h) { use(l, h, pattern(*run, l, h)); });
-    if (l + 1 == architecture_.sizes.n_layers) return;
-    LayerOutput end = finish_layer(l, *run, 0, ids.size(), {}, context);
-    if (!end.is_finite) throw_non_finite_layer(LocalPass(), l, run->residual, context);
-    residual = std::move(end.next);
+  ThreadPool one(1);  // each thread has a text of its own, where there are enough
+  const CallContext within{texts.size() < context.pool.n_threads() ? context.pool : one, context.progress};
+  std::vector<LayerRotaryTables> rotations;
+  std::vector<RowBuffer> residuals;
+  for (const std::vector<std::size_t>& ids : texts) {
+    require_tokens(description_, ids);
+    rotations.emplace_back(architecture_, 0, ids.size());
+    residuals.push_back(embed(ids, 0, context));
+  }
+  const std::size_t n_layers = architecture_.sizes.n_layers;
+  for (std::size_t l = 0; l < n_layers; ++l) {
+    const auto held = weights_->layer(l, context);
+    context.pool.run(texts.size(), [&](std::size_t k) {
+      within.progress.add(1);
+      const auto run = compute_heads(l, residuals[k], nullptr, {}, rotations[k], within);
+      within.pool.run(architecture_.sizes.n_heads, [&](std::size_t h) { use(k, l, h, pattern(*run, l, h)); });
+      if (l + 1 == n_layers) return;
+      LayerOutput end = finish_layer(l, *run, 0, texts[k].size(), {}, within);
+      if (!end.is_finite) throw_non_finite_layer(LocalPass(), l, run->residual, within);
+      residuals[k] = std::move(end.next);
+    });
   }
 }
 

@@ -71,7 +71,7 @@ class Transformer : public FullModel {
                               const StopToken& progress = {}) const override;
   LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
                   const CallContext& context) const override;
-  void for_each_pattern(const std::vector<std::size_t>& ids, const UsePattern& use,
+  void for_each_pattern(const std::vector<std::vector<std::size_t>>& texts, const UsePattern& use,
                         const CallContext& context) const override;
   arma::frowvec next(const Pass& pass, std::size_t row, const CallContext& context) const override;
   arma::fmat lens(const Pass& pass, std::size_t row, const CallContext& context) const override;

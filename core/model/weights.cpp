@@ -338,12 +338,15 @@ std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Call
   {
     const std::scoped_lock lock(cache_.mutex);
     if (const auto found = cache_.layers.find(index); found != cache_.layers.end()) return found->second;
+    if (auto held = cache_.held[index].lock()) return held;
   }
   auto read = std::make_shared<const LayerWeights>(read_layer(index, context));
   const std::scoped_lock lock(cache_.mutex);
   if (const std::uint64_t bytes = bytes_in(*read); fits_cache(bytes) && !cache_.layers.contains(index)) {
     cache_.bytes += bytes;
     cache_.layers.emplace(index, read);
+  } else {
+    cache_.held[index] = read;
   }
   return read;
 }

@@ -132,7 +132,8 @@ class Weights {
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
-  /// Throws core::Error when the file cannot be read, as TensorFile::read() does.
+  /// Returns the numbers of a layer, which are not read again while a caller holds them. Throws core::Error
+  /// when the file cannot be read, as TensorFile::read() does.
   std::shared_ptr<const LayerWeights> layer(std::size_t index, const CallContext& context) const;
   /// Returns token embeddings plus segment and position embeddings, for positions from `first` on, after the
   /// embedding norm and in the width of the residual stream, n_tokens × d_model.
@@ -163,6 +164,7 @@ class Weights {
     std::mutex mutex;
     std::uint64_t bytes = 0, max_bytes = 0;
     std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
+    std::map<std::size_t, std::weak_ptr<const LayerWeights>> held;  // by callers, beyond max_bytes
     std::shared_ptr<const Matrix> unembedding;
     std::shared_ptr<const NormWeights> embedding_norm;
     std::shared_ptr<const Affine> embedding_projection;

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include "core/base/error.hpp"
@@ -50,29 +50,40 @@ void keep(ScannedHead& head, Example example) {
 }
 
 double strength_of(const RowsView& weights) {
-  float largest = 0;
-  for (std::size_t i = 1; i < weights.n_rows; ++i)
-    for (std::size_t j = 1; j < weights.n_rows; ++j)
-      if (i != j) largest = std::max(largest, weights.row(i)[j]);
-  return largest;
+  std::array<float, 16> largest{};  // several at once, as one would wait for the one before
+  for (std::size_t i = 1; i < weights.n_rows; ++i) {
+    const auto take = [&, row = weights.row(i)](std::size_t begin, std::size_t end) {
+      for (; begin + largest.size() <= end; begin += largest.size())
+        for (std::size_t k = 0; k < largest.size(); ++k)
+          largest[k] = row[begin + k] > largest[k] ? row[begin + k] : largest[k];
+      for (; begin < end; ++begin) largest[0] = std::max(largest[0], row[begin]);
+    };
+    take(1, i);
+    take(i + 1, weights.n_rows);
+  }
+  return *std::ranges::max_element(largest);
 }
 
 void add_cells(const RowsView& weights, Example& example) {
   const std::size_t n = weights.n_rows;
-  std::vector<std::size_t> keys(n);
+  std::vector<std::size_t> keys;
   for (std::size_t i = 0; i < n; ++i) {
     const float* const row = weights.row(i);
-    std::iota(keys.begin(), keys.end(), std::size_t{0});
-    const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(n_row_weights, n));
-    std::partial_sort(keys.begin(), end, keys.end(), [&](std::size_t a, std::size_t b) {
-      return row[a] != row[b] ? row[a] > row[b] : a < b;
-    });
-    std::sort(keys.begin(), end);
-    for (auto key = keys.begin(); key != end; ++key)
-      if (row[*key] >= min_example_weight) {
-        example.cells.push_back(i * n + *key);
-        example.weights.push_back(std::round(static_cast<double>(row[*key]) * 1e4) / 1e4);
-      }
+    keys.clear();
+    for (std::size_t j = 0; j < n; ++j)
+      if (row[j] >= min_example_weight) keys.push_back(j);
+    if (keys.size() > n_row_weights) {
+      const auto end = keys.begin() + n_row_weights;
+      std::partial_sort(keys.begin(), end, keys.end(), [&](std::size_t a, std::size_t b) {
+        return row[a] != row[b] ? row[a] > row[b] : a < b;
+      });
+      keys.erase(end, keys.end());
+      std::ranges::sort(keys);
+    }
+    for (const std::size_t key : keys) {
+      example.cells.push_back(i * n + key);
+      example.weights.push_back(std::round(static_cast<double>(row[key]) * 1e4) / 1e4);
+    }
   }
 }
 
@@ -102,7 +113,7 @@ class Run {
         } catch (const Error& error) {
           skipped.push_back({0, line + 1, error.what()});
         }
-    context_.pool.run(batch.size(), [&](std::size_t k) { measure(batch[k]); });
+    if (!batch.empty()) measure(batch);
     for (Measured& measured : batch) add(measured);
     scan_.n_skipped += skipped.size();
     for (SkippedLine& one : skipped)
@@ -127,22 +138,27 @@ class Run {
     return measured;
   }
 
-  void measure(Measured& measured) const {
-    const TokenRepeats repeats(measured.ids);
-    measured.counts = repeats.counts();
-    measured.sums.resize(scan_.heads.size());
-    measured.examples.resize(scan_.heads.size());
-    ThreadPool one(1);  // each thread reads a text of its own
-    model_.for_each_pattern(measured.ids,
-                            [&](std::size_t layer, std::size_t head, const RowsView& weights) {
-                              const std::size_t at = layer * scan_.n_heads + head;
-                              measured.sums.at(at) = transformer::measure_sums(weights, repeats);
-                              Example example{measured.sequence, strength_of(weights), {}, {}};
-                              if (!is_kept(scan_.heads[at].examples, example)) return;
-                              add_cells(weights, example);
-                              measured.examples[at] = std::move(example);
-                            },
-                            {one, context_.progress});
+  void measure(std::vector<Measured>& batch) const {
+    std::vector<std::vector<std::size_t>> texts;
+    std::vector<TokenRepeats> repeats;
+    for (Measured& measured : batch) {
+      measured.counts = repeats.emplace_back(measured.ids).counts();
+      measured.sums.resize(scan_.heads.size());
+      measured.examples.resize(scan_.heads.size());
+      texts.push_back(measured.ids);
+    }
+    model_.for_each_pattern(
+        texts,
+        [&](std::size_t k, std::size_t layer, std::size_t head, const RowsView& weights) {
+          Measured& measured = batch[k];
+          const std::size_t at = layer * scan_.n_heads + head;
+          measured.sums.at(at) = transformer::measure_sums(weights, repeats[k]);
+          Example example{measured.sequence, strength_of(weights), {}, {}};
+          if (!is_kept(scan_.heads[at].examples, example)) return;
+          add_cells(weights, example);
+          measured.examples[at] = std::move(example);
+        },
+        context_);
   }
 
   void add(Measured& measured) {

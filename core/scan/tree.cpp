@@ -52,6 +52,14 @@ std::string fingerprint_json(const FileFingerprint& of) {
   return fmt::format("\"bytes\":{},\"begin\":{}", of.bytes, json_quoted(of.begin));
 }
 
+std::string skipped_json(const Scan& scan) {
+  return fmt::format("\"n_skipped\":{},\"skipped\":", scan.n_skipped) +
+         list(scan.skipped, [](const SkippedLine& of) {
+           return fmt::format("{{\"source\":{},\"line\":{},\"why\":{}}}", of.source, of.line,
+                              json_quoted(of.why));
+         });
+}
+
 fs::path head_path(const fs::path& folder, std::size_t layer, std::size_t head) {
   return folder / "heads" / fmt::format("L{}H{}.json", layer, head);
 }
@@ -72,10 +80,7 @@ std::string config_json(const Scan& scan) {
     return fmt::format("{{\"name\":{},{},\"lines\":{}}}", json_quoted(of.name),
                        fingerprint_json(of.fingerprint), of.n_lines);
   });
-  own += fmt::format(",\n  \"n_skipped\":{},\"skipped\":", scan.n_skipped);
-  own += list(scan.skipped, [](const SkippedLine& of) {
-    return fmt::format("{{\"source\":{},\"line\":{},\"why\":{}}}", of.source, of.line, json_quoted(of.why));
-  });
+  own += ",\n  " + skipped_json(scan);
   own += ",\n  \"counts\":" + number_list(scan.counts) +
          ",\n  \"sums\":" + list(scan.heads, [](const ScannedHead& head) { return number_list(head.sums); });
   return fmt::format(
@@ -348,15 +353,10 @@ std::string scan_json(const Scan& scan) {
           "}";
     }
   return fmt::format(
-      "{{\"model\": {}, \"sequences\": {}, \"tokens\": {}, \"sources\": {},\n  \"n_skipped\": {}, \"skipped\": {},\n"
+      "{{\"model\": {}, \"sequences\": {}, \"tokens\": {}, \"sources\": {},\n  {},\n"
       "  \"heads\": [\n    {}]}}\n",
       json_quoted(scan.model), scan.n_sequences, scan.n_tokens,
-      list(scan.sources, [](const TextSource& of) { return json_quoted(of.name); }), scan.n_skipped,
-      list(scan.skipped,
-           [](const SkippedLine& of) {
-             return fmt::format("{{\"source\":{},\"line\":{},\"why\":{}}}", of.source, of.line,
-                                json_quoted(of.why));
-           }),
+      list(scan.sources, [](const TextSource& of) { return json_quoted(of.name); }), skipped_json(scan),
       heads);
 }
 
