@@ -28,14 +28,6 @@ std::string printable(std::string name) {
 
 }  // namespace
 
-arma::fmat FullModel::residual_points(const Pass&, std::size_t, const CallContext&) const {
-  throw Error(description().path.string() + ": only its own process knows its residual stream");
-}
-
-arma::fmat FullModel::unembed(const arma::fmat&, const CallContext&) const {
-  throw Error(description().path.string() + ": only its own process knows its unembedding");
-}
-
 TorchNames FullModel::torch_names() const {
   throw Error(description().path.string() + ": its parts have no known names in PyTorch");
 }

@@ -28,6 +28,7 @@ struct Description {
   std::filesystem::path file;  ///< with its weights, by which a saved experiment recognizes it; or ""
   bool is_attached = false;    ///< in another process, so calls take longer than a frame
   std::string address = {};    ///< of an attached model, else ""
+  std::string source = {};     ///< what its process opened: a folder or a name; else ""
   std::string family;
   Sizes sizes;
   bool causal = true;
@@ -265,12 +266,11 @@ class FullModel {
   virtual void for_each_pattern(const std::vector<std::vector<std::size_t>>& texts, const UsePattern& use,
                                 const CallContext& context) const;
   /// Returns the residual stream at a row, 2 · n_layers × d_model: between attention and the MLP of each
-  /// layer, NaN where they read the same input, and after the layer. Throws core::Error when only the process
-  /// of an attached model knows it.
-  virtual arma::fmat residual_points(const Pass& pass, std::size_t row, const CallContext& context) const;
+  /// layer, NaN where they read the same input or the model is attached, and after the layer.
+  virtual arma::fmat residual_points(const Pass& pass, std::size_t row, const CallContext& context) const = 0;
   /// Returns the logits of rows of the residual stream after the last layer, n × n_vocabulary. Throws as the
   /// others do.
-  virtual arma::fmat unembed(const arma::fmat& rows, const CallContext& context) const;
+  virtual arma::fmat unembed(const arma::fmat& rows, const CallContext& context) const = 0;
   /// Throws core::Error, which says why, when no program can name the parts of the model.
   virtual TorchNames torch_names() const;
   /// Tells the process of an attached model the current edits as code; without waiting.

@@ -8,6 +8,7 @@
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/system/file.hpp"
+#include "core/system/model_cache.hpp"
 
 namespace core::transformer {
 namespace {
@@ -109,11 +110,16 @@ std::optional<fs::path> find_lens(const fs::path& model, LensKind kind) {
 
 Lens open_lens(const FullModel& model, LensKind kind, const StopToken& progress) {
   Lens lens{kind};
+  if (kind == LensKind::logit_between && model.description().is_attached)
+    throw Error(model.description().path.string() +
+                ": an attached model does not tell its residual stream between attention and the MLP");
   if (kind == LensKind::logit || kind == LensKind::logit_between) return lens;
   const Description& of = model.description();
-  const auto path = of.is_attached ? std::nullopt : find_lens(of.path, kind);
+  const fs::path at = of.is_attached ? system::resolve_model_name(of.source) : of.path;
+  const auto path = at.empty() ? std::nullopt : find_lens(at, kind);
   if (!path)
-    throw Error(of.path.string() + ": there is no " + name_of(kind).name + " lens next to it: expected " +
+    throw Error((at.empty() ? of.path : at).string() + ": there is no " + name_of(kind).name +
+                " lens next to it: expected " +
                 (kind == LensKind::tuned ? "lens/params.pt with its config.json"
                                          : "lens/….safetensors or .pt with \"jacobian\" in its name"));
   lens.file = formats::open_tensors(*path, progress);

@@ -43,8 +43,10 @@ struct Lens {
 ///
 /// The tuned lens: N.weight [d, d] and N.bias [d] for the residual stream that enters layer N, as the package
 /// tuned-lens writes them. The Jacobian lens: J.N [d, d] for the one after layer N, which it multiplies as
-/// J @ h; layers may be missing. Throws core::Error, "FILE: TENSOR: expected …, got …", when there is no such
-/// file, or it is of a model of other sizes.
+/// J @ h; layers may be missing. Whether the model's unembedding is that of the tuned lens is not checked.
+/// The files of an attached model are next to what its process opened. Throws core::Error, "FILE: TENSOR:
+/// expected …, got …", when there is no such file, it is of a model of other sizes, or an attached model does
+/// not tell what the lens reads.
 Lens open_lens(const FullModel& model, LensKind kind, const StopToken& progress);
 
 /// Logits at the points of a model: n_layers × n_vocabulary each, NaN where a lens has no matrix or a layer
@@ -54,7 +56,7 @@ struct LensLogits {
   arma::fmat between;  ///< attention and the MLP of each layer; empty unless the lens is logit_between
 };
 
-/// Computes a lens at a row of a pass. Throws core::Error, also for attached models.
+/// Computes a lens at a row of a pass. Throws core::Error.
 LensLogits lens_logits(const FullModel& model, const Pass& pass, std::size_t row, const Lens& lens,
                        const CallContext& context);
 

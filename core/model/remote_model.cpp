@@ -80,7 +80,7 @@ struct LayerSizes {
 
 struct Greeting {
   Description description;
-  std::string dtype, source;
+  std::string dtype;
   std::vector<LayerSizes> layers;
 };
 
@@ -107,7 +107,7 @@ Greeting greeting_of(const Json& json) {
   of.is_attached = true;
   of.family = line_in(json, "family");
   greeting.dtype = line_in(json, "dtype");
-  if (json.given("source")) greeting.source = line_in(json, "source");
+  if (json.given("source")) of.source = line_in(json, "source");
   Sizes& sizes = of.sizes;
   sizes.n_vocabulary = size_in(json, "n_vocabulary", 1);
   sizes.n_context = size_in(json, "n_context", 1);
@@ -344,7 +344,7 @@ class RemoteModel : public FullModel {
     description_ = std::move(greeting.description);
     description_.address = address;
     layers_ = std::move(greeting.layers);
-    dtype_ = std::move(greeting.dtype), source_ = std::move(greeting.source);
+    dtype_ = std::move(greeting.dtype);
     for (std::size_t l = 0; l < layers_.size(); ++l) reasons_[l] = layers_[l].not_editable;
   }
 
@@ -362,6 +362,8 @@ class RemoteModel : public FullModel {
                   const CallContext& context) const override;
   arma::frowvec next(const Pass& pass, std::size_t row, const CallContext& context) const override;
   fmat lens(const Pass& pass, std::size_t row, const CallContext& context) const override;
+  fmat residual_points(const Pass& pass, std::size_t row, const CallContext& context) const override;
+  fmat unembed(const fmat& rows, const CallContext& context) const override;
   LogitAttributions logit_attributions(const Pass&, std::size_t, std::size_t, const std::vector<fmat>&,
                                        const CallContext&) const override {
     throw Error(place() + "PyTorch does not tell the parts of a logit");
@@ -412,7 +414,7 @@ class RemoteModel : public FullModel {
 
   std::shared_ptr<const Connection> connection_;
   Description description_;
-  std::string dtype_, source_;  // of the model's numbers; of from_pretrained()
+  std::string dtype_;  // of the model's numbers
   std::vector<LayerSizes> layers_;
   mutable std::atomic<std::size_t> last_pass_ = 0;
   mutable Computations computations_;
@@ -698,8 +700,27 @@ fmat RemoteModel::lens(const Pass& pass, std::size_t row, const CallContext& con
   });
 }
 
+fmat RemoteModel::residual_points(const Pass& pass, std::size_t row, const CallContext& context) const {
+  return with_address([&] {
+    const Sizes& sizes = description_.sizes;
+    const fmat after = call({"points", remote(pass).field_of_pass() + field("row", row)}, context)
+                           .matrix("rows", sizes.n_layers, sizes.d_model);
+    fmat points(2 * after.n_rows, after.n_cols, arma::fill::value(arma::datum::nan));
+    for (std::size_t l = 0; l < after.n_rows; ++l) points.row(2 * l + 1) = after.row(l);
+    return points;
+  });
+}
+
+fmat RemoteModel::unembed(const fmat& rows, const CallContext& context) const {
+  return with_address([&] {
+    ProtocolRequest request{"unembed", ""};
+    request.arrays.push_back(attached::array_of("rows", rows));
+    return call(request, context).matrix("logits", rows.n_rows, description_.sizes.n_vocabulary);
+  });
+}
+
 TorchNames RemoteModel::torch_names() const {
-  TorchNames torch{.source = source_, .dtype = dtype_};
+  TorchNames torch{.source = description_.source, .dtype = dtype_};
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (layers_[l].torch.front().module.empty())
       throw Error(fmt::format("{}the projections of layer {} are no modules with names", place(), l));

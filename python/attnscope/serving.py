@@ -411,7 +411,8 @@ class Answers:
     def operations(self, progress: Progress) -> dict[str, Callable[[Frame], Answer]]:
         return {
             "tokens": self.tokens, "pieces": self.pieces, "run": lambda f: self.run(f, progress), "layer": self.layer, "parameters": self.parameters,
-            "maps": self.maps, "next": self.next, "lens": self.lens, "stream": self.stream, "forget": self.forget, "edits": self.edits,
+            "maps": self.maps, "next": self.next, "lens": self.lens, "points": self.points, "unembed": self.unembed,
+            "stream": self.stream, "forget": self.forget, "edits": self.edits,
         }  # fmt: skip
 
     # ---- the model and its tokens ------------------------------------------------------------------------------------
@@ -587,13 +588,30 @@ class Answers:
 
     def lens(self, frame: Frame) -> Answer:
         """Returns the logits if the model ended before each later layer's block; the last row is `next`, but for rounding."""
+        return {}, {"logits": to_numpy(self.engine.head(self._points(frame)))}
+
+    def points(self, frame: Frame) -> Answer:
+        """Returns the residual stream at a row after each layer, as `lens` projects it."""
+        return {}, {"rows": to_numpy(self._points(frame))}
+
+    def unembed(self, frame: Frame) -> Answer:
+        """Returns the logits of rows of the residual stream after the last layer."""
+        rows, d_model = frame.arrays.get("rows"), self.engine.d_model
+        require(rows is not None and rows.dtype == np.float32 and rows.ndim == 2 and rows.shape[1] == d_model and len(rows) > 0,
+                f"the array 'rows' must be n × {d_model}, F32")  # fmt: skip
+        self._require_prediction()
+        return {}, {"logits": to_numpy(self.engine.head(torch.tensor(rows, device=self.engine.device, dtype=self.engine.dtype)))}
+
+    def _points(self, frame: Frame) -> Tensor:
         p, row = self._complete(frame), self._row(frame)
-        ends = [s.call for s in self.engine.sites[1:]] + [self.engine.n_calls]
-        return {}, {"logits": to_numpy(self.engine.head(torch.stack([p.residuals[e][0, row] for e in ends])))}
+        return torch.stack([p.residuals[e][0, row] for e in [s.call for s in self.engine.sites[1:]] + [self.engine.n_calls]])
+
+    def _require_prediction(self) -> None:
+        require(self.engine.predicts, "the model has no output embeddings: nothing is predicted")
 
     def _complete(self, frame: Frame) -> Pass:
         p = self._pass(frame)
-        require(self.engine.predicts, "the model has no output embeddings: nothing is predicted")
+        self._require_prediction()
         require(len(p.layers) == len(self.engine.sites), "the pass has not read all layers")
         return p
 

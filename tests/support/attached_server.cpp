@@ -155,6 +155,7 @@ std::string AttachedServer::greeting() const {
       ",\"kv_heads\":" + std::to_string(sizes.kv_heads) + ",\"d_head\":" + std::to_string(sizes.d_head) +
       ",\"d_value\":" + std::to_string(sizes.d_head) + ",\"block\":0,\"not_editable\":\"\"}";
   return ",\"protocol\":1,\"state\":" + std::to_string(state_) +
+         ",\"source\":" + core::formats::json_quoted(of.path.string()) +
          ",\"model\":\"TinyModel\",\"dtype\":\"float32\",\"family\":\"one that is not ours\"" +
          ",\"n_vocabulary\":" + std::to_string(sizes.n_vocabulary) +
          ",\"n_context\":" + std::to_string(sizes.n_context) +
@@ -196,6 +197,11 @@ AttachedServer::Answer AttachedServer::answer(Client& client, const ProtocolFram
     n_passes_ -= client.passes.erase(number("pass"));
     return {};
   }
+  if (operation == "unembed")
+    return {"",
+            {array_of("logits", model_->unembed(request.matrix("rows", request.shape("rows")[0],
+                                                               model_->description().sizes.d_model),
+                                                context_))}};
   const auto found = client.passes.find(number("pass"));
   if (found == client.passes.end()) throw Error("there is no pass " + std::to_string(number("pass")));
   const transformer::Pass& pass = *found->second;
@@ -204,6 +210,11 @@ AttachedServer::Answer AttachedServer::answer(Client& client, const ProtocolFram
   if (operation == "next")
     return {"", {array_of("logits", arma::fmat(model_->next(pass, number("row"), context_)))}};
   if (operation == "lens") return {"", {array_of("logits", model_->lens(pass, number("row"), context_))}};
+  if (operation == "points") {
+    const arma::fmat points = model_->residual_points(pass, number("row"), context_);
+    return {"",
+            {array_of("rows", arma::fmat(points.rows(arma::regspace<arma::uvec>(1, 2, points.n_rows - 1))))}};
+  }
   if (operation == "stream") {
     const auto of = model_->stream(pass, number("layer"), number("row"), number("column"), context_);
     return {",\"entering\":" + exact(of.entering) + ",\"input\":" + exact(of.input) +

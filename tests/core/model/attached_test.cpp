@@ -7,6 +7,7 @@
 
 #include "core/base/random.hpp"
 #include "core/graph/attend.hpp"
+#include "core/model/lens.hpp"
 #include "core/model/remote_model.hpp"
 #include "core/model/text_reading.hpp"
 #include "tests/core/model/goldens.hpp"
@@ -70,6 +71,19 @@ TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
               own.stream(*here, 2, 13, 5, context).entering);
     EXPECT_NE(remote->stream(*there, 2, 13, 5, context).no_sum_reason, "");
   }
+  const std::string folder = goldens::folder + "gpt2_by_layer";
+  const AttachedServer with_lens(folder);
+  const ModelRef apart = attach_model(with_lens.address(), "right");
+  const PassRef here = with_lens.model().run({1, 2, 3}, {}, context),
+                there = apart->run({1, 2, 3}, {}, context);
+  for (const LensKind kind : {LensKind::tuned, LensKind::jacobian}) {
+    const auto first_layer = [&](const FullModel& model, const Pass& pass) {
+      return arma::frowvec(lens_logits(model, pass, 2, open_lens(model, kind, token), context).after.row(0));
+    };
+    EXPECT_LT(arma::abs(first_layer(*apart, *there) - first_layer(with_lens.model(), *here)).max(), 1e-5);
+  }
+  EXPECT_THAT(error_of([&] { open_lens(*apart, LensKind::logit_between, token); }),
+              HasSubstr("an attached model does not tell"));
   random::Generator a(1), b(1);
   EXPECT_EQ(remote->generate(ids, {}, 4, {0.8, 10}, a, context),
             own.generate(ids, {}, 4, {0.8, 10}, b, context));

@@ -214,6 +214,8 @@ class Numbers(unittest.TestCase):
             lens = client.call("lens", **{"pass": plain}, row=T - 1)[1]["logits"]
             self.assertEqual(len(lens), 2)
             np.testing.assert_allclose(lens[-1], client.next(plain), rtol=1e-5, atol=1e-5)
+            points = client.call("points", **{"pass": plain}, row=T - 1)[1]["rows"]
+            np.testing.assert_array_equal(client.call("unembed", {"rows": points})[1]["logits"], lens)
 
     def test_a_layer_is_a_full_model_of_attention(self):
         for family, model, _, client, plain in self.each():

@@ -374,7 +374,10 @@ void draw_lens_chooser(const Frame& frame, float width) {
   const std::array<Option, 4> options{
       Option{"logit lens", "The next token if the model ended after each layer"},
       Option{"logit lens, also between", "Also between attention and the MLP of each layer"},
-      Option{"tuned lens", "With the learned map of each layer in lens/params.pt next to the model"},
+      Option{
+          "tuned lens",
+          "With the learned map of each layer in lens/params.pt next to the model; only its sizes are compared with "
+          "the model's"},
       Option{"Jacobian lens",
              "With the mean Jacobian of each layer, in a file of the folder lens next to the model"}};
   const auto now = static_cast<std::size_t>(frame.pending.layers->lens);
