@@ -68,12 +68,12 @@ void Recorder::report_failure(const std::string& why) {
 Recorder::JournalEntry Recorder::entry_of(const UnsavedWork& work) {
   const Origin& origin = work.own.origin;
   if (since_.empty()) since_ = local_time_text();
-  JournalEntry entry{
-      {origin.title, origin.path, origin.stamp, since_, local_time_text()},
-      {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.import_report)},
-       work.own.has_no_file() ? nullptr : without_pass(work.own.full_model)},
-      {},
-      std::string(work.run)};
+  JournalEntry entry{{origin.title, origin.path, origin.stamp, since_, local_time_text()},
+                     {{work.own.model, view_text(work.view, "/"),
+                       core::importing::not_supported_words(origin.import_report)},
+                      work.own.has_no_file() ? nullptr : without_pass(work.own.full_model)},
+                     {},
+                     std::string(work.run)};
   entry.header.has_run = !work.run.empty();
   entry.header.is_saved = !work.own.is_modified();
   entry.header.n_edits = n_edits_before_ + work.own.n_unsaved_edits();
@@ -83,7 +83,7 @@ Recorder::JournalEntry Recorder::entry_of(const UnsavedWork& work) {
     entry.header.lesson_step = work.lesson->step;
     entry.header.n_edits += work.lesson_work->n_unsaved_edits();
     if (work.lesson_work->is_modified())
-      entry.lesson_work = JournalEntry::DocumentCopy{{work.lesson_work->model, view_text(work.view), {}},
+      entry.lesson_work = JournalEntry::DocumentCopy{{work.lesson_work->model, view_text(work.view, "/"), {}},
                                                      without_pass(work.lesson_work->full_model)};
   }
   entry.header.n_edits = std::max<std::size_t>(entry.header.n_edits, 1);

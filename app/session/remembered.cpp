@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/base/words.hpp"
 #include "core/files/json.hpp"
+#include "core/files/session_files.hpp"
 
 namespace app {
 
@@ -79,7 +80,7 @@ std::optional<Tab> tab_of(std::string_view name) {
   return std::nullopt;
 }
 
-std::string view_text(const View& view) {
+std::string view_text(const View& view, const std::filesystem::path& folder) {
   using core::formats::json_quoted, core::formats::json_boolean, core::formats::json_object;
   using std::to_string;
   const Look& look = view.look;
@@ -119,10 +120,12 @@ std::string view_text(const View& view) {
             : core::formats::json_list(look.tokens.silent_heads, [](std::size_t h) { return to_string(h); })},
        {"decoded", number(look.positions.decoded)},
        {"pinned_query", number(look.tokens.pinned_query)},
-       {"scan", view.forms.scan.folder.empty() ? "" : json_quoted(view.forms.scan.folder)}});
+       {"scan", folder.empty() || view.forms.scan.folder.empty()
+                    ? ""
+                    : json_quoted(core::formats::path_in_session(view.forms.scan.folder, folder).string())}});
 }
 
-void restore_view(const std::string& text, View& view) {
+void restore_view(const std::string& text, View& view, const std::filesystem::path& folder) {
   if (text.empty()) return;
   const Json object = core::formats::parse_json(text, "view");
   view.look.tab = tab_of(word(object, "tab")).value_or(view.look.tab);
@@ -151,7 +154,8 @@ void restore_view(const std::string& text, View& view) {
     view.look.gradient.of = core::graph::parse_target(word(*gradient, "of"));
     if (view.look.gradient.of) view.look.gradient.of->head = whole(*gradient, "head").value_or(0);
   }
-  view.forms.scan.folder = word(object, "scan");
+  if (const std::string scan = word(object, "scan"); !scan.empty())
+    view.forms.scan.folder = (folder / scan).string();
   const auto pinned = object.member("pinned");
   if (!pinned) return;
   if (const auto* stage = core::attention::find_stage(word(*pinned, "stage")))

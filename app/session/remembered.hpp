@@ -13,12 +13,13 @@
 namespace app {
 
 /// Returns the view as the JSON object in a session: tab, sequence, head, stage and order of the heads, color
-/// range, pinned cell, the token view's silent heads, threshold and pinned query, the folder of a scan.
-std::string view_text(const View& view);
+/// range, pinned cell, the token view's silent heads, threshold and pinned query; with the session's own
+/// folder also the folder of a scan.
+std::string view_text(const View& view, const std::filesystem::path& folder = {});
 
-/// Applies such an object. Missing and unknown values change nothing, but color locks, the large stage and
-/// decoding are reset.
-void restore_view(const std::string& text, View& view);
+/// Applies the object of a session in a folder. Missing and unknown values change nothing, but color locks,
+/// the large stage and decoding are reset.
+void restore_view(const std::string& text, View& view, const std::filesystem::path& folder = {});
 
 /// Returns the name of a tab in sessions and settings; the laboratory, to which no session returns, has the
 /// name of the first.

@@ -406,6 +406,7 @@ void Store::replace_document(Document document) {
   view_.look.compared.reference = 0;
   references_.clear();
   view_.forms.sentence = {};
+  view_.forms.scan = {};
   view_.forms.submitted.reset();
   view_.look.gradient.of.reset();
   view_.forms.dialog = Dialog::none;

@@ -458,7 +458,8 @@ void Store::save_to(const std::filesystem::path& path) {
   writer_.save_path = path;
   writer_.saving.start(
       [this, path, model = own.model, full_model = own.full_model, n_steps = own.history.n_applied(),
-       view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.import_report),
+       view = view_text(view_, absolute_path(path).value_or(path).parent_path()),
+       left_out = core::importing::not_supported_words(own.origin.import_report),
        assumed = own.origin.import_report.assumed,
        writes = writes_files_](const core::StopToken&) -> Jobs::Delivery {
         if (full_model && writes)
@@ -637,7 +638,7 @@ void Store::restore(const Opened& ready) {
     model_reading_.set_readings(*document_.full_model, {ready.full_model->reading, ready.full_model->before});
     show_layers_view(view_);
   }
-  restore_view(ready.full_model ? ready.full_model->view : ready.imported->view, view_);
+  restore_view(ready.full_model ? ready.full_model->view : ready.imported->view, view_, "/");
   const std::string words =
       "Recovered: " + journal_summary(header) + (header.is_saved ? "." : ". It is not saved yet.");
   say(words);

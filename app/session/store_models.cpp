@@ -16,6 +16,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/validation.hpp"
 #include "core/model/transformer.hpp"
+#include "core/scan/tree.hpp"
 
 namespace app {
 
@@ -60,13 +61,15 @@ void Store::start_full_model(const Opened& ready) {
   replace_document(document_of(opened, std::move(origin)));
   model_reading_.set_readings(*document_.full_model, {opened.reading, opened.before});
   show_layers_view(view_);
-  view_.forms.scan = {};
-  restore_view(opened.view, view_);
+  restore_view(opened.view, view_, ready.path.parent_path());
   const core::transformer::Description& of = opened.model->description();
   const std::string layers = core::text::counted(of.sizes.n_layers, "layer") + " of " +
                              core::text::counted(of.sizes.n_heads, "head");
   if (of.is_attached) return say("Attached to " + of.path.string() + " at " + of.address + ": " + layers);
   if (!ready.is_learned) remember(ready.path);
+  const std::string& scan = view_.forms.scan.folder;
+  if (!scan.empty() && !core::scan::has_scan(scan))
+    return say("Opened " + ready.path.string() + "; the folder of its scan is missing: " + scan, true);
   say("Opened " + ready.path.string() + " as a whole model: " + layers);
 }
 

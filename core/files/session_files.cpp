@@ -67,6 +67,14 @@ bool is_within(const fs::path& path, const fs::path& folder) {
   return !system::is_folder(folder / path) || find_outside_link(folder / path, root).empty();
 }
 
+fs::path path_in_session(const fs::path& path, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(path, ignored).lexically_normal(),
+                 relative = whole.lexically_relative(
+                     fs::absolute(folder.empty() ? "." : folder, ignored).lexically_normal());
+  return relative.empty() || *relative.begin() == ".." ? whole : relative;
+}
+
 std::string link_target_text(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path root = home_of(folder, error);

@@ -62,6 +62,9 @@ std::vector<std::string> ignored_features(const Json& projections);
 /// links, the whole model folder counts as inside.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);
 
+/// Returns a path as a session in a folder names it: relative if it lies there, else absolute.
+std::filesystem::path path_in_session(const std::filesystem::path& path, const std::filesystem::path& folder);
+
 /// Returns where a path outside the folder leads, to append to its name: ", which leads to \"/srv/x.npy\",";
 /// "" if the name shows it.
 std::string link_target_text(const std::filesystem::path& path, const std::filesystem::path& folder);

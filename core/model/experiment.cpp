@@ -396,18 +396,13 @@ FileFingerprint fingerprint_of(const fs::path& file) {
 
 std::string experiment_text(const FullModel& model, const Experiment& experiment, const std::string& view,
                             const fs::path& folder) {
-  std::error_code ignored;
-  const fs::path whole = fs::absolute(model.description().path, ignored),
-                 home = fs::absolute(folder.empty() ? "." : folder, ignored);
-  const fs::path relative = whole.lexically_relative(home);
-  const bool is_sibling = !relative.empty() && *relative.begin() != "..";
   const FileFingerprint fingerprint = fingerprint_of(model.description().file);
   const std::string made =
       formats::json_list(experiment.made, [](std::size_t id) { return std::to_string(id); });
   const auto head_json = [](const IndexPair& head) { return "[" + pair_json(head) + "]"; };
   const std::string off = formats::json_list(experiment.heads_off, head_json);
   std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
-                     json_quoted((is_sibling ? relative : whole).string()) +
+                     json_quoted(formats::path_in_session(model.description().path, folder).string()) +
                      ",\n    \"bytes\": " + std::to_string(fingerprint.bytes) +
                      ",\n    \"begin\": " + json_quoted(fingerprint.begin) +
                      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + made +

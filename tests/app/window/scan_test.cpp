@@ -69,13 +69,32 @@ TEST_F(ScanWindow, SaysWhyATextCannotBeScanned) {
 
 TEST_F(ScanWindow, RolesAreThoseOfTheFolderThatASessionNames) {
   scan_texts();
-  const std::string view = app::view_text(ui.store.view());
+  support::carry_out(ui.store, app::SaveFileAs{dir / "session.json"});
+  EXPECT_THAT(core::system::read_file(dir / "session.json", 1 << 20), HasSubstr("\"scan\": \"heads\""));
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam", 2);
   settle();
   EXPECT_FALSE(scan().table());
-  support::look(ui.store, [&](app::View& v) { app::restore_view(view, v); });
-  for (int k = 0; k < 200 && !scan().table(); ++k) settle();
+  const support::TemporaryDirectory other;  // the session moves with its scan
+  std::filesystem::rename(dir / "heads", other / "heads");
+  std::filesystem::rename(dir / "session.json", other / "session.json");
+  const auto open = [&] {
+    support::carry_out(ui.store, app::OpenPath{.path = other / "session.json",
+                                               .untrusted_paths = core::UntrustedPaths::allowed});
+    for (int k = 0; k < 200 && !scan().table(); ++k) settle();
+  };
+  open();
   EXPECT_TRUE(scan().roles(*ui.store.pending().full_model, 2, 0));
+  std::filesystem::remove_all(other / "heads");
+  open();
+  EXPECT_THAT(ui.store.message().text,
+              HasSubstr("the folder of its scan is missing: " + (other / "heads").string()));
+}
+
+TEST_F(ScanWindow, CancelingTheChoiceOfTextsLeadsBack) {
+  press("scan/browse");
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::open_texts);
+  press("dialog/cancel");
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::scan);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ constexpr std::array table{
 }  // namespace
 
 void close_dialog(const Frame& frame) {
-  frame.commands.add(ShowDialog{Dialog::none});
+  frame.commands.add(ShowDialog{frame.forms.dialog == Dialog::open_texts ? Dialog::scan : Dialog::none});
 }
 
 float dialog_width(const Frame& frame, float wanted) {
