@@ -131,13 +131,12 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   std::optional<OpenedModel> opened;
   std::size_t head = 0;
   if (!l.state.lesson->model.empty()) {
-    core::experiment::Experiment start = core::lessons::experiment_at_start(shown);
+    core::experiment::Experiment start = core::lessons::experiment_at_start(shown, l.model.get());
     if (document.full_model && start.layer == 0) {
       // The head of the last step stays, unless it ends this one.
       const std::size_t layer = document.full_model->experiment.layer;
-      if (!core::lessons::is_done(
-              shown, core::lessons::WholeStepState{*l.model, *l.first_reading, *l.first_reading, layer,
-                                                   view.look.head}))
+      if (!core::lessons::is_done(shown, core::lessons::WholeStepState{*l.model, *l.first.now, *l.first.now,
+                                                                       layer, view.look.head}))
         start.layer = layer, head = view.look.head;
     }
     opened = read_full_model(l.model, start, l.model->description().path, core::StopToken());
@@ -145,7 +144,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   } else {
     document = document_of(core::lessons::model_at_start(shown), origin);
   }
-  l.first_reading = opened ? opened->reading : nullptr;
+  l.first = opened ? BothReadings{opened->reading, opened->before} : BothReadings();
   l.first_run = l.assessed_run = nullptr;
   l.state.step = step;
   l.state.seen.clear();
@@ -204,7 +203,7 @@ void Lessons::assess(const ReadingRef& now, const ReadingRef& unedited, const Fu
   const std::string source = view.layers.shows_sources ? view.layers.source : "";
   const std::tuple seen{now, layer, head, pinned, source};
   if (std::exchange(l.assessed_full_model, seen) == seen) return;
-  take(core::lessons::WholeStepState{*l.model, *l.first_reading, *now, layer, head, unedited.get(), pinned,
+  take(core::lessons::WholeStepState{*l.model, *l.first.now, *now, layer, head, unedited.get(), pinned,
                                      source});
 }
 

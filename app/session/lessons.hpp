@@ -68,8 +68,8 @@ class Lessons {
   /// The same for a lesson about a whole model, from its current reading and the displayed head.
   void assess(const ReadingRef& now, const ReadingRef& unedited, const FullModelState& full_model,
               const View& view);
-  /// Returns the whole model's reading when the step began, or nullptr in other lessons.
-  ReadingRef first_reading() const { return active_ ? active_->first_reading : nullptr; }
+  /// Returns the whole model's readings when the step began, none in other lessons.
+  BothReadings first_readings() const { return active_ ? active_->first : BothReadings(); }
 
   bool is_under_way() const { return active_.has_value(); }
   /// Returns the state of the lesson under way, or nullptr.
@@ -94,7 +94,7 @@ class Lessons {
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // version of the trace that was checked last
     core::transformer::ModelRef model;
-    ReadingRef first_reading;
+    BothReadings first;
     // Reading of a whole model that was checked last, with its layer and head.
     std::tuple<ReadingRef, std::size_t, std::size_t, std::optional<CellRef>, std::string> assessed_full_model;
     std::shared_ptr<const core::training::TrainingRun> first_run, assessed_run;

@@ -247,33 +247,28 @@ OpenedModel read_full_model(const transformer::ModelRef& model, const experiment
   OpenedModel opened;
   opened.model = model;
   core::ThreadPool pool;
-  opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
-  if (wanted.first) opened.before = read_at(path, *model, wanted.unedited(), nullptr, {pool, progress});
-  opened.unedited = opened.layer =
-      experiment::unedited_layer(*model, *opened.reading, wanted.layer, progress);
+  opened.reading = opened.before = read_at(path, *model, wanted.unedited(), nullptr, {pool, progress});
+  read_edited(opened, wanted, path, progress);
   return opened;
 }
 
 OpenedModel open_saved_full_model(const std::string& text, const std::filesystem::path& session,
                                   core::UntrustedPaths untrusted_paths, std::uint64_t max_cached_bytes,
                                   const core::StopToken& progress) {
-  OpenedModel opened;
-  opened.stamp = core::system::file_stamp(session);
+  const std::string stamp = core::system::file_stamp(session);
   const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, untrusted_paths);
-  opened.view = saved.view;
+  transformer::ModelRef model;
   try {
-    opened.model = transformer::open_transformer(saved.model, max_cached_bytes);
+    model = transformer::open_transformer(saved.model, max_cached_bytes);
   } catch (const core::Error&) {
     core::formats::rethrow_redacted(session.string() + ": whole_model.model: the model ", saved.written_path,
                                     session.parent_path());
   }
-  const transformer::FullModel& model = *opened.model;
-  experiment::require_same_model(saved, model, session);
-  core::ThreadPool pool;
-  opened.reading = opened.before =
-      read_at(session, model, saved.experiment.unedited(), nullptr, {pool, progress});
-  read_edited(opened, named_errors(session, [&] { return experiment::with_saved_edits(saved, model); }),
-              session, progress);
+  experiment::require_same_model(saved, *model, session);
+  OpenedModel opened = read_full_model(
+      model, named_errors(session, [&] { return experiment::with_saved_edits(saved, *model); }), session,
+      progress);
+  opened.view = saved.view, opened.stamp = stamp;
   return opened;
 }
 

@@ -461,11 +461,7 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
     own_run_ = learning_.exchange({.is_lesson = true});
     begin_lesson_run();
   }
-  if (model) {
-    model_reading_.set_readings(*document_.full_model, {lessons_.first_reading(), lessons_.first_reading()});
-    // That reading is of the second prompt alone: both are read in the background.
-    if (document_.full_model->experiment.first) model_reading_.clear();
-  }
+  if (model) model_reading_.set_readings(*document_.full_model, lessons_.first_readings());
   cancel_deferred();
   view_.forms.dialog = Dialog::none;
   message_ = {};

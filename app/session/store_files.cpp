@@ -419,21 +419,22 @@ void Store::handle(const NewLesson&) {
   for (int k = 1; path.empty() || std::filesystem::exists(path); ++k)
     path = folder /
            (stem_of(session.filename().string()) + "-lesson" + (k == 1 ? "" : std::to_string(k)) + ".json");
-  std::string text;
+  const Stage shown = view_.selection.pinned ? view_.selection.pinned->stage : Stage::weights;
+  std::string name, start, focus = std::string("strip/") + core::attention::info(shown).name;
   if (document_.full_model) {
-    const std::filesystem::path& model = document_.full_model->model->description().path;
-    const bool is_ours = std::ranges::count(view_.forms.models, model) > 0;
-    const std::string name = (is_ours ? model.filename() : model.lexically_relative(folder)).string();
+    const FullModelState& whole = *document_.full_model;
+    const std::filesystem::path& at = whole.model->description().path;
+    const bool is_ours = std::ranges::count(view_.forms.models, at) > 0;
+    name = (is_ours ? at.filename() : at.lexically_relative(folder)).string();
     if (!is_ours && !formats::is_within(name, folder))
       throw core::Error(
           "The model does not lie beside the session, where a lesson looks for it: save the session there.");
-    text = core::lessons::lesson_draft(document_.origin.title, name, document_.full_model->experiment);
+    start = core::experiment::experiment_text(*whole.model, whole.experiment, "", at.parent_path());
+    focus = "region/layers";
   } else {
-    const Stage shown = view_.selection.pinned ? view_.selection.pinned->stage : Stage::weights;
-    text =
-        core::lessons::lesson_draft(document_.origin.title, formats::session_text({document_.model, "", {}}),
-                                    std::string("strip/") + core::attention::info(shown).name);
+    start = formats::session_text({document_.model, "", {}});
   }
+  const std::string text = core::lessons::lesson_draft(document_.origin.title, name, start, focus);
   core::system::write_atomically(path, text);
   start_lesson(lessons_.add(read_lesson_file(path)),
                {.words = "Wrote " + path.string() + ": edit it, and open it again"});

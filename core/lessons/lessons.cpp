@@ -144,14 +144,25 @@ bool is_lesson_text(std::string_view beginning) {
 
 namespace {
 
-/// Replaces the name of a session next to the lesson by its text.
-void read_session_of(LessonStep& step, const Json& start, const std::filesystem::path& folder) {
+/// Replaces the name of a session next to the lesson by its text, and takes the text of a whole model's.
+void read_session_of(LessonStep& step, const Json& start, const Lesson& lesson,
+                     const std::filesystem::path& folder) {
   const auto session = start.member("session");
-  if (!session || !session->is_text()) return;
-  if (folder.empty() || !formats::is_within(session->text(), folder))
+  if (!session) return;
+  const bool is_file = session->is_text(), is_whole = !lesson.model.empty();
+  if (is_file && (folder.empty() || !formats::is_within(session->text(), folder)))
     session->fail("a session, or the name of one in the folder of the lesson");
-  const formats::Session read = formats::load_session(folder / session->text(), UntrustedPaths::refused);
-  step.start.session = formats::session_text(read);
+  const std::filesystem::path path = is_file ? folder / session->text() : "";
+  if (is_whole) {
+    std::string place = session->place();
+    place.resize(place.size() - std::string_view(": ").size());
+    step.start.saved = is_file
+                           ? experiment::load_experiment(path)
+                           : experiment::parse_experiment(step.start.session, place, UntrustedPaths::allowed);
+    step.start.text = step.start.saved->experiment.text;
+  } else if (is_file) {
+    step.start.session = formats::session_text(formats::load_session(path, UntrustedPaths::refused));
+  }
 }
 
 /// Throws core::Error unless a step of a single attention can be begun, tried and described.
@@ -188,7 +199,7 @@ Lesson parse_lesson(std::string text, const std::string& file, const std::filesy
     for (std::size_t k = 0; k < steps.size(); ++k) {
       LessonStep& step = lesson.steps[k];
       if (const auto start = steps[k].member("start"))
-        read_session_of(step, *start, folder);
+        read_session_of(step, *start, lesson, folder);
       else if (k > 0)
         step.start = lesson.steps[k - 1].start;
       else
@@ -209,35 +220,22 @@ Lesson parse_lesson(std::string text, const std::string& file, const std::filesy
   }
 }
 
-namespace {
-
-std::string draft_text(const std::string& title, const std::string& model, const std::string& focus,
-                       const std::string& start, const char* task, const char* done, const char* seen) {
-  const auto quoted = [](const std::string& words) { return formats::json_quoted(words); };
-  return "{\n  \"attnscope_lesson\": 1,\n  \"title\": " + quoted(title) +
+std::string lesson_draft(const std::string& title, const std::string& model, const std::string& session,
+                         const std::string& focus) {
+  using formats::json_quoted;
+  const bool is_whole = !model.empty();
+  return "{\n  \"attnscope_lesson\": 1,\n  \"title\": " + json_quoted(title) +
          ",\n  \"about\": \"what it is about, in one line\",\n  \"minutes\": 5,\n" +
-         (model.empty() ? "" : "  \"model\": " + quoted(model) + ",\n") +
+         (is_whole ? "  \"model\": " + json_quoted(model) + ",\n" : "") +
          "  \"steps\": [\n    {\n      \"title\": \"First step\",\n"
          "      \"text\": \"One to three sentences about what is shown.\",\n"
          "      \"focus\": [" +
-         quoted(focus) + "],\n      \"words\": [],\n      \"try\": " + quoted(task) +
-         ",\n      \"done\": " + quoted(done) + ",\n      \"seen\": " + quoted(seen) +
-         ",\n      \"start\": " + start + "\n    }\n  ]\n}\n";
-}
-
-}  // namespace
-
-std::string lesson_draft(const std::string& title, const std::string& session, const std::string& focus) {
-  return draft_text(title, "", focus, "{\"session\": " + session + "}", "Change any number.",
-                    "changed(output)", "The output moved by at most {moved(output)}.");
-}
-
-std::string lesson_draft(const std::string& title, const std::string& model,
-                         const experiment::Experiment& experiment) {
-  return draft_text(
-      title, model, "region/layers",
-      fmt::format("{{\"text\": {}, \"layer\": {}}}", formats::json_quoted(experiment.text), experiment.layer),
-      "Ablate a head: click it and press X.", "n_heads_off > 0", "{followed}.");
+         json_quoted(focus) + "],\n      \"words\": [],\n      \"try\": " +
+         (is_whole ? "\"Ablate a head: click it and press X.\",\n"
+                     "      \"done\": \"n_heads_off > before.n_heads_off\",\n      \"seen\": \"{followed}.\""
+                   : "\"Change any number.\",\n      \"done\": \"changed(output)\",\n"
+                     "      \"seen\": \"The output moved by at most {moved(output)}.\"") +
+         ",\n      \"start\": {\"session\": " + session + "}\n    }\n  ]\n}\n";
 }
 
 attention::Model model_at_start(const LessonStep& step) {
@@ -253,8 +251,13 @@ attention::Model model_at_start(const LessonStep& step) {
                        step.title);
 }
 
-experiment::Experiment experiment_at_start(const LessonStep& step) {
+experiment::Experiment experiment_at_start(const LessonStep& step, const transformer::FullModel* model) {
   if (step.start.text.empty()) throw Error(step.title + ": this step begins without a text");
+  if (!step.start.session.empty() && model) {
+    const auto saved = experiment::parse_experiment(step.start.session, step.title, UntrustedPaths::allowed);
+    experiment::require_same_model(saved, *model, step.title);
+    return experiment::with_saved_edits(saved, *model);
+  }
   return {.text = step.start.text, .layer = step.start.layer, .first = step.start.first};
 }
 

@@ -56,16 +56,17 @@ struct RunStepState {
 };
 
 /// The start of a step: a preset with a JSON merge patch (RFC 7386) of its session file, or with a sentence;
-/// or a session of its own; or a text for a whole model, the second one if there is a first; or a run of a
-/// task, with other options of its setup, that has learned for some steps.
+/// or a session of its own; or a text for a whole model, the second one if there is a first, or a session of
+/// it; or a run of a task, with other options of its setup, that has learned for some steps.
 struct Start {
   std::string preset, change, sentence, session, text;
   std::optional<experiment::FirstPrompt> first;
   std::string task;
   training::TrainingSetup setup = {};
   std::size_t n_steps = 0;
-  std::uint64_t seed = 0;  ///< of the sentence's embeddings
-  std::size_t layer = 0;   ///< displayed, of a whole model
+  std::uint64_t seed = 0;                                 ///< of the sentence's embeddings
+  std::size_t layer = 0;                                  ///< displayed, of a whole model
+  std::optional<experiment::SavedExperiment> saved = {};  ///< of a session of a whole model
 };
 
 /// One step: an idea, something to change, and the expected observation.
@@ -110,11 +111,10 @@ bool is_lesson_text(std::string_view beginning);
 /// Throws core::Error, "FILE: line N: PATH: expected …, got …".
 Lesson parse_lesson(std::string text, const std::string& file, const std::filesystem::path& folder);
 
-/// Returns the first draft of a lesson that begins with a session, or with a text of a whole model of a
-/// folder; focus: the landmark that its first step points at.
-std::string lesson_draft(const std::string& title, const std::string& session, const std::string& focus);
-std::string lesson_draft(const std::string& title, const std::string& model,
-                         const experiment::Experiment& experiment);
+/// Returns the first draft of a lesson that begins with a session, of the whole model in a folder unless
+/// model is ""; focus: the landmark that its first step points at.
+std::string lesson_draft(const std::string& title, const std::string& model, const std::string& session,
+                         const std::string& focus);
 
 /// Returns all lessons: one for each notebook, then the others.
 const std::vector<Lesson>& lessons();
@@ -122,9 +122,11 @@ const std::vector<Lesson>& lessons();
 /// Returns the lesson of that name, or nullptr.
 const Lesson* find_lesson(std::string_view name);
 
-/// Returns the model or the experiment that a step starts with. Throws core::Error if it has the other.
+/// Returns the model that a step starts with, or the experiment, for which a session needs the whole model.
+/// Throws core::Error if it has the other, or the session does not fit the model.
 attention::Model model_at_start(const LessonStep& step);
-experiment::Experiment experiment_at_start(const LessonStep& step);
+experiment::Experiment experiment_at_start(const LessonStep& step,
+                                           const transformer::FullModel* model = nullptr);
 
 /// Returns whether a step was tried, and a description of the result, with its numbers.
 bool is_done(const LessonStep& step, const StepState& state);

@@ -476,6 +476,10 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file,
   return saved;
 }
 
+SavedExperiment load_experiment(const fs::path& file) {
+  return parse_experiment(system::read_file(file, formats::max_session_bytes), file, UntrustedPaths::allowed);
+}
+
 void require_same_model(const SavedExperiment& saved, const FullModel& model, const fs::path& session) {
   const fs::path& file = model.description().file;
   const FileFingerprint now = fingerprint_of(file);

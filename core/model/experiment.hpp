@@ -139,6 +139,9 @@ bool is_saved_experiment_text(std::string_view text);
 SavedExperiment parse_experiment(std::string_view text, const std::filesystem::path& file,
                                  UntrustedPaths untrusted_paths);
 
+/// Reads and parses a session whose model is opened by another path. Throws core::Error.
+SavedExperiment load_experiment(const std::filesystem::path& file);
+
 /// Throws core::Error, which says what has changed, unless the model is the one that was saved.
 void require_same_model(const SavedExperiment& saved, const transformer::FullModel& model,
                         const std::filesystem::path& session);

@@ -217,6 +217,34 @@ TEST(WholeModelLesson, WatchesItsTokenAndKeepsTheSelectedHead) {
   EXPECT_EQ(store.view().look.head, 3u);
 }
 
+TEST(WholeModelLesson, OfOnesOwnBeginsWithTheEditsOfItsSession) {
+  const support::TemporaryDirectory directory;
+  std::filesystem::copy(tiny_gpt, directory / "model");
+  Store store;
+  store.open(directory / "model", "egg jam ham and egg jam h");
+  support::settle(store);
+  store.dispatch(ToggleLayerHead{2, 3});
+  store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{3, 1, false}});
+  store.dispatch(
+      SetPrompts{core::experiment::FirstPrompt{"egg jam fig and egg jam f"}, "egg jam ham and egg jam h"});
+  support::settle(store);
+  support::carry_out(store, SaveFileAs{directory / "day.json"});
+  const core::experiment::Experiment own = store.pending().full_model->experiment;
+  const auto model = store.model();
+  support::carry_out(store, NewLesson{});
+  support::settle(store);
+  ASSERT_TRUE(store.lesson()) << store.message().text;
+  EXPECT_EQ(store.pending().full_model->experiment, own);
+  EXPECT_EQ(store.model(), model);
+  EXPECT_TRUE(store.lesson()->seen.empty());
+  store.dispatch(ToggleLayerHead{1, 0});
+  support::settle(store);
+  EXPECT_FALSE(store.lesson()->seen.empty());
+  support::put_bytes(directory / "model/model.fp16.safetensors", "another");
+  support::carry_out(store, OpenPath{directory / "day-lesson.json"});
+  EXPECT_TRUE(store.message().is_error);
+}
+
 /// Both models read the same text, with different tokens.
 TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;
