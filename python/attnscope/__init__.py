@@ -146,6 +146,7 @@ def scan(
     tokenizer: Any = None,
     *,
     length: int | None = None,
+    folder: str | Path | None = None,
     encode: Callable[[str], Any] | None = None,
     decode: Callable[[list[int]], str] | None = None,
     logits: Callable[[Any], Any] | None = None,
@@ -157,11 +158,13 @@ def scan(
     found.measures.induction[5, 1], found.examples(5, 1), found.save(folder)
 
     Each text is cut at length tokens (512, or as many as the model takes). In a job of several ranks each rank reads its part of
-    the texts, and every rank gets the result, which is that of one rank. progress(done, of) is called after each text."""
+    the texts, and every rank gets the result, which is that of one rank. progress(done, of) is called after each text.
+
+    With a folder the result is saved there, and a scan that was killed goes on where it was, up to the last 20 seconds."""
     from . import scanning
 
     try:
-        return scanning.scan(model, texts, tokenizer, length, progress, encode, decode, logits)
+        return scanning.scan(model, texts, tokenizer, length, folder, progress, encode, decode, logits)
     except ImportError as error:
         raise AttnscopeError(f"scan() of a model in this process needs PyTorch and transformers, which cannot be imported ({error}).") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,12 +13,12 @@ from torch import Tensor
 
 from .asking import Questions
 from .errors import AttnscopeError
-from .scanning import EXAMPLES, LEAST_WEIGHT, ROW_WEIGHTS, UNIT, Scan, _rank, source_of, sums_of
+from .scanning import EXAMPLES, LEAST_WEIGHT, ROW_WEIGHTS, UNIT, Kept, Scan, _rank, source_of, sums_of
 from .serving import Answers, engine_of
 from .sharding import world
 from .wire import Frame
 
-USUAL_LENGTH = 512
+USUAL_LENGTH, AT_ONCE = 512, 4  # texts that a rank reads before it asks the others
 
 
 class Reader(Questions):
@@ -33,7 +34,7 @@ class Reader(Questions):
             tokenizer = Functions(encode, decode)
         self.engine, self.tokenizer, self.busy = engine_of(model, logits), tokenizer, threading.Lock()
 
-    def scan(self, lines: Sequence[str], length: int | None, progress: Callable[[int, int], None] | None) -> Scan:
+    def scan(self, lines: Sequence[str], length: int | None, folder: Path | None, progress: Callable[[int, int], None] | None) -> Scan:
         sites, answers = self.engine.sites, Answers(self.engine, self.tokenizer)
         n_heads = {site.n_heads for site in sites}
         if len(n_heads) != 1:
@@ -47,19 +48,24 @@ class Reader(Questions):
         n = len(sites) * n_heads.pop()
         result = Scan(_name(self.engine.original), length, [[0] * 7 for _ in range(n)], len(sites), _identity(self.engine.original),
                       _sources=[source_of(lines)], _examples=[[] for _ in range(n)])  # fmt: skip
-        for i, line in enumerate(lines):
-            if line.strip() and (shares or i % n_ranks == rank):
-                self._read(result, answers, i + 1, line)
+        kept, begin = Kept(folder, result) if folder else None, 0
+        if kept:
+            begin, earlier = _of_first_rank(kept.begun)
+            result = earlier if shares or rank == 0 else result
+        for i in range(begin, len(lines)):
+            if lines[i].strip() and (shares or i % n_ranks == rank):
+                self._read(result, answers, i + 1, lines[i])
             if progress is not None:
                 progress(i + 1, len(lines))
-        if not shares:
-            parts: list[Any] = [None] * n_ranks
-            torch.distributed.all_gather_object(parts, result)
-            result = parts[0]
-            for part in parts[1:]:
-                result._add(part)
+            if kept and (i + 1) % (AT_ONCE * n_ranks) == 0 and _gathered(kept.is_due())[0]:
+                so_far = _sum(result, shares)
+                if rank == 0:
+                    kept.write(i + 1, so_far)
+        result = _sum(result, shares)
         if not result.n_sequences:
             raise AttnscopeError("No text could be read" + (f": line {result.skipped[0][0]}: {result.skipped[0][1]}" if result.skipped else "."))
+        if kept:
+            _of_first_rank(lambda: kept.end(result))
         return result
 
     def _read(self, result: Scan, answers: Answers, line: int, text: str) -> None:
@@ -69,7 +75,7 @@ class Reader(Questions):
             if not len(ids):
                 raise AttnscopeError("it has no tokens")
         except Exception as error:  # of a tokenizer, whatever it raises
-            result.skipped.append((line, str(error)))
+            result.skipped.append([line, str(error)])
             return
         with self.busy:
             layers = self.engine.run(ids).layers
@@ -94,6 +100,38 @@ class Reader(Questions):
                 at += 1
         result.counts = [a + b for a, b in zip(result.counts, counts)]
         result.n_sequences, result.n_tokens = result.n_sequences + 1, result.n_tokens + len(ids)
+
+
+def _gathered(value: Any) -> list[Any]:
+    """Returns the values of all ranks."""
+    parts: list[Any] = [value] * world()[1]
+    if len(parts) > 1:
+        torch.distributed.all_gather_object(parts, value)
+    return parts
+
+
+def _of_first_rank(work: Callable[[], Any]) -> Any:
+    """Returns what rank 0 gets, or raises its error on all ranks."""
+    found: Any = None
+    if world()[0] == 0:
+        try:
+            found = work()
+        except Exception as error:
+            found = error
+    found = _gathered(found)[0]
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _sum(result: Scan, shares: bool) -> Scan:
+    """Returns what all ranks have read, unless each reads everything."""
+    if shares:
+        return result
+    parts: list[Scan] = _gathered(result)
+    for part in parts[1:]:
+        parts[0]._add(part)
+    return parts[0]
 
 
 def _strengths(w: Tensor) -> list[float]:

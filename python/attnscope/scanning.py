@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("previous_token", "first_token", "itself", "same_token", "induction", "entropy_bits", "distance")
 UNIT = 1 / (1 << 24)
-EXAMPLES, ROW_WEIGHTS, LEAST_WEIGHT, SKIPPED = 10, 8, 0.005, 100  # as in core/scan
+EXAMPLES, ROW_WEIGHTS, LEAST_WEIGHT, SKIPPED, BETWEEN_WRITES = 10, 8, 0.005, 100, 20  # as in core/scan
 Rank = tuple[float, int, int]
 
 
@@ -40,7 +41,7 @@ class Scan:
     counts: list[int] = field(default_factory=lambda: [0] * len(MEASURES))  # of queries
     n_sequences: int = 0
     n_tokens: int = 0
-    skipped: list[tuple[int, str]] = field(default_factory=list)  # line from 1, why
+    skipped: list[list[Any]] = field(default_factory=list)  # line from 1, why
     _sources: list[dict[str, Any]] = field(default_factory=list)
     _examples: list[list[dict[str, Any]]] = field(default_factory=list)
 
@@ -102,29 +103,64 @@ def load(folder: str | Path) -> Scan:
     heads = [Path(folder) / "heads" / f"L{at // n_heads}H{at % n_heads}.json" for at in range(len(own["sums"]))]
     return Scan(
         config["model_name"], own["length"], own["sums"], config["n_layers"], {"bytes": own["bytes"], "begin": own["begin"]}, own["counts"],
-        own["sequences"], own["tokens"], [(s["line"], s["why"]) for s in own["skipped"]], own["sources"],
+        own["sequences"], own["tokens"], [[s["line"], s["why"]] for s in own["skipped"]], own["sources"],
         [json.loads(path.read_text("utf-8"))["sequences"] for path in heads],
     )  # fmt: skip
 
 
 def scan(
-    model: Any, texts: Iterable[str], tokenizer: Any, length: int | None, progress: Callable[[int, int], None] | None,
+    model: Any, texts: Iterable[str], tokenizer: Any, length: int | None, folder: str | Path | None, progress: Callable[[int, int], None] | None,
     encode: Any = None, decode: Any = None, logits: Any = None,
 ) -> Scan:  # fmt: skip
     lines = [str(text) for text in texts]
     if isinstance(model, (str, Path)):
-        return _scan_file(model, lines, length)
+        return _scan_file(model, lines, length, folder)
     from .reading import Reader  # needs PyTorch
 
-    return Reader(model, tokenizer, encode, decode, logits).scan(lines, length, progress)
+    return Reader(model, tokenizer, encode, decode, logits).scan(lines, length, None if folder is None else Path(folder), progress)
 
 
-def _scan_file(model: str | Path, lines: Sequence[str], length: int | None) -> Scan:
-    with tempfile.TemporaryDirectory(prefix="attnscope-") as folder:
-        texts = Path(folder) / "texts.jsonl"
+def _scan_file(model: str | Path, lines: Sequence[str], length: int | None, folder: str | Path | None) -> Scan:
+    with tempfile.TemporaryDirectory(prefix="attnscope-") as temporary:
+        texts, out = Path(temporary) / "texts.jsonl", Path(folder or Path(temporary) / "scan")
         texts.write_text("".join(json.dumps({"text": line}) + "\n" for line in lines), "utf-8")
-        program.run(["scan", model, "--texts", texts, "--out", Path(folder) / "scan", *(["--length", str(length)] if length else [])])
-        return load(Path(folder) / "scan")
+        program.run(["scan", model, "--texts", texts, "--out", out, "--resume", *(["--length", str(length)] if length else [])])
+        return load(out)
+
+
+class Kept:
+    """The folder of a scan and, while it is scanned, a file FOLDER.part with what there is so far."""
+
+    def __init__(self, folder: Path, wanted: Scan) -> None:
+        self.folder, self.wanted, self.part, self.written = folder, wanted, folder.with_name(folder.name + ".part"), time.monotonic()
+
+    def begun(self) -> tuple[int, Scan]:
+        """Returns how many lines were read, and what was found."""
+        n, found = 0, self.wanted
+        if (self.folder / "config.json").exists():
+            found = load(self.folder)
+            n = found._sources[0]["lines"]
+        elif self.part.exists():
+            n, fields = json.loads(self.part.read_text("utf-8"))
+            found = Scan(**fields)
+        for name in ("model", "length", "identity", "_sources"):
+            if getattr(found, name) != getattr(self.wanted, name):
+                raise AttnscopeError(f"{self.folder}: expected another folder, as this one has a scan of another model, length or texts.")
+        return n, found
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self.written > BETWEEN_WRITES
+
+    def write(self, n_lines: int, found: Scan) -> None:
+        rough = self.part.with_name(self.part.name + "-new")
+        rough.write_text(json.dumps([n_lines, asdict(found)]), "utf-8")
+        rough.replace(self.part)
+        self.written = time.monotonic()
+
+    def end(self, found: Scan) -> None:
+        if not (self.folder / "config.json").exists():
+            found.save(self.folder)
+        self.part.unlink(missing_ok=True)
 
 
 def source_of(lines: Sequence[str]) -> dict[str, Any]:

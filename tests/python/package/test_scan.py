@@ -5,12 +5,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from support import ROOT, np, torch
 
 import attnscope
-from attnscope import AttnscopeError, program
+from attnscope import AttnscopeError, program, scanning
 from attnscope.scanning import MEASURES, UNIT, load
 
 try:
@@ -28,7 +29,7 @@ sys.path[:0] = [{python!r}, {here!r}]
 from test_scan import TEXTS, attnscope, model_and_tokenizer
 torch.set_num_threads(1)
 distributed.init_process_group("gloo")
-found = attnscope.scan(*(lambda m, t: (m, TEXTS, t))(*model_and_tokenizer()))
+found = attnscope.scan(*(lambda m, t: (m, TEXTS, t))(*model_and_tokenizer()), folder={folder!r})
 print(json.dumps([distributed.get_rank(), found.sums, found.counts, found.n_tokens, [[e["sequence_id"] for e in of] for of in found._examples]]), flush=True)
 distributed.destroy_process_group()
 """
@@ -123,7 +124,7 @@ class OfModels(unittest.TestCase):
         torch.set_num_threads(threads)
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "ranks.py"
-            script.write_text(RANKS.format(python=str(ROOT / "python"), here=str(Path(__file__).parent)), "utf-8")
+            script.write_text(RANKS.format(folder=f"{folder}/heads", python=str(ROOT / "python"), here=str(Path(__file__).parent)), "utf-8")
             said = subprocess.run([sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script)],
                                   capture_output=True, text=True, timeout=300)  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
@@ -132,6 +133,27 @@ class OfModels(unittest.TestCase):
         for _, sums, counts, n_tokens, examples in ranks:
             self.assertEqual((sums, counts, n_tokens), (one.sums, one.counts, one.n_tokens))
             self.assertEqual(examples, [[e["sequence_id"] for e in of] for of in one._examples])
+
+    def test_a_killed_scan_goes_on_where_it_was(self):
+        def stop(done, of):
+            read.append(done)
+            if len(read) == 10:
+                raise KeyboardInterrupt
+
+        with tempfile.TemporaryDirectory() as temporary, unittest.mock.patch.object(scanning, "BETWEEN_WRITES", 0):
+            folder, read = f"{temporary}/heads", []
+            with self.assertRaises(KeyboardInterrupt):
+                attnscope.scan(self.model, TEXTS, self.tokenizer, length=8, folder=folder, progress=stop)
+            with self.assertRaisesRegex(AttnscopeError, "expected another folder"):
+                attnscope.scan(self.model, TEXTS[1:], self.tokenizer, length=8, folder=folder)
+            found = attnscope.scan(self.model, TEXTS, self.tokenizer, length=8, folder=folder, progress=stop)
+            self.assertEqual(read[10:], list(range(9, 17)))
+            self.assertEqual((found.sums, found._examples), (self.found.sums, self.found._examples))
+            self.assertEqual((load(folder).sums, [p.name for p in Path(temporary).iterdir()]), (found.sums, ["heads"]))
+            self.assertEqual(attnscope.scan(self.model, TEXTS, self.tokenizer, length=8, folder=folder, progress=stop).sums, found.sums)
+            self.assertEqual(len(read), 18)
+            path = attnscope.scan(TINY, TEXTS, folder=f"{temporary}/tiny")
+            self.assertEqual(attnscope.scan(TINY, TEXTS, folder=f"{temporary}/tiny").sums, path.sums)
 
     def test_texts_that_cannot_be_read_are_named(self):
         def encode(text):
