@@ -53,8 +53,8 @@ BothReadings read_both(const transformer::FullModel& model, const experiment::Ex
   return both;
 }
 
-/// Tells the process of an attached model the edits of a reading as code, or why there is none.
-void publish_edits(const transformer::FullModel& model, const experiment::TextReading& reading) {
+/// Returns the edits of a reading as code, or as a comment why there is none.
+std::string program_of_edits(const transformer::FullModel& model, const experiment::TextReading& reading) {
   constexpr std::size_t max_program = std::size_t{1} << 19;  // bytes, so that it fits the header of a frame
   std::string program;
   try {
@@ -69,7 +69,7 @@ void publish_edits(const transformer::FullModel& model, const experiment::TextRe
   } catch (const core::Error& error) {
     program = "# " + core::text::printable(error.what()) + "\n";
   }
-  model.publish(program);
+  return program;
 }
 
 /// Returns readings with the heads of more layers, of this one first, after about unnoticed_ms.
@@ -156,6 +156,7 @@ FullModelReading::FullModelReading(Jobs& jobs)
     : jobs_(jobs),
       readings_(jobs),
       filled_(jobs),
+      published_(jobs),
       prediction_(jobs),
       lens_(jobs),
       layer_(jobs),
@@ -195,20 +196,22 @@ void FullModelReading::restore_readings(SavedReadings kept) {
 }
 
 void FullModelReading::clear() {
-  readings_.clear(), filled_.clear(), prediction_.clear(), lens_.clear(), layer_.clear(), stream_.clear(),
-      random_roles_.clear(), sources_.clear(), watched_.clear(), patches_.clear(), scan_.clear(),
-      circuits_.clear();
+  readings_.clear(), filled_.clear(), published_.clear(), prediction_.clear(), lens_.clear(), layer_.clear(),
+      stream_.clear(), random_roles_.clear(), sources_.clear(), watched_.clear(), patches_.clear(),
+      scan_.clear(), circuits_.clear();
   effects_.clear();
   numbered_.clear();
 }
 
 void FullModelReading::follow(const FullModelState& full_model, const LayersLook& look,
                               std::size_t selected_head,
-                              const std::optional<core::explain::CellAddress>& pinned) {
+                              const std::optional<core::explain::CellAddress>& pinned, bool is_in_gesture) {
   // Nothing may be computed from readings of another model.
   if (readings() && readings_.key()->model != full_model.model.get()) clear();
   follow_text(full_model);
   if (!readings()) return;
+  if (full_model.model->description().is_attached && !is_in_gesture && matches(full_model))
+    publish_edits(full_model);
   follow_heads(full_model);
   update_map_versions();
   follow_random_roles(full_model);
@@ -233,15 +236,21 @@ void FullModelReading::follow_text(const FullModelState& full_model) {
   std::optional<std::size_t> only_layer;
   if (of.is_attached && last && last->now->maps_ms * static_cast<double>(of.sizes.n_layers) > unnoticed_ms)
     only_layer = full_model.experiment.layer;
-  readings_.begin(
-      key, Schedule::background,
-      [model = full_model.model, wanted = key.experiment, now = last ? last->now : nullptr,
-       before = last ? last->before : nullptr, only_layer, pool = pool_,
-       &jobs = jobs_](const core::StopToken& token) {
-        BothReadings both = read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
-        if (model->description().is_attached) publish_edits(*model, *both.now);
-        return both;
-      });
+  readings_.begin(key, Schedule::background,
+                  [model = full_model.model, wanted = key.experiment, now = last ? last->now : nullptr,
+                   before = last ? last->before : nullptr, only_layer, pool = pool_,
+                   &jobs = jobs_](const core::StopToken& token) {
+                    return read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
+                  });
+}
+
+void FullModelReading::publish_edits(const FullModelState& full_model) {
+  const ReadingRef now = readings()->now;
+  if (!published_.needs(now->pass)) return;
+  published_.begin(now->pass, Schedule::background, [now, model = full_model.model](const core::StopToken&) {
+    model->publish(program_of_edits(*model, *now));
+    return true;
+  });
 }
 
 void FullModelReading::follow_heads(const FullModelState& full_model) {
@@ -396,10 +405,10 @@ void FullModelReading::follow_effects(const FullModelState& full_model, const La
 }
 
 bool FullModelReading::is_busy() const {
-  return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || lens_.is_busy() ||
-         layer_.is_busy() || stream_.is_busy() || random_roles_.is_busy() || sources_.is_busy() ||
-         watched_.is_busy() || patches_.is_busy() || scan_.is_busy() || circuits_.is_busy() ||
-         effects_.is_busy();
+  return readings_.is_busy() || filled_.is_busy() || published_.is_busy() || prediction_.is_busy() ||
+         lens_.is_busy() || layer_.is_busy() || stream_.is_busy() || random_roles_.is_busy() ||
+         sources_.is_busy() || watched_.is_busy() || patches_.is_busy() || scan_.is_busy() ||
+         circuits_.is_busy() || effects_.is_busy();
 }
 
 bool FullModelReading::is_behind(const FullModelState& full_model) const {

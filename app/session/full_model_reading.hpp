@@ -113,10 +113,10 @@ class FullModelReading {
 
   /// Takes the readings of a model that was opened.
   void set_readings(const FullModelState& full_model, BothReadings readings);
-  /// Requests the displayed parts of a model: the effect of a head, and a pinned cell in the residual stream.
-  /// Once a frame.
+  /// Requests the displayed parts of a model: the effect of a head, and a pinned cell in the residual stream;
+  /// after a gesture the process of an attached model is told the edits. Once a frame.
   void follow(const FullModelState& full_model, const LayersLook& look, std::size_t selected_head,
-              const std::optional<core::explain::CellAddress>& pinned);
+              const std::optional<core::explain::CellAddress>& pinned, bool is_in_gesture);
   /// Requests the scan of a form, and reads what its folder has. Once a frame.
   void follow_scan(const FullModelState& full_model, const ScanForm& form) { scan_.follow(full_model, form); }
   /// Drops everything.
@@ -221,6 +221,7 @@ class FullModelReading {
                                              const core::explain::CellAddress& cell);
   void follow_random_roles(const FullModelState& full_model);
   void follow_text(const FullModelState& full_model);
+  void publish_edits(const FullModelState& full_model);
   void follow_heads(const FullModelState& full_model);
   void follow_prediction(const FullModelState& full_model, const LayersLook& look);
   void follow_lens(const FullModelState& full_model, const LayersLook& look);
@@ -235,6 +236,7 @@ class FullModelReading {
   std::shared_ptr<core::ThreadPool> pool_;
   AsyncValue<ReadingKey, BothReadings> readings_;
   AsyncValue<FillKey, BothReadings> filled_;
+  AsyncValue<core::transformer::PassRef, bool> published_;
   AsyncValue<PredictionKey, Prediction> prediction_;
   AsyncValue<LensKey, LensReading> lens_;
   AsyncValue<LayerKey, ComputedLayer> layer_;

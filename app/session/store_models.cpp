@@ -307,7 +307,8 @@ const FullModelState* Store::known_layer(const FullModelState& full_model) const
 
 void Store::follow_full_model() {
   if (!document_.full_model) return;
-  model_reading_.follow(*document_.full_model, view_.layers, view_.look.head, view_.selection.pinned);
+  model_reading_.follow(*document_.full_model, view_.layers, view_.look.head, view_.selection.pinned,
+                        document_.history.is_in_gesture());
   model_reading_.follow_scan(*document_.full_model, view_.forms.scan);
   const ComputedLayer* made = model_reading_.layer();
   const bool is_wanted = made && model_reading_.matches(*document_.full_model) &&

@@ -59,6 +59,7 @@ class HistoryOf {
   }
   /// Ends the gesture: the next record() starts a new step.
   void end_gesture() { gesture_target_.clear(); }
+  bool is_in_gesture() const { return !gesture_target_.empty(); }
 
   bool can_undo() const { return !past_.empty(); }
   bool can_redo() const { return !future_.empty(); }
