@@ -43,6 +43,17 @@ std::string scan_folder(const std::string& texts, const FullModelState& full_mod
   return (path.parent_path() / (path.stem().string() + "-heads-" + name_of(full_model))).string();
 }
 
+template <class Work>
+LiveScan::OrError<std::invoke_result_t<Work>> LiveScan::or_error(Work work) {
+  try {
+    return {work()};
+  } catch (const core::Stopped&) {
+    throw;
+  } catch (const core::Error& error) {
+    return {.error = error.what()};
+  }
+}
+
 void LiveScan::follow(const FullModelState& full_model, const ScanForm& form) {
   const RunKey key{full_model.model.get(), form.texts, form.folder};
   if (!form.runs || form.texts.empty() || form.folder.empty()) {
@@ -51,20 +62,14 @@ void LiveScan::follow(const FullModelState& full_model, const ScanForm& form) {
     if (!pool_) pool_ = std::make_shared<core::ThreadPool>();
     runs_.begin(key, Schedule::background,
                 [key, model = full_model.model, pool = pool_](const core::StopToken& token) {
-                  RunResult result;
-                  try {
+                  return or_error([&]() -> std::string {
                     const scan::Scan found = scan::run(*model, scan::read_texts(key.texts),
                                                        {0, {}, key.folder, true}, {*pool, token});
-                    if (!found.skipped.empty())
-                      result.skipped = fmt::format("{} could not be read, as line {}: {}",
-                                                   core::text::counted(found.n_skipped, "line"),
-                                                   found.skipped.front().line, found.skipped.front().why);
-                  } catch (const core::Stopped&) {
-                    throw;
-                  } catch (const core::Error& error) {
-                    result.error = error.what();
-                  }
-                  return result;
+                    if (found.skipped.empty()) return "";
+                    return fmt::format("{} could not be read, as line {}: {}",
+                                       core::text::counted(found.n_skipped, "line"),
+                                       found.skipped.front().line, found.skipped.front().why);
+                  });
                 });
   }
   follow_folder(form);
@@ -82,26 +87,18 @@ void LiveScan::follow_folder(const ScanForm& form) {
   }
   if (tables_.needs(folder_))
     tables_.begin(folder_, Schedule::background, [folder = folder_.folder](const core::StopToken&) {
-      TableResult result;
-      try {
-        result.table = scan::read_table(folder);
-      } catch (const core::Error& error) {
-        result.error = error.what();
-      }
-      return result;
+      return or_error([&] { return scan::read_table(folder); });
     });
   const ExamplesKey key{folder_, form.head};
   if (!form.shows_head || !examples_.needs(key)) return;
   ++version_;
   examples_.begin(key, Schedule::background, [key](const core::StopToken&) {
-    std::pair<std::vector<ShownExample>, std::string> result;
-    try {
+    return or_error([&] {
+      std::vector<ShownExample> result;
       for (scan::Example& example : scan::read_examples(key.of.folder, key.head.first, key.head.second))
-        result.first.push_back(shown(std::move(example)));
-    } catch (const core::Error& error) {
-      result.second = error.what();
-    }
-    return result;
+        result.push_back(shown(std::move(example)));
+      return result;
+    });
   });
 }
 
@@ -110,8 +107,8 @@ void LiveScan::clear() {
 }
 
 const scan::HeadTable* LiveScan::table() const {
-  const TableResult* result = tables_.value();
-  return result && tables_.key()->folder == folder_.folder && result->error.empty() ? &result->table
+  const auto* result = tables_.value();
+  return result && tables_.key()->folder == folder_.folder && result->error.empty() ? &result->value
                                                                                     : nullptr;
 }
 
@@ -129,7 +126,7 @@ std::optional<core::transformer::HeadRoles> LiveScan::roles(const FullModelState
 
 const std::vector<ShownExample>* LiveScan::examples(const ScanForm& form) const {
   return examples_.key() && examples_.key()->of.folder == folder_.folder && examples_.key()->head == form.head
-             ? &examples_.value()->first
+             ? &examples_.value()->value
              : nullptr;
 }
 
@@ -138,7 +135,7 @@ std::string LiveScan::error() const {
     return runs_.value()->error;
   if (tables_.value() && tables_.key()->folder == folder_.folder && !tables_.value()->error.empty())
     return tables_.value()->error;
-  return examples_.value() ? examples_.value()->second : "";
+  return examples_.value() ? examples_.value()->error : "";
 }
 
 }  // namespace app

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ class LiveScan {
   /// Returns why the form cannot be scanned, or its folder not be read, in one line, or "".
   std::string error() const;
   /// Returns the lines that could not be read, in words, or "".
-  std::string skipped() const { return runs_.value() ? runs_.value()->skipped : ""; }
+  std::string skipped() const { return runs_.value() ? runs_.value()->value : ""; }
 
   bool is_scanning() const { return runs_.is_busy(); }
   bool is_busy() const { return runs_.is_busy() || tables_.is_busy() || examples_.is_busy(); }
@@ -56,16 +57,17 @@ class LiveScan {
     std::string texts, folder;
     friend bool operator==(const RunKey&, const RunKey&) = default;
   };
-  struct RunResult {
-    std::string error, skipped;
+  /// What was read or computed, or why not.
+  template <class Value>
+  struct OrError {
+    Value value = {};
+    std::string error = {};
   };
+  template <class Work>
+  static OrError<std::invoke_result_t<Work>> or_error(Work work);
   struct TableKey {
     std::string folder, stamp;
     friend bool operator==(const TableKey&, const TableKey&) = default;
-  };
-  struct TableResult {
-    core::scan::HeadTable table;
-    std::string error;
   };
   struct ExamplesKey {
     TableKey of;
@@ -79,9 +81,9 @@ class LiveScan {
   Clock::time_point looked_;
   bool was_scanning_ = false;
   std::uint64_t version_ = 0;
-  AsyncValue<RunKey, RunResult> runs_;
-  AsyncValue<TableKey, TableResult> tables_;
-  AsyncValue<ExamplesKey, std::pair<std::vector<ShownExample>, std::string>> examples_;
+  AsyncValue<RunKey, OrError<std::string>> runs_;
+  AsyncValue<TableKey, OrError<core::scan::HeadTable>> tables_;
+  AsyncValue<ExamplesKey, OrError<std::vector<ShownExample>>> examples_;
 };
 
 /// Returns the texts of a table in words: "100 texts".
