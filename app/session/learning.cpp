@@ -439,9 +439,11 @@ void Store::follow_learning() {
   learning_.follow(view_.learning);
   learning_seen_ = learning_.run();
   if (!learning_seen_ || !view_.learning.plays) return;
+  constexpr std::string_view paused = "Paused at step ";
+  if (message_.text.starts_with(paused)) message_ = {};
   if (view_.look.tab != Tab::learn) {
     view_.learning.plays = false;
-    return say(fmt::format("Paused at step {}: the run learns only while Learn is displayed.",
+    return say(fmt::format("{}{}: the run learns only while Learn is displayed.", paused,
                            learning_seen_->n_steps()));
   }
   if (!before || before == learning_seen_) return;
@@ -453,7 +455,7 @@ void Store::follow_learning() {
   } else if (const std::size_t end = learning_.setup().n_steps;
              learning_seen_->n_steps() == end && before->n_steps() < end) {
     view_.learning.plays = false;
-    say(fmt::format("Paused at step {}, the end of this setup; Space goes on.", end));
+    say(fmt::format("{}{}, the end of this setup; Space goes on.", paused, end));
   }
 }
 

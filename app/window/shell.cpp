@@ -106,15 +106,23 @@ void draw_inspector_and_terms(const Frame& frame) {
   panels::draw_lesson_terms(frame);
 }
 
-constexpr float min_edit_height = 250;  // minimum height of EDIT, at scale 1
+// Heights of EDIT, at scale 1: as a part of a side that scrolls, with a row and its buttons, with some rows.
+constexpr float edit_height = 250, min_edit_height = 210, edit_rows_height = 150;
+constexpr float min_model_share = 0.4f;  // of the left side
 
-/// Returns whether MODEL and the panels below it do not fit: then the left side scrolls as one.
+float height_below_model(const Frame& f) {
+  return f.metrics.narrow ? panels::side_tabs_height(f) + panels::next_token_height(f) : 0;
+}
+
+/// Returns whether the left side scrolls as one: when MODEL and the panels below it do not fit, but rows of
+/// EDIT are seen at once, or would not be seen below a smaller MODEL either.
 bool left_side_scrolls(const Frame& f) {
   if (!shows_one_layer(f)) return false;
   const Metrics& m = f.metrics;
-  const float below = m.narrow ? panels::side_tabs_height(f) + panels::next_token_height(f) : 0;
-  return panels::model_panel_height(f) + below + m.px(min_edit_height) >
-         ImGui::GetIO().DisplaySize.y - m.menu - m.status - 2;
+  const float side = ImGui::GetIO().DisplaySize.y - m.menu - m.status - 2,
+              room = side - height_below_model(f), model = panels::model_panel_height(f);
+  if (model + m.px(edit_height) <= room) return false;
+  return model + m.px(edit_rows_height) <= room || side * min_model_share + m.px(min_edit_height) > room;
 }
 bool shows_model(const Frame& f) {
   return shows_one_layer(f) && !left_side_scrolls(f);
@@ -145,7 +153,7 @@ void draw_left_side(const Frame& frame) {
     draw_part(frame, "side tabs", panels::draw_side_tabs, panels::side_tabs_height(frame));
     if (panels::inspector_replaces_edit(frame)) return draw_inspector_and_terms(frame);
   }
-  draw_part(frame, "edit", panels::draw_edit, m.px(min_edit_height));
+  draw_part(frame, "edit", panels::draw_edit, m.px(edit_height));
 }
 
 const std::array table_of_panels{
@@ -314,11 +322,11 @@ Regions regions(const Frame& frame) {
   const bool shows_inspector =
       shows_layers(frame) ||
       panels::inspector_replaces_edit(frame);  // a computed cell needs more room than a few rows
-  const float side = r.bottom - r.top, min_model_height = side * 0.4f;
-  // EDIT keeps room for a row and its buttons below.
+  const float side = r.bottom - r.top, min_model_height = side * min_model_share;
   r.model_height =
       std::min(wanted, shows_inspector ? min_model_height
-                                       : std::clamp(side - m.px(210), min_model_height, side * 0.62f));
+                                       : std::clamp(side - height_below_model(frame) - m.px(min_edit_height),
+                                                    min_model_height, side * 0.62f));
   r.banner = panels::banner_height(frame) + panels::gradient_banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);

@@ -31,6 +31,14 @@ double end_of(const HeadTable& heads, std::size_t metric) {
   return end > 0.5 && end < 1 ? 1 : end > 0 ? end : 1;
 }
 
+/// Returns the end of an axis of a metric, whose quarters are round numbers.
+double axis_end(const HeadTable& heads, std::size_t metric) {
+  const double end = end_of(heads, metric), power = std::pow(10, std::floor(std::log10(end)));
+  for (const double share : {1.0, 2.0, 4.0, 6.0, 8.0})
+    if (end <= share * power * (1 + 1e-9)) return share * power;
+  return 10 * power;
+}
+
 void show_head(const Frame& frame, const HeadTable::HeadRow& row) {
   frame.commands.add(set<&ScanForm::head>(std::pair(row.layer, row.head)), set<&ScanForm::shows_head>(true),
                      set<&ScanForm::example>(std::size_t{0}));
@@ -158,10 +166,10 @@ void draw_scatter(const Frame& frame, const HeadTable& heads, ImVec2 size) {
     frame.commands.add(set<&ScanForm::across>(*next));
   const float labels = frame.metrics.px(44), foot = frame.metrics.px(40);
   const ImVec2 at = ImGui::GetCursorScreenPos(), min{at.x + labels, at.y + frame.metrics.px(10)},
-               max{at.x + size.x - frame.metrics.px(14), at.y + size.y - frame.metrics.frame - foot};
+               max{at.x + size.x - frame.metrics.px(22), at.y + size.y - frame.metrics.frame - foot};
   reserve_room(at, {size.x, max.y + foot - at.y - ImGui::GetStyle().ItemSpacing.y});
   draw_rect(min, max, frame.palette.background.back);
-  const double ends[]{end_of(heads, x), end_of(heads, y)};
+  const double ends[]{axis_end(heads, x), axis_end(heads, y)};
   constexpr int n_ticks = 4;
   for (int k = 0; k <= n_ticks; ++k) {
     const float share = static_cast<float>(k) / n_ticks;

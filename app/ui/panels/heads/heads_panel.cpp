@@ -104,9 +104,11 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
     high = std::min(high, wide);
     wide = std::min(wide, holds_numbers ? std::max(2 * high, numbered) : high);
   }
-  t.width = cells_length(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
+  constexpr float least = 4;  // whole pixels would leave much of the room of smaller cells
+  t.width =
+      cells_length(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell), least);
   t.picture_height =
-      cells_length(high * static_cast<float>(numbers.n_rows()), numbers.n_rows(), m.px(highest_cell));
+      cells_length(high * static_cast<float>(numbers.n_rows()), numbers.n_rows(), m.px(highest_cell), least);
 }
 
 float label_width(const Frame& frame, const StageInfo& stage, bool names) {

@@ -317,13 +317,13 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   if (!next || layer >= next->lens.size()) return;
   const float lens = draw_lens(f, *next, layer, {at.x, at.y + m.px(27)}, width);
   const double end = stream_scale(parts);
-  const bool is_small = height < m.px(stream_height);
-  float y = lens + m.px(is_small ? 20 : 30);
+  const bool is_small = height<m.px(stream_height), has_two_lenses = lens> at.y + m.px(27);
+  float y = lens + m.px(is_small ? 20 : has_two_lenses ? 24 : 30);
   for (const StreamPart& part : parts) {
     if (!part.addition || part.addition->layer != layer) continue;
     if (is_small && y + m.px(4) > at.y + height + t.bar_gap + t.bar) return;
     draw_stream_part(f, part, end, {at.x, y}, width, is_small);
-    y += m.px(is_small ? 9 : 36);
+    y += m.px(is_small ? 9 : has_two_lenses ? 32 : 36);
   }
 }
 

@@ -543,7 +543,10 @@ void draw_time_block(const ShownRun& s, const Rect& box, bool is_beside) {
   const double loss = now ? now->loss : 0, fresh = now ? now->fresh_loss : 0,
                trained = now ? now->training_accuracy : 0, accuracy = now ? now->accuracy : 0;
   draw_transport(s, box.min, box.width(), is_beside);
-  const float right = box.max.x - m.px(10);  // the last label of the axis is centered below its end
+  // The last label of the axis is centered below its end.
+  const float right =
+      box.max.x -
+      std::max(m.px(10), text_width(frame.fonts.mono12, count_text(static_cast<std::size_t>(end))) / 2);
   if (is_beside) {
     const float left = box.min.x + m.px(30), room = box.height() - m.px(2 * 24 + 8 + 18 + 2 * 30 + 66);
     const float loss_height = std::round(std::min(m.px(250), room * 0.54f)),

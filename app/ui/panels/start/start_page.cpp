@@ -430,9 +430,10 @@ bool draw_card(const Frame& frame, const StartCard& card, std::size_t index, con
   return is_focused;
 }
 
-/// Returns the card that Tab or, before any is focused, an arrow focuses in this frame, or nothing; Dear
-/// ImGui's own Tab knows text fields only, and its arrows begin at a focused item.
-std::optional<std::size_t> card_to_focus(const Frame& frame, std::optional<std::size_t> focused) {
+/// Returns which of n cards and files Tab or, before any is focused, an arrow focuses in this frame, or
+/// nothing; Dear ImGui's own Tab knows text fields only, and its arrows begin at a focused item.
+std::optional<std::size_t> card_to_focus(const Frame& frame, std::optional<std::size_t> focused,
+                                         std::size_t n) {
   const bool tab = platform::key_pressed(ImGuiKey_Tab);
   const auto is_pressed = [](ImGuiKey key) { return platform::key_pressed(key); };
   const bool arrow = !focused && std::ranges::any_of(std::array{ImGuiKey_LeftArrow, ImGuiKey_RightArrow,
@@ -440,16 +441,23 @@ std::optional<std::size_t> card_to_focus(const Frame& frame, std::optional<std::
                                                      is_pressed);
   if (frame.forms.dialog != Dialog::none || !(tab || arrow)) return std::nullopt;
   if (!focused) return 0;
-  return (*focused + (ImGui::GetIO().KeyShift ? doors.size() - 1 : 1)) % doors.size();
+  return (*focused + (ImGui::GetIO().KeyShift ? n - 1 : 1)) % n;
 }
 
-/// Draws the files that were opened last: a picture, what they hold, and when they were changed.
-void draw_recent(const Frame& frame, ImVec2 at, float width) {
+/// Returns how many files have room in a row.
+std::size_t n_recent_in(const Frame& frame, float width) {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(width / frame.metrics.px(230)), 1, max_start_files);
+}
+
+/// Draws the files that were opened last: a picture, what they hold, and when they were changed. Returns
+/// which has the keyboard focus.
+std::optional<std::size_t> draw_recent(const Frame& frame, ImVec2 at, float width,
+                                       std::optional<std::size_t> to_focus) {
   const auto& m = frame.metrics;
   const auto& recent = frame.document.recent;
   const float side = m.px(64), top = at.y + m.px(18);
-  const std::size_t n =
-      std::clamp<std::size_t>(static_cast<std::size_t>(width / m.px(230)), 1, max_start_files);
+  std::optional<std::size_t> focused;
+  const std::size_t n = n_recent_in(frame, width);
   const float pitch = std::floor(width / static_cast<float>(n));
   draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.dim, "RECENT");
   for (std::size_t k = 0; k < std::min(n, recent.size()); ++k) {
@@ -457,11 +465,13 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
                 room = pitch - side - m.px(24);
     const std::string name = "start/recent/" + std::to_string(k);
     platform::move_to({x, top});
+    if (to_focus == k) platform::focus_next_item();
     if (hit_area(name.c_str(), {pitch - m.px(12), side})) frame.commands.add(OpenPath{recent[k]});
     frame.landmarks.mark_item(name);
     const ImVec2 min{x - m.px(4), top - m.px(4)}, max{x + pitch - m.px(8), top + side + m.px(4)};
     if (ImGui::IsItemHovered()) draw_rect(min, max, frame.palette.background.raised, m.px(3));
     draw_focus(frame, min, max);
+    if (ImGui::IsItemFocused()) focused = k;
     tooltip(recent[k].string());
     const StartPictures* read = frame.work.start_pictures;
     const RecentFile* file =
@@ -478,6 +488,7 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
     line(frame.fonts.sans13, 49, frame.palette.faint,
          file->modified_at == 0 ? "not found" : date_text(file->modified_at));
   }
+  return focused;
 }
 
 /// Places of the parts of the page, in pixels from its top.
@@ -540,8 +551,11 @@ void draw_start_page(const Frame& frame) {
     ImGui::SetWindowFocus(nullptr);
     focused = -1;
   }
+  const std::size_t n_recent =
+      l.has_recent ? std::min(n_recent_in(frame, width), frame.document.recent.size()) : 0;
   const auto to_focus =
-      card_to_focus(frame, focused < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(focused)));
+      card_to_focus(frame, focused < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(focused)),
+                    doors.size() + n_recent);
   focused = -1;
   for (std::size_t k = 0; k < doors.size(); ++k) {
     const std::size_t line = k / l.columns, n = std::min(l.columns, doors.size() - line * l.columns);
@@ -552,7 +566,12 @@ void draw_start_page(const Frame& frame) {
                   to_focus == k))
       focused = static_cast<int>(k);
   }
-  if (l.has_recent) draw_recent(frame, {left, window.y + l.recent}, width);
+  if (n_recent > 0) {
+    const auto next =
+        to_focus && *to_focus >= doors.size() ? std::optional(*to_focus - doors.size()) : std::nullopt;
+    if (const auto k = draw_recent(frame, {left, window.y + l.recent}, width, next))
+      focused = static_cast<int>(doors.size() + *k);
+  }
   const float line = window.y + l.line, middle = line + m.px(18);
   draw_rect({left, line}, {left + width, line + 1}, frame.palette.line);
   const std::string words = "or drop a file here, or ", open = "open one…";
