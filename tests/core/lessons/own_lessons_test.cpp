@@ -63,7 +63,7 @@ TEST(OwnLesson, MayNameASessionInItsFolder) {
 TEST(OwnLesson, DraftCanBeReadAndIsDoneOnceTheOutputHasChanged) {
   attention::Model model = editing::find_preset("multi-head")->make();
   const Lesson lesson = parse_lesson(
-      lesson_draft("a \"title\"", formats::session_text({model, "", {}}), "strip/weights"), "draft", {});
+      lesson_draft("a \"title\"", "", formats::session_text({model, "", {}}), "strip/weights"), "draft", {});
   const attention::Model start = model_at_start(lesson.steps[0]);
   EXPECT_EQ(start, model);
   model.projections->value.weight.set(0, 0, 3);
