@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "core/circuits/patching.hpp"
+#include "core/circuits/sources.hpp"
 #include "core/files/json.hpp"
 #include "core/model/full_model.hpp"
 #include "core/model/tokenizer_files.hpp"
@@ -63,6 +65,51 @@ TEST(RealModel, SmolLm2PredictsFromItsQuantizedFileAsTheLibraryDoes) {
     EXPECT_LT(
         goldens::relative_difference(model->attention_weights(*pass, 17, h), golden.matrix("attention", {h})),
         1e-4);
+}
+
+/// Expected values: hooks of transformers on the same weights, dequantized to float32: one head of the clean
+/// prompt in the corrupt one at a time; then the score by which head 18.6 finds the earlier answer, without
+/// each earlier head and MLP. See make_real.py.
+TEST(RealModel, SmolLm2HasAnInductionCircuit) {
+  const auto model = goldens::opened(models() + "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+  const circuits::Float64Model exact(*model);
+  const Golden golden(FIXTURES "/real/smollm2_circuit.npz");
+  const auto corrupt = goldens::ids_of(*model, "Tom Baker met Anna Miller. Later Tom Baker saw Anna");
+  ASSERT_EQ(goldens::ids_of(*model, "Tom Baker met Anna Fisher. Later Tom Baker saw Anna"), golden.ids());
+  goldens::Tools tools;
+  const circuits::PatchMap map = circuits::patch(
+      exact,
+      {golden.ids(), corrupt, answer_token(*model, " Fisher", ""), answer_token(*model, " Miller", "")}, {},
+      tools.context);
+  const arma::vec differences = arma::vectorise(golden.matrix("differences"));
+  EXPECT_NEAR(map.clean, differences[0], 1e-3);
+  EXPECT_NEAR(map.corrupt, differences[1], 1e-3);
+  EXPECT_LT(arma::abs(map.recovered - golden.matrix("recovered")).max(), 1e-3);
+
+  // Layer, head and key of induction; the head that tells the key which token came before, and where it
+  // reads.
+  const arma::uvec found = arma::conv_to<arma::uvec>::from(arma::vectorise(golden.matrix("found")));
+  ASSERT_TRUE(arma::all(found == arma::uvec{18, 6, 4, 16, 0, 3}));
+  const auto cell = circuits::sources_of(
+      exact, golden.ids(), {found[0], found[1], golden.ids().size() - 1, found[2]}, tools.context);
+  const arma::vec score = arma::vectorise(golden.matrix("score"));
+  EXPECT_NEAR(cell.above_row_mean, score[0], 1e-3);
+  EXPECT_NEAR(cell.weight, score[1], 1e-4);
+  const arma::mat heads = golden.matrix("heads"), mlps = golden.matrix("mlps");
+  const circuits::ScoreSource* largest = nullptr;
+  std::size_t n_mlps = 0;
+  for (const circuits::ScoreSource& source : cell.sources) {
+    if (source.head) {
+      EXPECT_NEAR(source.total, heads(source.head->first, source.head->second), 1e-3) << source.name;
+      if (!largest || source.total > largest->total) largest = &source;
+    } else if (source.name.starts_with("MLP")) {
+      EXPECT_NEAR(source.total, mlps[n_mlps++], 1e-3) << source.name;
+    }
+  }
+  ASSERT_TRUE(largest);
+  EXPECT_EQ(largest->name, "head 16.0");
+  EXPECT_EQ(largest->read->key, found[5]);
+  EXPECT_EQ(n_mlps, 18u);
 }
 
 TEST(RealModel, Gpt2sVocabularyCutsHardStringsAsTheLibraryDoes) {
