@@ -223,8 +223,11 @@ TEST(WholeModelLesson, OfOnesOwnBeginsWithTheEditsOfItsSession) {
   Store store;
   store.open(directory / "model", "egg jam ham and egg jam h");
   support::settle(store);
-  store.dispatch(ToggleLayerHead{2, 3});
   store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{3, 1, false}});
+  store.dispatch(EndGesture{});
+  support::settle(store);
+  store.dispatch(ToggleLayerHead{2, 3});
+  support::settle(store);
   store.dispatch(
       SetPrompts{core::experiment::FirstPrompt{"egg jam fig and egg jam f"}, "egg jam ham and egg jam h"});
   support::settle(store);
