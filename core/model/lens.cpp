@@ -116,7 +116,7 @@ Lens open_lens(const FullModel& model, LensKind kind, const StopToken& progress)
   if (kind == LensKind::logit || kind == LensKind::logit_between) return lens;
   const Description& of = model.description();
   const fs::path at = of.is_attached ? system::resolve_model_name(of.source) : of.path;
-  const auto path = at.empty() ? std::nullopt : find_lens(at, kind);
+  const auto path = of.is_attached && !system::is_folder(at) ? std::nullopt : find_lens(at, kind);
   if (!path)
     throw Error((at.empty() ? of.path : at).string() + ": there is no " + name_of(kind).name +
                 " lens next to it: expected " +
