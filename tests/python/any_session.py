@@ -1,4 +1,4 @@
-"""Sessions with random options, small enough for their numbers to be written out."""
+"""Sessions with random options, small enough for their numbers to be written out, and how far their results are apart."""
 
 import math
 
@@ -141,3 +141,16 @@ def session(random):
     if random.random() < 0.6:
         made.update(additions(random, heads, groups, d_head, tokens, keys))
     return made
+
+
+def difference(ours, theirs, least=1.0):
+    """Returns the largest difference relative to the largest number, at least that one; NaN and infinities equal themselves."""
+    if not numpy.array_equal(numpy.isnan(ours), numpy.isnan(theirs)):
+        return float("inf")
+    infinite = numpy.isinf(ours) | numpy.isinf(theirs)
+    if not numpy.array_equal(ours[infinite], theirs[infinite]):
+        return float("inf")
+    finite = numpy.isfinite(ours)
+    if not finite.any():
+        return 0.0
+    return float(numpy.abs(ours[finite] - theirs[finite]).max() / max(least, numpy.abs(ours[finite]).max()))

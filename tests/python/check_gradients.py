@@ -19,24 +19,11 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from any_session import session
+from any_session import difference, session
 
 TOLERANCE = 1e-12  # of the largest number of each tensor
 LEAST = 1e-2  # of the largest number of all: smaller ones may be the rest of a difference
 NOISE = 1e-10  # of a key bias: 0 in theory, as a softmax ignores a constant
-
-
-def difference(ours, theirs, least):
-    """Returns the largest difference relative to the largest number, at least that one; NaN and infinities equal themselves."""
-    if not numpy.array_equal(numpy.isnan(ours), numpy.isnan(theirs)):
-        return float("inf")
-    infinite = numpy.isinf(ours) | numpy.isinf(theirs)
-    if not numpy.array_equal(ours[infinite], theirs[infinite]):
-        return float("inf")
-    finite = numpy.isfinite(ours)
-    if not finite.any():
-        return 0.0
-    return float(numpy.abs(ours[finite] - theirs[finite]).max() / max(least, numpy.abs(ours[finite]).max()))
 
 
 def run(program, *arguments):

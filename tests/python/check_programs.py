@@ -19,22 +19,9 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from any_session import session
+from any_session import difference, session
 
 FLOAT32 = float(numpy.finfo(numpy.float32).eps)
-
-
-def difference(ours, theirs):
-    """Returns the largest difference relative to the largest number; NaN and infinities equal themselves."""
-    if not numpy.array_equal(numpy.isnan(ours), numpy.isnan(theirs)):
-        return float("inf")
-    infinite = numpy.isinf(ours) | numpy.isinf(theirs)
-    if not numpy.array_equal(ours[infinite], theirs[infinite]):
-        return float("inf")
-    finite = numpy.isfinite(ours)
-    if not finite.any():
-        return 0.0
-    return float(numpy.abs(ours[finite] - theirs[finite]).max() / max(1.0, numpy.abs(ours[finite]).max()))
 
 
 def check(program, source, directory):
