@@ -1,6 +1,5 @@
 // Figures are compared in tests/python/check_circuits.py.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,6 @@
 // Every system call that writes fails, once or from then on: the program reports it in one line and leaves
 // existing files unchanged.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cerrno>

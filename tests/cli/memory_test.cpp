@@ -1,6 +1,5 @@
 // Memory of the built program for files made to need much of it: the memory column under "Limits".
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // The real program without a display: commands, pipes, links, untrusted names, manual and binary.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <link.h>
 #include <sys/inotify.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/graph/attend.hpp"
 #include "tests/golden/fixture_model.hpp"

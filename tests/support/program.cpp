@@ -3,7 +3,6 @@
 #include <new>
 #include <utility>
 
-#include "app/session/command.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/bars.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"

@@ -1,6 +1,5 @@
 // Background work of the window; a whole model.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "app/theme/imgui_compat.hpp"
 #include "tests/support/attached_server.hpp"

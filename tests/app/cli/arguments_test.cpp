@@ -2,7 +2,6 @@
 #include "core/base/version.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 

@@ -1,7 +1,6 @@
 #include "app/cli/learning.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>

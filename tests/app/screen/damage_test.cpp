@@ -1,7 +1,6 @@
 #include "app/screen/damage.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

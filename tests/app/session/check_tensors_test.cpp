@@ -1,6 +1,5 @@
 // Injected bugs, and a user's tensors as B of the comparison, in the whole program.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 

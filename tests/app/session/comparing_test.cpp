@@ -1,6 +1,5 @@
 // A comparison and a search that take longer than a frame: state of the window's thread in the meantime.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "app/session/comparing.hpp"
 #include "core/base/error.hpp"

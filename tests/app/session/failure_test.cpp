@@ -2,7 +2,6 @@
 #include "app/session/jobs.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

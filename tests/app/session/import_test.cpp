@@ -1,6 +1,5 @@
 // Tensor files, from dropping them to the model made of them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,7 +1,6 @@
 #include "app/session/jobs.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <deque>

@@ -1,7 +1,6 @@
 // A window that keeps editing, saving and exporting is killed at random: its files are complete, and the next
 // window recovers all but the last second. The environment variable ATTNSCOPE_KILLS is the number of kills.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "app/session/recording.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "app/session/store.hpp"
 #include "core/base/version.hpp"

@@ -1,7 +1,6 @@
 #include "app/session/statistics.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/random_model.hpp"
 #include "tests/support/waiting.hpp"

@@ -1,6 +1,5 @@
 // Background work that ends while a dialog or question is open, or after the document was replaced.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>

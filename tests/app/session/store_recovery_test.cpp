@@ -1,6 +1,5 @@
 // Unsaved work survives a window that is told to end or runs next to others; killed_test.cpp kills it.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "app/ui/actions/actions.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <memory>

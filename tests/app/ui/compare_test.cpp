@@ -1,6 +1,5 @@
 // The Compare view on the real store: user input, and the window's response.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,5 @@
 // Dialogs: opening, saving, exporting, filling, initializing from a seed, sentences, questions.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 

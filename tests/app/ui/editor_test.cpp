@@ -2,7 +2,6 @@
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/random.hpp"
 #include "tests/support/error_of.hpp"

@@ -1,6 +1,5 @@
 // Gradients of a number in the window: shown, explained, stepped along, undone and kept.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "app/session/remembered.hpp"
 #include "core/graph/attend.hpp"

@@ -1,6 +1,5 @@
 // The inspector; its explanations of numbers and those of tooltips, checked against the model.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,5 @@
 // The views of heads and of tokens with the inspector; wrapped texts.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 

@@ -1,6 +1,5 @@
 // A window in a page: without folders and threads, and with keys that the browser keeps.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 

@@ -1,6 +1,5 @@
 // Quitting while files are being written, and settings that the program remembers.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -1,7 +1,6 @@
 #include "core/base/color.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,5 @@
 // Random numbers as PyTorch draws them, and draw ops.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <random>

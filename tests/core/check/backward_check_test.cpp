@@ -1,7 +1,6 @@
 #include "core/check/backward_check.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
 #include "core/graph/gradients.hpp"

@@ -1,7 +1,6 @@
 #include "core/check/check.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,5 @@
 // Correct tensors in other conventions than ours, and the sentences about tensors that are not compared.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,5 @@
 // Correct tensors in every common layout, and shapes that fit no stage.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>

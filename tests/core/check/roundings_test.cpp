@@ -1,7 +1,6 @@
 // Mistakes in several arithmetics, computed by NumPy: tests/fixtures/check/make_rounded.py.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,6 @@
 #include "core/editing/draw.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/random.hpp"
 #include "core/editing/edit.hpp"

@@ -1,7 +1,6 @@
 #include "core/editing/presets.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

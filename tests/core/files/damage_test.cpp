@@ -1,7 +1,6 @@
 // Real files with bytes changed, cut, doubled and swapped at random must be read or refused in one line.
 // Meant to be run under the sanitizers as well.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

@@ -8,7 +8,6 @@
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "tests/support/error_of.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/files/link.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
 #include "core/base/packing.hpp"

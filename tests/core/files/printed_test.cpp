@@ -1,7 +1,6 @@
 #include "core/files/printed.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"

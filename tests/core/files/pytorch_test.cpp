@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/tensor_formats.hpp"
 #include "core/out/numpy.hpp"

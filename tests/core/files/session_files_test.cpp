@@ -1,6 +1,5 @@
 // Sessions that refer to tensors in other files, including the shipped examples.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 

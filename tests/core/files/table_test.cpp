@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/utf8.hpp"
 #include "core/files/table.hpp"

@@ -1,7 +1,6 @@
 #include "core/graph/statistics.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -2,7 +2,6 @@
 #include "core/graph/words.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

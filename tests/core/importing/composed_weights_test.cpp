@@ -1,7 +1,6 @@
 // Weights in several tensors, and tensors that would change a weight: they are applied or refused, never
 // ignored.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/composed_weights.hpp"
 #include "core/files/tensor_formats.hpp"

@@ -1,6 +1,5 @@
 // Dumps of queries, keys, values and accompanying tensors.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,6 @@
 // Checkpoints of many families against NumPy's computation of each:
 // tests/fixtures/checkpoints/families/make_families.py.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"

@@ -1,7 +1,6 @@
 #include "core/importing/import.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"

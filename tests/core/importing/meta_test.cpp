@@ -1,7 +1,6 @@
 // Meta's own checkpoints: params.json and shards, written by PyTorch, against NumPy's attention of the layer:
 // adjacent rotary pairs, base 500000, 4 heads that share 2 KV heads, in bfloat16.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"

@@ -1,6 +1,5 @@
 // Lessons of somebody's own: files whose errors name a line, and expressions of strangers.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"

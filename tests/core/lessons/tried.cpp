@@ -4,7 +4,6 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/gradients.hpp"
 #include "core/graph/injected_bugs.hpp"
-#include "core/lessons/lessons.hpp"
 
 namespace tests {
 namespace {

@@ -1,6 +1,5 @@
 // The lessons about a whole model, tried on that model.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 

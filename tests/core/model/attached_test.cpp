@@ -1,6 +1,5 @@
 // A model in another process: its results arrive unchanged, and nothing received is trusted.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <thread>

@@ -1,6 +1,5 @@
 // The same questions to both readers of a checkpoint: to that of a single layer, and to that of whole models.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <random>

@@ -1,6 +1,5 @@
 // Models whose files are damaged, or whose numbers are not finite.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 

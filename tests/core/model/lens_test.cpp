@@ -3,7 +3,6 @@
 #include "core/model/lens.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <filesystem>
 
 #include "core/model/text_reading.hpp"

@@ -1,6 +1,5 @@
 #include <cairo.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <cstring>
 
 #include "core/out/drawing.hpp"

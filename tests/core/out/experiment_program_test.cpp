@@ -1,7 +1,6 @@
 #include "core/out/experiment_program.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/graph/validation.hpp"
 #include "core/model/transformer.hpp"

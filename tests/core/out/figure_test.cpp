@@ -1,7 +1,6 @@
 #include "core/out/figure.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

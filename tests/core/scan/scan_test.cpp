@@ -1,6 +1,5 @@
 // The numbers are compared with NumPy's in tests/python/check_scan.py.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/scan/tree.hpp"
 #include "core/system/file.hpp"

@@ -1,7 +1,6 @@
 #include "core/system/fonts.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 using namespace core::fonts;
 using testing::HasSubstr;

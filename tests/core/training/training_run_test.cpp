@@ -1,7 +1,6 @@
 #include "core/training/training_run.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
