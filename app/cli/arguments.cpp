@@ -2,11 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <type_traits>
-#include <utility>
 
 #include "app/cli/command_rules.hpp"
 #include "app/cli/manual.hpp"

@@ -1,7 +1,6 @@
 #include "app/cli/manual.hpp"
 
 #include <string_view>
-#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"

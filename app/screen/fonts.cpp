@@ -1,11 +1,9 @@
 #include "app/screen/fonts.hpp"
 
-#include <imgui.h>
 #include <imgui_freetype.h>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <tuple>
 #include <utility>
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <tuple>
-#include <utility>
 
 // Compiled for the vectors of each processor, without fast-math options, as NaN and −∞ matter.
 // The thread sanitizer's runtime starts after the loader has selected a clone, and crashes.

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/base/error.hpp"
-#include "core/check/check.hpp"
 #include "core/graph/graph.hpp"
 #include "core/system/process.hpp"
 

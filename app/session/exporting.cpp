@@ -1,7 +1,6 @@
 #include "app/session/exporting.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "app/session/navigation.hpp"
 #include "app/session/picture_source.hpp"
@@ -12,7 +11,6 @@
 #include "core/editing/edit.hpp"
 #include "core/engine/engine.hpp"
 #include "core/files/session.hpp"
-#include "core/out/drawing.hpp"
 #include "core/out/experiment_program.hpp"
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"

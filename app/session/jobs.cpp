@@ -6,7 +6,6 @@
 #include <new>
 
 #include "core/base/error.hpp"
-#include "core/base/token.hpp"
 #include "core/system/fetching.hpp"
 
 namespace app {

@@ -1,7 +1,6 @@
 #include "app/session/live_scan.hpp"
 
 #include <fmt/core.h>
-#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/system/file.hpp"

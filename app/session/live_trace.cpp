@@ -1,15 +1,12 @@
 #include "app/session/live_trace.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/graph/attend.hpp"
-#include "core/graph/stages.hpp"
 
 namespace app {
 

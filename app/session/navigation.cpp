@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/session/command.hpp"
-#include "core/graph/explain.hpp"
 #include "core/graph/injected_bugs.hpp"
 
 namespace app {

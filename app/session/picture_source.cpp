@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "app/session/live_trace.hpp"
 #include "core/graph/visible.hpp"

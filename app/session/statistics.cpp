@@ -4,9 +4,6 @@
 #include <chrono>
 #include <iterator>
 #include <tuple>
-#include <utility>
-
-#include "app/session/live_trace.hpp"
 
 namespace app {
 

@@ -3,10 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 
-#include "app/session/command.hpp"
-#include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"

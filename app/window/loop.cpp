@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "app/session/command.hpp"
 #include "app/session/exporting.hpp"
-#include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"

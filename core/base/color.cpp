@@ -1,10 +1,5 @@
 #include "core/base/color.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <numeric>
 
 namespace core::color {

@@ -4,9 +4,7 @@
 #include <array>
 #include <charconv>
 #include <climits>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 
 namespace core {
 

@@ -1,7 +1,6 @@
 #include "core/base/random.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <numbers>

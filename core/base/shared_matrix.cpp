@@ -7,7 +7,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace core::attention {
 namespace {

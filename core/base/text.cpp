@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "core/base/utf8.hpp"
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"

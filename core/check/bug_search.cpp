@@ -1,8 +1,6 @@
 #include "core/check/bug_search.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"

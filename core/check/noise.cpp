@@ -3,10 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
 #include <utility>
 
 #include "core/graph/number_words.hpp"

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/base/number.hpp"
-#include "core/graph/injected_bugs.hpp"
 #include "core/graph/model_changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/validation.hpp"

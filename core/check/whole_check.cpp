@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/check.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
 #include "core/files/json.hpp"

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <span>
 #include <tuple>
-#include <type_traits>
-#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"

@@ -1,6 +1,5 @@
 #include "core/engine/kernels.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 // This source is compiled once for each width of vector registers, with the flags that it needs.

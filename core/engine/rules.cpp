@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 #include <type_traits>
 
 #include "core/base/positions.hpp"

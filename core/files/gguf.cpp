@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"

@@ -6,7 +6,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::formats {

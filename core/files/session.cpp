@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 
-#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session_files.hpp"

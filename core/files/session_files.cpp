@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/error.hpp"
 #include "core/files/composed_weights.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/readers.hpp"

@@ -1,7 +1,6 @@
 #include "core/files/session_parts.hpp"
 
 #include <fmt/core.h>
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -10,7 +9,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/base/text.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/graph/stages.hpp"
 #include "core/system/file.hpp"

@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

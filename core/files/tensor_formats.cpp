@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "core/graph/bugs.hpp"
 
 #include <fmt/core.h>
-#include <algorithm>
 #include <cmath>
 
 namespace core::bugs {

@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/lazy_stages.hpp"
-#include "core/graph/stages.hpp"
 
 /// The loop from a target back to everything that it depends on.
 namespace core::graph {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/graph/bugs.hpp"
 #include "core/graph/graph.hpp"

@@ -1,7 +1,5 @@
 #include "core/graph/stage_matrix.hpp"
 
-#include <utility>
-
 namespace core::attention {
 
 StageMatrix::StageMatrix(LazyStage lazy) : lazy_(std::move(lazy)), is_materialized_(false) {}

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"

@@ -7,7 +7,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {

@@ -13,7 +13,6 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/files/read_layer.hpp"
-#include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/validation.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <algorithm>
-#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/files/json.hpp"

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"

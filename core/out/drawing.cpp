@@ -1,11 +1,8 @@
 #include "core/out/drawing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <set>
-#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"

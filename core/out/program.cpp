@@ -7,7 +7,6 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/version.hpp"
-#include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/injected_bugs.hpp"
 #include "core/graph/operations.hpp"

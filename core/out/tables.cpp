@@ -1,8 +1,6 @@
 #include "core/out/tables.hpp"
 
-#include <array>
 #include <cmath>
-#include <string_view>
 
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"

@@ -13,7 +13,6 @@
 #include <random>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"

@@ -7,7 +7,6 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/drawing.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/visible.hpp"
 #include "core/graph/words.hpp"

@@ -12,7 +12,6 @@
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
-#include "core/lessons/lessons.hpp"
 #include "core/out/drawing.hpp"
 #include "core/system/fonts.hpp"
 

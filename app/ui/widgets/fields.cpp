@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"

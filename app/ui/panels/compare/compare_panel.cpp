@@ -9,7 +9,6 @@
 #include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
-#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/graph/compare.hpp"

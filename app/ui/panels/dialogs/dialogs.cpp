@@ -7,8 +7,6 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
 #include "app/ui/panels/dialogs/scan_dialog.hpp"
-#include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/fields.hpp"
 #include "core/base/version.hpp"
 
 namespace app::panels {

@@ -14,7 +14,6 @@
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_sources.hpp"
 #include "app/ui/widgets/cell_words.hpp"
-#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "app/session/full_model_reading.hpp"
 #include "app/theme/imgui_compat.hpp"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

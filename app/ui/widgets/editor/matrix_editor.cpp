@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "app/screen/painter.hpp"

@@ -9,7 +9,6 @@
 #include "app/session/picture_source.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
-#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 #include "core/base/color.hpp"
 
