@@ -74,8 +74,6 @@ std::string relation(Stage stage) {
       return " as query, key ";
     case Stage::mask:
       return " may attend to ";
-    case Stage::dropout_mask:
-      return " attends to ";
     default:
       return " attends to ";
   }

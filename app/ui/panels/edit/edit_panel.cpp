@@ -21,46 +21,26 @@ namespace {
 
 using namespace core::editing;
 
-/// Returns the meaning of a matrix's numbers.
-const char* meaning(MatrixName name) {
-  switch (name) {
-    case MatrixName::embeddings:
-      return "The embeddings, a row for each token";
-    case MatrixName::key_embeddings:
-      return "The encoder states that keys and values are projected from, a row for each key";
-    case MatrixName::query_weight:
-      return "The query projection: X·W_q";
-    case MatrixName::key_weight:
-      return "The key projection: X·W_k";
-    case MatrixName::value_weight:
-      return "The value projection: X·W_v";
-    case MatrixName::output_weight:
-      return "The output projection of the concatenated heads";
-    case MatrixName::query_bias:
-      return "Added to every query";
-    case MatrixName::key_bias:
-      return "Added to every key";
-    case MatrixName::value_bias:
-      return "Added to every value";
-    case MatrixName::output_bias:
-      return "Added to every row of the output";
-    case MatrixName::query_norm:
-      return "The weight of the query norm, one for each column";
-    case MatrixName::key_norm:
-      return "The weight of the key norm, one for each column";
-    case MatrixName::frequencies:
-      return "The rotation per position of each pair, in radians";
-    case MatrixName::slopes:
-      return "The ALiBi slope of each head";
-    case MatrixName::relative_bias:
-      return "The T5 bias: a row for each head, a column for each bucket of distances";
-    case MatrixName::score_bias:
-      return "The attention bias, added to every score before the mask";
-    case MatrixName::sink:
-      return "The attention sink: a logit for each head, added to the softmax sum of each row";
-  }
-  return "";
-}
+/// Meaning of a matrix's numbers, by MatrixName.
+constexpr std::array meanings{
+    "The embeddings, a row for each token",
+    "The encoder states that keys and values are projected from, a row for each key",
+    "The query projection: X·W_q",
+    "The key projection: X·W_k",
+    "The value projection: X·W_v",
+    "The output projection of the concatenated heads",
+    "Added to every query",
+    "Added to every key",
+    "Added to every value",
+    "Added to every row of the output",
+    "The weight of the query norm, one for each column",
+    "The weight of the key norm, one for each column",
+    "The rotation per position of each pair, in radians",
+    "The ALiBi slope of each head",
+    "The T5 bias: a row for each head, a column for each bucket of distances",
+    "The attention bias, added to every score before the mask",
+    "The attention sink: a logit for each head, added to the softmax sum of each row"};
+static_assert(meanings.size() == core::attention::n_matrix_names);
 
 MatrixRef chosen_place(const Frame& frame, MatrixName name) {
   const Pending& newest = frame.pending;
@@ -80,7 +60,7 @@ void draw_tabs(const Frame& frame, MatrixRef shown, float width) {
   const auto chosen = tabs(frame, width, words, current);
   for (std::size_t k = 0; k < words.size(); ++k)
     if (const auto rect = frame.landmarks.find(words[k].name); rect && hovers(rect->min, rect->max))
-      ImGui::SetTooltip("%s", meaning(names[k]));
+      ImGui::SetTooltip("%s", meanings.at(static_cast<std::size_t>(names[k])));
   if (chosen)
     frame.commands.add(set<&Look::edited>({names[*chosen], frame.pending.look.edited.nth}),
                        set<&Selection::cursor>(std::nullopt), set<&Forms::typed>(std::nullopt));
