@@ -68,6 +68,25 @@ void finish(ReferenceComparison& c, const Trace& kept, const Trace& live) {
       of_tensors ? c.dropout_mask_live : arma::mat(kept.at(Stage::dropout_mask, c.key.head));
 }
 
+constexpr std::size_t quick_comparison_cells = 50'000;  // some ms for all stages
+
+bool is_quick(const core::attention::Model& model) {
+  return model.n_heads * model.n_tokens() * model.n_keys() <= quick_comparison_cells;
+}
+
+ComparedState state_of(const LiveTrace& trace) {
+  return {trace.model(), trace.read_lock().trace, trace.sequence(), trace.is_exact()};
+}
+
+/// Returns the comparison so that its last owner has its matrices destroyed in the background.
+std::shared_ptr<const ReferenceComparison> share_with_deleter(
+    const Jobs& jobs, std::shared_ptr<const ReferenceComparison> comparison) {
+  using Owned = std::shared_ptr<const ReferenceComparison>;
+  const std::shared_ptr<Owned> owner =
+      jobs.with_async_deleter(std::make_unique<Owned>(std::move(comparison)));
+  return {owner, owner->get()};
+}
+
 }  // namespace
 
 bool ComparisonKey::same_numbers(const ComparisonKey& other) const {
@@ -178,29 +197,6 @@ std::shared_ptr<const TensorCheck> check_tensors(const CheckKey& key, const Refe
   check->stages = std::move(observed.stages);
   return check;
 }
-
-namespace {
-
-constexpr std::size_t quick_comparison_cells = 50'000;  // some ms for all stages
-
-bool is_quick(const core::attention::Model& model) {
-  return model.n_heads * model.n_tokens() * model.n_keys() <= quick_comparison_cells;
-}
-
-ComparedState state_of(const LiveTrace& trace) {
-  return {trace.model(), trace.read_lock().trace, trace.sequence(), trace.is_exact()};
-}
-
-/// Returns the comparison so that its last owner has its matrices destroyed in the background.
-std::shared_ptr<const ReferenceComparison> share_with_deleter(
-    const Jobs& jobs, std::shared_ptr<const ReferenceComparison> comparison) {
-  using Owned = std::shared_ptr<const ReferenceComparison>;
-  const std::shared_ptr<Owned> owner =
-      jobs.with_async_deleter(std::make_unique<Owned>(std::move(comparison)));
-  return {owner, owner->get()};
-}
-
-}  // namespace
 
 void LiveComparison::follow(const Reference& reference, const LiveTrace& live, std::size_t head,
                             core::compare::DifferenceKind kind, bool compares) {

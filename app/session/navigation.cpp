@@ -20,6 +20,34 @@ void show(ModelView& view, std::optional<CellRef> cell) {
     view.look.head = view.selection.pinned->head;
 }
 
+/// Returns the start of a span of that length, moved to lie within 0 … most.
+double begin_within(double begin, double length, double most) {
+  return std::clamp(begin, 0.0, std::max(0.0, most - length));
+}
+
+void show_part(View& view, MatrixShape shape, CellWindow part) {
+  const CellWindow all = all_cells(shape);
+  const double width = std::clamp(part.right - part.left, std::min(1.0, all.right), all.right);
+  const double height = std::clamp(part.bottom - part.top, std::min(1.0, all.bottom), all.bottom);
+  part.left = begin_within(part.left, width, all.right);
+  part.top = begin_within(part.top, height, all.bottom);
+  part.right = part.left + width, part.bottom = part.top + height;
+  if (part == all)
+    view.look.zoomed.erase(shape);
+  else
+    view.look.zoomed[shape] = part;
+}
+
+/// Moves the pinned cell and its animation to the displayed head.
+void show_pinned_in_head(ModelView& view) {
+  auto& pinned = view.selection.pinned;
+  auto& animation = view.selection.presentation.operand_animation;
+  if (!pinned || !core::attention::info(pinned->stage).per_head) return;
+  const bool is_animated = animation && animation->cell == *pinned;
+  pinned->head = view.look.head;
+  if (is_animated) animation->cell = *pinned;
+}
+
 }  // namespace
 
 void PinCell::change(View& view) const {
@@ -119,28 +147,6 @@ void Present::change(View& view) const {
   view.selection.tour.reset();
 }
 
-namespace {
-
-/// Returns the start of a span of that length, moved to lie within 0 … most.
-double begin_within(double begin, double length, double most) {
-  return std::clamp(begin, 0.0, std::max(0.0, most - length));
-}
-
-void show_part(View& view, MatrixShape shape, CellWindow part) {
-  const CellWindow all = all_cells(shape);
-  const double width = std::clamp(part.right - part.left, std::min(1.0, all.right), all.right);
-  const double height = std::clamp(part.bottom - part.top, std::min(1.0, all.bottom), all.bottom);
-  part.left = begin_within(part.left, width, all.right);
-  part.top = begin_within(part.top, height, all.bottom);
-  part.right = part.left + width, part.bottom = part.top + height;
-  if (part == all)
-    view.look.zoomed.erase(shape);
-  else
-    view.look.zoomed[shape] = part;
-}
-
-}  // namespace
-
 CellWindow all_cells(MatrixShape shape) {
   return {0, 0, static_cast<double>(shape.second), static_cast<double>(shape.first)};
 }
@@ -190,20 +196,6 @@ void ScrollToCell::change(View& view) const {
   };
   Pan{shape, step(now.top, now.bottom, row), step(now.left, now.right, column)}.change(view);
 }
-
-namespace {
-
-/// Moves the pinned cell and its animation to the displayed head.
-void show_pinned_in_head(ModelView& view) {
-  auto& pinned = view.selection.pinned;
-  auto& animation = view.selection.presentation.operand_animation;
-  if (!pinned || !core::attention::info(pinned->stage).per_head) return;
-  const bool is_animated = animation && animation->cell == *pinned;
-  pinned->head = view.look.head;
-  if (is_animated) animation->cell = *pinned;
-}
-
-}  // namespace
 
 void clamp_view(ModelView& view, const core::attention::Model& model) {
   view.look.sequence = std::min(view.look.sequence, model.sequences.size() - 1);

@@ -215,6 +215,18 @@ OpenedModel read_first(const transformer::ModelRef& model, const std::filesystem
   return read_full_model(model, wanted, path, progress);
 }
 
+namespace editing = core::editing;
+using core::attention::Model;
+using core::text::shape_text;
+
+/// Returns the edit that sets the only sequence to a file's embeddings, one token for each row.
+editing::Edit other_tokens(const Model& model, const MatrixFile& file) {
+  Model next = editing::apply(model, editing::SetTokenCount{file.numbers.n_rows});
+  if (!file.row_names.empty()) next.sequences.front().tokens = file.row_names;
+  next.sequences.front().embeddings = file.numbers;
+  return editing::ReplaceModel{std::move(next), "embeddings from " + file.path.filename().string()};
+}
+
 }  // namespace
 
 std::optional<std::filesystem::path> full_model_at(const std::filesystem::path& path) {
@@ -314,22 +326,6 @@ Browser browse(const fs::path& directory, const core::StopToken& progress) {
   });
   return browser;
 }
-
-namespace {
-
-namespace editing = core::editing;
-using core::attention::Model;
-using core::text::shape_text;
-
-/// Returns the edit that sets the only sequence to a file's embeddings, one token for each row.
-editing::Edit other_tokens(const Model& model, const MatrixFile& file) {
-  Model next = editing::apply(model, editing::SetTokenCount{file.numbers.n_rows});
-  if (!file.row_names.empty()) next.sequences.front().tokens = file.row_names;
-  next.sequences.front().embeddings = file.numbers;
-  return editing::ReplaceModel{std::move(next), "embeddings from " + file.path.filename().string()};
-}
-
-}  // namespace
 
 MatrixFile read_matrix_file(const std::filesystem::path& path, const core::StopToken& progress) {
   const core::formats::TensorFile file = core::formats::open_tensors(path, progress);

@@ -145,6 +145,15 @@ ColorLimits unlocked_color_limits(const ColorChoice& chosen, const Model& model,
   return ends;
 }
 
+using core::attention::Stage;
+
+constexpr std::uint64_t quick_picture_cells = 100'000;
+
+/// Returns the key of a stage in the maps.
+std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
+  return {stage, core::attention::info(stage).per_head ? head : 0};
+}
+
 }  // namespace
 
 ColorLimits color_limits(const ColorChoice& chosen, const Model& model, const StageSet& stages,
@@ -166,19 +175,6 @@ core::figures::DisplayList colored_figure(const Model& model, const core::attent
   };
   return core::figures::figure(model, trace, options);
 }
-
-namespace {
-
-using core::attention::Stage;
-
-constexpr std::uint64_t quick_picture_cells = 100'000;
-
-/// Returns the key of a stage in the maps.
-std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
-  return {stage, core::attention::info(stage).per_head ? head : 0};
-}
-
-}  // namespace
 
 void PictureSource::follow(const LiveTrace& live) {
   live_ = &live;

@@ -36,6 +36,15 @@ std::vector<RowStatistics> facts_of_rows(const Trace& trace, core::attention::St
   return facts;
 }
 
+using core::attention::DropoutStudy;
+using core::attention::StageMatrix;
+
+constexpr std::chrono::milliseconds portion_time{25};
+
+arma::vec sums_of_rows(const StageMatrix& stage) {
+  return arma::sum(*stage, 1);
+}
+
 }  // namespace
 
 /// Returns the value of a key, or nullptr; make(trace, token) computes it for any trace.
@@ -123,19 +132,6 @@ bool similarity_is_quick(const Trace& trace) {
   const std::uint64_t n_heads = trace.n_heads(), n_tokens = trace.at(Stage::mask).n_rows();
   return n_heads * (n_heads - 1) / 2 * n_tokens * n_tokens <= quick_logarithms;
 }
-
-namespace {
-
-using core::attention::DropoutStudy;
-using core::attention::StageMatrix;
-
-constexpr std::chrono::milliseconds portion_time{25};
-
-arma::vec sums_of_rows(const StageMatrix& stage) {
-  return arma::sum(*stage, 1);
-}
-
-}  // namespace
 
 /// Masks that one job adds to a study.
 struct MaskSampler::Portion {

@@ -56,6 +56,27 @@ Opened as_full_model_or_tensors(const std::filesystem::path& full_model, const O
   }
 }
 
+bool is_lesson_file(const std::filesystem::path& path) {
+  constexpr std::size_t sniffed = 4096;  // bytes; the key is one of the first
+  return path.extension() == ".json" && core::system::is_file(path) &&
+         core::lessons::is_lesson_text(core::system::read_prefix(path, sniffed));
+}
+
+core::lessons::Lesson read_lesson_file(const std::filesystem::path& path) {
+  const std::filesystem::path whole = absolute_path(path).value_or(path);
+  return core::lessons::parse_lesson(core::system::read_file(path, core::formats::max_linked_bytes),
+                                     whole.string(), whole.parent_path());
+}
+
+/// Returns the origin of work in a journal, which has the title of a preset but not its name.
+Origin origin_of(const JournalHeader& header) {
+  Origin origin{header.title, "", header.path, header.stamp};
+  const auto& presets = core::editing::presets();
+  const auto preset = std::ranges::find(presets, header.title, &core::editing::Preset::title);
+  if (!header.path && preset != presets.end()) origin.preset = preset->name;
+  return origin;
+}
+
 }  // namespace
 
 void Store::read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
@@ -127,22 +148,6 @@ Opening Store::opening() const {
   opening.bytes = writer_.exporting.done();
   return opening;
 }
-
-namespace {
-
-bool is_lesson_file(const std::filesystem::path& path) {
-  constexpr std::size_t sniffed = 4096;  // bytes; the key is one of the first
-  return path.extension() == ".json" && core::system::is_file(path) &&
-         core::lessons::is_lesson_text(core::system::read_prefix(path, sniffed));
-}
-
-core::lessons::Lesson read_lesson_file(const std::filesystem::path& path) {
-  const std::filesystem::path whole = absolute_path(path).value_or(path);
-  return core::lessons::parse_lesson(core::system::read_file(path, core::formats::max_linked_bytes),
-                                     whole.string(), whole.parent_path());
-}
-
-}  // namespace
 
 void Store::open_link(const OpenPath& command) {
   const formats::Link link = formats::parse_link(command.path.string());
@@ -545,19 +550,6 @@ void Store::continue_if_written() {
   close(Dialog::writing);
   continue_deferred();
 }
-
-namespace {
-
-/// Returns the origin of work in a journal, which has the title of a preset but not its name.
-Origin origin_of(const JournalHeader& header) {
-  Origin origin{header.title, "", header.path, header.stamp};
-  const auto& presets = core::editing::presets();
-  const auto preset = std::ranges::find(presets, header.title, &core::editing::Preset::title);
-  if (!header.path && preset != presets.end()) origin.preset = preset->name;
-  return origin;
-}
-
-}  // namespace
 
 UnsavedWork Store::work_to_record() const {
   const bool in_lesson = lessons_.is_under_way();

@@ -245,6 +245,24 @@ std::vector<double> means_of(const arma::mat& m, BlockRange rows, BlockRange col
   return result;
 }
 
+bool is_logarithmic(const Shading& s) {
+  return s.least > 0 && s.map != ColorMap::mask;
+}
+
+/// Returns the place of a magnitude between the least and the largest, on a logarithmic scale.
+double logarithmic(double size, double largest, double least) {
+  if (!(size > least)) return 0;
+  return largest > least ? std::log(size / least) / std::log(largest / least) : 1;
+}
+
+bool has_two_sides(const Shading& s) {
+  return is_diverging(s.map) && s.low < 0 && s.high > 0;
+}
+
+double largest_of(const Shading& s) {
+  return std::max(std::abs(s.low), std::abs(s.high));
+}
+
 }  // namespace
 
 CellStyle cell_style(const Shading& s, double number, bool masked, bool dropped) {
@@ -268,28 +286,6 @@ std::vector<double> pooled(ColorMap map, const arma::mat& numbers, BlockRange ro
 const char* pooling_label(ColorMap map) {
   return map == ColorMap::mask ? "mean" : is_diverging(map) ? "number farthest from 0" : "largest";
 }
-
-namespace {
-
-bool is_logarithmic(const Shading& s) {
-  return s.least > 0 && s.map != ColorMap::mask;
-}
-
-/// Returns the place of a magnitude between the least and the largest, on a logarithmic scale.
-double logarithmic(double size, double largest, double least) {
-  if (!(size > least)) return 0;
-  return largest > least ? std::log(size / least) / std::log(largest / least) : 1;
-}
-
-bool has_two_sides(const Shading& s) {
-  return is_diverging(s.map) && s.low < 0 && s.high > 0;
-}
-
-double largest_of(const Shading& s) {
-  return std::max(std::abs(s.low), std::abs(s.high));
-}
-
-}  // namespace
 
 double bar_fraction(const Shading& s, double number) {
   if (!(s.high > s.low) || std::isnan(number)) return 0.5;

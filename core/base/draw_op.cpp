@@ -252,6 +252,23 @@ void check_size(const RandomOp& op, const OpArguments& arguments) {
     arguments.fail(fmt::format("at most {} numbers, got {} or more", max_sampled_numbers, n));
 }
 
+using text::number_text;
+using text::tuple_text;
+
+std::string listed(const std::vector<std::size_t>& shape) {
+  return text::joined(shape, ", ", [](std::size_t extent) { return std::to_string(extent); });
+}
+
+std::string dropped_ones(const RandomOp& op) {
+  return "nn.Dropout(" + number_text(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
+}
+
+/// Returns a float literal, as torch.normal treats integers differently.
+std::string real(double value) {
+  const std::string text = number_text(value);
+  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
+}
+
 }  // namespace
 
 RandomOp parse_random_op(std::string_view whole) {
@@ -284,27 +301,6 @@ RandomOp parse_random_op(std::string_view whole) {
   check_size(op, arguments);
   return op;
 }
-
-namespace {
-
-using text::number_text;
-using text::tuple_text;
-
-std::string listed(const std::vector<std::size_t>& shape) {
-  return text::joined(shape, ", ", [](std::size_t extent) { return std::to_string(extent); });
-}
-
-std::string dropped_ones(const RandomOp& op) {
-  return "nn.Dropout(" + number_text(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
-}
-
-/// Returns a float literal, as torch.normal treats integers differently.
-std::string real(double value) {
-  const std::string text = number_text(value);
-  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
-}
-
-}  // namespace
 
 std::string torch_line(const RandomOp& op) {
   switch (op.kind) {

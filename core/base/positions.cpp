@@ -75,6 +75,19 @@ void scale_as_yarn(std::vector<double>& frequencies, double base, const Scaling&
   }
 }
 
+/// Rotates rows by their positions in one direction, 1 or -1.
+arma::mat rotate_rows(arma::mat result, std::int64_t first_position, const Rotary& rotary, double direction) {
+  const std::vector<double> all = frequencies(rotary, result.n_cols);
+  for (std::size_t i = 0; i < result.n_rows; ++i) {
+    const PairRotations rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      const auto [a, b] = pair_columns(rotary, p, result.n_cols);
+      rotate_pair(result(i, a), result(i, b), rotation.cosines[p], direction * rotation.sines[p]);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 double yarn_attention_factor(double factor, double mscale) {
@@ -148,23 +161,6 @@ PairRotations rotation_at(const Rotary& rotary, const std::vector<double>& frequ
   }
   return rotation;
 }
-
-namespace {
-
-/// Rotates rows by their positions in one direction, 1 or -1.
-arma::mat rotate_rows(arma::mat result, std::int64_t first_position, const Rotary& rotary, double direction) {
-  const std::vector<double> all = frequencies(rotary, result.n_cols);
-  for (std::size_t i = 0; i < result.n_rows; ++i) {
-    const PairRotations rotation = rotation_at(rotary, all, first_position + static_cast<std::int64_t>(i));
-    for (std::size_t p = 0; p < all.size(); ++p) {
-      const auto [a, b] = pair_columns(rotary, p, result.n_cols);
-      rotate_pair(result(i, a), result(i, b), rotation.cosines[p], direction * rotation.sines[p]);
-    }
-  }
-  return result;
-}
-
-}  // namespace
 
 arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotary& rotary) {
   return rotate_rows(rows, first_position, rotary, 1);

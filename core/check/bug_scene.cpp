@@ -106,6 +106,11 @@ std::vector<std::size_t> differing(const BugScene& scene, IndexOf index_of) {
   return {found.begin(), found.end()};
 }
 
+/// Returns the shape of a stage's matrices in all sequences.
+std::string shape_text_of(std::size_t n_sequences, std::size_t n, const arma::mat& one) {
+  return formats::shape_text({n_sequences, n, one.n_rows, one.n_cols});
+}
+
 }  // namespace
 
 std::vector<std::size_t> BugScene::differing_rows() const {
@@ -164,15 +169,6 @@ bugs::Numbers BugScene::numbers_of(LazyStages& changed, Stage seen) const {
     }
   return all;
 }
-
-namespace {
-
-/// Returns the shape of a stage's matrices in all sequences.
-std::string shape_text_of(std::size_t n_sequences, std::size_t n, const arma::mat& one) {
-  return formats::shape_text({n_sequences, n, one.n_rows, one.n_cols});
-}
-
-}  // namespace
 
 std::string BugScene::difference_words() const {
   const Stage seen = now->reported(target);

@@ -515,6 +515,23 @@ formats::Dtype common_half_type(const Comparison& c, const std::vector<Explanati
   return Dtype::f64;
 }
 
+/// Returns one head's numbers of a tensor; if heads are concatenated, its own columns.
+arma::mat extract_matrix(const Model& model, const ObservedTensor& observed, const Reading& r, std::size_t s,
+                         std::size_t head) {
+  const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
+  arma::mat numbers(r.n_rows, n_columns);
+  const std::size_t nth = r.joined         ? 0
+                          : r.has_kv_heads ? matrix_of_head(model, r.stage, head)
+                                           : head - r.first_head;
+  for (std::size_t i = 0; i < r.n_rows; ++i)
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      const std::size_t column =
+          r.joined ? attention::column_of_head(model, r.stage, matrix_of_head(model, r.stage, head), j) : j;
+      numbers(i, j) = observed.tensor.numbers[r.at(s, nth, i, column)];
+    }
+  return numbers;
+}
+
 }  // namespace
 
 const StageResult* Report::first_difference() const {
@@ -615,27 +632,6 @@ Report check(const Model& model, const MatchResult& matched, const Tolerance& to
   if (reading) report.pattern = describe_tensor_pattern(*tensor, *reading, reference, tolerance);
   return report;
 }
-
-namespace {
-
-/// Returns one head's numbers of a tensor; if heads are concatenated, its own columns.
-arma::mat extract_matrix(const Model& model, const ObservedTensor& observed, const Reading& r, std::size_t s,
-                         std::size_t head) {
-  const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
-  arma::mat numbers(r.n_rows, n_columns);
-  const std::size_t nth = r.joined         ? 0
-                          : r.has_kv_heads ? matrix_of_head(model, r.stage, head)
-                                           : head - r.first_head;
-  for (std::size_t i = 0; i < r.n_rows; ++i)
-    for (std::size_t j = 0; j < n_columns; ++j) {
-      const std::size_t column =
-          r.joined ? attention::column_of_head(model, r.stage, matrix_of_head(model, r.stage, head), j) : j;
-      numbers(i, j) = observed.tensor.numbers[r.at(s, nth, i, column)];
-    }
-  return numbers;
-}
-
-}  // namespace
 
 ObservedTrace observed_trace(const Model& model, const MatchResult& matched, const Report& report,
                              std::size_t sequence) {

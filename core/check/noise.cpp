@@ -173,6 +173,10 @@ EditedModel with_larger_scores(const Model& model) {
   });
 }
 
+double ratio(const DrawnNoise::Excess& found) {
+  return found.worst.mean_square / std::max(found.median, least_of_rows);
+}
+
 }  // namespace
 
 DrawnNoise::Matrices DrawnNoise::noise_without(std::size_t left_out) const {
@@ -195,14 +199,6 @@ DrawnNoise::Matrices DrawnNoise::noise_without(std::size_t left_out) const {
   }
   return all;
 }
-
-namespace {
-
-double ratio(const DrawnNoise::Excess& found) {
-  return found.worst.mean_square / std::max(found.median, least_of_rows);
-}
-
-}  // namespace
 
 DrawnNoise::Excess DrawnNoise::excess(const Matrices& differences, const Matrices& noise) const {
   Excess result;

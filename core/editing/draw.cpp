@@ -134,6 +134,12 @@ arma::mat matrix_of(const SampledMatrix& block) {
   return filled(std::get<std::vector<float>>(block.numbers), block.rows, block.columns);
 }
 
+/// Returns the input width of the layer that a bias belongs to.
+std::size_t layer_input(const attention::Model& model, MatrixName bias) {
+  if (bias == MatrixName::output_bias) return model.d_out();
+  return bias == MatrixName::query_bias ? model.d_model() : model.d_source();
+}
+
 }  // namespace
 
 bool is_sampled_first(EmbeddingsInit draw) {
@@ -192,16 +198,6 @@ std::string torch_lines(const Model& model, const ModelInit& draw) {
   }
   return lines;
 }
-
-namespace {
-
-/// Returns the input width of the layer that a bias belongs to.
-std::size_t layer_input(const attention::Model& model, MatrixName bias) {
-  if (bias == MatrixName::output_bias) return model.d_out();
-  return bias == MatrixName::query_bias ? model.d_model() : model.d_source();
-}
-
-}  // namespace
 
 arma::mat filled(const attention::Model& model, MatrixRef place, const Fill& fill) {
   const arma::mat& old = **find_matrix(model, place);

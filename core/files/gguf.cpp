@@ -327,6 +327,15 @@ void check_place(const HeaderReader& reader, const GgufTensor& tensor, uint64_t 
                     tensor.name, blocks, tensor.type->bytes, tensor.offset, n_bytes_of_data));
 }
 
+/// Returns "Numbers of type Q4_1, Q8_0 are read as the float32 that they stand for.", or nothing.
+std::vector<std::string> notes_on(const GgufHeader& header) {
+  std::set<std::string> packed;
+  for (const GgufTensor& tensor : header.tensors)
+    if (tensor.type->block > 1) packed.insert(tensor.type->name);
+  if (packed.empty()) return {};
+  return {"Numbers of type " + text::joined(packed, ", ") + " are read as the float32 that they stand for."};
+}
+
 }  // namespace
 
 GgufHeader read_gguf_header(const system::OpenFile& file) {
@@ -356,19 +365,6 @@ GgufHeader read_gguf_header(const system::OpenFile& file) {
   for (const GgufTensor& tensor : header.tensors) check_place(reader, tensor, file.size() - header.data_at);
   return header;
 }
-
-namespace {
-
-/// Returns "Numbers of type Q4_1, Q8_0 are read as the float32 that they stand for.", or nothing.
-std::vector<std::string> notes_on(const GgufHeader& header) {
-  std::set<std::string> packed;
-  for (const GgufTensor& tensor : header.tensors)
-    if (tensor.type->block > 1) packed.insert(tensor.type->name);
-  if (packed.empty()) return {};
-  return {"Numbers of type " + text::joined(packed, ", ") + " are read as the float32 that they stand for."};
-}
-
-}  // namespace
 
 bool looks_like_gguf(std::string_view begin) {
   return begin.starts_with("GGUF");

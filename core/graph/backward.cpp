@@ -87,6 +87,13 @@ void add_differences(const Gradient& g, std::size_t k, bool is_row_wise) {
   }
 }
 
+/// Visits each cell with the distance of its key from its query.
+void for_each_distance(const Gradient& g, const auto& visit) {
+  for (std::size_t j = 0; j < g.dy.n_cols; ++j)
+    for (std::size_t i = 0; i < g.dy.n_rows; ++i)
+      visit(position_of_key(g.in.model, j) - position_of_query(g.in.model, i), g.dy(i, j));
+}
+
 }  // namespace
 
 void Operation::backward(const Gradient& g) const {
@@ -200,17 +207,6 @@ void ScaleScores::backward(const Gradient& g) const {
 void Softcap::backward(const Gradient& g) const {
   g.of(0) += g.dy % (1 - arma::square(g.y / cap));
 }
-
-namespace {
-
-/// Visits each cell with the distance of its key from its query.
-void for_each_distance(const Gradient& g, const auto& visit) {
-  for (std::size_t j = 0; j < g.dy.n_cols; ++j)
-    for (std::size_t i = 0; i < g.dy.n_rows; ++i)
-      visit(position_of_key(g.in.model, j) - position_of_query(g.in.model, i), g.dy(i, j));
-}
-
-}  // namespace
 
 void AlibiBias::backward(const Gradient& g) const {
   if (inputs.empty()) return;

@@ -21,6 +21,15 @@ std::vector<arma::mat> sampled(const Model& model, std::size_t sequence) {
   return masks;
 }
 
+double largest_distance(const arma::mat& sum, double count, const arma::mat& weights) {
+  double largest = 0;
+  for (std::size_t k = 0; k < sum.n_elem; ++k) {
+    const double distance = std::abs(sum[k] / count - weights[k]);
+    if (std::isfinite(distance)) largest = std::max(largest, distance);
+  }
+  return largest;
+}
+
 }  // namespace
 
 arma::mat mask_from_bits(const random::Bits& kept, std::size_t first, std::size_t n_rows,
@@ -46,19 +55,6 @@ std::vector<arma::mat> sampled_dropout_masks(const Model& model, std::size_t seq
     masks.push_back(*model.dropout.given[sequence * model.n_heads + h] * dropout_scale(model.dropout));
   return masks;
 }
-
-namespace {
-
-double largest_distance(const arma::mat& sum, double count, const arma::mat& weights) {
-  double largest = 0;
-  for (std::size_t k = 0; k < sum.n_elem; ++k) {
-    const double distance = std::abs(sum[k] / count - weights[k]);
-    if (std::isfinite(distance)) largest = std::max(largest, distance);
-  }
-  return largest;
-}
-
-}  // namespace
 
 DropoutStudy::DropoutStudy(const Model& model, std::size_t sequence, std::size_t head, arma::mat weights)
     : dropout_(model.dropout), weights_(std::move(weights)), generator_(model.dropout.seed) {

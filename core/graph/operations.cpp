@@ -30,6 +30,25 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return "[" + text + "]";
 }
 
+/// Returns a matrix of numbers by distance, key − query.
+mat by_distance(const OperationInputs& in, const auto& of_distance) {
+  mat bias(in.n_rows(), in.model.n_keys());
+  for (std::size_t j = 0; j < bias.n_cols; ++j)
+    for (std::size_t a = 0; a < bias.n_rows; ++a)
+      bias(a, j) = of_distance(position_of_key(in.model, j) - position_of_query(in.model, in.row(a)));
+  return bias;
+}
+
+const std::vector<std::string> positions_in_torch{
+    "key = torch.arange(n_keys)", "query = torch.arange(n_tokens)[:, None] + n_keys - n_tokens"};
+
+mat softmax_of_rows(mat e) {
+  e.each_col() -= arma::vec(arma::max(e, 1));
+  e = arma::exp(e);
+  e.each_col() /= arma::vec(arma::sum(e, 1));
+  return e;
+}
+
 }  // namespace
 
 // Products.
@@ -291,22 +310,6 @@ TorchCode Softcap::torch_code(const InputNames& in) const {
   return {number(cap) + " * torch.tanh(" + in[0] + " / " + number(cap) + ")"};
 }
 
-namespace {
-
-/// Returns a matrix of numbers by distance, key − query.
-mat by_distance(const OperationInputs& in, const auto& of_distance) {
-  mat bias(in.n_rows(), in.model.n_keys());
-  for (std::size_t j = 0; j < bias.n_cols; ++j)
-    for (std::size_t a = 0; a < bias.n_rows; ++a)
-      bias(a, j) = of_distance(position_of_key(in.model, j) - position_of_query(in.model, in.row(a)));
-  return bias;
-}
-
-const std::vector<std::string> positions_in_torch{
-    "key = torch.arange(n_keys)", "query = torch.arange(n_tokens)[:, None] + n_keys - n_tokens"};
-
-}  // namespace
-
 AlibiBias::AlibiBias(const Model& m) {
   const positions::Alibi& alibi = *m.additions.positions.alibi;
   for (std::size_t h = 0; h < m.n_heads; ++h) slopes.push_back(positions::alibi_slope(alibi, h, m.n_heads));
@@ -436,17 +439,6 @@ TorchCode MaskedFill::torch_code(const InputNames& in) const {
 }
 
 // The softmax.
-
-namespace {
-
-mat softmax_of_rows(mat e) {
-  e.each_col() -= arma::vec(arma::max(e, 1));
-  e = arma::exp(e);
-  e.each_col() /= arma::vec(arma::sum(e, 1));
-  return e;
-}
-
-}  // namespace
 
 Softmax::Softmax(Stage x, const Model& m)
     : Operation({{x, "i:"}}), precision(m.arithmetic.softmax_precision), n_heads(m.n_heads) {

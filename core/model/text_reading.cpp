@@ -215,16 +215,25 @@ std::optional<LogitAttributions> attribution_of_token(const FullModel& model, co
   return model.logit_attributions(*reading.pass, reading.place->row, token, added, context);
 }
 
-}  // namespace
-
-namespace {
-
 void read_heads(const FullModel& model, TextReading& reading, std::size_t layer, const CallContext& context) {
   const auto begin = std::chrono::steady_clock::now();
   reading.layers[layer] = std::make_shared<const LayerHeads>(
       model.maps(*reading.pass, layer, reading.block, reading.row(), context));
   reading.maps_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<LensToken> lens_tokens(const FullModel& model, const arma::fmat& logits, std::size_t chosen,
+                                   double temperature) {
+  std::vector<LensToken> tokens(logits.n_rows);
+  for (std::size_t l = 0; l < logits.n_rows; ++l) {
+    const arma::frowvec row = logits.row(l);
+    if (std::isnan(row[0])) continue;
+    const Probabilities there(row, temperature);
+    const std::size_t best = transformer::top_tokens(row, 1, model.description().n_tokens).front().id;
+    tokens[l] = {transformer::token_name(model, best), there.of(best), there.of(chosen)};
+  }
+  return tokens;
 }
 
 }  // namespace
@@ -321,23 +330,6 @@ AblationEffect ablation_effect(const FullModel& model, const TextReading& readin
   return {logits[token] - reading.logits(reading.logits.n_rows - 1, token),
           Probabilities(logits, temperature).of(token)};
 }
-
-namespace {
-
-std::vector<LensToken> lens_tokens(const FullModel& model, const arma::fmat& logits, std::size_t chosen,
-                                   double temperature) {
-  std::vector<LensToken> tokens(logits.n_rows);
-  for (std::size_t l = 0; l < logits.n_rows; ++l) {
-    const arma::frowvec row = logits.row(l);
-    if (std::isnan(row[0])) continue;
-    const Probabilities there(row, temperature);
-    const std::size_t best = transformer::top_tokens(row, 1, model.description().n_tokens).front().id;
-    tokens[l] = {transformer::token_name(model, best), there.of(best), there.of(chosen)};
-  }
-  return tokens;
-}
-
-}  // namespace
 
 LensReading read_lens(const FullModel& model, const TextReading& reading, transformer::LensKind kind,
                       std::size_t chosen, double temperature, const CallContext& context) {

@@ -248,6 +248,17 @@ Direction direction_of(const Architecture& architecture, const Weights& weights,
   return direction;
 }
 
+/// Returns whether texts of both lengths have the same rotary embeddings.
+bool has_same_rotary(const Architecture& architecture, std::size_t one, std::size_t other) {
+  for (const auto& rotary : {architecture.rotary, architecture.windowed_rotary}) {
+    const auto at = [&](std::size_t n) {
+      return positions::at_length(*rotary, architecture.sizes.d_head, static_cast<std::int64_t>(n));
+    };
+    if (rotary && !(at(one) == at(other))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_transformer(const fs::path& path) {
@@ -420,21 +431,6 @@ RowBuffer Transformer::run_layer(std::size_t layer, const RowsView& residual,
                       context)
       .next;
 }
-
-namespace {
-
-/// Returns whether texts of both lengths have the same rotary embeddings.
-bool has_same_rotary(const Architecture& architecture, std::size_t one, std::size_t other) {
-  for (const auto& rotary : {architecture.rotary, architecture.windowed_rotary}) {
-    const auto at = [&](std::size_t n) {
-      return positions::at_length(*rotary, architecture.sizes.d_head, static_cast<std::int64_t>(n));
-    };
-    if (rotary && !(at(one) == at(other))) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 std::shared_ptr<LocalPass> Transformer::build_pass(const std::vector<std::size_t>& ids, const EditSet& edits,
                                                    std::size_t n_layers, const CallContext& context) const {

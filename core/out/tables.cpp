@@ -35,6 +35,12 @@ void append_label(std::string& text, std::string label) {
   text += '"';
 }
 
+constexpr std::array matrix_format_table{
+    MatrixFormat{"csv", "text for spreadsheets, NumPy and pandas", csv_text},
+    MatrixFormat{"npy", "NumPy's own file of one array, without labels",
+                 [](const LabeledMatrix& m, bool) { return npy_bytes(m.numbers); }},
+};
+
 }  // namespace
 
 std::string csv_text(const LabeledMatrix& matrix, bool labels) {
@@ -54,16 +60,6 @@ std::string csv_text(const LabeledMatrix& matrix, bool labels) {
   }
   return text;
 }
-
-namespace {
-
-constexpr std::array matrix_format_table{
-    MatrixFormat{"csv", "text for spreadsheets, NumPy and pandas", csv_text},
-    MatrixFormat{"npy", "NumPy's own file of one array, without labels",
-                 [](const LabeledMatrix& m, bool) { return npy_bytes(m.numbers); }},
-};
-
-}  // namespace
 
 std::span<const MatrixFormat> matrix_formats() {
   return matrix_format_table;

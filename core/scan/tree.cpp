@@ -176,6 +176,10 @@ PerMeasure<std::uint64_t> per_measure(const Json& place) {
   return values;
 }
 
+std::pair<std::size_t, std::size_t> place_of(const HeadTable::HeadRow& row) {
+  return {row.layer, row.head};
+}
+
 }  // namespace
 
 void write_tree(Scan& scan, const fs::path& folder) {
@@ -242,12 +246,6 @@ Scan read_scan(const fs::path& folder) {
   }
   return scan;
 }
-
-namespace {
-std::pair<std::size_t, std::size_t> place_of(const HeadTable::HeadRow& row) {
-  return {row.layer, row.head};
-}
-}  // namespace
 
 const HeadTable::HeadRow* HeadTable::row_of(std::size_t layer, std::size_t head) const {
   const auto found = std::ranges::lower_bound(rows, std::pair(layer, head), {}, place_of);

@@ -285,6 +285,17 @@ int write_and_rename(const fs::path& path, const fs::path& name, std::string_vie
   return ::fsync(file.number()) == 0 && ::rename(path.c_str(), name.c_str()) == 0 ? 0 : errno;
 }
 
+/// Opens and locks a file; if that fails, errno is EEXIST or EWOULDBLOCK when another process has it or has
+/// just removed it.
+Descriptor open_and_lock(const fs::path& path, int flags) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
+  if (!file.is_open() || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return Descriptor();
+  struct stat status;
+  if (::fstat(file.number(), &status) == 0 && status.st_nlink > 0) return file;
+  errno = EWOULDBLOCK;
+  return Descriptor();
+}
+
 }  // namespace
 
 std::string random_name() {
@@ -404,21 +415,6 @@ std::vector<fs::path> Staging::commit() {
   for (const fs::path& folder : folders) sync_folder(folder);
   return targets;
 }
-
-namespace {
-
-/// Opens and locks a file; if that fails, errno is EEXIST or EWOULDBLOCK when another process has it or has
-/// just removed it.
-Descriptor open_and_lock(const fs::path& path, int flags) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
-  if (!file.is_open() || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return Descriptor();
-  struct stat status;
-  if (::fstat(file.number(), &status) == 0 && status.st_nlink > 0) return file;
-  errno = EWOULDBLOCK;
-  return Descriptor();
-}
-
-}  // namespace
 
 std::optional<LockFile> LockFile::create(const fs::path& path, const fs::path& reported_path) {
   Descriptor file = open_and_lock(path, O_CREAT | O_EXCL);

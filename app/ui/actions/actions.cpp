@@ -34,6 +34,22 @@ std::string without_dots(std::string title) {
   return title;
 }
 
+/// Returns the action of a key in a view, or nullptr.
+const Action* action_for_key(std::span<const Action> all, KeyPress press, const Pending& view) {
+  press = normalize_key(press);
+  const auto it = std::find_if(all.begin(), all.end(), [&](const Action& a) {
+    return a.command && std::find(a.keys.begin(), a.keys.end(), press) != a.keys.end() && a.keys_apply(view);
+  });
+  return it == all.end() ? nullptr : &*it;
+}
+
+/// Returns the keys of an action that reach the program.
+std::vector<KeyPress> usable_keys(const Action& action, bool in_browser) {
+  std::vector<KeyPress> keys = action.keys;
+  if (in_browser) std::erase_if(keys, is_reserved_in_browsers);
+  return keys;
+}
+
 }  // namespace
 
 std::span<const TopLevelMenu> top_level_menus() {
@@ -54,19 +70,6 @@ const Action* find_action(std::span<const Action> all, std::string_view id) {
   return it == all.end() ? nullptr : &*it;
 }
 
-namespace {
-
-/// Returns the action of a key in a view, or nullptr.
-const Action* action_for_key(std::span<const Action> all, KeyPress press, const Pending& view) {
-  press = normalize_key(press);
-  const auto it = std::find_if(all.begin(), all.end(), [&](const Action& a) {
-    return a.command && std::find(a.keys.begin(), a.keys.end(), press) != a.keys.end() && a.keys_apply(view);
-  });
-  return it == all.end() ? nullptr : &*it;
-}
-
-}  // namespace
-
 std::string disabled_reason(const Action& action, const ActionContext& context) {
   return action.disabled_reason ? action.disabled_reason(context) : "";
 }
@@ -85,17 +88,6 @@ bool is_reserved_in_browsers(const KeyPress& press) {
   constexpr std::array reserved{Key::n, Key::t, Key::w, Key::tab, Key::page_up, Key::page_down};
   return press.ctrl && std::ranges::find(reserved, press.key) != reserved.end();
 }
-
-namespace {
-
-/// Returns the keys of an action that reach the program.
-std::vector<KeyPress> usable_keys(const Action& action, bool in_browser) {
-  std::vector<KeyPress> keys = action.keys;
-  if (in_browser) std::erase_if(keys, is_reserved_in_browsers);
-  return keys;
-}
-
-}  // namespace
 
 std::string shortcut_text(const Action& action, const Pending& newest, bool in_browser) {
   const std::vector<KeyPress> keys = usable_keys(action, in_browser);
@@ -287,55 +279,38 @@ std::string nth_letter(char first, Key base, Key key) {
   return std::string(1, static_cast<char>(first + (static_cast<int>(key) - static_cast<int>(base))));
 }
 
+struct KeyName {
+  Key key;
+  const char* name;
+};
+constexpr std::array key_names{KeyName{Key::escape, "Esc"},
+                               KeyName{Key::enter, "Enter"},
+                               KeyName{Key::tab, "Tab"},
+                               KeyName{Key::delete_, "Delete"},
+                               KeyName{Key::backspace, "Backspace"},
+                               KeyName{Key::left, "←"},
+                               KeyName{Key::right, "→"},
+                               KeyName{Key::up, "↑"},
+                               KeyName{Key::down, "↓"},
+                               KeyName{Key::home, "Home"},
+                               KeyName{Key::end, "End"},
+                               KeyName{Key::page_up, "Page up"},
+                               KeyName{Key::page_down, "Page down"},
+                               KeyName{Key::bracket_left, "["},
+                               KeyName{Key::bracket_right, "]"},
+                               KeyName{Key::question, "?"},
+                               KeyName{Key::slash, "/"},
+                               KeyName{Key::space, "Space"},
+                               KeyName{Key::plus, "+"},
+                               KeyName{Key::minus, "−"}};
+
 std::string name(Key key) {
   if (key >= Key::a && key <= Key::z) return nth_letter('A', Key::a, key);
   if (key >= Key::digit_0 && key <= Key::digit_9) return nth_letter('0', Key::digit_0, key);
   if (key >= Key::f1 && key <= Key::f12)
     return "F" + std::to_string(1 + static_cast<int>(key) - static_cast<int>(Key::f1));
-  switch (key) {
-    case Key::escape:
-      return "Esc";
-    case Key::enter:
-      return "Enter";
-    case Key::tab:
-      return "Tab";
-    case Key::delete_:
-      return "Delete";
-    case Key::backspace:
-      return "Backspace";
-    case Key::left:
-      return "←";
-    case Key::right:
-      return "→";
-    case Key::up:
-      return "↑";
-    case Key::down:
-      return "↓";
-    case Key::home:
-      return "Home";
-    case Key::end:
-      return "End";
-    case Key::page_up:
-      return "Page up";
-    case Key::page_down:
-      return "Page down";
-    case Key::bracket_left:
-      return "[";
-    case Key::bracket_right:
-      return "]";
-    case Key::question:
-      return "?";
-    case Key::slash:
-      return "/";
-    case Key::space:
-      return "Space";
-    case Key::plus:
-      return "+";
-    case Key::minus:
-      return "−";
-    default:
-      return "";
-  }
+  const auto known = std::ranges::find(key_names, key, &KeyName::key);
+  return known == key_names.end() ? "" : known->name;
 }
 
 bool are_digits_in_a_row(std::span<const KeyPress> presses) {

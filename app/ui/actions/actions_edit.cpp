@@ -105,6 +105,20 @@ void add_override_actions(ActionRows& rows) {
   });
 }
 
+namespace editing = core::editing;
+using core::bugs::Bug;
+
+bool is_masked(const ActionContext& s) {
+  const auto edit = mask_switch(s.displayed.selection.pinned, s.displayed.trace);
+  return edit && edit->visible;
+}
+
+std::string injection_disabled_reason(const Bug& bug, const ActionContext& s) {
+  if (!is_injected(bug, s.pending.model))
+    return core::bugs::has_effect(bug, s.pending.model) ? "" : "it would change nothing in this model";
+  return is_fixable(bug) ? "" : "the numbers that it replaced are gone";
+}
+
 }  // namespace
 
 std::vector<Action> edit_actions(const ActionContext& s) {
@@ -125,24 +139,6 @@ std::vector<Action> model_actions(const ActionContext& s) {
   add_full_model(rows, s);
   return rows;
 }
-
-namespace {
-
-namespace editing = core::editing;
-using core::bugs::Bug;
-
-bool is_masked(const ActionContext& s) {
-  const auto edit = mask_switch(s.displayed.selection.pinned, s.displayed.trace);
-  return edit && edit->visible;
-}
-
-std::string injection_disabled_reason(const Bug& bug, const ActionContext& s) {
-  if (!is_injected(bug, s.pending.model))
-    return core::bugs::has_effect(bug, s.pending.model) ? "" : "it would change nothing in this model";
-  return is_fixable(bug) ? "" : "the numbers that it replaced are gone";
-}
-
-}  // namespace
 
 void add_model_toggles(ActionRows& rows, const ActionContext& s) {
   add(rows, "model/causal", "Causal mask", "Model", 2)

@@ -236,10 +236,6 @@ void add_layer_steps(ActionRows& rows) {
         });
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns what is selected in the residual stream, or nullptr.
 const StreamAddition* selected_addition(const ActionContext& s) {
   const auto& addition = s.pending.layers->addition;

@@ -256,6 +256,20 @@ std::optional<Command> release_command(const ActionContext& s) {
   return std::nullopt;
 }
 
+std::size_t n_tokens(const ActionContext& s) {
+  return s.pending.model.n_tokens();
+}
+
+/// Returns the disabled_reason of the next (+1) or previous (−1) token in decoding.
+std::function<std::string(const ActionContext&)> token_step_disabled_reason(int by) {
+  return [by](const ActionContext& s) -> std::string {
+    if (const std::string why = decoding_problem(s.pending.model); !why.empty()) return why;
+    const auto& now = s.pending.look.positions.decoded;
+    if (by > 0) return now && *now + 1 >= n_tokens(s) ? "this is the last token" : "";
+    return !now ? "no decoding is shown" : *now == 0 ? "this is the first token" : "";
+  };
+}
+
 }  // namespace
 
 void add_navigation(ActionRows& rows, const ActionContext&) {
@@ -284,24 +298,6 @@ void add_navigation(ActionRows& rows, const ActionContext&) {
       .only_if([](const ActionContext& now) { return release_command(now).has_value(); }, "nothing is pinned")
       .command([](const ActionContext& now) { return *release_command(now); });
 }
-
-namespace {
-
-std::size_t n_tokens(const ActionContext& s) {
-  return s.pending.model.n_tokens();
-}
-
-/// Returns the disabled_reason of the next (+1) or previous (−1) token in decoding.
-std::function<std::string(const ActionContext&)> token_step_disabled_reason(int by) {
-  return [by](const ActionContext& s) -> std::string {
-    if (const std::string why = decoding_problem(s.pending.model); !why.empty()) return why;
-    const auto& now = s.pending.look.positions.decoded;
-    if (by > 0) return now && *now + 1 >= n_tokens(s) ? "this is the last token" : "";
-    return !now ? "no decoding is shown" : *now == 0 ? "this is the first token" : "";
-  };
-}
-
-}  // namespace
 
 void add_decoding(ActionRows& rows) {
   constexpr const char* menu = "View/Decoding";

@@ -287,6 +287,43 @@ void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   if (hovers(at, end)) ImGui::SetTooltip("%s", core::fonts::missing_characters_message({c}).c_str());
 }
 
+/// Returns whether all characters are as wide as high, as in Chinese, Japanese and Korean.
+bool is_wide(std::string_view text) {
+  const std::u32string characters = core::text::decode_utf8_lossy(text);
+  return !characters.empty() && std::ranges::all_of(characters, core::text::is_wide);
+}
+
+/// Draws characters from top to bottom, the last one at the bottom.
+void draw_text_upright(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
+  float y = bottom_middle.y - text_width(font, text);
+  while (const auto character = core::text::first_character(text)) {
+    const std::string_view one = text.substr(0, character->size);
+    const float width = text_width(font, one);
+    draw_text(font, {bottom_middle.x - width / 2, y}, Align::left_top, ink, one);
+    y += width;
+    text.remove_prefix(one.size());
+  }
+}
+
+/// Returns how many bytes fit in one line: whole words, or a part of a word longer than the line.
+std::size_t line_length(ImFont* font, float width, std::string_view text) {
+  const std::size_t stop = std::min(text.find('\n'), text.size());
+  std::size_t fits = 0;
+  for (std::size_t end = 0; end < stop;) {
+    end = std::min(text.find(' ', end + 1), stop);
+    if (text_width(font, text.substr(0, end)) > width) break;
+    fits = end;
+  }
+  if (fits > 0 || stop == 0) return fits;
+  std::size_t letters = 1;  // at least one
+  for (std::size_t k = 1; k <= stop; ++k)
+    if (k == stop || core::text::is_character_start(text[k])) {
+      if (text_width(font, text.substr(0, k)) > width && letters > 1) break;
+      letters = k;
+    }
+  return letters;
+}
+
 }  // namespace
 
 float text_width(ImFont* font, std::string_view text) {
@@ -317,28 +354,6 @@ float draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string
   }
   return position.x - left;
 }
-
-namespace {
-
-/// Returns whether all characters are as wide as high, as in Chinese, Japanese and Korean.
-bool is_wide(std::string_view text) {
-  const std::u32string characters = core::text::decode_utf8_lossy(text);
-  return !characters.empty() && std::ranges::all_of(characters, core::text::is_wide);
-}
-
-/// Draws characters from top to bottom, the last one at the bottom.
-void draw_text_upright(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
-  float y = bottom_middle.y - text_width(font, text);
-  while (const auto character = core::text::first_character(text)) {
-    const std::string_view one = text.substr(0, character->size);
-    const float width = text_width(font, one);
-    draw_text(font, {bottom_middle.x - width / 2, y}, Align::left_top, ink, one);
-    y += width;
-    text.remove_prefix(one.size());
-  }
-}
-
-}  // namespace
 
 void draw_text_rotated(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
   if (is_wide(text)) return draw_text_upright(font, bottom_middle, ink, text);
@@ -500,29 +515,6 @@ void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const st
   const ImVec2 end(pos.x + width, pos.y + platform::font_size(font));
   if (shown != text && hovers(pos, end)) ImGui::SetTooltip("%s", text.c_str());
 }
-
-namespace {
-
-/// Returns how many bytes fit in one line: whole words, or a part of a word longer than the line.
-std::size_t line_length(ImFont* font, float width, std::string_view text) {
-  const std::size_t stop = std::min(text.find('\n'), text.size());
-  std::size_t fits = 0;
-  for (std::size_t end = 0; end < stop;) {
-    end = std::min(text.find(' ', end + 1), stop);
-    if (text_width(font, text.substr(0, end)) > width) break;
-    fits = end;
-  }
-  if (fits > 0 || stop == 0) return fits;
-  std::size_t letters = 1;  // at least one
-  for (std::size_t k = 1; k <= stop; ++k)
-    if (k == stop || core::text::is_character_start(text[k])) {
-      if (text_width(font, text.substr(0, k)) > width && letters > 1) break;
-      letters = k;
-    }
-  return letters;
-}
-
-}  // namespace
 
 void draw_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, std::string_view text,
                 std::size_t max_lines) {

@@ -315,6 +315,8 @@ void draw_field_error(const Frame& frame, const std::string& name, const FieldSt
   if (style.shows_error && !submitted->error.empty()) draw_callout(frame, name, *submitted, style, min, max);
 }
 
+constexpr float label_gap = 12, pair_gap = 20, min_label_width = 104;  // at scale 1
+
 }  // namespace
 
 std::uint64_t by_one(std::uint64_t value, int direction) {
@@ -428,12 +430,6 @@ std::optional<double> real_field(const Frame& frame, const std::string& name, co
   if (!number) report_invalid(frame, words, "a number", *answer.text);
   return number;
 }
-
-namespace {
-
-constexpr float label_gap = 12, pair_gap = 20, min_label_width = 104;  // at scale 1
-
-}  // namespace
 
 FormRows::FormRows(const Frame& frame_, const char* id, float width, int n_pairs)
     : frame(frame_),

@@ -32,22 +32,6 @@ constexpr RoleShare role_names[]{
     {"same token", "same", [](const HeadRoles& r) { return r.same_token.value_or(0); }},
     {"induction", "ind", [](const HeadRoles& r) { return r.induction.value_or(0); }}};
 
-}  // namespace
-
-std::string HeadRole::words() const {
-  return share ? name + " " + fixed(*share, 2) : name;
-}
-
-std::string HeadRole::brief() const {
-  const auto row = std::ranges::find(role_names, name, &RoleShare::name);
-  const std::string number = share ? fixed(*share, 2) : "";
-  return (row == std::end(role_names) ? name : row->brief) + (number.starts_with("0") ? " " + number.substr(1)
-                                                              : number.empty()        ? ""
-                                                                                      : " " + number);
-}
-
-namespace {
-
 /// Returns the role with the largest share of a head's weights.
 HeadRole role_among(const HeadRoles& roles) {
   HeadRole best{"other"};
@@ -68,6 +52,18 @@ bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
 }
 
 }  // namespace
+
+std::string HeadRole::words() const {
+  return share ? name + " " + fixed(*share, 2) : name;
+}
+
+std::string HeadRole::brief() const {
+  const auto row = std::ranges::find(role_names, name, &RoleShare::name);
+  const std::string number = share ? fixed(*share, 2) : "";
+  return (row == std::end(role_names) ? name : row->brief) + (number.starts_with("0") ? " " + number.substr(1)
+                                                              : number.empty()        ? ""
+                                                                                      : " " + number);
+}
 
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
   if (frame.pending.full_model->experiment.heads_off.contains({layer, head})) return {"ablated"};

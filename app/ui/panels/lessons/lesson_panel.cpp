@@ -349,6 +349,24 @@ void draw_navigation_keys(const Frame& frame, float room) {
   reserve_room({flow.start.x, flow.next.y}, {room, height});
 }
 
+struct PresentedText {
+  ImFont* font;
+  Rgb color;
+  std::string words;
+};
+
+/// Returns the lesson, the step, its text, and its task, or what was seen.
+std::array<PresentedText, 4> presented_texts(const Frame& frame) {
+  const Fonts& f = frame.fonts;
+  const Palette& p = frame.palette;
+  const LessonStep& step = frame.lesson->shown();
+  const bool is_seen = !frame.lesson->seen.empty();
+  return {PresentedText{f.sans12, p.dim, frame.lesson->lesson->title},
+          {f.sans16, p.text, step.title},
+          {f.sans12, p.text, step.text},
+          {f.sans12, is_seen ? p.status.good : p.text, is_seen ? frame.lesson->seen : step.try_it}};
+}
+
 }  // namespace
 
 bool lesson_is_in_inspector(const Frame& frame) {
@@ -396,28 +414,6 @@ float lesson_panel_height(const Frame& frame, float width) {
   const float words = glossary_text_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
   return frame.metrics.px(edges + top_line + title_line + gap + keys_line) + words + box_height(frame, room);
 }
-
-namespace {
-
-struct PresentedText {
-  ImFont* font;
-  Rgb color;
-  std::string words;
-};
-
-/// Returns the lesson, the step, its text, and its task, or what was seen.
-std::array<PresentedText, 4> presented_texts(const Frame& frame) {
-  const Fonts& f = frame.fonts;
-  const Palette& p = frame.palette;
-  const LessonStep& step = frame.lesson->shown();
-  const bool is_seen = !frame.lesson->seen.empty();
-  return {PresentedText{f.sans12, p.dim, frame.lesson->lesson->title},
-          {f.sans16, p.text, step.title},
-          {f.sans12, p.text, step.text},
-          {f.sans12, is_seen ? p.status.good : p.text, is_seen ? frame.lesson->seen : step.try_it}};
-}
-
-}  // namespace
 
 float presented_lesson_height(const Frame& frame, float width) {
   float height = 0;

@@ -125,20 +125,6 @@ std::string decoding_words(const Frame& frame, std::size_t now) {
          (now == 1 ? " key and value is cached, 1 is new" : " keys and values are cached, 1 is new");
 }
 
-}  // namespace
-
-void draw_decoding_marks(const Frame& frame) {
-  if (!shows_decoding(frame)) return;
-  for (const StageInfo& stage : core::attention::stages())
-    mark_stage(frame, stage, *frame.displayed.look.positions.decoded);
-}
-
-float decoding_bar_height(const Frame& frame) {
-  return shows_decoding(frame) ? frame.metrics.px(36) : 0;
-}
-
-namespace {
-
 /// Draws the line above a bar and moves the cursor to its first button.
 void begin_bar(const Frame& frame) {
   const auto [min, max] = window_rect();
@@ -158,7 +144,28 @@ void end_bar(const Frame& frame, Rgb color, const std::string& words, const char
   if (name) frame.landmarks.mark(name, {x, at.y}, {x + room, at.y + frame.metrics.frame});
 }
 
+ImVec2 bezier(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float t) {
+  const float s = 1 - t;
+  const float p = s * s * s, q = 3 * s * s * t, r = 3 * s * t * t, u = t * t * t;
+  return {p * a.x + q * b.x + r * c.x + u * d.x, p * a.y + q * b.y + r * c.y + u * d.y};
+}
+
+ImVec2 OperandPath::at(float t) const {
+  const auto& p = points;
+  return t < 0.5f ? bezier(p[0], p[1], p[2], p[3], 2 * t) : bezier(p[3], p[4], p[5], p[6], 2 * t - 1);
+}
+
 }  // namespace
+
+void draw_decoding_marks(const Frame& frame) {
+  if (!shows_decoding(frame)) return;
+  for (const StageInfo& stage : core::attention::stages())
+    mark_stage(frame, stage, *frame.displayed.look.positions.decoded);
+}
+
+float decoding_bar_height(const Frame& frame) {
+  return shows_decoding(frame) ? frame.metrics.px(36) : 0;
+}
 
 void draw_decoding_bar(const Frame& frame) {
   const auto& now = frame.displayed.look.positions.decoded;
@@ -173,21 +180,6 @@ void draw_decoding_bar(const Frame& frame) {
   draw_action_button(frame, context, all, "decode/close", "decode/close", "all at once");
   end_bar(frame, frame.palette.text, decoding_words(frame, *now), "decode/words");
 }
-
-namespace {
-
-ImVec2 bezier(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float t) {
-  const float s = 1 - t;
-  const float p = s * s * s, q = 3 * s * s * t, r = 3 * s * t * t, u = t * t * t;
-  return {p * a.x + q * b.x + r * c.x + u * d.x, p * a.y + q * b.y + r * c.y + u * d.y};
-}
-
-ImVec2 OperandPath::at(float t) const {
-  const auto& p = points;
-  return t < 0.5f ? bezier(p[0], p[1], p[2], p[3], 2 * t) : bezier(p[3], p[4], p[5], p[6], 2 * t - 1);
-}
-
-}  // namespace
 
 std::optional<Rect> cell_rect(const Frame& frame, const core::explain::SourceCell& place) {
   const Stage* stage = std::get_if<Stage>(&place.source);
@@ -292,6 +284,24 @@ void advance_animation(const Frame& frame, const AnimationStep& current_step) {
   frame.commands.add(AdvanceAnimation{std::min(by, 0.25), current_step.count});
 }
 
+/// Returns the current step of the animation: "1 of 3   Scaled → Masked 0.1234", or "".
+std::string animation_words(const Frame& frame) {
+  const auto current_step = current_animation_step(frame.displayed);
+  if (!current_step) return "";
+  const auto& to = core::attention::info(current_step->to.stage);
+  std::string from;
+  for (const SourceRect& cells : core::explain::operands(frame.displayed, current_step->to)) {
+    const Stage* stage = std::get_if<Stage>(&cells.source);
+    const std::string name = stage ? core::attention::info(*stage).title : "";
+    if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
+  }
+  return fmt::format("{} of {}   {}{} {}", current_step->index + 1, current_step->count,
+                     from.empty() ? "" : from + " → ", to.title,
+                     fixed(frame.displayed.trace.at(to.stage, current_step->to.head)(current_step->to.row,
+                                                                                     current_step->to.column),
+                           4));
+}
+
 }  // namespace
 
 void draw_animation(const Frame& frame) {
@@ -333,28 +343,6 @@ void draw_animation(const Frame& frame) {
   frame.landmarks.mark("flight/target", target->min, target->max);
   if (region) list->PopClipRect();
 }
-
-namespace {
-
-/// Returns the current step of the animation: "1 of 3   Scaled → Masked 0.1234", or "".
-std::string animation_words(const Frame& frame) {
-  const auto current_step = current_animation_step(frame.displayed);
-  if (!current_step) return "";
-  const auto& to = core::attention::info(current_step->to.stage);
-  std::string from;
-  for (const SourceRect& cells : core::explain::operands(frame.displayed, current_step->to)) {
-    const Stage* stage = std::get_if<Stage>(&cells.source);
-    const std::string name = stage ? core::attention::info(*stage).title : "";
-    if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
-  }
-  return fmt::format("{} of {}   {}{} {}", current_step->index + 1, current_step->count,
-                     from.empty() ? "" : from + " → ", to.title,
-                     fixed(frame.displayed.trace.at(to.stage, current_step->to.head)(current_step->to.row,
-                                                                                     current_step->to.column),
-                           4));
-}
-
-}  // namespace
 
 float animation_bar_height(const Frame& frame) {
   const auto& presentation = frame.displayed.selection.presentation;

@@ -20,6 +20,34 @@ using core::attention::Coloring;
 using core::attention::Columns;
 using core::attention::StageInfo;
 
+bool is_weight(Stage stage) {
+  return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights;
+}
+
+/// Returns the numbers that a heatmap shows.
+HeatmapNumbers shown_numbers(const Frame& frame, const Heatmap& map) {
+  if (map.other) return HeatmapNumbers(*map.other->numbers);
+  return HeatmapNumbers(frame.displayed.trace.at(map.stage, map.head));
+}
+
+/// Returns whether cells dropped by dropout are marked here.
+bool marks_dropped(const Heatmap& map) {
+  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
+}
+
+const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
+  if (map.other) return map.other->kept;
+  return marks_dropped(map) ? &*frame.displayed.trace.at(Stage::dropout_mask, map.head) : nullptr;
+}
+
+constexpr float flash_strength = 0.35f;
+
+/// Returns the brightness of the flash, 0 … 1; 0 during a drag, so that numbers stay legible.
+float flash(const Frame& frame) {
+  if (frame.settings.reduce_motion || frame.work.changes->is_under_way()) return 0;
+  return static_cast<float>(std::clamp(1 - frame.work.changes->seconds() / flash_seconds, 0.0, 1.0));
+}
+
 }  // namespace
 
 bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
@@ -41,14 +69,6 @@ const ClippedCounts* out_of_range_counts(const Frame& frame, Stage stage, std::s
              : frame.work.source->clipped_counts(stage, head, range);
 }
 
-namespace {
-
-bool is_weight(Stage stage) {
-  return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights;
-}
-
-}  // namespace
-
 bool has_cells_of_stage(const Heatmap& map) {
   return !map.other || map.other->shows_stage;
 }
@@ -63,44 +83,16 @@ const arma::mat* displayed_mask(const Frame& frame, const Heatmap& map) {
   return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.at(Stage::mask);
 }
 
-namespace {
-
-/// Returns the numbers that a heatmap shows.
-HeatmapNumbers shown_numbers(const Frame& frame, const Heatmap& map) {
-  if (map.other) return HeatmapNumbers(*map.other->numbers);
-  return HeatmapNumbers(frame.displayed.trace.at(map.stage, map.head));
-}
-
-}  // namespace
-
 bool is_masked(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (!marks_masked(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
                                          : frame.displayed.trace.at(Stage::mask)(row, column) == 0;
 }
 
-namespace {
-
-/// Returns whether cells dropped by dropout are marked here.
-bool marks_dropped(const Heatmap& map) {
-  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
-}
-
-}  // namespace
-
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
   return marks_dropped(map) && frame.displayed.trace.at(Stage::dropout_mask, map.head)(row, column) == 0;
 }
-
-namespace {
-
-const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
-  if (map.other) return map.other->kept;
-  return marks_dropped(map) ? &*frame.displayed.trace.at(Stage::dropout_mask, map.head) : nullptr;
-}
-
-}  // namespace
 
 Coloring coloring_of(const Heatmap& map) {
   return map.other && map.other->coloring ? *map.other->coloring : core::attention::info(map.stage).coloring;
@@ -169,18 +161,6 @@ render::HeatmapPicture picture_of(const Frame& frame, const Heatmap& map, const 
   }
   return picture;
 }
-
-namespace {
-
-constexpr float flash_strength = 0.35f;
-
-/// Returns the brightness of the flash, 0 … 1; 0 during a drag, so that numbers stay legible.
-float flash(const Frame& frame) {
-  if (frame.settings.reduce_motion || frame.work.changes->is_under_way()) return 0;
-  return static_cast<float>(std::clamp(1 - frame.work.changes->seconds() / flash_seconds, 0.0, 1.0));
-}
-
-}  // namespace
 
 const core::attention::StageMatrix* previous_numbers(const Frame& frame, Stage stage, std::size_t head) {
   if (!frame.work.changes || !frame.work.changes->trace()) return nullptr;
