@@ -93,10 +93,11 @@ bool is_figure(ExportFormat form) {
   return form == ExportFormat::svg || form == ExportFormat::png || form == ExportFormat::pdf;
 }
 
-std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale) {
+std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale,
+                         const core::StopToken& progress) {
   if (form == ExportFormat::svg) return core::figures::render_svg(figure);
   return form == ExportFormat::pdf ? core::figures::render_pdf(figure)
-                                   : core::figures::render_png(figure, scale);
+                                   : core::figures::render_png(figure, scale, progress);
 }
 
 std::string map_bytes(const fs::path& path, const core::formats::LabeledMatrix& matrix,
@@ -307,7 +308,7 @@ std::string bytes_of(const ExportInput& x, const ExportAs& e, const core::StopTo
     case ExportFormat::svg:
     case ExportFormat::png:
     case ExportFormat::pdf:
-      return figure_bytes(e.form, figure(x, e), x.view.settings.export_scale);
+      return figure_bytes(e.form, figure(x, e), x.view.settings.export_scale, progress);
     case ExportFormat::session:
       return formats::session_text({x.model, view_text(x.view), x.left_out});
     case ExportFormat::experiment:

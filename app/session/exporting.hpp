@@ -33,7 +33,8 @@ const ExportFormatInfo& export_format_info(ExportFormat form);
 bool is_figure(ExportFormat form);
 
 /// Returns the bytes of a figure in a picture format; only a PNG is scaled.
-std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale);
+std::string figure_bytes(ExportFormat form, const core::figures::DisplayList& figure, double scale,
+                         const core::StopToken& progress = core::StopToken());
 
 /// Returns a matrix as a file with the ending of a path: .csv, .npy, .npz (values, rows, columns), or, as a
 /// map of shares from −1 to 1, .svg, .pdf or .png. Throws core::Error, "PATH: expected …", for another

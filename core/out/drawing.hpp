@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/color.hpp"
+#include "core/base/token.hpp"
 
 namespace core::figures {
 
@@ -120,8 +121,9 @@ std::set<char32_t> missing_characters(const DisplayList& figure);
 /// Throws core::Error when the scale is not between 0.1 and 16, or the image would have more than 200 million
 /// pixels, or more than 32000 in one direction.
 std::pair<double, double> picture_size(const DisplayList& figure, double scale);
-/// Returns a figure as a PNG file, enlarged by scale. Throws core::Error as picture_size() does.
-std::string render_png(const DisplayList& figure, double scale);
+/// Returns a figure as a PNG file, enlarged by scale. Throws core::Error as picture_size() does, and
+/// core::Stopped.
+std::string render_png(const DisplayList& figure, double scale, const StopToken& progress = StopToken());
 
 /// Returns a figure as a PDF file of one page with the size of the figure: a pixel is 1/96 inch.
 ///

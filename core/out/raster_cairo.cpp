@@ -277,7 +277,7 @@ std::set<char32_t> missing_characters(const DisplayList& figure) {
   return missing;
 }
 
-std::string render_png(const DisplayList& figure, double scale) {
+std::string render_png(const DisplayList& figure, double scale, const StopToken&) {
   const auto [columns, rows] = picture_size(figure, scale);
   const Surface surface = image_surface(columns, rows);
   draw_on(surface.get(), figure, scale);

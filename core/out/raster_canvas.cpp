@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
@@ -94,14 +95,27 @@ std::string png_chunk(const std::string& kind, const std::string& content) {
   return big_endian(content.size()) + checked + big_endian(sum);
 }
 
-/// Returns a PNG of rows of RGB with 8 bits each; each row begins with a zero byte, its filter.
-std::string png_of_rows(std::size_t n_rows, std::size_t n_columns, const std::string& rows) {
-  uLongf size = ::compressBound(static_cast<uLong>(rows.size()));
-  std::string deflated(size, '\0');
-  if (::compress(reinterpret_cast<Bytef*>(deflated.data()), &size,
-                 reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size())) != Z_OK)
-    throw Error("the picture cannot be made");
-  deflated.resize(size);
+/// Returns a PNG of the colors of pixel(row, column).
+template <class Pixel>
+std::string png_of(std::size_t n_rows, std::size_t n_columns, const Pixel& pixel, const StopToken& progress) {
+  z_stream stream{};
+  int state = ::deflateInit(&stream, Z_DEFAULT_COMPRESSION);
+  const std::unique_ptr<z_stream, decltype(&::deflateEnd)> end(&stream, ::deflateEnd);
+  std::string deflated(::deflateBound(&stream, static_cast<uLong>(n_rows * (3 * n_columns + 1))), '\0');
+  stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
+  stream.avail_out = static_cast<uInt>(deflated.size());
+  for (std::size_t i = 0; i < n_rows && state == Z_OK; ++i) {
+    progress.add(0);
+    std::string line(1, '\0');  // no filter
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      const color::Rgb c = pixel(i, j);
+      for (const auto part : {c.r, c.g, c.b}) line += static_cast<char>(part);
+    }
+    stream.next_in = reinterpret_cast<Bytef*>(line.data()), stream.avail_in = static_cast<uInt>(line.size());
+    state = ::deflate(&stream, i + 1 < n_rows ? Z_NO_FLUSH : Z_FINISH);
+  }
+  if (state != Z_STREAM_END) throw Error("the picture cannot be made");
+  deflated.resize(stream.total_out);
   const std::string rgb_of_8_bits("\x08\x02\x00\x00\x00", 5);
   return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", big_endian(n_columns) + big_endian(n_rows) + rgb_of_8_bits) +
          png_chunk("IDAT", deflated) + png_chunk("IEND", "");
@@ -186,14 +200,9 @@ struct CanvasPainter {
 }  // namespace
 
 std::string png_bytes(std::size_t n_rows, std::size_t n_columns, std::span<const color::Rgb> pixels) {
-  std::string rows;
-  rows.reserve(n_rows * (3 * n_columns + 1));
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    rows += '\0';
-    for (const color::Rgb c : pixels.subspan(i * n_columns, n_columns))
-      for (const auto part : {c.r, c.g, c.b}) rows += static_cast<char>(part);
-  }
-  return png_of_rows(n_rows, n_columns, rows);
+  return png_of(
+      n_rows, n_columns, [&](std::size_t i, std::size_t j) { return pixels[i * n_columns + j]; },
+      StopToken());
 }
 
 std::set<char32_t> missing_characters(const DisplayList& figure) {
@@ -207,23 +216,26 @@ std::set<char32_t> missing_characters(const DisplayList& figure) {
   return missing;
 }
 
-std::string render_png(const DisplayList& figure, double scale) {
+std::string render_png(const DisplayList& figure, double scale, const StopToken& progress) {
   const auto [columns, rows] = picture_size(figure, scale);
   const int width = static_cast<int>(columns), height = static_cast<int>(rows);
   const auto n_columns = static_cast<std::size_t>(width), n_rows = static_cast<std::size_t>(height);
   canvas_begin(width, height, scale, packed(figure.background));
   const CanvasPainter painter{scale};
-  for (const Item& item : figure.items) std::visit(painter, item);
+  for (const Item& item : figure.items) {
+    progress.add(0);
+    std::visit(painter, item);
+  }
   std::vector<unsigned char> rgba(4 * n_rows * n_columns);
   if (!canvas_end(rgba.data(), width, height))
     throw Error("the picture is too large for the canvas of this browser; expected a smaller scale");
-  std::string lines;
-  lines.reserve(n_rows * (3 * n_columns + 1));
-  for (std::size_t k = 0; k < rgba.size(); k += 4) {
-    if (k % (4 * n_columns) == 0) lines += '\0';
-    for (std::size_t part = 0; part < 3; ++part) lines += static_cast<char>(rgba[k + part]);
-  }
-  return png_of_rows(n_rows, n_columns, lines);
+  return png_of(
+      n_rows, n_columns,
+      [&](std::size_t i, std::size_t j) {
+        const auto* const at = &rgba[4 * (i * n_columns + j)];
+        return color::Rgb{at[0], at[1], at[2]};
+      },
+      progress);
 }
 
 std::string render_pdf(const DisplayList&) {
