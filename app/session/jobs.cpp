@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <new>
 
+#include "app/session/fibers.hpp"
 #include "core/base/error.hpp"
 #include "core/system/fetching.hpp"
 
@@ -36,8 +37,7 @@ Failure current_failure(const std::string& what) {
 
 namespace {
 
-constexpr std::size_t max_threads = 16;           // a long job never keeps a short one waiting
-constexpr std::chrono::milliseconds job_time{8};  // in a frame, where there are no threads
+constexpr std::size_t max_threads = 16;  // a long job never keeps a short one waiting
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void Jobs::deliver() {
   std::vector<std::shared_ptr<SubmittedJob>> ended;
   {
     std::unique_lock lock(shared_->mutex);
-    if (!has_threads_) shared_->run_pieces(lock, Clock::now() + job_time);
+    if (!has_threads_) shared_->run_pieces(lock, Clock::now() + piece_time);
     ended = std::exchange(shared_->ended, {});
     if (!shared_->discarded.empty()) ensure_thread();
   }
@@ -138,7 +138,7 @@ void Jobs::wait(const Queue& queue) {
   std::unique_lock lock(shared_->mutex);
   if (has_threads_) return shared_->changed.wait(lock, [&queue] { return !queue.running; });
   while (const auto job = queue.running) {
-    std::erase(shared_->ready, job);
+    if (std::erase(shared_->ready, job) == 0) return;
     shared_->run_one(lock, job);
   }
 }
@@ -151,9 +151,7 @@ Clock::time_point Jobs::next_piece() const {
 bool Jobs::end_stopped() {
   if (has_threads_) return std::this_thread::yield(), true;
   std::unique_lock lock(shared_->mutex);
-  const auto is_stopped = [](const auto& job) {
-    return !job->token.should_continue() && !job->queue->keeps_every;
-  };
+  const auto is_stopped = [](const auto& job) { return job->token.is_stopped() && !job->queue->keeps_every; };
   while (true) {
     const auto found = std::ranges::find_if(shared_->ready, is_stopped);
     if (found == shared_->ready.end()) return false;
@@ -224,24 +222,30 @@ void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock, const std::s
                                 Clock::time_point piece_end) {
   ++n_busy;
   lock.unlock();
-  job->token.begin_piece(piece_end);
+  run_in_fiber([self = shared_from_this(), job, piece_end](core::StopToken::Pause pause) {
+    job->token.begin_piece(piece_end, pause);
+    self->work_on(job);
+  });
+  lock.lock();
+}
+
+void Jobs::SharedState::work_on(const std::shared_ptr<SubmittedJob>& job) {
+  const auto stop_if_told = [&job] {
+    if (job->token.is_stopped() && !job->queue->keeps_every) job->problem.is_stopped = job->has_failed = true;
+  };
   bool goes_on = false;
   try {
     if (job->job) job->delivery = job->job(job->token);
-    if (!job->token.should_continue() && !job->queue->keeps_every)
-      job->problem.is_stopped = job->has_failed = true;
+    stop_if_told();
   } catch (const core::system::NotHere&) {
-    if (job->token.should_continue())
-      goes_on = true;
-    else
-      job->problem.is_stopped = job->has_failed = true;
+    stop_if_told();
+    goes_on = !job->has_failed;
   } catch (...) {
     job->has_failed = true;
     job->problem = current_failure();
   }
-  goes_on = (goes_on || job->token.is_paused()) && !job->has_failed;
   if (!goes_on) job->job = {};  // so that its captures are destroyed in the background
-  lock.lock();
+  const std::lock_guard lock(mutex);
   --n_busy;
   if (goes_on) return ready.push_back(job);
   job->queue->running.reset();

@@ -38,14 +38,15 @@ constexpr double busy_delay_seconds = 0.5;
 
 /// Threads for work that takes longer than a frame; results are delivered once a frame. Jobs are started
 /// through a JobQueue or an AsyncValue. Where there are no threads, deliver() runs jobs for some
-/// milliseconds, a long one in pieces if it asks its token.
+/// milliseconds; one that asks its token then pauses, if the browser can, and goes on between the frames.
 ///
 /// All members but destroy_async() and with_async_deleter() are for one thread, that of the window.
 class Jobs {
  public:
   /// Handler of a job's result, called in the window's thread.
   using Delivery = std::function<void()>;
-  /// Work that runs on another thread, where its captures are destroyed too.
+  /// Work that runs on another thread, where its captures are destroyed too. It owns what it reads: one that
+  /// paused may outlive its queue.
   using Job = std::function<Delivery(const core::StopToken&)>;
   using FailureHandler = std::function<void(const Failure&)>;
 
@@ -116,15 +117,17 @@ class Jobs {
 
     bool is_wanted() const { return epoch == queue->epoch; }
     /// Returns when it may begin; one that was stopped may at once, so that it ends.
-    Clock::time_point begin() const { return token.should_continue() ? not_before : Clock::time_point(); }
+    Clock::time_point begin() const { return token.is_stopped() ? Clock::time_point() : not_before; }
   };
   /// State shared by the worker threads and the window's; outlives both.
-  struct SharedState {
+  struct SharedState : std::enable_shared_from_this<SharedState> {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
-    /// Runs a job that is ready no more, where there are no threads up to its first pause after that time.
+    /// Runs a job that is ready no more, to its end or first pause after that time.
     void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job,
                  Clock::time_point piece_end = Clock::time_point::max());
+    /// Runs a job on the stack that it keeps.
+    void work_on(const std::shared_ptr<SubmittedJob>& job);
     /// Runs the first jobs that may begin, until that time.
     void run_pieces(std::unique_lock<std::mutex>& lock, Clock::time_point end);
     /// Returns when a thread has something to do next; the far future if nothing waits.
@@ -145,7 +148,7 @@ class Jobs {
   void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<SubmittedJob> job);
   void take(SubmittedJob& job);
   void ensure_thread();
-  /// Waits for the running job of a queue; without threads, runs it to its end.
+  /// Waits for the running job of a queue; without threads, runs it to its end unless it has paused.
   void wait(const Queue& queue);
 
   std::shared_ptr<SharedState> shared_ = std::make_shared<SharedState>();

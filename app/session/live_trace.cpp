@@ -183,9 +183,10 @@ void LiveTrace::begin(const TraceKey& wanted) {
   auto next = spare_ ? std::exchange(spare_, nullptr) : new_state();
   next->model = wanted.model;
   next->sequence = wanted.sequence;
-  next_.begin(wanted, Schedule::background, [this, next](const core::StopToken& token) {
+  next_.begin(wanted, Schedule::background, [next, before = before_](const core::StopToken& token) {
     UpdateResult change;
-    compute(*next, change, &token);  // a canceled result is dropped
+    if (before) before();
+    next->compute(change, &token, nullptr);  // a canceled result is dropped
     return next;
   });
 }

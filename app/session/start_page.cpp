@@ -128,16 +128,17 @@ StartModel read_start_model(const fs::path& path, const core::StopToken& progres
   return start;
 }
 
-StartRun train_start_run(std::shared_ptr<core::training::TrainingRun>& run, const core::StopToken& progress) {
+StartRun train_start_run(const StartRun& before, const core::StopToken& progress) {
   constexpr std::size_t n_steps = 120, pictured_every = 60;
+  using core::training::TrainingRun;
   const core::training::Task& task = core::training::tasks().front();
-  if (!run)
-    run = std::make_shared<core::training::TrainingRun>(
-        task.setup, std::make_shared<const core::training::TaskData>(task));
+  const auto run = before.run ? std::make_shared<TrainingRun>(*before.run)
+                              : std::make_shared<TrainingRun>(
+                                    task.setup, std::make_shared<const core::training::TaskData>(task));
   while (run->n_steps() < n_steps && !run->diverged_at()) {
-    if (progress.pauses()) return {};
     progress.add(1);
     run->step();
+    if (progress.is_due()) return {run, {}};
   }
   StartRun start{run, {}};
   for (const auto& snapshot : run->snapshots())

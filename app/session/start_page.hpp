@@ -56,9 +56,9 @@ struct StartRun {
   std::vector<LearnedPicture> heads;
 };
 
-/// Trains it, in half a second of processor time, or goes on with a run that has paused. Throws
-/// core::Stopped.
-StartRun train_start_run(std::shared_ptr<core::training::TrainingRun>& run, const core::StopToken& progress);
+/// Trains it, in half a second of processor time, or goes on with the part that is there; returns a part,
+/// which has no heads, when that is due. Throws core::Stopped.
+StartRun train_start_run(const StartRun& before, const core::StopToken& progress);
 
 /// Length of the list of recent files on the start page.
 constexpr std::size_t max_start_files = 5;

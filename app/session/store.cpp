@@ -100,10 +100,10 @@ void Store::read_start_page() {
     start_pictures_.begin(key, Schedule::debounced, [key](const core::StopToken& progress) {
       return read_start_pictures(key, progress);
     });
-  if (start_run_.needs(true, Schedule::debounced))
-    start_run_.begin(true, Schedule::debounced,
-                     [run = std::shared_ptr<core::training::TrainingRun>()](
-                         const core::StopToken& progress) mutable { return train_start_run(run, progress); });
+  const StartRun before = start_run_.value() ? *start_run_.value() : StartRun();
+  if (before.heads.empty() && start_run_.needs(before.run, Schedule::debounced))
+    start_run_.begin(before.run, Schedule::debounced,
+                     [before](const core::StopToken& progress) { return train_start_run(before, progress); });
   if (view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
   if (start_model_.needs(path, Schedule::debounced))

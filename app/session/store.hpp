@@ -362,8 +362,8 @@ class Store {
   std::shared_ptr<const core::training::TrainingRun> learning_seen_;  // when it was followed last
   AsyncValue<std::filesystem::path, std::shared_ptr<const StartModel>> start_model_{jobs_};
   AsyncValue<StartPicturesKey, StartPictures> start_pictures_{jobs_};
-  AsyncValue<bool, StartRun> start_run_{jobs_};  // of one key: true
-  std::shared_ptr<const void> refused_layer_;    // the layer for whose stages there is no memory
+  AsyncValue<std::shared_ptr<const core::training::TrainingRun>, StartRun> start_run_{jobs_};  // of its part
+  std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   JobQueue reader_{jobs_};  // opens files, one at a time
   SideTasks side_tasks_;

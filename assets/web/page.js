@@ -36,6 +36,18 @@ function step() {
   else if (Number.isFinite(seconds)) timer = setTimeout(wake, 1000 * seconds);
 }
 
+// ---- Work that takes longer than a frame leaves its stack after a while and goes on in turn, where the browser can switch stacks.
+const turns = new MessageChannel(), paused = [];
+turns.port1.onmessage = () => page && paused.shift()();
+const hasFibers = "Suspending" in WebAssembly;
+const fibers = {
+  hasFibers: () => hasFibers,
+  enter(enter, destroy, fiber) {
+    WebAssembly.promising(module.wasmTable.get(enter))(fiber).then(() => module.wasmTable.get(destroy)(fiber)).catch(fail);
+  },
+  leave: hasFibers && new WebAssembly.Suspending(() => new Promise(goOn => { paused.push(goOn); turns.port2.postMessage(null); })),
+};
+
 function end(message) {
   page = 0;
   element("start").hidden = false;
@@ -153,7 +165,7 @@ async function fetchFile(example, file) {
 
 // ---- What the program asks of the page.
 const services = {
-  wake, journals, offer: download,
+  wake, journals, ...fibers, offer: download,
   readKept: path => { try { return localStorage.getItem(path) ?? ""; } catch { return ""; } },
   writeKept: (path, content) => { try { localStorage.setItem(path, content); } catch { /* a private window */ } },
   copy(words) {
@@ -427,7 +439,7 @@ window.attnscopePage = {
   counts, services,
   landmarks: () => JSON.parse(takeText(module._page_landmarks(page))),
   state: () => JSON.parse(takeText(module._page_state(page))),
-  isIdle: () => !frame,
+  isIdle: () => !frame && !paused.length,
 };
 start().catch(fail);
 })();

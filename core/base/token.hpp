@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -22,6 +23,10 @@ class StopToken {
  public:
   /// True once the data that the work reads is needed elsewhere, which also stops the work; may be nullptr.
   using PreemptFlag = std::shared_ptr<const std::atomic<bool>>;
+  using TimePoint = std::chrono::steady_clock::time_point;
+  /// Leaves the stack of the work; returns, when its next piece begins, until when that goes on. May be
+  /// nullptr.
+  using Pause = TimePoint (*)();
 
   StopToken() = default;
   explicit StopToken(PreemptFlag preempted) : preempted_(std::move(preempted)) {}
@@ -30,7 +35,13 @@ class StopToken {
 
   /// Tells the work to stop at its next step.
   void stop() { stopped_ = true; }
-  bool should_continue() const { return !stopped_ && !(preempted_ && *preempted_); }
+  /// Returns, for the work, whether it should go on; after its time in a page it first pauses.
+  bool should_continue() const {
+    if (pause_ && is_due()) piece_end_ = pause_();
+    return !is_stopped();
+  }
+  /// Returns the same for everybody.
+  bool is_stopped() const { return stopped_ || (preempted_ && *preempted_); }
 
   /// Counts completed work: bytes, or tries.
   void count(std::uint64_t amount) const { done_ += amount; }
@@ -45,26 +56,28 @@ class StopToken {
   void report(double share) const { share_ = share; }
   double share() const { return share_; }
 
-  /// Returns whether the work should return now, to be called again in a later frame, with what it has kept
-  /// of its progress: where there are no threads it runs between frames. The value that it then returns is
-  /// dropped.
-  bool pauses() const { return is_paused_ = is_paused_ || is_due(); }
-  /// Returns the same for work that rather returns a part, for which it is called anew.
+  /// Returns whether the work should deliver a part, for which it is started again: where there are no
+  /// threads it runs between frames.
   bool is_due() const {
-    return piece_end_ != std::chrono::steady_clock::time_point::max() &&
-           std::chrono::steady_clock::now() >= piece_end_;
+    return piece_end_ != TimePoint::max() && std::chrono::steady_clock::now() >= piece_end_;
   }
   /// Begins a piece of the work, until that time.
-  void begin_piece(std::chrono::steady_clock::time_point end) { piece_end_ = end, is_paused_ = false; }
-  bool is_paused() const { return is_paused_; }
+  void begin_piece(TimePoint end, Pause pause) { piece_end_ = end, pause_ = pause; }
+
+  /// Keeps the work from pausing as long as what it returns lives: while the work holds a lock, for which
+  /// another one of the same thread would wait forever.
+  std::shared_ptr<const void> without_pause() const {
+    if (!pause_) return {};
+    return {nullptr, [this, pause = std::exchange(pause_, nullptr)](std::nullptr_t) { pause_ = pause; }};
+  }
 
  private:
   PreemptFlag preempted_;
   std::atomic<bool> stopped_ = false;
   mutable std::atomic<std::uint64_t> done_ = 0;
   mutable std::atomic<double> share_ = 0;
-  std::chrono::steady_clock::time_point piece_end_ = std::chrono::steady_clock::time_point::max();
-  mutable bool is_paused_ = false;  // of the only thread, where the work has pieces
+  mutable TimePoint piece_end_ = TimePoint::max();  // of the only thread, where the work has pieces
+  mutable Pause pause_ = nullptr;
 };
 
 }  // namespace core

@@ -98,6 +98,7 @@ class LazyMatrix {
  public:
   LazyMatrix(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
   const arma::mat& get(const StopToken& progress) const {
+    const auto no_pause = progress.without_pause();
     std::call_once(once_, [&] { matrix_ = matrix(file_->read(name_, {}, progress)); });
     return matrix_;
   }

@@ -138,6 +138,7 @@ std::string ZipArchive::begin(const ZipMember& member, uint64_t count) const {
 std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t count,
                               const StopToken& progress) const {
   State& r = *state_;
+  const auto no_pause = progress.without_pause();
   const std::lock_guard lock(r.mutex);
   const bool is_checked = r.checked.contains(member.index);
   if (!r.file || r.index != member.index || r.at > (is_checked ? from : 0)) r.open(member);

@@ -46,6 +46,7 @@ PARTS = [
     ("core/system/fetching.hpp", "core/system/fetching_none.cpp core/system/fetching_page.cpp", "only a page fetches files"),
     ("core/system/fonts.hpp", "core/system/fonts_embedded.cpp core/system/fonts_fontconfig.cpp", "those of a page, and of the system"),
     ("core/system/socket.hpp", "core/system/socket_page.cpp", "a page has none"),
+    ("app/session/fibers.hpp", "app/session/fibers_none.cpp app/session/fibers_page.cpp", "only a page has fibers, as it has no threads"),
     ("app/session/journal.hpp", "app/session/journal_files.cpp app/session/journal_page.cpp", "where journals are"),
     ("app/screen/kept.hpp", "app/screen/kept_files.cpp app/screen/kept_page.cpp", "where short texts are"),
     ("core/lessons/lessons.hpp", "core/lessons/subjects.cpp", "what the expressions of lessons can measure"),
