@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/editing/presets.hpp"
+#include "core/system/fetching.hpp"
 
 namespace app {
 
@@ -104,7 +105,7 @@ void Store::read_start_page() {
   if (before.heads.empty() && start_run_.needs(before.run, Schedule::debounced))
     start_run_.begin(before.run, Schedule::debounced,
                      [before](const core::StopToken& progress) { return train_start_run(before, progress); });
-  if (view_.forms.models.empty()) return;
+  if (view_.forms.models.empty() || !core::system::is_here(view_.forms.models.front())) return;
   const std::filesystem::path& path = view_.forms.models.front();
   if (start_model_.needs(path, Schedule::debounced))
     start_model_.begin(path, Schedule::debounced, [path](const core::StopToken& progress) {

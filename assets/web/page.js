@@ -174,6 +174,7 @@ const services = {
   },
   choose: () => { chooser.value = ""; chooser.click(); },
   describe: words => { element("sentence").textContent = words; },
+  isHere: path => !weights[path.slice(examples.length)] || fetched.get(path.slice(examples.length)) === 0,
   /// Returns 0 if the files of a folder are here, 1 if they are on their way, 2 if they cannot be fetched.
   fetchFolder(path) {
     const example = path.startsWith(examples) && path.slice(examples.length);

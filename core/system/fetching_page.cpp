@@ -5,10 +5,15 @@
 #include "core/system/fetching.hpp"
 
 // clang-format off
+EM_JS(int, page_is_here, (const char* path), { return Module.page.isHere(UTF8ToString(path)); });
 EM_JS(int, page_fetch_folder, (const char* path), { return Module.page.fetchFolder(UTF8ToString(path)); });
 // clang-format on
 
 namespace core::system {
+
+bool is_here(const std::filesystem::path& folder) {
+  return page_is_here(folder.c_str()) != 0;
+}
 
 void require_here(const std::filesystem::path& folder) {
   constexpr int is_coming = 1, does_not_come = 2;

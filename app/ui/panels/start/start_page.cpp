@@ -183,24 +183,25 @@ void draw_lesson_picture(const Frame& frame, const Rect& box) {
 }
 
 /// Draws up to 4 heads of each of the first 4 layers of the bundled model on its first text, which, with the
-/// next token, is below them or, where that is low, at their right.
+/// next token, is below them or, where that is low, at their right; their places until it is read.
 void draw_model_picture(const Frame& frame, const Rect& box) {
-  if (!frame.work.start_model) return;
+  if (frame.forms.models.empty()) return;
   constexpr std::size_t side = 4;
   const auto& m = frame.metrics;
-  const StartModel& start = *frame.work.start_model;
+  const StartModel* start = frame.work.start_model;
   const bool is_low = box.height() < m.px(low_picture);
   const float gap = m.px(5), names = m.px(is_low ? 8 : 62), below = m.px(is_low ? 0 : 54);
   const float each = std::floor(
       (std::min(box.width() - names - m.px(is_low ? 54 : 0), box.height() - below) - 3 * gap) / side);
   if (each < 1) return;
-  const auto& layers = start.reading->layers;
   float bottom = box.min.y, right = box.min.x;
-  for (std::size_t layer = 0; layer < std::min(side, layers.size()); ++layer) {
+  for (std::size_t layer = 0; layer < (start ? std::min(side, start->reading->layers.size()) : side);
+       ++layer) {
     const float y = box.min.y + (each + gap) * static_cast<float>(layer);
-    for (std::size_t head = 0; head < std::min(side, layers[layer]->heads.size()); ++head) {
+    const auto* heads = start ? &start->reading->layers[layer]->heads : nullptr;
+    for (std::size_t head = 0; head < (heads ? std::min(side, heads->size()) : side); ++head) {
       const float x = box.min.x + (each + gap) * static_cast<float>(head);
-      draw_thumbnail(frame, layers[layer]->heads[head].map, {x, y}, each);
+      draw_thumbnail(frame, heads ? (*heads)[head].map : arma::mat(), {x, y}, each);
       right = std::max(right, x + each);
     }
     bottom = y + each;
@@ -208,8 +209,12 @@ void draw_model_picture(const Frame& frame, const Rect& box) {
       draw_text(frame.fonts.sans13, {right + m.px(12), y + each / 2}, Align::left_middle, frame.palette.faint,
                 fmt::format("layer {}", layer));
   }
+  if (!start && !is_low && frame.forms.in_browser)
+    draw_text(frame.fonts.sans14, {box.min.x, bottom + m.px(20)}, Align::left_middle, frame.palette.dim,
+              shortened(frame.fonts.sans14, "Its weights are fetched when you open it.", box.width()));
+  if (!start) return;
   const auto line = [&](std::size_t k, ImVec2 at, float width) {
-    const auto& [token, probability] = start.next[k];
+    const auto& [token, probability] = start->next[k];
     const Rgb ink = k == 0 ? frame.palette.text : frame.palette.dim;
     const std::string number = is_low ? "" : fixed(probability, 4);
     const float token_width =
@@ -222,14 +227,14 @@ void draw_model_picture(const Frame& frame, const Rect& box) {
     draw_text(frame.fonts.mono14, {at.x + width, at.y}, Align::right_middle, ink, number);
   };
   if (is_low) {
-    for (std::size_t k = 0; k < start.next.size(); ++k)
+    for (std::size_t k = 0; k < start->next.size(); ++k)
       line(k, {right + m.px(12), box.min.y + m.px(8) + m.px(34) * static_cast<float>(k)},
            box.max.x - right - m.px(12));
     return;
   }
   draw_text(frame.fonts.sans14, {box.min.x, bottom + m.px(20)}, Align::left_middle, frame.palette.dim,
-            shortened(frame.fonts.sans14, start.reading->experiment.text, box.width()));
-  if (!start.next.empty()) line(0, {box.min.x, bottom + m.px(44)}, std::min(box.width(), m.px(320)));
+            shortened(frame.fonts.sans14, start->reading->experiment.text, box.width()));
+  if (!start->next.empty()) line(0, {box.min.x, bottom + m.px(44)}, std::min(box.width(), m.px(320)));
 }
 
 /// Returns the card of the example or, if something else is open, of that. Commands that open a document
