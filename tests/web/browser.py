@@ -128,29 +128,31 @@ class Page:
         raise TimeoutError(f"{expression} is not true after {seconds} s")
 
     def settle(self):
-        """Waits until the program draws no more frames."""
+        """Waits until the program draws no more frames and no job is left."""
         self.wait_for("attnscopePage.isIdle()")
 
     def landmarks(self):
         return self.ask("attnscopePage.landmarks()")
 
-    def place(self, name):
+    def place(self, name, settles=True):
         """Waits for a part of the window, which may move in its first frames, and returns its center."""
         self.wait_for(f"attnscopePage.landmarks()[{json.dumps(name)}]")
-        self.settle()
+        if settles:
+            self.settle()
         left, top, right, bottom = self.wait_for(f"attnscopePage.landmarks()[{json.dumps(name)}]")
         return (left + right) / 2, (top + bottom) / 2
 
     def mouse(self, kind, x, y, button="none", clicks=0, **more):
         self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=clicks, **more)
 
-    def click(self, name, button="left", clicks=1):
-        x, y = self.place(name) if isinstance(name, str) else name
+    def click(self, name, button="left", clicks=1, settles=True):
+        x, y = self.place(name, settles) if isinstance(name, str) else name
         self.mouse("mouseMoved", x, y)
         for count in range(1, clicks + 1):
             self.mouse("mousePressed", x, y, button, count)
             self.mouse("mouseReleased", x, y, button, count)
-        self.settle()
+        if settles:
+            self.settle()
 
     def drag(self, name, right, down, steps=20):
         x, y = self.place(name) if isinstance(name, str) else name
@@ -193,11 +195,12 @@ class Page:
             self.send("Input.dispatchKeyEvent", type="keyUp", key=c)
         self.settle()
 
-    def drop(self, path, x, y):
+    def drop(self, path, x, y, settles=True):
         data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):
             self.send("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
-        self.settle()
+        if settles:
+            self.settle()
 
     def downloaded(self, name, seconds=20):
         """Waits for a download and returns its bytes."""

@@ -4,6 +4,7 @@
 
 Pictures of failed steps are kept in FOLDER/../failed.
 """
+import array
 import base64
 import contextlib
 import io
@@ -22,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from browser import Browser, Page, find_chromium
 from serve import serve
 
+WEIGHTS_ARE_FETCHED = "performance.getEntriesByType('resource').some(entry => entry.name.endsWith('.safetensors'))"
 FAILED = []
 PASSED = []
 
@@ -284,6 +286,9 @@ def looking(t):
 
 def learning(t):
     page = t.open()
+    with t.step("the start page fetches no weights"):
+        page.picture()
+        assert not page.ask(WEIGHTS_ARE_FETCHED)
     with t.step("a model learns between frames"):
         page.press("4", settles=False)
         page.wait_for("attnscopePage.landmarks()['tabs/Learn']")
@@ -349,11 +354,10 @@ def sizes(t):
 def whole_models(t):
     page = t.open("#preset=000-causal")
     with t.step("the tiny GPT is fetched when it is opened"):
-        fetched = "performance.getEntriesByType('resource').some(entry => entry.name.endsWith('.safetensors'))"
-        assert not page.ask(fetched)
+        assert not page.ask(WEIGHTS_ARE_FETCHED)
         choose(page, "menu/File", "menu/File/New", "menu/File/New/Whole model", "menu/model/tiny_gpt")
         page.wait_for("attnscopePage.landmarks()['layers/2.3']", 60)
-        assert page.ask(fetched)
+        assert page.ask(WEIGHTS_ARE_FETCHED)
     with t.step("a head of it is ablated"):
         page.click("layers/2.3")
         page.press("X")
@@ -366,6 +370,88 @@ def whole_models(t):
         page.wait_for("!attnscopePage.landmarks()['whole/token/13']")
 
 
+def is_there(page, name):
+    return name in page.landmarks()
+
+
+def is_seen_to_work(page, name):
+    """Returns whether frames change while a part of the window shows that something is being computed."""
+    page.wait_for(f"attnscopePage.landmarks()[{json.dumps(name)}]")
+    page.ask("attnscopePage.counts.longest = 0")
+    pictures = set()
+    while is_there(page, name) and len(pictures) < 3:
+        pictures.add(page.picture())
+    return len(pictures) == 3 and is_there(page, name) and page.ask("attnscopePage.counts.longest") < 500  # also on a busy machine
+
+
+def unlike_any(page):
+    """Drops tensors on the page of compare that no bug explains."""
+    page.press("Ctrl+E")
+    page.click("dialog/form/2")
+    page.click("dialog/what/1")
+    page.click("dialog/confirm")
+    path = page.downloads / "unlike.npz"
+    with zipfile.ZipFile(io.BytesIO(page.downloaded_with("npz"))) as right, zipfile.ZipFile(path, "w") as wrong:
+        content = right.read("output.npy")
+        head = content.index(b"\n") + 1
+        numbers = array.array("d", content[head:])
+        wrong.writestr("output.npy", content[:head] + array.array("d", [math.sin(3 * x + k) for k, x in enumerate(numbers)]).tobytes())
+    page.click("tabs/Compare")
+    page.drop(path, 640, 400, settles=False)
+
+
+def long_work(t):
+    page = t.open("#preset=multi-head")
+    with t.step("a bug search goes on between frames until it is stopped"):
+        unlike_any(page)
+        assert is_seen_to_work(page, "compare/stop")
+        page.click("compare/stop", settles=False)
+        page.wait_for("attnscopePage.landmarks()['compare/search']", 5)
+    with t.step("a number is dragged while it searches"):
+        page.click("compare/search", settles=False)
+        page.wait_for("attnscopePage.landmarks()['compare/stop']")
+        x, y = page.place("edit/cell/1/0", settles=False)
+        page.mouse("mouseMoved", x, y)
+        page.mouse("mousePressed", x, y, "left", 1)
+        for k in range(20):
+            page.mouse("mouseMoved", x + 2 * k, y, "left")
+        page.mouse("mouseReleased", x + 40, y, "left", 1)
+        page.settle()
+        assert title(page).startswith("•"), title(page)
+    with t.step("a map of patches is stopped and keeps what is there"):
+        page.press("Ctrl+Z")
+        choose(page, "menu/File", "menu/File/New", "menu/File/New/Whole model", "menu/model/tiny_gpt")
+        page.wait_for("attnscopePage.landmarks()['layers/2.3']", 60)
+        choose(page, "menu/Compare", "menu/whole/two_prompts")
+        text = "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife"
+        for name, words in (("first", text), ("second", text.replace("man", "good")), ("answer", " the"), ("against", " a")):
+            page.click("prompts/" + name)
+            page.press("Ctrl+A")
+            page.type(words)
+            page.press("Enter", settles=name != "against")
+        assert is_seen_to_work(page, "prompts/run")
+        page.click("prompts/run", settles=False)
+        page.settle()
+        stopped = page.picture()
+        time.sleep(0.5)
+        assert is_there(page, "prompts/run") and page.picture() == stopped
+    with t.step("it goes on to its end"):
+        page.click("prompts/run")
+        page.wait_for("!attnscopePage.landmarks()['prompts/run']", 60)
+
+
+def one_stack(t):
+    page = t.open("#preset=multi-head")
+    with t.step("a browser that cannot switch stacks works through a bug search at once"):
+        page.send("Page.addScriptToEvaluateOnNewDocument", source="delete WebAssembly.Suspending")
+        page.reload()
+        t.started()
+        unlike_any(page)
+        page.wait_for("attnscopePage.landmarks()['compare/first']", 60)
+        page.settle()
+        assert not is_there(page, "compare/stop")
+
+
 def refusal(t):
     with t.step("without WebGL 2 the page says so in one sentence"):
         browser = Browser("--disable-3d-apis")
@@ -375,7 +461,7 @@ def refusal(t):
         browser.close()
 
 
-SCENARIOS = [editing, idleness, lessons, texts, files, two_pages, embedding, looking, touching, sizes, learning, whole_models, refusal]
+SCENARIOS = [editing, idleness, lessons, texts, files, two_pages, embedding, looking, touching, sizes, learning, whole_models, long_work, one_stack, refusal]
 
 
 def why_skipped(folder):
