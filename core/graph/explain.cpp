@@ -286,24 +286,6 @@ struct DependentFinder {
   }
 };
 
-const graph::Node& node_of(const graph::Graph& g, Stage stage) {
-  if (const graph::Node* node = g.find(stage)) return *node;
-  throw Error(std::string(attention::info(stage).name) + ": the model has no such stage");
-}
-
-graph::Cell cell_of(const Computation& of, const CellAddress& cell) {
-  return {of.graph, node_of(of.graph, cell.stage), of.model, of.trace, cell.head, cell.row, cell.column};
-}
-
-/// Writes the one step of a cell that is given, or those of the operation.
-void derive(const graph::Cell& c, graph::Derivation& steps) {
-  if (!graph::is_given(c)) return c.derive(steps);
-  const bool is_overridden = c.model.given.find(given_cell_address(c.model, c.trace.sequence, steps.cell));
-  steps.begin(steps.title(), is_overridden ? "overridden" : "overridden, not computed");
-  steps.note(is_overridden ? "overridden" : "given",
-             graph::number_at(c.model, c.trace, {steps.cell.stage, c.head, c.i, c.j}));
-}
-
 }  // namespace
 
 bool Cell::is_internal(std::size_t k) const {
@@ -411,6 +393,27 @@ void Derivation::sum(double value) {
 }  // namespace core::graph
 
 namespace core::explain {
+namespace {
+
+const graph::Node& node_of(const graph::Graph& g, Stage stage) {
+  if (const graph::Node* node = g.find(stage)) return *node;
+  throw Error(std::string(attention::info(stage).name) + ": the model has no such stage");
+}
+
+graph::Cell cell_of(const Computation& of, const CellAddress& cell) {
+  return {of.graph, node_of(of.graph, cell.stage), of.model, of.trace, cell.head, cell.row, cell.column};
+}
+
+/// Writes the one step of a cell that is given, or those of the operation.
+void derive(const graph::Cell& c, graph::Derivation& steps) {
+  if (!graph::is_given(c)) return c.derive(steps);
+  const bool is_overridden = c.model.given.find(given_cell_address(c.model, c.trace.sequence, steps.cell));
+  steps.begin(steps.title(), is_overridden ? "overridden" : "overridden, not computed");
+  steps.note(is_overridden ? "overridden" : "given",
+             graph::number_at(c.model, c.trace, {steps.cell.stage, c.head, c.i, c.j}));
+}
+
+}  // namespace
 
 Explanation explain(const Computation& of, const CellAddress& cell) {
   Explanation explanation{cell, {}, 0};
