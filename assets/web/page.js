@@ -37,16 +37,8 @@ function step() {
 }
 
 // ---- Work that takes longer than a frame leaves its stack after a while and goes on in turn, where the browser can switch stacks.
-const turns = new MessageChannel(), paused = [];
+const hasFibers = typeof WebAssembly === "object" && "Suspending" in WebAssembly, turns = new MessageChannel(), paused = [];
 turns.port1.onmessage = () => page && paused.shift()();
-const hasFibers = "Suspending" in WebAssembly;
-const fibers = {
-  hasFibers: () => hasFibers,
-  enter(enter, destroy, fiber) {
-    WebAssembly.promising(module.wasmTable.get(enter))(fiber).then(() => module.wasmTable.get(destroy)(fiber)).catch(fail);
-  },
-  leave: hasFibers && new WebAssembly.Suspending(() => new Promise(goOn => { paused.push(goOn); turns.port2.postMessage(null); })),
-};
 
 function end(message) {
   page = 0;
@@ -165,7 +157,11 @@ async function fetchFile(example, file) {
 
 // ---- What the program asks of the page.
 const services = {
-  wake, journals, ...fibers, offer: download,
+  wake, journals, offer: download,
+  hasFibers: () => hasFibers,
+  enter: (enter, destroy, fiber) =>
+    void WebAssembly.promising(module.wasmTable.get(enter))(fiber).then(() => module.wasmTable.get(destroy)(fiber)).catch(fail),
+  leave: hasFibers ? new WebAssembly.Suspending(() => new Promise(goOn => { paused.push(goOn); turns.port2.postMessage(null); })) : () => {},
   readKept: path => { try { return localStorage.getItem(path) ?? ""; } catch { return ""; } },
   writeKept: (path, content) => { try { localStorage.setItem(path, content); } catch { /* a private window */ } },
   copy(words) {
@@ -183,9 +179,7 @@ const services = {
     if (state === undefined) {
       fetched.set(example, 1);
       fetchFile(example, weights[example]).then(() => fetched.set(example, 0), () => fetched.set(example, 2)).then(wake);
-    } else if (state === 2) {
-      fetched.delete(example);  // for another attempt
-    }
+    } else if (state === 2) fetched.delete(example);  // for another attempt
     return state ?? 1;
   },
   placeText(isOn, x, y, height) {
@@ -292,8 +286,7 @@ const isCommand = e => e.ctrlKey || (isMac && e.metaKey);
 const isPaste = e => isCommand(e) && !e.altKey && !e.shiftKey && e.key.toLowerCase() === "v";
 
 function passKey(e, isDown) {
-  if (e.isComposing || e.key === "Process" || e.key === "Dead") return;
-  if (isPaste(e)) return;  // its event `paste` follows, with the text
+  if (e.isComposing || e.key === "Process" || e.key === "Dead" || isPaste(e)) return;  // its event `paste` follows, with the text
   const isCharacter = e.key.length === 1 && (!isCommand(e) && !e.altKey || e.getModifierState("AltGraph"));
   const isTaken = withTexts([e.code, e.key], (code, name) =>
     module._page_key(page, code, name, isDown, isCommand(e), e.shiftKey, e.altKey && !e.getModifierState("AltGraph")));
