@@ -177,8 +177,8 @@ void Jobs::SharedState::run(const std::stop_token& ends) {
       changed.wait_until(lock, ends, at, [this, at] { return next_begin() < at; });
     --n_idle;
     if (!is_open) return;
-    if (const auto job = take_ready(Clock::now())) {
-      run_one(lock, job);
+    if (auto job = take_ready(Clock::now())) {
+      run_one(lock, std::move(job));
       continue;
     }
     auto going = std::exchange(discarded, {});
@@ -218,18 +218,20 @@ void Jobs::SharedState::run_pieces(std::unique_lock<std::mutex>& lock, Clock::ti
   }
 }
 
-void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job,
+void Jobs::SharedState::run_one(std::unique_lock<std::mutex>& lock, std::shared_ptr<SubmittedJob> job,
                                 Clock::time_point piece_end) {
   ++n_busy;
   lock.unlock();
-  run_in_fiber([self = shared_from_this(), job, piece_end](core::StopToken::Pause pause) {
-    job->token.begin_piece(piece_end, pause);
-    self->work_on(job);
-  });
+  // A job that ended is kept by `ended` alone: its last holder destroys its delivery, which takes the lock.
+  run_in_fiber(
+      [self = shared_from_this(), job = std::move(job), piece_end](core::StopToken::Pause pause) mutable {
+        job->token.begin_piece(piece_end, pause);
+        self->work_on(std::move(job));
+      });
   lock.lock();
 }
 
-void Jobs::SharedState::work_on(const std::shared_ptr<SubmittedJob>& job) {
+void Jobs::SharedState::work_on(std::shared_ptr<SubmittedJob> job) {
   const auto stop_if_told = [&job] {
     if (job->token.is_stopped() && !job->queue->keeps_every) job->problem.is_stopped = job->has_failed = true;
   };
@@ -247,14 +249,14 @@ void Jobs::SharedState::work_on(const std::shared_ptr<SubmittedJob>& job) {
   if (!goes_on) job->job = {};  // so that its captures are destroyed in the background
   const std::lock_guard lock(mutex);
   --n_busy;
-  if (goes_on) return ready.push_back(job);
+  if (goes_on) return ready.push_back(std::move(job));
   job->queue->running.reset();
   if (auto& waiting = job->queue->waiting; !waiting.empty()) {
     job->queue->running = waiting.front();
     ready.push_back(std::move(waiting.front()));
     waiting.pop_front();
   }
-  ended.push_back(job);
+  ended.push_back(std::move(job));
   changed.notify_all();
   if (wake) wake();
 }

@@ -124,10 +124,10 @@ class Jobs {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
     /// Runs a job that is ready no more, to its end or first pause after that time.
-    void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<SubmittedJob>& job,
+    void run_one(std::unique_lock<std::mutex>& lock, std::shared_ptr<SubmittedJob> job,
                  Clock::time_point piece_end = Clock::time_point::max());
     /// Runs a job on the stack that it keeps.
-    void work_on(const std::shared_ptr<SubmittedJob>& job);
+    void work_on(std::shared_ptr<SubmittedJob> job);
     /// Runs the first jobs that may begin, until that time.
     void run_pieces(std::unique_lock<std::mutex>& lock, Clock::time_point end);
     /// Returns when a thread has something to do next; the far future if nothing waits.

@@ -251,7 +251,7 @@ TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
       << beside;
   EXPECT_EQ(words("/nowhere/s.json"),
             "/nowhere/s.json: whole_model.model: expected the model " +
-                formats::quoted_briefly(std::filesystem::absolute(folder).string()) +
+                formats::quoted_briefly(std::filesystem::absolute(folder).lexically_normal().string()) +
                 " as it was when this was saved, got another");
 }
 
