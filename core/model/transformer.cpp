@@ -481,7 +481,8 @@ std::shared_ptr<LocalPass> Transformer::build_pass(const std::vector<std::size_t
     pass->last = {};
     if (next.n_rows() > 0) pass->last.append(next);
   }
-  if (pass->layers.size() < n_layers) compute_missing_layers(*pass, nullptr, n_layers, context);
+  if (pass->layers.size() < n_layers || (n_layers == 0 && !nearest))
+    compute_missing_layers(*pass, nullptr, n_layers, context);
   return pass;
 }
 
@@ -729,10 +730,12 @@ TorchNames Transformer::torch_names() const {
 fmat Transformer::input(const Pass& pass, std::size_t layer, const StopToken& progress) const {
   ThreadPool pool(1);
   const LocalPass& of = own(pass);
-  return attention_input(layer, layer < of.layers.size() ? of.layers[layer]->residual : of.last,
-                         {pool, progress})
-      .view()
-      .matrix();
+  if (layer < of.layers.size())
+    return attention_input(layer, of.layers[layer]->residual, {pool, progress}).view().matrix();
+  RowBuffer residual(of.last.view());
+  for (const SetStream& set : streams_of(of.edits, layer, PatchedPart::residual))
+    replace_rows(residual, own(*set.source).layers[layer]->residual, set.patch.position, 0);
+  return attention_input(layer, residual, {pool, progress}).view().matrix();
 }
 
 attention::Model Transformer::parameters(std::size_t layer, const Pass*, const StopToken& progress) const {

@@ -205,6 +205,19 @@ TEST(Patching, IsTheSameInTheDisplayedPass) {
   EXPECT_NEAR(logits[prompts.answer] - logits[prompts.against], -13.729, 1e-3);  // nothing is left of a patch
 }
 
+/// A patched stream reaches what else is patched in its layer, also where nothing of the text is known yet.
+TEST(Patching, OfTheStreamReachesTheAttentionThatIsPatchedToo) {
+  Tools tools;
+  experiment::Experiment both{.text = "egg jam food and egg jam f"};
+  both.first = experiment::FirstPrompt{"egg jam fig and egg jam f", "ig", "ood"};
+  both.patches = {{0, PatchedPart::residual, 0, 6}, {0, PatchedPart::queries, 1}};  // all that differs
+  const auto read = [&](const experiment::Experiment& of) {
+    const auto model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+    return arma::fmat(experiment::read(*model, of, nullptr, tools.context).logits.tail_rows(1));
+  };
+  EXPECT_LT(arma::abs(read(both) - read(both.unedited())).max(), 1e-4);
+}
+
 /// The map grows from the last layer on; path patching through a receiver stops before it.
 TEST(Patching, ReportsWhatIsKnown) {
   const auto model = random_models::random_transformer("gpt2");
