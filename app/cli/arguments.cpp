@@ -596,8 +596,7 @@ void add_options(Options options, ExplainScore& command) {
 void add_options(Options options, PatchPrompts& command) {
   options.required("MODEL", "", full_model, command.model);
   options.required("--clean", "TEXT", "Prompt that parts are taken from", command.clean);
-  options.required("--corrupt", "TEXT", "Prompt whose parts are replaced, of as many tokens",
-                   command.corrupt);
+  options.required("--corrupt", "TEXT", "Prompt whose parts are replaced", command.corrupt);
   options.required("--answer", "TOKEN", "Token after the clean prompt, as \" Mary\"", command.answer);
   options.required("--against", "TOKEN", "Token whose logit is subtracted from that of the answer",
                    command.against);
@@ -609,6 +608,15 @@ void add_options(Options options, PatchPrompts& command) {
                  "one of " + names, core::transformer::find_part,
                  [&command](const auto& named) { command.plan.part = named.part; });
   options.flag("--positions", "Replace one position at a time", command.plan.by_position);
+  options
+      .text("--align", "CLEAN:CORRUPT,...",
+            "Which positions of the prompts are aligned, from 0, as 0:0,1:2; without it prompts of other "
+            "lengths are aligned where they begin and end alike",
+            [&command](StringRef option, StringRef pair) {
+              command.aligned.push_back(
+                  read_pair(option, pair, ':', "CLEAN:CORRUPT, with commas between several"));
+            })
+      ->delimiter(',');
   options.text("--through", "INPUT:LAYER.HEAD",
                "Path patching: let the patch change only the queries, keys or values of a later head, as "
                "queries:2.0",

@@ -137,6 +137,8 @@ struct PatchPrompts {
   std::filesystem::path model;
   std::string clean, corrupt, answer, against;
   core::circuits::PatchPlan plan;
+  std::vector<std::pair<std::size_t, std::size_t>>
+      aligned;                ///< positions in the clean and the corrupt prompt
   std::filesystem::path out;  ///< of the map, or ""
   bool json = false;
 };

@@ -13,6 +13,7 @@
 #include "core/base/utf8.hpp"
 #include "core/circuits/composition.hpp"
 #include "core/files/json.hpp"
+#include "core/model/remote_model.hpp"
 #include "core/out/tables.hpp"
 #include "core/system/file.hpp"
 #include "core/system/process.hpp"
@@ -31,23 +32,24 @@ std::shared_ptr<const core::transformer::Transformer> opened(const std::filesyst
   return core::transformer::open_transformer(path, core::system::available_memory() / 2);
 }
 
+std::vector<std::size_t> ids_of(const core::transformer::FullModel& model, const std::string& text,
+                                const char* option, std::vector<std::string>* names = nullptr) {
+  try {
+    const auto tokens = model.tokenize(text);
+    if (names) *names = core::transformer::token_names(model, tokens);
+    return core::tokenizers::ids_of(tokens);
+  } catch (const core::Error& error) {
+    throw core::Error(std::string(option) + ": " + error.what());
+  }
+}
+
 /// A model that commands compute with, and its threads.
 struct CircuitRun {
   explicit CircuitRun(const std::filesystem::path& path) : model(opened(path)), exact(*model) {}
-  std::vector<std::size_t> ids_of(const std::string& text, const char* option) {
-    try {
-      const auto tokens = model->tokenize(text);
-      names = core::transformer::token_names(*model, tokens);
-      return core::tokenizers::ids_of(tokens);
-    } catch (const core::Error& error) {
-      throw core::Error(std::string(option) + ": " + error.what());
-    }
-  }
-
   std::shared_ptr<const core::transformer::Transformer> model;
   circuits::Float64Model exact;
   core::ThreadPool pool;
-  std::vector<std::string> names;  ///< of the tokens read last
+  std::vector<std::string> names;  ///< of the tokens
   core::StopToken progress = {};
   core::transformer::CallContext context{pool, progress};
 };
@@ -205,7 +207,7 @@ void list_token_pairs(const ListComposition& command, CircuitRun& run, std::ostr
 void explain_score(const ExplainScore& command, std::ostream& out) {
   using enum ExplainScore::Explained;
   CircuitRun run(command.model);
-  const auto ids = run.ids_of(command.text, "--text");
+  const auto ids = ids_of(*run.model, command.text, "--text", &run.names);
   const circuits::ScoreCell& cell = command.cell;
   if (command.what == score) {
     const auto of = circuits::sources_of(run.exact, ids, cell, run.context);
@@ -230,12 +232,24 @@ void explain_score(const ExplainScore& command, std::ostream& out) {
 }
 
 void patch_prompts(const PatchPrompts& command, std::ostream& out) {
-  CircuitRun run(command.model);
-  const circuits::PromptPair prompts{
-      run.ids_of(command.clean, "--clean"), run.ids_of(command.corrupt, "--corrupt"),
-      core::transformer::answer_token(*run.model, command.answer, "--answer"),
-      core::transformer::answer_token(*run.model, command.against, "--against")};
-  const circuits::PatchMap map = circuits::patch(run.exact, prompts, command.plan, run.context);
+  namespace experiment = core::experiment;
+  const bool is_attached = core::system::is_socket_address(command.model.string());
+  const core::transformer::ModelRef model =
+      is_attached ? core::transformer::attach_model(command.model.string(), "") : opened(command.model);
+  circuits::PromptPair prompts{ids_of(*model, command.clean, "--clean"),
+                               ids_of(*model, command.corrupt, "--corrupt"),
+                               core::transformer::answer_token(*model, command.answer, "--answer"),
+                               core::transformer::answer_token(*model, command.against, "--against")};
+  prompts.rows = core::transformer::align(prompts.clean, prompts.corrupt, command.aligned);
+  core::ThreadPool pool;
+  const core::StopToken progress;
+  const auto* own = dynamic_cast<const core::transformer::Transformer*>(model.get());
+  const experiment::Experiment both{
+      .text = command.corrupt,
+      .first = experiment::FirstPrompt{command.clean, command.answer, command.against, command.aligned}};
+  const circuits::PatchMap map =
+      own ? circuits::patch(circuits::Float64Model(*own), prompts, command.plan, {pool, progress})
+          : circuits::patch_by_passes(*model, both, prompts, command.plan, {pool, progress});
   if (!command.out.empty())
     core::system::write_atomically(command.out,
                                    map_bytes(command.out, labeled(map), "Recovered by each patch alone"));

@@ -86,12 +86,17 @@ void read_stage_of_tensor(StringRef option, StringRef tensor_and_stage,
   by_hand[tensor_and_stage.substr(0, sign)] = stage;
 }
 
+std::pair<std::size_t, std::size_t> read_pair(StringRef option, StringRef pair, char between,
+                                              const char* expected) {
+  const std::size_t middle = std::min(pair.find(between), pair.size() - 1);
+  const auto first = core::text::parse_unsigned(pair.substr(0, middle)),
+             second = core::text::parse_unsigned(pair.substr(middle + 1));
+  if (!first || !second) refuse(option, expected, pair);
+  return {*first, *second};
+}
+
 std::pair<std::size_t, std::size_t> read_head(StringRef option, StringRef layer_and_head) {
-  const std::size_t point = std::min(layer_and_head.find('.'), layer_and_head.size() - 1);
-  const auto layer = core::text::parse_unsigned(layer_and_head.substr(0, point)),
-             head = core::text::parse_unsigned(layer_and_head.substr(point + 1));
-  if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", layer_and_head);
-  return {*layer, *head};
+  return read_pair(option, layer_and_head, '.', "LAYER.HEAD, with commas between several");
 }
 
 core::positions::Rotary read_rope(StringRef option, StringRef words) {

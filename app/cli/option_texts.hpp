@@ -30,6 +30,9 @@ core::formats::StageFile read_given(StringRef option, StringRef stage_and_file);
 /// Adds the stage that a tensor is: "NAME=STAGE", or "NAME=" for none.
 void read_stage_of_tensor(StringRef option, StringRef tensor_and_stage,
                           std::map<std::string, std::string>& by_hand);
+/// Returns two whole numbers with a character between them; expected: what they are called.
+std::pair<std::size_t, std::size_t> read_pair(StringRef option, StringRef pair, char between,
+                                              const char* expected);
 /// Returns a layer and a head: "5.1".
 std::pair<std::size_t, std::size_t> read_head(StringRef option, StringRef layer_and_head);
 /// Returns rotary positions: "500000,halves,64".

@@ -30,8 +30,7 @@ void LivePatches::clear() {
   error_.clear();
 }
 
-void LivePatches::follow(Map& map, bool begins) {
-  const auto* own = dynamic_cast<const transformer::Transformer*>(map.wanted->model.get());
+void LivePatches::follow(Map& map, const core::experiment::Experiment& both, bool begins) {
   const Key key = *map.wanted;
   if (map.result.matches(key)) {
     map.growing.reset();
@@ -43,14 +42,18 @@ void LivePatches::follow(Map& map, bool begins) {
   if (map.result.needs(key)) {
     map.growing = std::make_shared<Growing>();
     map.result.begin(key, Schedule::background,
-                     [key, own, pool = pool_, growing = map.growing](const core::StopToken& token) {
+                     [key, both, pool = pool_, growing = map.growing](const core::StopToken& token) {
                        MapResult result;
+                       const auto on_more = [&](const circuits::PatchMap& known) {
+                         const std::scoped_lock lock(growing->mutex);
+                         growing->map = known;
+                       };
                        try {
-                         result.map = circuits::patch(circuits::Float64Model(*own), key.prompts, key.plan,
-                                                      {*pool, token}, [&](const circuits::PatchMap& known) {
-                                                        const std::scoped_lock lock(growing->mutex);
-                                                        growing->map = known;
-                                                      });
+                         const auto* own = dynamic_cast<const transformer::Transformer*>(key.model.get());
+                         result.map = own ? circuits::patch(circuits::Float64Model(*own), key.prompts,
+                                                            key.plan, {*pool, token}, on_more)
+                                          : circuits::patch_by_passes(*key.model, both, key.prompts, key.plan,
+                                                                      {*pool, token}, on_more);
                        } catch (const core::Stopped&) {
                          throw;
                        } catch (const core::Error& error) {
@@ -71,12 +74,7 @@ void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now
   const std::size_t n_tokens = now->pass->ids.size();
   if (!full_model.experiment.first || !watched) return clear();
   std::string reason = watched->error;
-  if (of.is_attached)
-    reason = "Maps of patches need the numbers of every layer, which an attached model does not send.";
-  else if (n_tokens != before->pass->ids.size())
-    reason = "Patches need prompts of as many tokens.";
-  else if (reason.empty() && now->pass->ids == before->pass->ids)
-    reason = "Type another prompt B.";
+  if (reason.empty() && now->pass->ids == before->pass->ids) reason = "Type another prompt B.";
   error_.clear();
   if (!reason.empty()) {
     clear();
@@ -89,10 +87,13 @@ void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now
   for (std::size_t k = 0; k < maps_.size() && error_.empty(); ++k) {
     Map& map = maps_[k];
     const Key key{
-        full_model.model, {before->pass->ids, now->pass->ids, watched->answer, watched->against}, plans[k]};
+        full_model.model,
+        {before->pass->ids, now->pass->ids, watched->answer, watched->against,
+         transformer::align(before->pass->ids, now->pass->ids, full_model.experiment.first->aligned)},
+        plans[k]};
     const double cost =
         of.n_parameters * static_cast<double>(n_tokens * n_patches(plans[k], of.sizes, n_tokens));
-    if (k > 0 && (plans[k] == plans[0] || cost > quick_cost)) {
+    if (k > 0 && (plans[k] == plans[0] || cost > quick_cost || of.is_attached)) {
       map.result.cancel(), map.wanted.reset();
       continue;
     }
@@ -100,7 +101,7 @@ void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now
       map.wanted = key, map.known = {};
       map.known.plan = plans[k];
     }
-    follow(map, begins);
+    follow(map, full_model.experiment, begins);
     begins = begins && map.result.matches(key);
   }
 }

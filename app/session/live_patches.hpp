@@ -57,7 +57,7 @@ class LivePatches {
     std::shared_ptr<Growing> growing;
     core::circuits::PatchMap known;  ///< as far as it is computed
   };
-  void follow(Map& map, bool begins);
+  void follow(Map& map, const core::experiment::Experiment& both, bool begins);
 
   std::shared_ptr<core::ThreadPool> pool_;
   std::array<Map, 4> maps_;

@@ -170,6 +170,7 @@ void Store::handle(const ReadText& command) {
   experiment::Experiment next = document_.full_model->experiment;
   next.text = command.text;
   next.made.clear();
+  if (next.first) next.first->aligned.clear();
   try {
     if (command.text.size() > max_text_bytes)
       throw core::Error(
@@ -191,7 +192,8 @@ void Store::handle(const SetPrompts& command) {
   next.first = command.first;
   if (!next.first) next.patches.clear();
   if (command.second != experiment::whole_text(model, next)) next.text = command.second, next.made.clear();
-  experiment::tokens_of(model, next.unedited());  // throws for invalid texts
+  if (next.first) experiment::alignment_of(model, next);  // throws for invalid texts
+  experiment::tokens_of(model, next.unedited());
   set_experiment(std::move(next), "prompts", command.first ? "two prompts" : "one prompt");
 }
 
@@ -249,6 +251,7 @@ void Store::handle(const StepGeneration& command) {
   if (!document_.full_model) return;
   const FullModelState& full_model = *document_.full_model;
   experiment::Experiment next = full_model.experiment;
+  if (next.first) next.first->aligned.clear();
   if (command.back) {
     if (!next.made.empty()) {
       next.made.pop_back();

@@ -336,6 +336,20 @@ LayerPass Float64Model::run_layer(const Layer64& layer, const mat& residual) con
   return pass;
 }
 
+LayerPass Float64Model::aligned(const Layer64& layer, const LayerPass& other, const LayerPass& own,
+                                const transformer::TokenAlignment& rows) const {
+  const auto taken = [&](mat mine, const mat& theirs) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i]) mine.row(i) = theirs.row(*rows[i]);
+    return mine;
+  };
+  LayerPass pass = compute_heads(layer, taken(own.residual, other.residual));
+  pass.contexts = taken(own.contexts, other.contexts);
+  pass.attention = taken(own.attention, other.attention);
+  pass.mlp = taken(own.mlp, other.mlp);
+  return pass;
+}
+
 mat Float64Model::with_change(const Layer64& layer, const LayerPass& pass, const Patch& patch,
                               const LayerPass* source) const {
   const std::size_t d = rules_.sizes.d_head;
@@ -497,7 +511,8 @@ void require_finite(const mat& numbers, const Transformer& model) {
 
 ForkResult run_forks(const Float64Model& model, mat base, const mat* source, const std::vector<Fork>& forks,
                      std::size_t first, std::size_t n_layers, const CallContext& context,
-                     const VisitLayer& visit, const std::function<void(std::size_t)>& on_step) {
+                     const VisitLayer& visit, const std::function<void(std::size_t)>& on_step,
+                     const transformer::TokenAlignment& rows) {
   ForkResult result{std::move(base), source ? *source : mat(), std::vector<mat>(forks.size())};
   for (std::size_t k = 0; k < forks.size(); ++k) result.forks[k] = forks[k].start;
   for (std::size_t l = first; l < n_layers; ++l) {
@@ -509,6 +524,8 @@ ForkResult run_forks(const Float64Model& model, mat base, const mat* source, con
     });
     const LayerPass* const other = source ? &passes[1] : nullptr;
     if (visit) visit(layer, passes[0], other);
+    mat next = std::move(passes[1].next);
+    if (other && !rows.empty()) passes[1] = model.aligned(layer, passes[1], passes[0], rows);
     context.pool.run(forks.size(), [&](std::size_t k) {
       const Fork& fork = forks[k];
       if (fork.patch.layer > l) return;
@@ -529,7 +546,7 @@ ForkResult run_forks(const Float64Model& model, mat base, const mat* source, con
       on_step(static_cast<std::size_t>(
           std::ranges::count_if(forks, [l](const Fork& fork) { return fork.patch.layer <= l; })));
     result.base = std::move(passes[0].next);
-    if (source) result.source = std::move(passes[1].next);
+    if (source) result.source = std::move(next);
   }
   return result;
 }

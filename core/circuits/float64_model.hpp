@@ -101,6 +101,10 @@ class Float64Model {
   LayerPass compute_heads(const Layer64& layer, const arma::mat& residual) const;
   void finish(const Layer64& layer, LayerPass& pass) const;
   LayerPass run_layer(const Layer64& layer, const arma::mat& residual) const;
+  /// Returns a layer's pass over another text with the rows that those of `own` are aligned with, and its own
+  /// rows elsewhere; queries and keys are rotated to their new positions.
+  LayerPass aligned(const Layer64& layer, const LayerPass& other, const LayerPass& own,
+                    const transformer::TokenAlignment& rows) const;
   /// Returns the residual stream after a layer in which a part is that of another pass, or writes nothing
   /// without one, as heads and MLPs can.
   arma::mat with_change(const Layer64& layer, const LayerPass& pass, const Patch& patch,
@@ -188,14 +192,16 @@ using VisitLayer = std::function<void(const Layer64&, const LayerPass& base, con
 
 /// Runs a text through the layers from `first` to before n_layers, and from its layer on each fork, layer by
 /// layer, so that each layer is read once. base, source: residual streams before the first of them, of the
-/// text and of the one that changed parts are taken from; without a source they write nothing.
+/// text and of the one that changed parts are taken from; without a source they write nothing. rows: how the
+/// text is aligned with the source, or empty for one by one.
 ///
 /// visit is called with each layer, the base's pass and the source's, if any. on_step, after layers of forks,
 /// with the number of them.
 ForkResult run_forks(const Float64Model& model, arma::mat base, const arma::mat* source,
                      const std::vector<Fork>& forks, std::size_t first, std::size_t n_layers,
                      const CallContext& context, const VisitLayer& visit = {},
-                     const std::function<void(std::size_t)>& on_step = {});
+                     const std::function<void(std::size_t)>& on_step = {},
+                     const transformer::TokenAlignment& rows = {});
 
 /// Returns how many forks of a text run at once, within a fixed amount of memory.
 std::size_t forks_at_once(const Architecture& rules, std::size_t n_tokens);

@@ -1,13 +1,16 @@
 #pragma once
 
 #include "core/circuits/float64_model.hpp"
+#include "core/model/text_reading.hpp"
 
 namespace core::circuits {
 
-/// Two prompts of the same number of tokens, and two tokens whose logit difference is watched.
+/// Two prompts and two tokens whose logit difference is watched.
 struct PromptPair {
   std::vector<std::size_t> clean, corrupt;
   std::size_t answer = 0, against = 0;
+  /// How the corrupt prompt is aligned with the clean one; empty for one by one, of as many tokens.
+  transformer::TokenAlignment rows = {};
   friend bool operator==(const PromptPair&, const PromptPair&) = default;
 };
 
@@ -26,10 +29,11 @@ struct PatchMap {
   PatchPlan plan;
   double clean = 0, corrupt = 0;  ///< logit of the answer minus that of the other token
   /// By layer and part, or by layer, part and position: [layer][head], [KV head] or [0]; [layer][position];
-  /// [layer · n_heads + head][position]; layers before the receiver alone. NaN where it is not yet computed.
+  /// [layer · n_heads + head][position]; layers before the receiver alone. NaN where it is not yet computed,
+  /// or a position is not aligned.
   arma::mat recovered;
   std::size_t n_parts = 1;  ///< rows of a layer
-  std::size_t n_known = 0;  ///< cells that are computed
+  std::size_t n_known = 0;  ///< cells that are computed or not aligned
 
   /// Returns the patch of a cell.
   Patch patch_at(std::size_t row, std::size_t column) const;
@@ -42,10 +46,18 @@ struct PatchMap {
 ///
 /// A head's output, pattern or queries are of that head; keys and values of a KV head; attention's and the
 /// MLP's output of the layer; the residual stream before a layer at a position. Throws core::Error,
-/// "corrupt prompt: …", when the prompts are equal, have different lengths or the same logit difference,
+/// "corrupt prompt: …", when the prompts are equal, not aligned or have the same logit difference,
 /// "receiver: …" when there is no such head behind a layer, and "MODEL: …" when nothing is predicted or
 /// numbers are not finite. Progress counts layers of patched passes.
 PatchMap patch(const Float64Model& model, const PromptPair& prompts, const PatchPlan& plan,
                const CallContext& context, const std::function<void(const PatchMap&)>& on_more = {});
+
+/// Returns the same map by passes of the model itself, in float32, a cell at a time: for attached models,
+/// which do not give their numbers. both: the texts of the prompts; its edits do not count. Throws
+/// core::Error as patch() does, "receiver: …" for path patching, and "PATCH: …" for a part of the model that
+/// cannot be set.
+PatchMap patch_by_passes(const transformer::FullModel& model, const experiment::Experiment& both,
+                         const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
+                         const std::function<void(const PatchMap&)>& on_more = {});
 
 }  // namespace core::circuits

@@ -91,14 +91,16 @@ Experiment Experiment::unedited() const {
                : Experiment{.text = text, .made = made, .layer = layer};
 }
 
+transformer::TokenAlignment alignment_of(const FullModel& model, const Experiment& experiment) {
+  return transformer::align(ids_of(tokens_of(model, experiment.unedited())),
+                            ids_of(tokens_of(model, experiment)), experiment.first->aligned);
+}
+
 void require_patches(const FullModel& model, const Experiment& experiment) {
   if (experiment.patches.empty()) return;
   if (!experiment.first) throw Error("first prompt: expected one to take patches from, got none");
-  const std::size_t n = tokens_of(model, experiment).size(),
-                    n_first = tokens_of(model, experiment.unedited()).size();
-  if (n != n_first)
-    throw Error(
-        fmt::format("first prompt: expected as many tokens as the second one, {}, got {}", n, n_first));
+  const transformer::TokenAlignment rows = alignment_of(model, experiment);
+  const std::size_t n = rows.size(), n_first = tokens_of(model, experiment.unedited()).size();
   for (const transformer::Patch& patch : experiment.patches) {
     const auto& sizes = model.description().sizes;
     if (model.description().is_attached && !patch.is_of_attention())
@@ -108,6 +110,11 @@ void require_patches(const FullModel& model, const Experiment& experiment) {
     if (patch.layer >= sizes.n_layers || patch.index >= n_parts || patch.position.value_or(0) >= n)
       throw Error(fmt::format("{}: expected a layer below {}, a head below {} and a position below {}",
                               transformer::patch_name(patch), sizes.n_layers, n_parts, n));
+    if (patch.position && !rows[*patch.position])
+      throw Error(transformer::patch_name(patch) +
+                  ": expected a position that is aligned with one of the first prompt");
+    if (patch.part == transformer::PatchedPart::pattern && !transformer::is_one_by_one(rows, n_first))
+      throw Error(transformer::patch_name(patch) + ": expected prompts that are aligned one by one");
     if (experiment.layers.contains(patch.layer) && patch.is_of_attention())
       throw Error(
           fmt::format("{}: expected a layer without edits of its numbers", transformer::patch_name(patch)));
@@ -325,16 +332,27 @@ std::string first_prompt_json(const Experiment& experiment) {
                        patch.position ? fmt::format(", \"position\": {}", *patch.position) : "");
   };
   return fmt::format(
-      ",\n    \"first\": {{\"text\": {}, \"answer\": {}, \"against\": {}}},\n    \"patches\": {}",
+      ",\n    \"first\": {{\"text\": {}, \"answer\": {}, \"against\": {}{}}},\n    \"patches\": {}",
       json_quoted(experiment.first->text), json_quoted(experiment.first->answer),
-      json_quoted(experiment.first->against), formats::json_list(experiment.patches, patch_json));
+      json_quoted(experiment.first->against),
+      experiment.first->aligned.empty()
+          ? ""
+          : ", \"aligned\": " +
+                formats::json_list(experiment.first->aligned,
+                                   [](const IndexPair& pair) { return "[" + pair_json(pair) + "]"; }),
+      formats::json_list(experiment.patches, patch_json));
 }
 
 void read_first_prompt(const Json& place, Experiment& experiment) {
   if (const auto first = place.member("first")) {
-    first->expect_keys({"text", "answer", "against"});
+    first->expect_keys({"text", "answer", "against", "aligned"});
     experiment.first = FirstPrompt{first->required("text").text(), first->required("answer").text(),
                                    first->required("against").text()};
+    if (const auto aligned = first->member("aligned"))
+      for (const Json& pair : aligned->items_or_empty("a list of pairs of positions")) {
+        const auto parts = pair.items("[position in the first prompt, position in the second]", 2);
+        experiment.first->aligned.emplace_back(parts[0].whole(0), parts[1].whole(0));
+      }
   }
   const auto patches = place.member("patches");
   if (!patches) return;
@@ -518,6 +536,7 @@ Experiment with_saved_edits(const SavedExperiment& saved, const FullModel& model
           fmt::format("whole_model.heads_off: expected layers below {} and heads that they have, got {}.{}",
                       sizes.n_layers, layer, head));
   try {
+    if (experiment.first) alignment_of(model, experiment);
     require_patches(model, experiment);
   } catch (const Error& error) {
     throw Error(std::string("whole_model.patches: ") + error.what());

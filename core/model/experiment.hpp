@@ -31,6 +31,8 @@ struct LayerEdit {
 /// The first of two prompts, and two tokens whose logit difference is watched, as texts; "" for none.
 struct FirstPrompt {
   std::string text = {}, answer = {}, against = {};
+  std::vector<IndexPair> aligned =
+      {};  ///< positions in it and in the second, by hand; see transformer::align()
   friend bool operator==(const FirstPrompt&, const FirstPrompt&) = default;
 };
 
@@ -60,8 +62,11 @@ struct Experiment {
 std::vector<tokenizers::TextToken> tokens_of(const transformer::FullModel& model,
                                              const Experiment& experiment);
 
-/// Throws core::Error, "first prompt: …" or "PATCH: …", unless there is a first prompt of as many tokens and
-/// the model has all patched parts.
+/// Returns how the second prompt is aligned with the first. Throws core::Error as transformer::align() does.
+transformer::TokenAlignment alignment_of(const transformer::FullModel& model, const Experiment& experiment);
+
+/// Throws core::Error, "first prompt: …" or "PATCH: …", unless there is a first prompt and the model has all
+/// patched parts, at positions that are aligned.
 void require_patches(const transformer::FullModel& model, const Experiment& experiment);
 
 /// Returns the text followed by the generated text.

@@ -130,6 +130,47 @@ std::string patch_name(const Patch& patch) {
   return name + (patch.position ? fmt::format(", position {}", *patch.position) : "");
 }
 
+TokenAlignment align(const std::vector<std::size_t>& first, const std::vector<std::size_t>& text,
+                     const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
+  TokenAlignment rows(text.size());
+  const std::size_t shorter = std::min(first.size(), text.size());
+  if (pairs.empty()) {
+    const bool is_equal = first.size() == text.size();
+    std::size_t begin = 0, end = 0;
+    while (begin < shorter && (is_equal || first[begin] == text[begin])) rows[begin] = begin, ++begin;
+    while (begin + end < shorter && *(first.end() - end - 1) == *(text.end() - end - 1))
+      ++end, rows[text.size() - end] = first.size() - end;
+  }
+  std::size_t from = 0, to = 0;  // the next positions that are free
+  for (const auto& [source, place] : pairs) {
+    if (source < from || place < to || source >= first.size() || place >= text.size())
+      throw Error(fmt::format("align: expected positions in order, below {} and {}, got {}:{}", first.size(),
+                              text.size(), source, place));
+    rows[place] = source;
+    from = source + 1, to = place + 1;
+  }
+  return rows;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> toggle_pair(const TokenAlignment& rows, std::size_t first,
+                                                             std::size_t place) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  const bool was_there = rows[place] == first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == place && !was_there) pairs.emplace_back(first, place);
+    if (rows[i] &&
+        (was_there ? i != place : (i < place && *rows[i] < first) || (i > place && *rows[i] > first)))
+      pairs.emplace_back(*rows[i], i);
+  }
+  return pairs;
+}
+
+bool is_one_by_one(const TokenAlignment& rows, std::size_t n_first) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] != i) return false;
+  return rows.size() == n_first;
+}
+
 void require_layer(const FullModel& model, std::size_t layer) {
   const Description& of = model.description();
   if (layer >= of.sizes.n_layers)

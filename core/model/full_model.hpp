@@ -68,7 +68,7 @@ std::span<const NamedPart> patched_parts();
 /// Returns the part of this name, or nullptr.
 const NamedPart* find_part(std::string_view name);
 
-/// A part of a layer in whose place a pass has that of another text of as many tokens.
+/// A part of a layer in whose place a pass has that of another text, in the rows that are aligned.
 struct Patch {
   std::size_t layer = 0;
   PatchedPart part = PatchedPart::head;
@@ -86,10 +86,25 @@ std::string patch_name(const Patch& patch);
 class Pass;
 using PassRef = std::shared_ptr<const Pass>;
 
+/// For each position of a text the one of another text that it is aligned with, or nothing.
+using TokenAlignment = std::vector<std::optional<std::size_t>>;
+/// Returns how a text is aligned with a first one: by pairs, a position in the first and one in the text, in
+/// order; without pairs one by one where both have as many tokens, else where they begin and end alike.
+///
+/// Throws core::Error, "align: …", when pairs are not in order or there are no such positions.
+TokenAlignment align(const std::vector<std::size_t>& first, const std::vector<std::size_t>& text,
+                     const std::vector<std::pair<std::size_t, std::size_t>>& pairs = {});
+/// Returns the pairs of an alignment with one more, without those that it excludes, or without this one.
+std::vector<std::pair<std::size_t, std::size_t>> toggle_pair(const TokenAlignment& rows, std::size_t first,
+                                                             std::size_t place);
+/// Returns whether texts of as many tokens are aligned one by one.
+bool is_one_by_one(const TokenAlignment& rows, std::size_t n_first);
+
 /// The MLP's output of a layer, or the residual stream before it, of another pass of the model.
 struct SetStream {
   Patch patch;
   PassRef source;
+  TokenAlignment rows;  ///< of the source's text
 };
 /// A change of the computation. Edits are the same when they ablate the same head or share the output.
 using PassEdit = std::variant<AblatedHead, SetOutput, SetStream>;

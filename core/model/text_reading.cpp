@@ -41,17 +41,15 @@ std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
 
 /// Puts the patched parts of attention of a layer into it, as cells that are given; first: see TextReading.
 void give_patches(const FullModel& model, const Experiment& experiment, const transformer::Pass& first,
-                  std::size_t layer, attention::Model& into, const StopToken& progress) {
+                  const std::vector<std::size_t>& ids, std::size_t layer, attention::Model& into,
+                  const StopToken& progress) {
   using attention::Stage;
   if (!experiment.has_patched_attention(layer)) return;
   const attention::Model source = transformer::layer_model(
       model, first, layer, attention::numbered_tokens(first.ids.size()), {}, progress);
   const attention::Trace trace = attention::attend_checked(source, 0);
-  const bool rotates = source.additions.positions.rotary.has_value(),
-             normalizes = source.additions.normalize.has_value();
-  const auto operand = [&](Stage plain, Stage normed, Stage rotated) {
-    return rotates ? rotated : normalizes ? normed : plain;
-  };
+  const bool normalizes = source.additions.normalize.has_value();
+  const transformer::TokenAlignment rows = transformer::align(first.ids, ids, experiment.first->aligned);
   std::vector<attention::GivenCell>& cells = into.given.cells;
   const std::size_t in_group = source.n_heads / source.kv_heads();
   for (const transformer::Patch& patch : experiment.patches) {
@@ -59,18 +57,18 @@ void give_patches(const FullModel& model, const Experiment& experiment, const tr
     using transformer::PatchedPart;
     const Stage stage = patch.part == PatchedPart::head      ? Stage::contexts
                         : patch.part == PatchedPart::pattern ? Stage::weights
+                        // before RoPE, which rotates them to where they are put
                         : patch.part == PatchedPart::queries
-                            ? operand(Stage::queries, Stage::normed_queries, Stage::rotated_queries)
-                        : patch.part == PatchedPart::keys
-                            ? operand(Stage::keys, Stage::normed_keys, Stage::rotated_keys)
+                            ? normalizes ? Stage::normed_queries : Stage::queries
+                        : patch.part == PatchedPart::keys   ? normalizes ? Stage::normed_keys : Stage::keys
                         : patch.part == PatchedPart::values ? Stage::values
                                                             : Stage::output;
     const bool is_of_group = patch.part == PatchedPart::keys || patch.part == PatchedPart::values;
     const arma::mat& numbers = *trace.at(stage, is_of_group ? patch.index * in_group : patch.index);
-    for (std::size_t i = 0; i < numbers.n_rows; ++i)
-      for (std::size_t j = 0; j < numbers.n_cols && patch.position.value_or(i) == i; ++j)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (std::size_t j = 0; j < numbers.n_cols && rows[i] && patch.position.value_or(i) == i; ++j)
         if (patch.part != PatchedPart::pattern || (*trace.at(Stage::mask))(i, j) != 0)
-          cells.push_back({{stage, 0, patch.index, i, j}, numbers(i, j)});
+          cells.push_back({{stage, 0, patch.index, i, j}, numbers(*rows[i], j)});
   }
   std::ranges::sort(cells, {}, &attention::GivenCell::place);
   const auto again = std::ranges::unique(cells, {}, &attention::GivenCell::place);
@@ -160,15 +158,18 @@ std::vector<PassEdit> edits_of(const FullModel& model, const Experiment& experim
     if (patch.is_of_attention())
       layers.insert(patch.layer);
     else
-      edits.push_back(transformer::SetStream{patch, first});
+      edits.push_back(transformer::SetStream{patch, first,
+                                             transformer::align(first->ids, ids, experiment.first->aligned)});
   for (const auto& [layer, head] : experiment.heads_off)
     if (!layers.contains(layer)) edits.push_back(transformer::AblatedHead{layer, head});
   transformer::PassRef pass;
   for (const std::size_t layer : layers) {
     auto& output = outputs[layer];
     if (!output) {
-      pass = model.run(ids, edits, context, layer);
       const auto edit = experiment.layers.find(layer);
+      // An attached model tells the rules of a layer that it has computed.
+      const bool asks_rules = model.description().is_attached && edit == experiment.layers.end();
+      pass = model.run(ids, edits, context, asks_rules ? layer + 1 : layer);
       const auto off =
           experiment.heads_off_in(layer, n_heads_in(experiment, layer, model.description().sizes));
       attention::Model after;
@@ -179,7 +180,7 @@ std::vector<PassEdit> edits_of(const FullModel& model, const Experiment& experim
         after = edited(after, edit->second);
       } else {
         after = transformer::layer_model(model, *pass, layer, names, off, context.progress);
-        give_patches(model, experiment, *first, layer, after, context.progress);
+        give_patches(model, experiment, *first, ids, layer, after, context.progress);
       }
       attention::require(after, fmt::format("Layer {}: ", layer));
       with_trace(after, [&](const attention::Trace& trace) {
@@ -311,22 +312,28 @@ attention::Model unedited_layer(const FullModel& model, const TextReading& readi
   attention::Model unedited = transformer::layer_model(
       model, *reading.pass, layer, reading.names,
       reading.experiment.heads_off_in(layer, model.description().sizes.n_heads), progress);
-  if (reading.first) give_patches(model, reading.experiment, *reading.first, layer, unedited, progress);
+  if (reading.first)
+    give_patches(model, reading.experiment, *reading.first, reading.pass->ids, layer, unedited, progress);
   return unedited;
+}
+
+arma::frowvec edited_logits(const FullModel& model, const TextReading& reading, const Experiment& edited,
+                            const transformer::PassRef& first, const CallContext& context) {
+  auto outputs = reading.outputs;
+  const std::size_t n_same = first_difference(reading.experiment, edited, model.description().sizes);
+  outputs.erase(outputs.lower_bound(n_same), outputs.end());
+  const auto edits = edits_of(model, edited, first, reading.pass->ids, reading.names, outputs, {}, context);
+  const transformer::PassRef pass = model.run(reading.pass->ids, edits, context);
+  if (pass->state() != reading.pass->state())
+    throw Error("The model's parameters have changed since this text was read.");
+  return model.next(*pass, reading.place->row, context);
 }
 
 AblationEffect ablation_effect(const FullModel& model, const TextReading& reading, const IndexPair& head,
                                std::size_t token, double temperature, const CallContext& context) {
   Experiment without = reading.experiment;
   without.heads_off.insert(head);
-  auto outputs = reading.outputs;
-  outputs.erase(outputs.lower_bound(head.first), outputs.end());
-  const auto edits =
-      edits_of(model, without, reading.first, reading.pass->ids, reading.names, outputs, {}, context);
-  const transformer::PassRef pass = model.run(reading.pass->ids, edits, context);
-  if (pass->state() != reading.pass->state())
-    throw Error("The model's parameters have changed since this text was read.");
-  const arma::frowvec logits = model.next(*pass, reading.place->row, context);
+  const arma::frowvec logits = edited_logits(model, reading, without, reading.first, context);
   return {logits[token] - reading.logits(reading.logits.n_rows - 1, token),
           Probabilities(logits, temperature).of(token)};
 }

@@ -52,6 +52,12 @@ void fill(const transformer::FullModel& model, TextReading& reading, std::size_t
 attention::Model unedited_layer(const transformer::FullModel& model, const TextReading& reading,
                                 std::size_t layer, const StopToken& progress = {});
 
+/// Returns the logits of the predicted token with other edits of the same text; first: a pass over the first
+/// prompt, if parts are patched from it. Throws core::Error when the model's parameters have changed.
+arma::frowvec edited_logits(const transformer::FullModel& model, const TextReading& reading,
+                            const Experiment& edited, const transformer::PassRef& first,
+                            const transformer::CallContext& context);
+
 /// The effect of an ablation on the logit of a token, and the token's probability with it.
 struct AblationEffect {
   double logit_change = 0, probability = 0;

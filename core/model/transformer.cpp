@@ -129,16 +129,19 @@ std::vector<SetStream> streams_of(const EditSet& edits, std::size_t layer, Patch
 bool have_same_streams(const EditSet& a, const EditSet& b, std::size_t layer, PatchedPart part) {
   return std::ranges::equal(streams_of(a, layer, part), streams_of(b, layer, part),
                             [layer](const SetStream& one, const SetStream& other) {
-                              return one.patch == other.patch &&
+                              return one.patch == other.patch && one.rows == other.rows &&
                                      one.source->computation_id(layer) == other.source->computation_id(layer);
                             });
 }
 
-/// Replaces rows, or the one at a position; `first` is the position of the first one.
-void replace_rows(RowBuffer& rows, const RowsView& by, std::optional<std::size_t> position,
-                  std::size_t first) {
+/// Replaces aligned rows, or the one at a position; `first` is the position of the first one, `first_by` that
+/// of the first one in the other text.
+void replace_rows(RowBuffer& rows, const RowsView& by, const SetStream& set, std::size_t first,
+                  std::size_t first_by) {
   for (std::size_t i = 0; i < rows.n_rows(); ++i)
-    if (!position || *position == first + i) std::copy_n(by.row(i), rows.width(), rows.row(i));
+    if (const auto source = set.rows[first + i];
+        source && set.patch.position.value_or(first + i) == first + i)
+      std::copy_n(by.row(*source - first_by), rows.width(), rows.row(i));
 }
 
 /// Returns whether both sets edit a layer, and the stream after it, in the same way.
@@ -401,10 +404,16 @@ LayerOutput Transformer::finish_layer(std::size_t index, const LayerActivations&
                                                  : mlp(input, weights->mlp, rules.mlp, context.pool);
     end.mlp = added(std::move(made), weights->mlp_output_norm, rules, context.pool);
     for (const SetStream& set : streams_of(edits, index, PatchedPart::mlp)) {
+      std::vector<std::size_t> taken;
+      for (std::size_t i = first; i < first + count; ++i)
+        if (set.rows[i]) taken.push_back(*set.rows[i]);
+      if (taken.empty()) continue;
       const LocalPass& source = own(*set.source);
       replace_rows(end.mlp,
-                   finish_layer(index, *source.layers[index], first, count, source.edits, context).mlp,
-                   set.patch.position, first);
+                   finish_layer(index, *source.layers[index], taken.front(), taken.back() - taken.front() + 1,
+                                source.edits, context)
+                       .mlp,
+                   set, first, taken.front());
     }
     return end.mlp.view();
   };
@@ -502,7 +511,7 @@ void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* befor
   for (std::size_t l = pass.layers.size(); l < n_layers; ++l) {
     context.progress.add(1);
     for (const SetStream& set : streams_of(pass.edits, l, PatchedPart::residual))
-      replace_rows(residual, own(*set.source).layers[l]->residual, set.patch.position, 0);
+      replace_rows(residual, own(*set.source).layers[l]->residual, set, 0, 0);
     const auto run = compute_heads(l, residual, before ? before->layers[l].get() : nullptr, pass.edits,
                                    rotations, context);
     residual = add_layer(pass, run, n, context);

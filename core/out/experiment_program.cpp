@@ -124,12 +124,14 @@ class ProgramWriter {
       : model_(model), experiment_(experiment), options_(options), pass_(pass), torch_(model.torch_names()) {
     if (is_lens() && model.description().is_attached)
       throw Error("TransformerLens: expected a model in a folder, got an attached one");
-    const auto is_shared = [&](std::size_t l) {
-      return torch_.layers[l].projections[3].module == torch_.layers[0].projections[3].module;
-    };
-    if (!is_lens() && torch_.layers.size() > 1 && is_shared(1))
+    const auto output = [&](std::size_t l) { return torch_.layers[l].projections[3].module; };
+    if (!is_lens() && torch_.layers.size() > 1 && output(0) == output(1))
       throw Error(model.description().path.string() +
                   ": its layers share their modules, so a hook cannot change one layer alone");
+    if (!experiment.first) return;
+    rows_ = experiment::alignment_of(model, experiment);
+    is_one_by_one_ =
+        transformer::is_one_by_one(rows_, experiment::tokens_of(model, experiment.unedited()).size());
   }
 
   std::string text() const;
@@ -143,6 +145,8 @@ class ProgramWriter {
   std::string functions() const;
   std::string layer_class(std::size_t layer, const LayerEdit& edit) const;
   bool has_pattern() const;
+  /// Returns indices of the patched rows and of those in the first prompt.
+  std::array<std::string, 2> positions(const Patch& patch) const;
   std::string patch_line(const Patch& patch) const;
   std::string lens_patch_line(const Patch& patch) const;
   std::string patches() const;
@@ -158,6 +162,8 @@ class ProgramWriter {
   const ExperimentProgramOptions& options_;
   const transformer::Pass* pass_;
   TorchNames torch_;
+  transformer::TokenAlignment rows_ = {};  ///< of the first of two prompts
+  bool is_one_by_one_ = true;
 };
 
 std::string ProgramWriter::loading(const char* type) const {
@@ -295,9 +301,14 @@ bool ProgramWriter::has_pattern() const {
                              [](const Patch& patch) { return patch.part == PatchedPart::pattern; });
 }
 
-/// Returns an index of the patched rows.
-std::string positions_text(const Patch& patch) {
-  return patch.position ? fmt::format("[{}]", *patch.position) : "slice(None)";
+std::array<std::string, 2> ProgramWriter::positions(const Patch& patch) const {
+  if (patch.position)
+    return {fmt::format("[{}]", *patch.position), fmt::format("[{}]", *rows_[*patch.position])};
+  if (is_one_by_one_) return {"slice(None)", "slice(None)"};
+  std::vector<std::size_t> to, from;
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i]) to.push_back(i), from.push_back(*rows_[i]);
+  return {numbers_text(to), numbers_text(from)};
 }
 
 /// Returns where a patch has its hook, its module, and the index of its rows and features there.
@@ -314,7 +325,8 @@ std::string ProgramWriter::patch_line(const Patch& patch) const {
   const auto line = [&](const char* hook, const std::string& name, const std::string& columns) {
     if (name.empty())
       throw Error(transformer::patch_name(patch) + ": no module of the model computes this alone");
-    return fmt::format("({}, {}, {}, {})", hook, python::string(name), positions_text(patch), columns);
+    const auto [to, from] = positions(patch);
+    return fmt::format("({}, {}, {}, {}, {})", hook, python::string(name), to, from, columns);
   };
   const auto of_features = [&](const char* hook, std::size_t k, const std::string& norm = "") {
     const TorchProjection& of = layer.projections[k];
@@ -325,7 +337,7 @@ std::string ProgramWriter::patch_line(const Patch& patch) const {
     case PatchedPart::head:
       return of_features("at_input", 3);
     case PatchedPart::pattern:
-      return fmt::format("put_pattern({}, {}, {}, {}, {})", patch.layer, patch.index, positions_text(patch),
+      return fmt::format("put_pattern({}, {}, {}, {}, {})", patch.layer, patch.index, positions(patch)[0],
                          features(2), features(3));
     case PatchedPart::queries:
       return of_features("at_output", 0, layer.query_norm);
@@ -347,12 +359,17 @@ std::string ProgramWriter::patch_line(const Patch& patch) const {
 std::string ProgramWriter::lens_patch_line(const Patch& patch) const {
   static constexpr const char* points[]{"attn.hook_z", "attn.hook_pattern", "attn.hook_q",  "attn.hook_k",
                                         "attn.hook_v", "attn.o.hook_out",   "hook_mlp_out", "hook_resid_pre"};
-  const std::string rows = positions_text(patch), head = std::to_string(patch.index);
-  return fmt::format("(\"blocks.{}.{}\", (slice(None), {}))", patch.layer,
-                     points[static_cast<std::size_t>(patch.part)],
-                     patch.part == PatchedPart::pattern    ? head + ", " + rows
-                     : patch.part < PatchedPart::attention ? rows + ", " + head
-                                                           : rows);
+  const std::string head = std::to_string(patch.index);
+  const auto index = [&](const std::string& rows) {
+    return "(slice(None), " +
+           (patch.part == PatchedPart::pattern    ? head + ", " + rows
+            : patch.part < PatchedPart::attention ? rows + ", " + head
+                                                  : rows) +
+           ")";
+  };
+  const auto [to, from] = positions(patch);
+  return fmt::format("(\"blocks.{}.{}\", {}, {})", patch.layer, points[static_cast<std::size_t>(patch.part)],
+                     index(to), index(from));
 }
 
 /// Returns the pass of the first prompt, and functions that put parts of it into the second.
@@ -375,16 +392,16 @@ std::string ProgramWriter::patches() const {
            "kept = {}  # of the first prompt\n"
            "\n\ndef keep(name):\n"
            "    return lambda x, hook: kept.update({name: x.clone()})\n"
-           "\n\ndef put(name, index):\n"
+           "\n\ndef put(name, index, source):\n"
            "    \"\"\"Puts kept numbers in place of those of the second prompt.\"\"\"\n"
            "    def change(x, hook):\n"
            "        x = x.clone()\n"
-           "        x[index] = kept[name][index]\n"
+           "        x[index] = kept[name][source]\n"
            "        return x\n"
            "    return change\n"
-           "\n\npatches = [  # hook point, index\n" +
+           "\n\npatches = [  # hook point, index, index in the first prompt\n" +
            lines +
-           "]\noriginal = model.run_with_hooks(first, fwd_hooks=[(name, keep(name)) for name, _ in patches])[0]\n";
+           "]\noriginal = model.run_with_hooks(first, fwd_hooks=[(name, keep(name)) for name, *_ in patches])[0]\n";
   text +=
       "kept = {}  # rows of the first prompt\n"
       "\n\ndef at_input(name, change):\n"
@@ -404,11 +421,11 @@ std::string ProgramWriter::patches() const {
       "        kept[place] = rows.clone()\n"
       "        return rows\n"
       "    return change\n"
-      "\n\ndef put(place, positions, features):\n"
+      "\n\ndef put(place, positions, source, features):\n"
       "    \"\"\"Puts kept rows in place of those of the second prompt.\"\"\"\n"
       "    def change(rows):\n"
       "        rows = rows.clone()\n"
-      "        rows[..., positions, features] = kept[place][..., positions, features]\n"
+      "        rows[..., positions, features] = kept[place][..., source, features]\n"
       "        return rows\n"
       "    return change\n";
   if (has_pattern())
@@ -424,7 +441,7 @@ std::string ProgramWriter::patches() const {
         "        contexts[..., positions, features] = (attentions[layer][0, head].to(contexts) @ seen[\"values\"])[positions]\n"
         "        return contexts\n"
         "    return [at_output(values, see), at_input(output, change)]\n";
-  text += "\n\npatches = [  # hook, module, positions, features\n" + lines +
+  text += "\n\npatches = [  # hook, module, positions, those in the first prompt, features\n" + lines +
           "]\nkeeping = [hook(name, keep((hook, name))) for hook, name, *_ in patches]\n";
   if (has_pattern() && !options_.has_own_model)
     text += "implementation = model.config._attn_implementation\nmodel.set_attn_implementation(\"eager\")\n";
@@ -438,10 +455,8 @@ std::string ProgramWriter::patches() const {
 std::string ProgramWriter::hooks() const {
   std::string text = is_lens() ? "\n\nhooks = [\n" : "\n\nhooks = [  # hook.remove() ends one\n";
   if (!experiment_.patches.empty())
-    text +=
-        is_lens()
-            ? "    *((name, put(name, index)) for name, index in patches),\n"
-            : "    *(hook(name, put((hook, name), positions, features)) for hook, name, positions, features in patches),\n";
+    text += is_lens() ? "    *((name, put(name, index, source)) for name, index, source in patches),\n"
+                      : "    *(hook(name, put((hook, name), *places)) for hook, name, *places in patches),\n";
   for (const Patch& patch : experiment_.patches)
     if (patch.part == PatchedPart::pattern && !is_lens()) text += "    *" + patch_line(patch) + ",\n";
   for (std::size_t l = 0; l < model_.description().sizes.n_layers; ++l) {

@@ -25,7 +25,7 @@ from .recording import Recording, load
 from .showing import Window, show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -116,19 +116,20 @@ def edit(model: Any, place: str, change: Callable[[Any], Any]) -> AbstractContex
 
 def patch(
     model: Any, clean: str, corrupt: str, *, answer: str, against: str,
-    what: str = "head", positions: bool = False, through: str | None = None, tokenizer: Any = None,
+    what: str = "head", positions: bool = False, through: str | None = None, align: Sequence[tuple[int, int]] = (), tokenizer: Any = None,
 ) -> Patches:  # fmt: skip
     """Runs a prompt once for each part of each layer, with that part of another prompt, and returns how much of the
     difference between them each patch recovers.
 
     attnscope.patch("gpt2", "When Mary and John …", "When Anna and John …", answer=" Mary", against=" John").recovered[5, 1]
 
-    The model is a path, or one of transformers with its tokenizer; both prompts have the same number of tokens. what is
-    head, pattern, queries, keys, values, attention, mlp or residual. With positions one row is patched at a time; through,
-    as "queries:5.1", is path patching: only these change after the patch. The program computes it."""
+    The model is a path, attach()'s result, or one of transformers with its tokenizer. what is head, pattern, queries, keys,
+    values, attention, mlp or residual; of an attached model, a part of attention. With positions one row is patched at a
+    time; through, as "queries:5.1", is path patching: only these change after the patch. align has the positions of both
+    prompts that are aligned, [(0, 0), (1, 2)]; without it prompts of other lengths are where they begin and end alike."""
     from . import circuits
 
-    return circuits.patch(model, clean, corrupt, answer, against, what=what, positions=positions, through=through, tokenizer=tokenizer)
+    return circuits.patch(model, clean, corrupt, answer, against, what=what, positions=positions, through=through, align=align, tokenizer=tokenizer)
 
 
 def composition(model: Any, tokenizer: Any = None) -> Composition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,13 +99,17 @@ def token_pairs(model: Any, head: str, top: int, tokenizer: Any = None) -> Token
 
 def patch(
     model: Any, clean: str, corrupt: str, answer: str, against: str, *,
-    what: str = "head", positions: bool = False, through: str | None = None, tokenizer: Any = None,
+    what: str = "head", positions: bool = False, through: str | None = None, align: Sequence[tuple[int, int]] = (), tokenizer: Any = None,
 ) -> Patches:  # fmt: skip
-    options: dict[str, str | int] = {} if through is None else {"through": through}
-    with folder_of(model, tokenizer, (clean, corrupt)) as folder:
-        said = _ask(
-            "patch", folder, *(["--positions"] if positions else []), clean=clean, corrupt=corrupt, answer=answer, against=against, what=what, **options
-        )
+    options: dict[str, str | int] = {"clean": clean, "corrupt": corrupt, "answer": answer, "against": against, "what": what}
+    options |= {} if through is None else {"through": through}
+    options |= {"align": ",".join(f"{i}:{j}" for i, j in align)} if align else {}
+    flags = ["--positions"] if positions else []
+    if hasattr(model, "address"):  # attach()'s result
+        said = _ask("patch", model.address, *flags, environment={"ATTNSCOPE_TOKEN": model.token}, **options)
+    else:
+        with folder_of(model, tokenizer, (clean, corrupt)) as folder:
+            said = _ask("patch", folder, *flags, **options)
     return Patches(said["clean"], said["corrupt"], np.array(said["recovered"], float))
 
 
@@ -115,9 +119,9 @@ def composition(model: Any, tokenizer: Any = None) -> Composition:
     return Composition(said["heads"], *(np.array(said[name], float) for name in ("queries", "keys", "values")))
 
 
-def _ask(command: str, folder: str | Path, *flags: str, **options: str | int) -> dict[str, Any]:
+def _ask(command: str, folder: str | Path, *flags: str, environment: Mapping[str, str] | None = None, **options: str | int) -> dict[str, Any]:
     given = [*flags, *(f"--{name}={value}" for name, value in options.items())]
-    answer: dict[str, Any] = json.loads(program.run([command, folder, *given, "--json"]).stdout)
+    answer: dict[str, Any] = json.loads(program.run([command, folder, *given, "--json"], environment=environment).stdout)
     return answer
 
 

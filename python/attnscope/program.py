@@ -47,10 +47,13 @@ def _is_script(path: Path) -> bool:
         return file.read(2) == b"#!"
 
 
-def run(arguments: Sequence[str | Path], *, accept: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+def run(
+    arguments: Sequence[str | Path], *, accept: Sequence[int] = (0,), environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs a command of the program and returns its output; raises its error line on an exit status not accepted."""
     command = [str(executable()), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+    env = None if environment is None else {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL, env=env)
     if done.returncode not in accept:
         raise AttnscopeError(_error_line(done))
     return done

@@ -102,7 +102,11 @@ TEST(Circuits, PatchTwoPrompts) {
   expect_line(patch(corrupt, "ig", "ig"), "against: expected another token than the answer, got the same");
   expect_line(patch(clean, "ig"),
               "corrupt prompt: expected other tokens than those of the clean one, got the same");
-  expect_line(patch("egg jam", "ig"), "corrupt prompt: expected as many tokens as the clean one, 14, got 5");
+  EXPECT_THAT(patch("egg jam food and and egg jam f", "ig").out,
+              testing::StartsWith("clean 6.5390, corrupt "));
+  expect_line(run({"patch", tiny_gpt, "--clean", clean, "--corrupt", corrupt, "--answer", "ig", "--against",
+                   "ood", "--align", "0:0,1:0"}),
+              "align: expected positions in order, below 14 and 14, got 1:0");
   const Outcome unknown = run({"patch", tiny_gpt, "--clean", clean, "--corrupt", corrupt, "--answer", "ig",
                                "--against", "ood", "--what", "neurons"});
   EXPECT_EQ(unknown.status, 2);

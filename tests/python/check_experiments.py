@@ -99,10 +99,16 @@ def fingerprint(file):
 
 
 def check_patches(program, folder, script, text, library):
+    """Patches from a prompt into one of as many tokens, and into a longer one. Returns the largest difference."""
+    other, longer = " the".join(text.rsplit(" ferry", 1)), " the the".join(text.rsplit(" the", 1))
+    return max(check_prompts(program, folder, script, text, corrupt, library) for corrupt in (other, longer))
+
+
+def check_prompts(program, folder, script, text, corrupt, library):
     """One patch at a time against the maps of `attnscope patch`; then several whose result is known. Returns the largest difference."""
-    corrupt = " the".join(text.rsplit(" ferry", 1))
     tokens, others = ([t["id"] for t in json.loads(ask(program, "tokens", folder, "--text", t, "--json"))["tokens"]] for t in (text, corrupt))
     position = next(i for i, pair in enumerate(zip(tokens, others)) if len(set(pair)) == 2)
+    position += len(others) - len(tokens)  # behind the token that the other has not
     worst = 0.0
 
     def run(patches, off=()):
@@ -117,6 +123,8 @@ def check_patches(program, folder, script, text, library):
         return printed(script)[0]
 
     for k, part in enumerate(("head", "pattern", "queries", "keys", "values", "attention", "mlp", "residual")):
+        if part == "pattern" and len(tokens) != len(others):
+            continue
         by_position = k % 2 == 1
         found = json.loads(
             ask(program, "patch", folder, "--clean", text, "--corrupt", corrupt, "--answer", "f", "--against", "a", "--what", part, "--json",
@@ -135,6 +143,8 @@ def check_patches(program, folder, script, text, library):
         assert off < 3e-5, f"{folder.name}, {library}, {part}: {before, after, share} instead of {found['clean'], found['corrupt'], expected}"
         worst = max(worst, off)
     everything = [{"layer": 1, "part": "residual", "index": 0}, {"layer": 0, "part": "keys", "index": 0}, {"layer": 1, "part": "mlp", "index": 0, "position": 2}]
+    if len(tokens) != len(others):
+        return worst
     before, _, now, share = run(everything)
     assert abs(now - before) < 3e-5 and abs(share - 1) < 1e-4, f"{folder.name}, {library}: {before}, {now}, {share}"
     patched, off = ([{"layer": 1, "part": p, "index": 1} for p in ("head", "pattern")], [OFF[:1] + [1]])

@@ -163,10 +163,32 @@ TEST_F(CircuitsWindow, PatchesThroughAReceiver) {
   EXPECT_THAT(words(), HasSubstr("queries 2.0"));
 }
 
-TEST_F(CircuitsWindow, SayWhatIsWrongWithTheSecondPrompt) {
-  compare("egg jam food");
-  EXPECT_EQ(reading().patches().error(), "Patches need prompts of as many tokens.");
-  EXPECT_THAT(words(), HasSubstr("Patches need prompts"));
+/// The map, in float64, and the displayed pass agree on what a patch between aligned tokens recovers.
+TEST_F(CircuitsWindow, AlignPromptsOfOtherLengthsByHand) {
+  compare("egg jam food and and egg jam f");
+  EXPECT_THAT(words(), HasSubstr("13 of 15 tokens of B are aligned with A."));
+  const ImVec2 from = ui.center("prompts/a/6"), to = ui.center("prompts/b/6");
+  ui.drag("prompts/a/6", to.x - from.x, to.y - from.y);
+  settle();
+  ASSERT_EQ(experiment().first->aligned.size(), 14u);
+  EXPECT_EQ(experiment().first->aligned[6], (core::experiment::IndexPair{6, 6}));
+  dispatch(app::TogglePatch{{1, PatchedPart::values, 2}});
+  const double now = reading().watched()->recovered();
+  support::look(ui.store, [](app::View& v) { v.layers.patches.part = 4; });
+  settle();
+  const auto* map = reading().patches().of(app::plan_of(ui.store.view().layers.patches));
+  ASSERT_TRUE(map);
+  EXPECT_NEAR(now, map->recovered(1, 2), 1e-5);
+  EXPECT_GT(std::abs(now), 1e-4);
+  dispatch(app::TogglePatch{{1, PatchedPart::pattern, 2}});
+  EXPECT_EQ(ui.store.message().text, "pattern 1.2: expected prompts that are aligned one by one");
+  dispatch(app::TogglePatch{{1, PatchedPart::mlp, 0, 7}});
+  EXPECT_THAT(ui.store.message().text, HasSubstr("position that is aligned"));
+  press("view/maps/2");
+  EXPECT_EQ(ui.store.view().layers.maps, app::LayerMaps::change);
+}
+
+TEST_F(CircuitsWindow, SayWhatIsWrongWithTheAnswer) {
   dispatch(app::SetPrompts{core::experiment::FirstPrompt{"egg jam fig", "egg", ""}, "egg jam food"});
   EXPECT_EQ(reading().watched()->error, "answer: expected one token, got 3: 'e', 'g', 'g'");
 }

@@ -173,36 +173,72 @@ TEST(Patching, RecoversAllWhereNothingOfTheCorruptPromptIsLeft) {
   }
 }
 
-/// Patches of the displayed pass, in float32 and by stages that are given, recover what the map says.
+/// Patches of the displayed pass, in float32 and by stages that are given, recover what the map says; of
+/// prompts of other lengths between aligned positions.
 TEST(Patching, IsTheSameInTheDisplayedPass) {
-  const auto model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
-  const Float64Model exact(*model);
-  Tools tools;
-  experiment::Experiment both{.text = "egg jam food and egg jam f"};
-  both.first = experiment::FirstPrompt{"egg jam fig and egg jam f", "ig", "ood"};
-  const auto ids_of = [&](const experiment::Experiment& of) {
-    return tokenizers::ids_of(experiment::tokens_of(*model, of));
+  struct Case {
+    std::string model, first, second, answer, against;
   };
-  const PromptPair prompts{ids_of(both.unedited()), ids_of(both), transformer::answer_token(*model, "ig", ""),
-                           transformer::answer_token(*model, "ood", "")};
-  experiment::TextReading last = experiment::read(*model, both, nullptr, tools.context);
-  for (const auto& part : transformer::patched_parts())
-    for (const bool by_position : {false, true}) {
-      const PatchMap map = patch(exact, prompts, {part.part, by_position}, tools.context);
-      for (const auto& [row, column] :
-           std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}, {2, map.recovered.n_cols - 1}}) {
-        experiment::Experiment patched = both;
-        patched.patches = {map.patch_at(row, column)};
-        last = experiment::read(*model, patched, &last, tools.context);
-        const arma::frowvec logits = last.logits.tail_rows(1);
-        const double difference = double(logits[prompts.answer]) - double(logits[prompts.against]);
-        EXPECT_NEAR((difference - map.corrupt) / (map.clean - map.corrupt), map.recovered(row, column), 1e-5)
-            << transformer::patch_name(*patched.patches.begin());
+  const std::string tiny_gpt = transformer::goldens::tiny_gpt, llama = FIXTURES "/transformer/llama",
+                    fig = "egg jam fig and egg jam f", ferry = "the ferry and the captain";
+  for (const Case& of : {Case{tiny_gpt, fig, "egg jam food and egg jam f", "ig", "ood"},
+                         {tiny_gpt, fig, "egg jam food and and egg jam f", "ig", "ood"},
+                         {llama, ferry, "the ferry the and and the captain", "f", "a"}}) {
+    SCOPED_TRACE(of.second);
+    const auto model = transformer::goldens::opened(of.model);
+    const Float64Model exact(*model);
+    Tools tools;
+    experiment::Experiment both{.text = of.second};
+    both.first = experiment::FirstPrompt{of.first, of.answer, of.against};
+    const auto ids_of = [&](const experiment::Experiment& text) {
+      return tokenizers::ids_of(experiment::tokens_of(*model, text));
+    };
+    const PromptPair prompts{
+        ids_of(both.unedited()), ids_of(both), transformer::answer_token(*model, of.answer, ""),
+        transformer::answer_token(*model, of.against, ""), experiment::alignment_of(*model, both)};
+    const bool is_one_by_one = prompts.clean.size() == prompts.corrupt.size();
+    experiment::TextReading last = experiment::read(*model, both, nullptr, tools.context);
+    const auto difference = [&] {
+      const arma::frowvec logits = last.logits.tail_rows(1);
+      return double(logits[prompts.answer]) - double(logits[prompts.against]);
+    };
+    for (const auto& part : transformer::patched_parts())
+      for (const bool by_position : {false, true}) {
+        if (part.part == PatchedPart::pattern && !is_one_by_one) continue;
+        const PatchMap map = patch(exact, prompts, {part.part, by_position}, tools.context);
+        EXPECT_EQ(map.n_known, map.recovered.n_elem);
+        for (const auto& [row, column] : std::vector<std::pair<std::size_t, std::size_t>>{
+                 {1, 0}, {map.recovered.n_rows - 1, map.recovered.n_cols - 1}}) {
+          experiment::Experiment patched = both;
+          patched.patches = {map.patch_at(row, column)};
+          last = experiment::read(*model, patched, &last, tools.context);
+          EXPECT_NEAR((difference() - map.corrupt) / (map.clean - map.corrupt), map.recovered(row, column),
+                      2e-5 * std::max(1.0, 1 / std::abs(map.clean - map.corrupt)))
+              << transformer::patch_name(*patched.patches.begin());
+        }
       }
-    }
-  last = experiment::read(*model, both, &last, tools.context);
-  const arma::frowvec logits = last.logits.tail_rows(1);
-  EXPECT_NEAR(logits[prompts.answer] - logits[prompts.against], -13.729, 1e-3);  // nothing is left of a patch
+    last = experiment::read(*model, both, &last, tools.context);
+    const PatchMap any = patch(exact, prompts, {}, tools.context);
+    EXPECT_NEAR(difference(), any.corrupt, 1e-3);  // nothing is left of a patch
+  }
+}
+
+/// Words that only one prompt has are in no pair; a pair by hand removes those that it excludes.
+TEST(Alignment, IsByPairsElseWhereTextsBeginAndEndAlike) {
+  using transformer::align;
+  EXPECT_EQ(align({1, 2, 3, 4}, {1, 9, 8, 3, 4}), (transformer::TokenAlignment{0, {}, {}, 2, 3}));
+  EXPECT_EQ(align({1, 2}, {3, 4}), (transformer::TokenAlignment{0, 1}));
+  EXPECT_EQ(align({1, 1}, {1, 1, 1}), (transformer::TokenAlignment{0, 1, {}}));
+  const auto rows = align({1, 2, 3, 4}, {1, 9, 8, 3, 4}, {{0, 0}, {1, 2}});
+  EXPECT_EQ(rows, (transformer::TokenAlignment{0, {}, 1, {}, {}}));
+  using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+  EXPECT_EQ(transformer::toggle_pair(rows, 3, 3), (Pairs{{0, 0}, {1, 2}, {3, 3}}));
+  EXPECT_EQ(transformer::toggle_pair(rows, 2, 1), (Pairs{{0, 0}, {2, 1}}));  // crosses (1, 2)
+  EXPECT_EQ(transformer::toggle_pair(rows, 1, 2), (Pairs{{0, 0}}));
+  EXPECT_EQ(error_of([] {
+              align({1, 2}, {1, 2}, {{1, 0}, {0, 1}});
+            }),
+            "align: expected positions in order, below 2 and 2, got 0:1");
 }
 
 /// A patched stream reaches what else is patched in its layer, also where nothing of the text is known yet.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/base/random.hpp"
+#include "core/circuits/patching.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/lens.hpp"
 #include "core/model/remote_model.hpp"
@@ -116,6 +117,28 @@ TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
   EXPECT_FALSE(are_equal_numbers(now.logits, before.logits));
   EXPECT_TRUE(arma::approx_equal(now.logits, expected.logits, "absdiff", 1e-4));
   EXPECT_EQ(remote->not_editable_reason(1), "");
+}
+
+TEST_F(AttachedModel, IsPatchedAsOneOfOurOwn) {
+  const experiment::Experiment both{.text = "egg jam food and egg jam f",
+                                    .first = experiment::FirstPrompt{prompt, "ig", "ood"}};
+  const circuits::PromptPair prompts{ids, ids_of(own.tokenize(both.text)), answer_token(own, "ig", ""),
+                                     answer_token(own, "ood", "")};
+  for (const PatchedPart part : {PatchedPart::head, PatchedPart::keys, PatchedPart::attention}) {
+    std::size_t n_known = 0;
+    const circuits::PatchMap map =
+        circuits::patch_by_passes(*remote, both, prompts, {part}, context,
+                                  [&](const circuits::PatchMap& known) { n_known = known.n_known; });
+    const circuits::PatchMap exact = circuits::patch(circuits::Float64Model(own), prompts, {part}, context);
+    EXPECT_EQ(n_known, map.recovered.n_elem);
+    EXPECT_TRUE(arma::approx_equal(map.recovered, exact.recovered, "absdiff", 1e-5));
+  }
+  const auto error = [&](const circuits::PatchPlan& plan) {
+    return error_of([&] { circuits::patch_by_passes(*remote, both, prompts, plan, context); });
+  };
+  EXPECT_EQ(error({PatchedPart::mlp}),
+            "MLP 3: expected a part of attention, as nothing else of an attached model can be patched");
+  EXPECT_THAT(error({PatchedPart::head, false, Patch{2, PatchedPart::keys, 0}}), StartsWith("receiver: "));
 }
 
 void expect_weights(const attention::Trace& found, const attention::Trace& expected, double tolerance) {

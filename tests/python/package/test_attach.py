@@ -217,6 +217,43 @@ class Numbers(unittest.TestCase):
             points = client.call("points", **{"pass": plain}, row=T - 1)[1]["rows"]
             np.testing.assert_array_equal(client.call("unembed", {"rows": points})[1]["logits"], lens)
 
+    @unittest.skipUnless(program.is_here(), "the program is not here")
+    def test_patches_equal_hooks_by_hand(self):
+        clean, corrupt, answer, against = text(), text(), 7, 9
+        corrupt[5] = (corrupt[5] + 1) % 128
+        prompts = [" ".join(map(str, ids.tolist())) for ids in (clean, corrupt)]
+        for family in ("gpt2", "llama", "qwen3", "gemma2", "gpt_neox", "gpt_oss"):
+            with self.subTest(family), attach(small(family)) as server:
+                model = server.engine.original
+
+                def difference(of, ids):
+                    logits = logits_of(of, ids)[-1]
+                    return float(logits[answer] - logits[against])
+
+                right, wrong = (difference(model, ids) for ids in (clean, corrupt))
+                for what in ("head", "attention"):
+                    found = attnscope.patch(server, *prompts, answer=f" {answer}", against=f" {against}", what=what)
+                    np.testing.assert_allclose([found.clean, found.corrupt], [right, wrong], atol=1e-5)
+                    for layer, k in np.ndindex(found.recovered.shape):
+                        kept = []
+
+                        def keep(_, inputs, output=None, kept=kept):
+                            kept.append((inputs[0] if output is None else output).clone())
+
+                        def put(_, inputs, output=None, kept=kept, k=k):
+                            if output is not None:
+                                return kept[0]
+                            x = inputs[0].clone()
+                            x[..., 16 * k : 16 * k + 16] = kept[0][..., 16 * k : 16 * k + 16]
+                            return (x, *inputs[1:])
+
+                        difference(by_hand(model, family, layer, keep, what == "head"), clean)
+                        expected = (difference(by_hand(model, family, layer, put, what == "head"), corrupt) - wrong) / (right - wrong)
+                        self.assertAlmostEqual(found.recovered[layer, k], expected, delta=2e-5 / abs(right - wrong), msg=f"{what} {layer}.{k}")
+                for what, said in (("mlp", "MLP 1: expected a part of attention"), ("residual", "residual stream before layer 1, position 11: expected a part")):
+                    with self.assertRaisesRegex(attnscope.AttnscopeError, said):
+                        attnscope.patch(server, *prompts, answer=" 7", against=" 9", what=what)
+
     def test_a_layer_is_a_full_model_of_attention(self):
         for family, model, _, client, plain in self.each():
             with torch.no_grad():

@@ -31,6 +31,16 @@ class OfPaths(unittest.TestCase):
         self.assertEqual(attnscope.patch(TINY, CLEAN, CORRUPT, positions=True, **asked).recovered.shape, (16, 14))
         self.assertEqual(attnscope.patch(TINY, CLEAN, CORRUPT, through="queries:2.0", **asked).recovered.shape, (2, 4))
 
+    def test_prompts_of_other_lengths_are_aligned(self):
+        longer, asked = "egg jam food and and egg jam f", {"answer": "ig", "against": "ood"}
+        found = attnscope.patch(TINY, CLEAN, longer, positions=True, what="mlp", **asked).recovered
+        self.assertEqual(np.isnan(found[0]).nonzero()[0].tolist(), [6, 7])
+        by_hand = attnscope.patch(TINY, CLEAN, longer, positions=True, what="mlp", align=[(0, 0), (6, 6), (13, 14)], **asked).recovered
+        self.assertEqual(np.isfinite(by_hand[0]).nonzero()[0].tolist(), [0, 6, 14])
+        self.assertAlmostEqual(by_hand[2, 14], found[2, 14], 9)
+        with self.assertRaisesRegex(AttnscopeError, "align: expected positions in order"):
+            attnscope.patch(TINY, CLEAN, longer, align=[(3, 2), (2, 3)], **asked)
+
     def test_pairs_of_tokens_are_sorted(self):
         pairs = attnscope.token_pairs(TINY, "2.0", top=4)
         for found in (pairs.ov, pairs.qk):

@@ -129,11 +129,15 @@ struct HeadTile {
   const TextReading& now;
   const LayerHeads& layer_heads;
   const HeadMap& head_map;
-  const HeadMap* before;  ///< before the edits; nullptr where the maps differ in size
+  const HeadMap* before;  ///< before the edits, or nullptr where their rows are others; see before_map()
   bool is_ablated, is_chosen;
   float header;  ///< from the map up to the middle of the header
   const char* place = "layers/";
   bool is_patched = false;
+  arma::mat aligned = {};  ///< that of A at the positions of B, NaN where there is none; or empty
+
+  bool has_before() const { return before || !aligned.empty(); }
+  const arma::mat& before_map() const { return before ? before->map : aligned; }
 };
 
 std::string head_name(const HeadTile& m) {
@@ -142,7 +146,7 @@ std::string head_name(const HeadTile& m) {
 
 /// Returns the numbers in its cells: the selected ones, or the weights where the others are not known.
 LayerMaps shown_maps(const HeadTile& m) {
-  return m.before ? m.frame.pending.layers->maps : LayerMaps::weights;
+  return m.has_before() ? m.frame.pending.layers->maps : LayerMaps::weights;
 }
 
 /// Returns what a patch of the head alone recovers, where its output is mapped.
@@ -160,9 +164,9 @@ bool compares_prompts(const HeadTile& m) {
 void draw_picture(const HeadTile& m) {
   const LayerMaps maps = shown_maps(m);
   const arma::mat changed =
-      maps == LayerMaps::change ? arma::mat(m.head_map.map - m.before->map) : arma::mat();
+      maps == LayerMaps::change ? arma::mat(m.head_map.map - m.before_map()) : arma::mat();
   const arma::mat& numbers = maps == LayerMaps::change   ? changed
-                             : maps == LayerMaps::before ? m.before->map
+                             : maps == LayerMaps::before ? m.before_map()
                                                          : m.head_map.map;
   render::HeatmapPicture picture;
   picture.place = m.place +
@@ -194,10 +198,18 @@ void draw_query(const HeadTile& m) {
           packed(m.frame.palette.selection, 0.65f), 1);
 }
 
-void draw_ablated_mark(const HeadTile& m) {
-  draw_ablated(m.frame, m.corner, m.bottom_right);
-  draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
-            m.frame.palette.accent);
+/// Marks an edited head in its corner, with an edge so that it is seen on bright cells too.
+void draw_mark(const HeadTile& m) {
+  const float size = m.frame.metrics.px(7);
+  draw_rect(m.corner, {m.corner.x + size + 2, m.corner.y + size + 2}, m.frame.palette.background.back);
+  draw_rect(m.corner, {m.corner.x + size, m.corner.y + size}, m.frame.palette.accent);
+}
+
+/// Returns the largest magnitude, without those that do not exist.
+double largest_of(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers) largest = std::max(largest, std::isnan(number) ? 0 : std::abs(number));
+  return largest;
 }
 
 /// Whether the upper right corner of a map is masked, which leaves room for the entropy.
@@ -211,7 +223,7 @@ void draw_header(const HeadTile& m) {
   const float middle = std::round(m.corner.y - m.header);
   const bool shows_change = compares_prompts(m) && shown_maps(m) == LayerMaps::change;
   const std::string entropy =
-      fixed(shows_change ? arma::abs(m.head_map.map - m.before->map).max() : m.head_map.roles.entropy_bits,
+      fixed(shows_change ? largest_of(m.head_map.map - m.before_map()) : m.head_map.roles.entropy_bits,
             m.t.is_small && !shows_change ? 1 : 2);
   const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
   float left = m.corner.x, right = std::min(m.bottom_right.x + m.t.gap - f.metrics.px(4), clip);
@@ -331,9 +343,9 @@ void draw_tooltip(const HeadTile& m) {
   else
     text += fmt::format(": 1 cell shows the largest of {} × {} weights, here {}", m.now.block, m.now.block,
                         fixed(weight, 4));
-  if (m.before && m.before->map(row, column) != weight)
+  if (m.has_before() && m.before_map()(row, column) != weight)
     text += (compares_prompts(m) ? "\nin A: " : "\nbefore the edits: ") +
-            core::text::display_number(m.before->map(row, column));
+            core::text::display_number(m.before_map()(row, column));
   if (!m.is_ablated && !compares_prompts(m)) {
     const HeadRole role = role_of(m.frame, m.layer, m.head);
     text += "\n" + role.words() + " " + source_words(m.frame, role.source);
@@ -406,6 +418,19 @@ void handle_mouse(const HeadTile& m) {
   m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
+/// Returns a map of the first of two prompts at the positions of the second; empty where that cannot be.
+arma::mat aligned_map(const Frame& frame, const arma::mat& map) {
+  const BothReadings& both = *frame.pending.reading->readings();
+  const auto& first = frame.pending.full_model->experiment.first;
+  if (!first || both.now->block != 1 || both.before->block != 1) return {};
+  const auto rows = core::transformer::align(both.before->pass->ids, both.now->pass->ids, first->aligned);
+  arma::mat aligned(rows.size(), rows.size(), arma::fill::value(arma::datum::nan));
+  for (std::size_t j = 0; j < rows.size(); ++j)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i] && rows[j]) aligned(i, j) = map(*rows[i], *rows[j]);
+  return aligned;
+}
+
 /// Returns the map of a head that the reading must have.
 HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
@@ -413,40 +438,43 @@ HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer,
   const TextReading& now = *frame.pending.reading->readings()->now;
   const LayerHeads& layer_heads = *now.layers[layer];
   const TextReading& original = *frame.pending.reading->readings()->before;
-  const bool has_same_size =
-      layer < original.layers.size() && head < original.layers[layer]->heads.size() &&
-      arma::size(original.layers[layer]->heads[head].map) == arma::size(layer_heads.heads[head].map);
-  return {frame,
-          t,
-          layer,
-          head,
-          corner,
-          {corner.x + t.map, corner.y + t.map},
-          now,
-          layer_heads,
-          layer_heads.heads[head],
-          has_same_size ? &original.layers[layer]->heads[head] : nullptr,
-          full_model.experiment.heads_off.contains({layer, head}),
-          layer == full_model.experiment.layer && head == frame.pending.look.head,
-          t.header / 2 + (layer == 0 ? t.columns.room : 0),
-          "layers/",
-          std::ranges::any_of(full_model.experiment.patches, [&](const core::transformer::Patch& patch) {
-            const std::size_t n =
-                core::transformer::n_parts(full_model.model->description().sizes, patch.part);
-            return patch.layer == layer && n > 1 &&
-                   patch.index == head / (full_model.model->description().sizes.n_heads / n);
-          })};
+  const HeadMap* before = layer < original.layers.size() && head < original.layers[layer]->heads.size()
+                              ? &original.layers[layer]->heads[head]
+                              : nullptr;
+  const bool is_alike = before && arma::size(before->map) == arma::size(layer_heads.heads[head].map) &&
+                        (!full_model.experiment.first || full_model.experiment.first->aligned.empty());
+  return {
+      frame,
+      t,
+      layer,
+      head,
+      corner,
+      {corner.x + t.map, corner.y + t.map},
+      now,
+      layer_heads,
+      layer_heads.heads[head],
+      is_alike ? before : nullptr,
+      full_model.experiment.heads_off.contains({layer, head}),
+      layer == full_model.experiment.layer && head == frame.pending.look.head,
+      t.header / 2 + (layer == 0 ? t.columns.room : 0),
+      "layers/",
+      std::ranges::any_of(full_model.experiment.patches,
+                          [&](const core::transformer::Patch& patch) {
+                            const std::size_t n =
+                                core::transformer::n_parts(full_model.model->description().sizes, patch.part);
+                            return patch.layer == layer && n > 1 &&
+                                   patch.index == head / (full_model.model->description().sizes.n_heads / n);
+                          }),
+      before && !is_alike ? aligned_map(frame, before->map) : arma::mat()};
 }
 
 void draw_cells(const HeadTile& m) {
   draw_picture(m);
-  if (m.is_patched)
-    draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
-              m.frame.palette.accent);
   if (m.is_ablated)
-    draw_ablated_mark(m);
+    draw_ablated(m.frame, m.corner, m.bottom_right);
   else
     draw_query(m);
+  if (m.is_patched || m.is_ablated) draw_mark(m);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "app/session/full_model_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
@@ -41,42 +42,85 @@ std::string second_text(const Frame& frame) {
   return core::experiment::whole_text(*frame.pending.full_model->model, experiment_of(frame));
 }
 
+/// Returns how the prompts of readings are aligned.
+core::transformer::TokenAlignment alignment_of(const Frame& frame, const BothReadings& both) {
+  return core::transformer::align(both.before->pass->ids, both.now->pass->ids,
+                                  experiment_of(frame).first->aligned);
+}
+
+/// A column of tokens: a position in each prompt, or nothing where one has no counterpart.
+using TokenColumn = std::array<std::optional<std::size_t>, 2>;
+
+std::vector<TokenColumn> columns_of(const core::transformer::TokenAlignment& rows, std::size_t n_first) {
+  std::vector<TokenColumn> columns;
+  std::size_t next = 0;  // in the first prompt
+  for (std::size_t i = 0; i <= rows.size(); ++i) {
+    const auto end = i < rows.size() ? rows[i] : n_first;
+    while (end && next < *end) columns.push_back({next++, std::nullopt});
+    if (end && i < rows.size()) ++next;
+    if (i < rows.size()) columns.push_back({end, i});
+  }
+  return columns;
+}
+
+constexpr const char* dragged_token = "token of A";
+
 /// Draws the tokens of both prompts, the second below the first, in columns; those that differ in an outline,
-/// and a hatched gap where one prompt has ended.
-void draw_token_pairs(const Frame& frame, const BothReadings& both, float width) {
+/// and a hatched gap for a token without a counterpart. A token of A is aligned by dragging it onto one of B.
+void draw_token_pairs(const Frame& frame, const BothReadings& both,
+                      const core::transformer::TokenAlignment& rows, float width) {
   const float pitch = frame.metrics.px(22), chip = frame.metrics.px(20), pad = frame.metrics.px(4);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans13;
-  const auto &first = both.before->names, &second = both.now->names;
+  const std::vector<std::string>* names[]{&both.before->names, &both.now->names};
   const std::size_t marked = marked_token(frame.displayed.look, *both.now);
   Flow flow{start, width, frame.metrics.px(3), 2 * pitch + frame.metrics.px(6)};
-  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
-    const auto name = [&](const std::vector<std::string>& names) {
-      return i < names.size() ? shortened(font, visible_token(names[i]), width - 2 * pad) : std::string();
-    };
-    const std::string words[]{name(first), name(second)};
+  for (const TokenColumn& column : columns_of(rows, names[0]->size())) {
+    std::string words[2];
+    for (std::size_t k = 0; k < 2; ++k)
+      if (column[k]) words[k] = shortened(font, visible_token((*names[k])[*column[k]]), width - 2 * pad);
     const float room = std::max({text_width(font, words[0]), text_width(font, words[1]), pad}) + 2 * pad;
     const ImVec2 corner = flow.place(room);
     const bool differs = words[0] != words[1];
-    for (int k = 0; k < 2; ++k) {
+    for (std::size_t k = 0; k < 2; ++k) {
       const ImVec2 min{corner.x, corner.y + static_cast<float>(k) * pitch}, max{min.x + room, min.y + chip};
-      if (i >= (k == 0 ? first : second).size()) {
+      if (!column[k]) {
         hatch(min, max, frame.metrics.px(4), frame.palette.line);
         continue;
       }
       draw_rect(min, max, frame.palette.control.active, frame.metrics.px(3));
       draw_text(font, {min.x + pad, (min.y + max.y) / 2}, Align::left_middle,
                 k == 1 && !differs ? frame.palette.faint : frame.palette.text, words[k]);
+      const std::string name = fmt::format("prompts/{}/{}", k == 0 ? "a" : "b", *column[k]);
+      platform::move_to(min);
+      const bool pressed = hit_area(name.c_str(), {room, chip});
+      frame.landmarks.mark_item(name);
+      if (pressed && column[1]) frame.commands.add(PinQuery{*column[1]});
+      if (k == 0 && ImGui::BeginDragDropSource()) {
+        ImGui::SetDragDropPayload(dragged_token, &*column[0], sizeof *column[0]);
+        ImGui::Text("%s: drop it on a token of B to align them, or to part them",
+                    quoted_token(words[0]).c_str());
+        ImGui::EndDragDropSource();
+      }
+      if (k == 1 && ImGui::BeginDragDropTarget()) {
+        if (const ImGuiPayload* payload = ImGui::AcceptDragDropPayload(dragged_token)) {
+          std::size_t first = 0;
+          std::memcpy(&first, payload->Data, sizeof first);
+          FirstPrompt prompt = *experiment_of(frame).first;
+          prompt.aligned = core::transformer::toggle_pair(rows, first, *column[1]);
+          set_prompts(frame, prompt, second_text(frame));
+        }
+        ImGui::EndDragDropTarget();
+      }
+      if (ImGui::IsItemHovered())
+        ImGui::SetTooltip("position %zu of %s\n%s", *column[k], k == 0 ? "A" : "B",
+                          k == 0 ? "Drag it onto a token of B to align them" : "Click to select it");
     }
     const ImVec2 end{corner.x + room, corner.y + pitch + chip};
     if (differs)
       outline({corner.x - 1, corner.y - 1}, {end.x + 1, end.y + 1}, frame.palette.status.warning, 2);
-    if (i == marked && i < second.size())
-      draw_rect({corner.x, end.y + 1}, {end.x, end.y + 3}, frame.palette.selection);
-    frame.landmarks.mark("prompts/token/" + std::to_string(i), corner, end);
-    if (!hovers(corner, end)) continue;
-    ImGui::SetTooltip("position %zu\nClick to select it", i);
-    if (ImGui::IsMouseClicked(0)) frame.commands.add(PinQuery{i});
+    if (column[1] == marked) draw_rect({corner.x, end.y + 1}, {end.x, end.y + 3}, frame.palette.selection);
+    if (column[1]) frame.landmarks.mark("prompts/token/" + std::to_string(*column[1]), corner, end);
   }
   reserve_room(start, {width, flow.next.y - start.y + flow.pitch + frame.metrics.px(2)});
 }
@@ -92,8 +136,11 @@ void draw_prompts(const Frame& frame, const BothReadings& both, float width) {
     frame.commands.add(SetPrompts{std::nullopt, first.text});
   const float end = right - text_width(frame.fonts.sans13, "End") - frame.metrics.px(14);
   if (link(frame, "prompts/swap", frame.fonts.sans13, {end, middle}, Align::right_middle, frame.palette.text,
-           "Swap", "Exchanges A and B, so that patches go the other way"))
-    set_prompts(frame, {second_text(frame), first.against, first.answer}, first.text);
+           "Swap", "Exchanges A and B, so that patches go the other way")) {
+    FirstPrompt swapped{second_text(frame), first.against, first.answer};
+    for (const auto& [i, j] : first.aligned) swapped.aligned.emplace_back(j, i);
+    set_prompts(frame, swapped, first.text);
+  }
   platform::move_to({at.x, heading.y});
   const auto field = [&](const char* label, const char* name, const std::string& shown) {
     const ImVec2 row = ImGui::GetCursorScreenPos();
@@ -107,14 +154,20 @@ void draw_prompts(const Frame& frame, const BothReadings& both, float width) {
   };
   if (const auto text = field("A", "prompts/first", first.text))
     set_prompts(frame, {*text, first.answer, first.against}, second_text(frame));
-  if (const auto text = field("B", "prompts/second", second_text(frame))) set_prompts(frame, first, *text);
+  if (const auto text = field("B", "prompts/second", second_text(frame)))
+    set_prompts(frame, {first.text, first.answer, first.against}, *text);
   ImGui::Dummy({1, frame.metrics.px(2)});
-  draw_token_pairs(frame, both, width);
   const auto &a = both.before->names, &b = both.now->names;
-  if (a.size() != b.size())
+  const core::transformer::TokenAlignment rows = alignment_of(frame, both);
+  draw_token_pairs(frame, both, rows, width);
+  if (!core::transformer::is_one_by_one(rows, a.size())) {
+    const auto n = std::ranges::count_if(rows, [](const auto& row) { return row.has_value(); });
     return paragraph(
-        frame.fonts.sans13, frame.palette.status.warning, width,
-        fmt::format("Patches need prompts of as many tokens: these have {} and {}.", a.size(), b.size()));
+        frame.fonts.sans13, frame.palette.dim, width,
+        fmt::format("{} of {} tokens of B are aligned with A. Others are not patched; drag a token "
+                    "of A onto one of B to align them.",
+                    n, b.size()));
+  }
   std::size_t n = 0, at_token = 0;
   for (std::size_t i = a.size(); i-- > 0;)
     if (a[i] != b[i]) ++n, at_token = i;
@@ -140,12 +193,12 @@ void draw_watched(const Frame& frame, const WatchedDifference* watched, float wi
         .text;
   };
   if (const auto text = field(at.x, "prompts/answer", first.answer, has_tokens ? watched->answer_text : ""))
-    set_prompts(frame, {first.text, *text, first.against}, second_text(frame));
+    set_prompts(frame, {first.text, *text, first.against, first.aligned}, second_text(frame));
   draw_text(frame.fonts.sans15, {at.x + width / 2, at.y + frame.metrics.frame / 2}, Align::middle,
             frame.palette.dim, "−");
   if (const auto text =
           field(at.x + room + gap, "prompts/against", first.against, has_tokens ? watched->against_text : ""))
-    set_prompts(frame, {first.text, first.answer, *text}, second_text(frame));
+    set_prompts(frame, {first.text, first.answer, *text, first.aligned}, second_text(frame));
   if (watched && !watched->error.empty())
     paragraph(frame.fonts.sans13,
               first.answer.empty() && first.against.empty() ? frame.palette.dim : frame.palette.status.bad,
