@@ -101,12 +101,28 @@ void full_name_tooltip(ImVec2 min, ImVec2 max, const std::string& shown, const s
   if (shown != name && hovers(min, max)) ImGui::SetTooltip("%s", name.c_str());
 }
 
+/// Returns the color of each token's name on an axis: of the marked one, of those that differ from the first
+/// of two prompts, and of the others.
+std::vector<Rgb> name_colors(const Frame& frame, const TextReading& now) {
+  const auto& first = frame.pending.full_model->experiment.first;
+  const auto &ids = now.pass->ids, &before = frame.pending.reading->readings()->before->pass->ids;
+  std::vector<Rgb> colors(ids.size(), frame.palette.dim);
+  const auto rows =
+      first ? core::transformer::align(before, ids, first->aligned) : core::transformer::TokenAlignment();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!rows[i] || before[*rows[i]] != ids[i]) colors[i] = frame.palette.status.warning;
+  if (const std::size_t marked = marked_token(frame.displayed.look, now); colors[marked] == frame.palette.dim)
+    colors[marked] = frame.palette.text;
+  return colors;
+}
+
 /// Draws the tokens left of a layer's first map, with lines from each name to its row.
 void draw_row_tokens(const Frame& frame, const LayersTiling& t, const TextReading& now, ImVec2 corner,
                      Rgb background) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
   const std::size_t n = now.names.size(), marked = marked_token(frame.displayed.look, now);
+  const std::vector<Rgb> colors = name_colors(frame, now);
   const float pitch = t.map / static_cast<float>(n), index = m.px(18);
   const float near = corner.x - m.px(6) - index,
               lane = (t.rows.room - m.px(6) - index) / static_cast<float>(t.rows.lanes);
@@ -124,8 +140,7 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const TextReadin
     const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float width = text_width(frame.fonts.sans12, shown);
     draw_rect({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, background);
-    draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
-              is_marked ? frame.palette.text : frame.palette.dim, shown);
+    draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle, colors[i], shown);
     full_name_tooltip({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
   });
   if (t.rows.step > 1)  // some names are omitted
@@ -139,6 +154,7 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const TextRea
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
   const std::size_t n = now.names.size(), marked = marked_token(frame.displayed.look, now);
+  const std::vector<Rgb> colors = name_colors(frame, now);
   const float pitch = t.map / static_cast<float>(n),
               lane = t.columns.room / static_cast<float>(t.columns.lanes);
   for_each_label(t.columns, marked, n, [&](std::size_t i) {
@@ -152,8 +168,7 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const TextRea
     const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float length = text_width(frame.fonts.sans12, shown), half = m.px(6);
     draw_rect({middle - half, bottom - length - 1}, {middle + half, bottom}, background);
-    draw_text_rotated(frame.fonts.sans12, {middle, bottom},
-                      is_marked ? frame.palette.text : frame.palette.dim, shown);
+    draw_text_rotated(frame.fonts.sans12, {middle, bottom}, colors[i], shown);
     full_name_tooltip({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
   });
 }
