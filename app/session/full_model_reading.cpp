@@ -286,8 +286,16 @@ void FullModelReading::update_map_versions() {
   const auto& layers = readings()->now->layers;
   numbered_.resize(layers.size());
   versions_.resize(layers.size());
+  const auto& first = readings()->now->experiment.first;  // whose maps are compared
+  const bool is_another = std::exchange(numbered_first_, first) != first;
   for (std::size_t l = 0; l < layers.size(); ++l)
-    if (std::exchange(numbered_[l], layers[l]) != layers[l]) versions_[l] = ++last_version_;
+    if (std::exchange(numbered_[l], layers[l]) != layers[l] || is_another) versions_[l] = ++last_version_;
+}
+
+core::transformer::TokenAlignment alignment_of(const BothReadings& both) {
+  const auto& first = both.now->experiment.first;
+  return core::transformer::align(both.before->pass->ids, both.now->pass->ids,
+                                  first ? first->aligned : std::vector<core::experiment::IndexPair>());
 }
 
 std::uint64_t FullModelReading::version_of(std::size_t layer) const {

@@ -82,6 +82,9 @@ struct BothReadings {
   double ms = 0;  ///< of the reading with edits
 };
 
+/// Returns how the text with the edits is aligned with the other, the first of two prompts.
+core::transformer::TokenAlignment alignment_of(const BothReadings& both);
+
 /// The displayed layer as computed by the pass.
 struct ComputedLayer {
   std::optional<core::attention::Model> model;  ///< nothing: its numbers are the same as before
@@ -248,6 +251,7 @@ class FullModelReading {
   LiveScan scan_;
   LiveCircuits circuits_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
+  std::optional<core::experiment::FirstPrompt> numbered_first_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;
   HeadEffects effects_;

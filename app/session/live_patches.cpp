@@ -88,8 +88,7 @@ void LivePatches::follow(const FullModelState& full_model, const ReadingRef& now
     Map& map = maps_[k];
     const Key key{
         full_model.model,
-        {before->pass->ids, now->pass->ids, watched->answer, watched->against,
-         transformer::align(before->pass->ids, now->pass->ids, full_model.experiment.first->aligned)},
+        {before->pass->ids, now->pass->ids, watched->answer, watched->against, alignment_of({now, before})},
         plans[k]};
     const double cost =
         of.n_parameters * static_cast<double>(n_tokens * n_patches(plans[k], of.sizes, n_tokens));

@@ -163,8 +163,13 @@ bool compares_prompts(const HeadTile& m) {
 
 void draw_picture(const HeadTile& m) {
   const LayerMaps maps = shown_maps(m);
-  const arma::mat changed =
-      maps == LayerMaps::change ? arma::mat(m.head_map.map - m.before_map()) : arma::mat();
+  arma::mat changed, visible;  // where maps are compared, and where tokens have no counterpart
+  if (maps != LayerMaps::weights && !m.aligned.empty()) {
+    visible =
+        m.layer_heads.visible ? *m.layer_heads.visible : arma::mat(arma::size(m.aligned), arma::fill::ones);
+    visible.elem(arma::find_nan(m.aligned)).zeros();
+  }
+  if (maps == LayerMaps::change) changed = m.head_map.map - m.before_map();
   const arma::mat& numbers = maps == LayerMaps::change   ? changed
                              : maps == LayerMaps::before ? m.before_map()
                                                          : m.head_map.map;
@@ -175,7 +180,7 @@ void draw_picture(const HeadTile& m) {
                                                           : "") +
                   head_name(m);
   picture.cells.numbers = &numbers;
-  picture.cells.visible = m.layer_heads.visible.get();
+  picture.cells.visible = visible.empty() ? m.layer_heads.visible.get() : &visible;
   picture.cells.version = m.frame.pending.reading->version_of(m.layer);
   picture.map = maps == LayerMaps::change ? m.frame.displayed.look.colors.diverging
                                           : m.frame.displayed.look.colors.sequential;
@@ -343,7 +348,7 @@ void draw_tooltip(const HeadTile& m) {
   else
     text += fmt::format(": 1 cell shows the largest of {} × {} weights, here {}", m.now.block, m.now.block,
                         fixed(weight, 4));
-  if (m.has_before() && m.before_map()(row, column) != weight)
+  if (m.has_before() && !std::isnan(m.before_map()(row, column)) && m.before_map()(row, column) != weight)
     text += (compares_prompts(m) ? "\nin A: " : "\nbefore the edits: ") +
             core::text::display_number(m.before_map()(row, column));
   if (!m.is_ablated && !compares_prompts(m)) {
@@ -421,9 +426,8 @@ void handle_mouse(const HeadTile& m) {
 /// Returns a map of the first of two prompts at the positions of the second; empty where that cannot be.
 arma::mat aligned_map(const Frame& frame, const arma::mat& map) {
   const BothReadings& both = *frame.pending.reading->readings();
-  const auto& first = frame.pending.full_model->experiment.first;
-  if (!first || both.now->block != 1 || both.before->block != 1) return {};
-  const auto rows = core::transformer::align(both.before->pass->ids, both.now->pass->ids, first->aligned);
+  if (!both.now->experiment.first || both.now->block != 1 || both.before->block != 1) return {};
+  const auto rows = alignment_of(both);
   arma::mat aligned(rows.size(), rows.size(), arma::fill::value(arma::datum::nan));
   for (std::size_t j = 0; j < rows.size(); ++j)
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -442,7 +446,7 @@ HeadTile make_tile(const Frame& frame, const LayersTiling& t, std::size_t layer,
                               ? &original.layers[layer]->heads[head]
                               : nullptr;
   const bool is_alike = before && arma::size(before->map) == arma::size(layer_heads.heads[head].map) &&
-                        (!full_model.experiment.first || full_model.experiment.first->aligned.empty());
+                        (!now.experiment.first || now.experiment.first->aligned.empty());
   return {
       frame,
       t,

@@ -104,11 +104,10 @@ void full_name_tooltip(ImVec2 min, ImVec2 max, const std::string& shown, const s
 /// Returns the color of each token's name on an axis: of the marked one, of those that differ from the first
 /// of two prompts, and of the others.
 std::vector<Rgb> name_colors(const Frame& frame, const TextReading& now) {
-  const auto& first = frame.pending.full_model->experiment.first;
-  const auto &ids = now.pass->ids, &before = frame.pending.reading->readings()->before->pass->ids;
+  const BothReadings& both = *frame.pending.reading->readings();
+  const auto &ids = now.pass->ids, &before = both.before->pass->ids;
   std::vector<Rgb> colors(ids.size(), frame.palette.dim);
-  const auto rows =
-      first ? core::transformer::align(before, ids, first->aligned) : core::transformer::TokenAlignment();
+  const auto rows = alignment_of(both);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!rows[i] || before[*rows[i]] != ids[i]) colors[i] = frame.palette.status.warning;
   if (const std::size_t marked = marked_token(frame.displayed.look, now); colors[marked] == frame.palette.dim)
@@ -440,6 +439,11 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
              compares = frame.pending.full_model->experiment.first.has_value();
   const auto& colors = frame.displayed.look.colors;
   const std::string pooled = now.block == 1 ? "" : fmt::format(", largest of {} × {}", now.block, now.block);
+  if (const BothReadings& both = *reading.readings();
+      compares && maps != LayerMaps::weights && both.now->block != 1 &&
+      !core::transformer::is_one_by_one(alignment_of(both), both.before->pass->ids.size()))
+    return legend.words("Maps of prompts of other lengths are too large to be aligned: weight in B.",
+                        frame.palette.status.warning);
   const double largest = largest_change(frame);
   const std::string end_words = largest == 1 ? "1" : fixed(largest, 2);
   legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−" + end_words : "0",

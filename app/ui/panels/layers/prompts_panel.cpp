@@ -42,12 +42,6 @@ std::string second_text(const Frame& frame) {
   return core::experiment::whole_text(*frame.pending.full_model->model, experiment_of(frame));
 }
 
-/// Returns how the prompts of readings are aligned.
-core::transformer::TokenAlignment alignment_of(const Frame& frame, const BothReadings& both) {
-  return core::transformer::align(both.before->pass->ids, both.now->pass->ids,
-                                  experiment_of(frame).first->aligned);
-}
-
 /// A column of tokens: a position in each prompt, or nothing where one has no counterpart.
 using TokenColumn = std::array<std::optional<std::size_t>, 2>;
 
@@ -158,7 +152,7 @@ void draw_prompts(const Frame& frame, const BothReadings& both, float width) {
     set_prompts(frame, {first.text, first.answer, first.against}, *text);
   ImGui::Dummy({1, frame.metrics.px(2)});
   const auto &a = both.before->names, &b = both.now->names;
-  const core::transformer::TokenAlignment rows = alignment_of(frame, both);
+  const core::transformer::TokenAlignment rows = alignment_of(both);
   draw_token_pairs(frame, both, rows, width);
   if (!core::transformer::is_one_by_one(rows, a.size())) {
     const auto n = std::ranges::count_if(rows, [](const auto& row) { return row.has_value(); });
