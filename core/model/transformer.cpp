@@ -743,7 +743,7 @@ fmat Transformer::input(const Pass& pass, std::size_t layer, const StopToken& pr
     return attention_input(layer, of.layers[layer]->residual, {pool, progress}).view().matrix();
   RowBuffer residual(of.last.view());
   for (const SetStream& set : streams_of(of.edits, layer, PatchedPart::residual))
-    replace_rows(residual, own(*set.source).layers[layer]->residual, set.patch.position, 0);
+    replace_rows(residual, own(*set.source).layers[layer]->residual, set, 0, 0);
   return attention_input(layer, residual, {pool, progress}).view().matrix();
 }
 
