@@ -841,8 +841,9 @@ CommandLine parse_arguments(std::vector<std::string> arguments) {
               "attnscope attach 127.0.0.1:5005 --token TOKEN");
   add_manual(program, chosen);
   program.footer("attnscope COMMAND --help describes one command.");
-  if (std::ranges::find(arguments, "") != arguments.end())
-    return UsageError{"expected no empty argument, got one"};
+  if (const auto empty = std::ranges::find(arguments, ""); empty != arguments.end())
+    return UsageError{(empty != arguments.begin() && empty[-1].starts_with("--") ? empty[-1] + ": " : "") +
+                      "expected no empty argument, got one"};
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     program.parse(std::move(reversed));  // the library pops them from the back

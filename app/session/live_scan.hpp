@@ -43,8 +43,12 @@ class LiveScan {
   std::uint64_t version() const { return version_; }
   /// Returns why the form cannot be scanned, or its folder not be read, in one line, or "".
   std::string error() const;
-  /// Returns the lines that could not be read, in words, or "".
-  std::string skipped() const { return runs_.value() ? runs_.value()->value : ""; }
+  /// Returns the lines of the form's texts that could not be read, in words, or "".
+  std::string skipped(const ScanForm& form) const {
+    const bool is_of_form =
+        runs_.value() && runs_.key()->texts == form.texts && runs_.key()->folder == form.folder;
+    return is_of_form ? runs_.value()->value : "";
+  }
 
   bool is_scanning() const { return runs_.is_busy(); }
   bool is_busy() const { return runs_.is_busy() || tables_.is_busy() || examples_.is_busy(); }

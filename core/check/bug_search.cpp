@@ -324,6 +324,15 @@ BugSearchResult BugSearch::find() {
     return result;
   }
   list_agreeing(difference, result);
+  const auto has_finite_number = [](const SharedMatrix& m) {
+    return std::ranges::any_of(*m, [](double x) { return std::isfinite(x); });
+  };
+  if (std::ranges::none_of(o_.matrices(*difference.stage), has_finite_number)) {
+    result.described = {
+        "the " + graph::words_of(*difference.stage) +
+        " have no finite number, so nothing can be told from them: NaN or ∞ begin there or earlier"};
+    return result;
+  }
   const double begin = budget_.spent();
   BugTrials trials(o_, std::make_shared<const Editing>(o_.right()), *difference.stage, budget_);
   for (const BugHits& e : explain(trials, begin, result)) {

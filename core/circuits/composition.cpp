@@ -162,6 +162,7 @@ HeadCircuits head_circuits(const Float64Model& model, std::size_t index, std::si
   std::vector<std::size_t> tokens(n_tokens_of(model));
   std::iota(tokens.begin(), tokens.end(), std::size_t{0});
   mat output = layer.output.weight.rows(head * d, (head + 1) * d - 1);
+  if (last.is_centered) output.each_col() -= arma::vec(arma::mean(output, 1));
   if (!last.is_empty()) output.each_row() %= last.factors;
   HeadCircuits result;
   result.qk = largest_pairs(columns(layer.queries, head * d),

@@ -47,10 +47,10 @@ void require_receiver(const Float64Model& model, const PatchPlan& plan) {
   const auto& sizes = model.rules().sizes;
   const Patch& to = *plan.receiver;
   if (to.part != PatchedPart::queries && to.part != PatchedPart::keys && to.part != PatchedPart::values)
-    throw Error("receiver: expected queries, keys or values of a head");
+    throw Error("through: expected queries, keys or values of a head");
   const std::size_t n_heads = transformer::n_parts(sizes, to.part);
   if (to.layer == 0 || to.layer >= sizes.n_layers || to.index >= n_heads)
-    throw Error(fmt::format("receiver: expected a layer from 1 to {} and a head below {}, got {}.{}",
+    throw Error(fmt::format("through: expected a layer from 1 to {} and a head below {}, got {}.{}",
                             sizes.n_layers - 1, n_heads, to.layer, to.index));
 }
 
@@ -155,7 +155,7 @@ PatchMap patch_by_passes(const transformer::FullModel& model, const experiment::
                          const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
                          const std::function<void(const PatchMap&)>& on_more) {
   require_prompts(model.description(), prompts, plan);
-  if (plan.receiver) throw Error("receiver: expected a model in a file or a folder, got an attached one");
+  if (plan.receiver) throw Error("through: expected a model in a file or a folder, got an attached one");
   experiment::Experiment patched{.text = both.text, .made = both.made, .first = both.first};
   const auto clean = experiment::read(model, both.unedited(), nullptr, context, 0),
              corrupt = experiment::read(model, patched, &clean, context, 0);

@@ -47,14 +47,14 @@ struct PatchMap {
 /// A head's output, pattern or queries are of that head; keys and values of a KV head; attention's and the
 /// MLP's output of the layer; the residual stream before a layer at a position. Throws core::Error,
 /// "corrupt prompt: …", when the prompts are equal, not aligned or have the same logit difference,
-/// "receiver: …" when there is no such head behind a layer, and "MODEL: …" when nothing is predicted or
+/// "through: …" when there is no such head behind a layer, and "MODEL: …" when nothing is predicted or
 /// numbers are not finite. Progress counts layers of patched passes.
 PatchMap patch(const Float64Model& model, const PromptPair& prompts, const PatchPlan& plan,
                const CallContext& context, const std::function<void(const PatchMap&)>& on_more = {});
 
 /// Returns the same map by passes of the model itself, in float32, a cell at a time: for attached models,
 /// which do not give their numbers. both: the texts of the prompts; its edits do not count. Throws
-/// core::Error as patch() does, "receiver: …" for path patching, and "PATCH: …" for a part of the model that
+/// core::Error as patch() does, "through: …" for path patching, and "PATCH: …" for a part of the model that
 /// cannot be set.
 PatchMap patch_by_passes(const transformer::FullModel& model, const experiment::Experiment& both,
                          const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <optional>
 #include <span>
@@ -57,7 +58,9 @@ struct BugContext {
 class BugCases {
  public:
   explicit BugCases(const Bug& bug) : bug_(bug) {}
+  /// Adds a case, unless numbers that were read off are not finite.
   void add(Numbers numbers = {}, std::string form = {}, std::string sides = {}) {
+    if (!std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); })) return;
     all.push_back({&bug_, std::move(sides), std::move(form), std::move(numbers)});
   }
   /// Adds numbers where a fit begins.

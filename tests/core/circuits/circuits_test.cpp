@@ -277,7 +277,7 @@ TEST(Patching, ReportsWhatIsKnown) {
       error_of([&] {
         patch(exact, {ids, other_ids, 4, 5}, {{}, false, Patch{0, PatchedPart::keys, 1}}, tools.context);
       }),
-      "receiver: expected a layer from 1 to 2 and a head below 4, got 0.1");
+      "through: expected a layer from 1 to 2 and a head below 4, got 0.1");
 }
 
 /// Composition of explicit products of whole matrices.

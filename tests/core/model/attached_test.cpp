@@ -138,7 +138,7 @@ TEST_F(AttachedModel, IsPatchedAsOneOfOurOwn) {
   };
   EXPECT_EQ(error({PatchedPart::mlp}),
             "MLP 3: expected a part of attention, as nothing else of an attached model can be patched");
-  EXPECT_THAT(error({PatchedPart::head, false, Patch{2, PatchedPart::keys, 0}}), StartsWith("receiver: "));
+  EXPECT_THAT(error({PatchedPart::head, false, Patch{2, PatchedPart::keys, 0}}), StartsWith("through: "));
 }
 
 void expect_weights(const attention::Trace& found, const attention::Trace& expected, double tolerance) {

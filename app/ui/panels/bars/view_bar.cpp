@@ -429,10 +429,9 @@ std::vector<BarControl> view_controls(const Frame& frame) {
   std::vector<BarControl> controls;
   switch (frame.displayed.look.tab) {
     case Tab::layers:
-      controls = {bars_control, maps_control};
-      if (frame.pending.full_model && !frame.pending.full_model->experiment.first)
-        controls.insert(controls.begin() + 1, lens_control);  // of two prompts, differences take its place
-      return controls;
+      if (frame.pending.full_model && frame.pending.full_model->experiment.first)
+        return {maps_control};  // bars and the stream are of the differences of two prompts
+      return {bars_control, lens_control, maps_control};
     case Tab::learn:
       return {};
     case Tab::tokens:

@@ -82,7 +82,8 @@ void draw_state(const Frame& frame, float width) {
   } else {
     words = "Measures of every head over many texts, and the texts on which it has its largest weights.";
   }
-  if (const std::string skipped = scan.skipped(); !skipped.empty()) words += ". " + skipped;
+  if (const std::string skipped = scan.skipped(frame.forms.scan); !skipped.empty())
+    words += (words.ends_with('.') ? " " : ". ") + skipped;
   paragraph(frame.fonts.sans14, frame.palette.dim, width, words);
   if (const std::string error = scan.error(); !error.empty())
     paragraph(frame.fonts.sans14, frame.palette.status.bad, width, error);

@@ -98,8 +98,9 @@ void draw_readers(Pen& pen, const Gradients& all, const CellRef& cell, double gr
     pen.skip(8);
   }
   if (terms.size() > max_terms || std::abs(rest) > 1e-9 * std::max(1.0, std::abs(gradient)))
-    pen.pair(terms.size() > max_terms ? fmt::format("{} others", terms.size() - max_terms) : "other heads",
-             inspector_text(rest));
+    pen.pair(
+        terms.size() > max_terms ? core::text::counted(terms.size() - max_terms, "other") : "other heads",
+        inspector_text(rest));
   pen.pair("sum", inspector_text(gradient));
 }
 

@@ -545,7 +545,8 @@ void draw_contributions(Pen& pen, const Explanation& explanation) {
   std::ranges::sort(order);
   for (const std::size_t h : order) pen.share("head " + to_string(h), by_head[h], end);
   if (by_head.size() > max_contributions)
-    pen.share(to_string(by_head.size() - max_contributions) + " others", rest, std::max(end, size(rest)));
+    pen.share(core::text::counted(by_head.size() - max_contributions, "other"), rest,
+              std::max(end, size(rest)));
   if (model.projections && model.projections->output && model.projections->output->bias)
     pen.share("bias", bias, end);
 }

@@ -209,7 +209,7 @@ void draw_parts(Pen& pen, const ScoreSources& of, const CellRef& cell) {
     pen.skip(row_height / 2);
   };
   if (of.parts.size() > n_direct)
-    line(fmt::format("{} others", of.parts.size() - n_direct), rest, frame.palette.dim);
+    line(core::text::counted(of.parts.size() - n_direct, "other"), rest, frame.palette.dim);
   line("sum, as parts of the key", shown_sum(frame, of) - shown_alibi(frame, of), frame.palette.text);
 }
 
@@ -238,7 +238,7 @@ void draw_sum(Pen& pen, const core::circuits::WrittenSum& of, const CellRef& cel
     rest -= of.parts[part];
   }
   if (order.size() > n_listed)
-    draw_total(pen, fmt::format("{} others", order.size() - n_listed), rest, 4, frame.palette.dim);
+    draw_total(pen, core::text::counted(order.size() - n_listed, "other"), rest, 4, frame.palette.dim);
   draw_total(pen, cell.stage == Stage::contexts ? "sum" : "residual stream", of.value, 4, frame.palette.text);
   frame.landmarks.mark("inspector/sources/sum", {pen.left, pen.y - 18}, {pen.right, pen.y});
 }

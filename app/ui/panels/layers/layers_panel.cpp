@@ -466,7 +466,9 @@ void draw_legend(const Frame& frame, const TextReading& now, bool has_outlined_r
   const bool effects = frame.pending.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->max_attribution;
   if (end > 0) {
-    const std::string number = fixed(end, end < 10 ? 1 : 0);
+    const std::string number = fixed(end, end >= 10    ? 0
+                                          : end >= 0.1 ? 1
+                                                       : 1 - static_cast<int>(std::floor(std::log10(end))));
     legend.scale(colors.diverging, "−" + number, "+" + number,
                  (effects ? "ablation effect on " : "to the logit of ") + quoted_token(next->chosen.text));
   }

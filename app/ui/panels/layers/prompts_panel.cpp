@@ -459,7 +459,8 @@ void draw_patch_maps(const Frame& frame, float width) {
       frame.commands.add(CopyText{core::formats::csv_text(labeled(*chosen))});
     reserve_room(at, {width, frame.metrics.px(20)});
   }
-  const PatchMap* stream = plan.part == PatchedPart::residual ? nullptr : patches.of({PatchedPart::residual});
+  const PatchMap* stream =
+      plan.part == PatchedPart::residual || plan.receiver ? nullptr : patches.of({PatchedPart::residual});
   if (!stream) return;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_text(frame.fonts.sans15, at, frame.palette.text, "Residual stream");
