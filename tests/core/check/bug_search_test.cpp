@@ -237,6 +237,20 @@ TEST(BugSearch, ComputesTheSameNumberOfCellsAgain) {
   EXPECT_EQ(first.described, second.described);
 }
 
+/// A bug that makes NaN of everything agrees with them, and says nothing.
+TEST(BugSearch, TellsNothingFromNumbersThatAreAllNan) {
+  const auto model = rotary_model(12, 2, 4);
+  for (const Stage stage : {Stage::queries, Stage::weights, Stage::output}) {
+    auto given = observed(Editing(model), {stage});
+    for (SharedMatrix& numbers : given[0].matrices)
+      numbers = arma::mat(arma::size(*numbers), arma::fill::value(arma::datum::nan));
+    const BugSearchResult result = find_bugs(model, std::move(given), {}, 1e6);
+    EXPECT_FALSE(result.agrees);
+    EXPECT_TRUE(result.found.empty() && result.partly.empty()) << graph::words_of(stage);
+    EXPECT_EQ(result.described.size(), 1u);
+  }
+}
+
 TEST(BugSearch, FindsNothingWhereAllAgrees) {
   const auto model = rotary_model(12, 2, 4);
   const BugSearchResult result =
