@@ -609,13 +609,13 @@ void add_options(Options options, PatchPrompts& command) {
                  [&command](const auto& named) { command.plan.part = named.part; });
   options.flag("--positions", "Replace one position at a time", command.plan.by_position);
   options
-      .text("--align", "CLEAN:CORRUPT,...",
-            "Which positions of the prompts are aligned, from 0, as 0:0,1:2; without it prompts of other "
-            "lengths are aligned where they begin and end alike",
-            [&command](StringRef option, StringRef pair) {
-              command.aligned.push_back(
-                  read_pair(option, pair, ':', "CLEAN:CORRUPT, with commas between several"));
-            })
+      .texts("--align", "CLEAN:CORRUPT,...",
+             "Which positions of the prompts are aligned, from 0, as 0:0,1:2; without it prompts of other "
+             "lengths are aligned where they begin and end alike",
+             [&command](StringRef option, StringRef pair) {
+               command.aligned.push_back(
+                   read_pair(option, pair, ':', "CLEAN:CORRUPT, with commas between several"));
+             })
       ->delimiter(',');
   options.text("--through", "INPUT:LAYER.HEAD",
                "Path patching: let the patch change only the queries, keys or values of a later head, as "

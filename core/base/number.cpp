@@ -140,12 +140,8 @@ int digits_before_point(double largest) {
 
 constexpr int max_decimals_of_cells = 4;
 
-/// Returns how many decimals of a number are not trailing zeros after rounding to `decimals`; all of them if
-/// it rounds to an integer that it is not.
+/// Returns how many decimals of a number are not trailing zeros after rounding to `decimals`.
 int needed_decimals(double value, int decimals) {
-  if (decimals > 0 && value != std::round(value) &&
-      std::abs(value - std::round(value)) < 0.5 * std::pow(10, -decimals))
-    return decimals;
   constexpr std::array<double, 5> power{1, 10, 100, 1000, 10000};
   double rounded = std::round(std::abs(value) * power[decimals]);
   for (; decimals > 0 && std::fmod(rounded, 10) == 0; --decimals) rounded /= 10;

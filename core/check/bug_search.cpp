@@ -328,9 +328,8 @@ BugSearchResult BugSearch::find() {
     return std::ranges::any_of(*m, [](double x) { return std::isfinite(x); });
   };
   if (std::ranges::none_of(o_.matrices(*difference.stage), has_finite_number)) {
-    result.described = {
-        "the " + graph::words_of(*difference.stage) +
-        " have no finite number, so nothing can be told from them: NaN or ∞ begin there or earlier"};
+    result.described = {"no number of the " + graph::words_of(*difference.stage) +
+                        " is finite, so nothing can be told from them: NaN or ∞ begin there or earlier"};
     return result;
   }
   const double begin = budget_.spent();

@@ -84,7 +84,7 @@ TEST(Circuits, PatchOnePositionOrPathAndWriteTheMap) {
   const Outcome path = with({"--through", "keys:2.0"});
   EXPECT_EQ(std::count(path.out.begin(), path.out.end(), '\n'), 4);  // of two layers before it
   EXPECT_EQ(with({"--through", "mlp:2.0"}).err,
-            "attnscope: receiver: expected queries, keys or values of a head\n");
+            "attnscope: through: expected queries, keys or values of a head\n");
   for (const std::string name : {"map.csv", "map.npz", "map.svg", "map.png"}) {
     EXPECT_EQ(with({"--out", folder.path() / name}).err, "");
     EXPECT_GT(std::filesystem::file_size(folder.path() / name), 100u) << name;

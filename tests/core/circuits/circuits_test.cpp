@@ -323,6 +323,7 @@ TEST(Compositions, HaveTheLargestPairsOfTokens) {
   arma::mat qk = columns(layer.queries.weight) * columns(layer.keys.weight).t() / std::sqrt(8.0);
   const Norm64 last = exact.norm_of(model->weights().head(tools.context)->final_norm);
   arma::mat output = layer.output.weight.rows(16, 23);
+  output.each_col() -= arma::vec(arma::mean(output, 1));  // as LayerNorm does
   output.each_row() %= last.factors;
   arma::mat ov = columns(layer.values.weight) * output * exact.unembeddings(all, tools.context);
   for (const auto& [pairs, cells] : {std::pair(of.qk, &qk), std::pair(of.ov, &ov)})
