@@ -88,6 +88,7 @@ TEST_F(Looks, ScaleEnlargesEverythingAndStaysInTheWindow) {
   ui.run(4);
   const auto after = ui.landmarks().find("model/causal").value();
   EXPECT_NEAR(after.max.y - after.min.y, 2 * (before.max.y - before.min.y), 2);
+  ui.play(support::turn_wheel(ui.center("model/preset"), -3));  // MODEL scrolls there
   ui.click("model/causal");
   EXPECT_FALSE(ui.model().mask.causal);
 }
