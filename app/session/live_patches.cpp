@@ -131,7 +131,7 @@ std::pair<std::size_t, std::size_t> LivePatches::progress() const {
     if (map.wanted) {
       n.first += map.known.n_known;
       n.second += n_patches(map.wanted->plan, map.wanted->model->description().sizes,
-                            map.wanted->prompts.clean.size());
+                            map.wanted->prompts.corrupt.size());
     }
   return n;
 }

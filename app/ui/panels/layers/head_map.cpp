@@ -163,16 +163,17 @@ bool compares_prompts(const HeadTile& m) {
 
 void draw_picture(const HeadTile& m) {
   const LayerMaps maps = shown_maps(m);
-  arma::mat changed, visible;  // where maps are compared, and where tokens have no counterpart
+  arma::mat compared, visible;  // of A, or B − A; where tokens have no counterpart, it is masked
+  if (maps == LayerMaps::change) compared = m.head_map.map - m.before_map();
+  if (maps == LayerMaps::before) compared = m.before_map();
   if (maps != LayerMaps::weights && !m.aligned.empty()) {
     visible =
         m.layer_heads.visible ? *m.layer_heads.visible : arma::mat(arma::size(m.aligned), arma::fill::ones);
-    visible.elem(arma::find_nan(m.aligned)).zeros();
+    const arma::uvec alone = arma::find_nan(m.aligned);
+    visible.elem(alone).zeros();
+    compared.elem(alone).zeros();
   }
-  if (maps == LayerMaps::change) changed = m.head_map.map - m.before_map();
-  const arma::mat& numbers = maps == LayerMaps::change   ? changed
-                             : maps == LayerMaps::before ? m.before_map()
-                                                         : m.head_map.map;
+  const arma::mat& numbers = maps == LayerMaps::weights ? m.head_map.map : compared;
   render::HeatmapPicture picture;
   picture.place = m.place +
                   std::string(maps == LayerMaps::change   ? "change/"
