@@ -102,14 +102,23 @@ class Page:
 
     def reload(self):
         """Reloads the page, and leaves it although it may have unsaved work."""
+        self.ask("window.isLeft = true")
         self.send("Page.reload")
         for _ in range(20):
             if any(e["method"] == "Page.javascriptDialogOpening" and e.get("sessionId") == self.session for e in self.browser.events):
                 self.browser.events = [e for e in self.browser.events if e["method"] != "Page.javascriptDialogOpening"]
                 self.send("Page.handleJavaScriptDialog", accept=True)
-                return
+                break
             self.send("Target.getTargetInfo")
             time.sleep(0.05)
+        for _ in range(200):
+            try:
+                if self.ask("!window.isLeft"):
+                    return
+            except RuntimeError:  # between the pages
+                pass
+            time.sleep(0.05)
+        raise TimeoutError("the page has not been reloaded")
 
     def ask(self, expression):
         """Returns the value of an expression in JavaScript, awaited."""
