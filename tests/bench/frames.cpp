@@ -14,6 +14,7 @@
 
 #include "app/screen/heatmap_renderer.hpp"
 #include "app/screen/window.hpp"
+#include "app/session/full_model_reading.hpp"
 #include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
@@ -173,6 +174,23 @@ class Bench {
       window_.wait(std::max(0.0, 1.0 / 60 - times.back() / 1e3));
     }
     support::look(store_, [](app::View& v) { v.learning.plays = false; });
+    settle();
+    return times;
+  }
+  /// Returns the times of frames while the maps of patches between two prompts are computed.
+  std::vector<double> patching(const std::string& first, const std::string& second) {
+    store_.dispatch(app::SetPrompts{core::experiment::FirstPrompt{first}, second});
+    std::vector<double> times;
+    const auto is_computing = [&] {
+      const auto& patches = store_.pending().reading->patches();
+      const auto [n_known, n_wanted] = patches.progress();
+      return patches.error().empty() && (n_wanted == 0 || n_known < n_wanted);
+    };
+    do {
+      times.push_back(timed_frame([](ImGuiIO&) {}));
+      window_.wait(std::max(0.0, 1.0 / 60 - times.back() / 1e3));
+    } while (is_computing());
+    store_.dispatch(app::SetPrompts{std::nullopt, first});
     settle();
     return times;
   }
@@ -371,6 +389,16 @@ void measure_layers(Bench& b, Results& results) {
   results.measure("head_off", "frames after a head is switched off", [&] { return b.switching_heads(6); });
 }
 
+void measure_patches(Bench& b, Results& results) {
+  const char* named = std::getenv("ATTNSCOPE_BENCH_MODEL");
+  const std::string text = "egg jam fig and egg jam ham eggs";
+  std::string other = text;
+  other.replace(other.find("fig"), 3, "fog");
+  b.open_full_model(named ? named : BENCH_EXAMPLES "/tiny_gpt", text);
+  results.measure("patches", "frames while maps of patches are computed",
+                  [&] { return b.patching(text, other); });
+}
+
 void measure_learn(Bench& b, Results& results) {
   results.measure("learn", "frames while two layers of width 32 learn for 300 steps",
                   [&] { return b.learning(300); });
@@ -423,6 +451,7 @@ const std::vector<std::pair<std::string, void (*)(Bench&, Results&)>> parts{
     {"small", measure_small},
     {"heads", measure_heads},
     {"layers", measure_layers},
+    {"patches", measure_patches},
     {"learn", measure_learn},
     {"many", measure_many},
     {"views_1024",
@@ -474,7 +503,7 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(
           stderr,
-          "attnscope_frames: expected --json FILE or --only start|small|heads|layers|learn|many|views|views_…\n");
+          "attnscope_frames: expected --json FILE or --only start|small|heads|layers|patches|learn|many|views|views_…\n");
       return 2;
     }
   }
