@@ -397,6 +397,7 @@ void Store::replace_document(Document document) {
   unpin_cell(view_);
   view_.selection.hovered.reset();
   view_.selection.cursor.reset();
+  if (view_.look.tab == Tab::learn) view_.look.tab = Tab::stages;  // it shows no document
   view_.look.sequence = view_.look.head = 0;
   view_.look.tokens.pinned_query.reset();
   view_.look.tokens.silent_heads.clear();

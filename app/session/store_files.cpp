@@ -222,7 +222,6 @@ void Store::handle(const OpenPath& given) {
 }
 
 void Store::take(Opened opened) {
-  if (view_.look.tab == Tab::learn) view_.look.tab = Tab::stages;
   if (opened.tensors) {
     const bool names_tell = !opened.tensors->layers.empty() || !opened.tensors->stages.empty();
     const formats::TableIndex index = opened.tensors->index;

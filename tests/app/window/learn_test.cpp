@@ -51,6 +51,14 @@ TEST_F(Learn, IsTheFourthDoor) {
     EXPECT_TRUE(ui.has(part)) << part;
 }
 
+TEST_F(Learn, GivesWayToASessionThatIsOpened) {
+  begin("previous-token");
+  ASSERT_EQ(ui.store.view().look.tab, Tab::learn);
+  ui.store.dispatch(app::OpenPath{.path = FIXTURES "/sessions/batch.json"});
+  settle();
+  EXPECT_EQ(ui.store.view().look.tab, Tab::stages) << ui.store.message().text;
+}
+
 TEST_F(Learn, PlaysUntilItIsPaused) {
   begin("previous-token");
   ui.key(Key::space);

@@ -165,7 +165,7 @@ void draw_picture(const HeadTile& m) {
   const LayerMaps maps = shown_maps(m);
   arma::mat compared, visible;  // of A, or B − A; where tokens have no counterpart, it is masked
   if (maps == LayerMaps::change) compared = m.head_map.map - m.before_map();
-  if (maps == LayerMaps::before) compared = m.before_map();
+  if (maps == LayerMaps::before && !m.aligned.empty()) compared = m.aligned;
   if (maps != LayerMaps::weights && !m.aligned.empty()) {
     visible =
         m.layer_heads.visible ? *m.layer_heads.visible : arma::mat(arma::size(m.aligned), arma::fill::ones);
@@ -173,7 +173,9 @@ void draw_picture(const HeadTile& m) {
     visible.elem(alone).zeros();
     compared.elem(alone).zeros();
   }
-  const arma::mat& numbers = maps == LayerMaps::weights ? m.head_map.map : compared;
+  const arma::mat& numbers = maps == LayerMaps::weights ? m.head_map.map
+                             : compared.empty()         ? m.before_map()
+                                                        : compared;
   render::HeatmapPicture picture;
   picture.place = m.place +
                   std::string(maps == LayerMaps::change   ? "change/"
