@@ -594,7 +594,7 @@ void add_options(Options options, ExplainScore& command) {
 }
 
 void add_options(Options options, PatchPrompts& command) {
-  options.required("MODEL", "", full_model, command.model);
+  options.required("MODEL", "", any_full_model, command.model);
   options.required("--clean", "TEXT", "Prompt that parts are taken from", command.clean);
   options.required("--corrupt", "TEXT", "Prompt whose parts are replaced", command.corrupt);
   options.required("--answer", "TOKEN", "Token after the clean prompt, as \" Mary\"", command.answer);
@@ -617,6 +617,7 @@ void add_options(Options options, PatchPrompts& command) {
                    read_pair(option, pair, ':', "CLEAN:CORRUPT, with commas between several"));
              })
       ->delimiter(',');
+  add_token_option(options, command.token);
   options.text("--through", "INPUT:LAYER.HEAD",
                "Path patching: let the patch change only the queries, keys or values of a later head, as "
                "queries:2.0",

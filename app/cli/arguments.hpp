@@ -135,6 +135,7 @@ struct ExplainScore {
 /// Patches parts of a pass over one prompt into a pass over another.
 struct PatchPrompts {
   std::filesystem::path model;
+  std::string token = {};  ///< of an attached model, or ""
   std::string clean, corrupt, answer, against;
   core::circuits::PatchPlan plan;
   std::vector<std::pair<std::size_t, std::size_t>>

@@ -18,6 +18,7 @@
 #include "app/cli/scan.hpp"
 #include "app/session/exporting.hpp"
 #include "app/session/memory.hpp"
+#include "app/session/opening.hpp"
 #include "app/session/picture_source.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
@@ -35,7 +36,6 @@
 #include "core/graph/validation.hpp"
 #include "core/model/experiment.hpp"
 #include "core/model/lens.hpp"
-#include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/experiment_program.hpp"
@@ -45,7 +45,6 @@
 #include "core/system/fonts.hpp"
 #include "core/system/model_cache.hpp"
 #include "core/system/process.hpp"
-#include "core/system/socket.hpp"
 
 namespace app {
 namespace {
@@ -125,7 +124,8 @@ std::string hex_text(const std::string& bytes) {
 
 /// A whole model and a text.
 struct TextRun {
-  explicit TextRun(const FullModelOptions& command) : model(opened(command)), tokens(tokenized(command)) {
+  explicit TextRun(const FullModelOptions& command)
+      : model(open_or_attach(command.model, command.token)), tokens(tokenized(command)) {
     for (const TextToken& token : tokens) ids.push_back(token.id);
     const auto& sizes = model->description().sizes;
     for (const auto& [layer, head] : command.heads_off) {
@@ -155,11 +155,6 @@ struct TextRun {
   transformer::CallContext context{pool, progress};
 
  private:
-  static transformer::ModelRef opened(const FullModelOptions& command) {
-    if (core::system::is_socket_address(command.model.string()))
-      return transformer::attach_model(command.model.string(), command.token);
-    return transformer::open_transformer(command.model, core::system::available_memory() / 2);
-  }
   std::vector<TextToken> tokenized(const FullModelOptions& command) const {
     try {
       return model->tokenize(command.text);

@@ -7,13 +7,13 @@
 
 #include "app/session/exporting.hpp"
 #include "app/session/live_patches.hpp"
+#include "app/session/opening.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/circuits/composition.hpp"
 #include "core/files/json.hpp"
-#include "core/model/remote_model.hpp"
 #include "core/out/tables.hpp"
 #include "core/system/file.hpp"
 #include "core/system/process.hpp"
@@ -232,10 +232,7 @@ void explain_score(const ExplainScore& command, std::ostream& out) {
 }
 
 void patch_prompts(const PatchPrompts& command, std::ostream& out) {
-  namespace experiment = core::experiment;
-  const bool is_attached = core::system::is_socket_address(command.model.string());
-  const core::transformer::ModelRef model =
-      is_attached ? core::transformer::attach_model(command.model.string(), "") : opened(command.model);
+  const core::transformer::ModelRef model = open_or_attach(command.model, command.token);
   circuits::PromptPair prompts{ids_of(*model, command.clean, "--clean"),
                                ids_of(*model, command.corrupt, "--corrupt"),
                                core::transformer::answer_token(*model, command.answer, "--answer"),
@@ -243,13 +240,11 @@ void patch_prompts(const PatchPrompts& command, std::ostream& out) {
   prompts.rows = core::transformer::align(prompts.clean, prompts.corrupt, command.aligned);
   core::ThreadPool pool;
   const core::StopToken progress;
-  const auto* own = dynamic_cast<const core::transformer::Transformer*>(model.get());
-  const experiment::Experiment both{
+  const core::experiment::Experiment both{
       .text = command.corrupt,
-      .first = experiment::FirstPrompt{command.clean, command.answer, command.against, command.aligned}};
-  const circuits::PatchMap map =
-      own ? circuits::patch(circuits::Float64Model(*own), prompts, command.plan, {pool, progress})
-          : circuits::patch_by_passes(*model, both, prompts, command.plan, {pool, progress});
+      .first =
+          core::experiment::FirstPrompt{command.clean, command.answer, command.against, command.aligned}};
+  const circuits::PatchMap map = circuits::patch(*model, both, prompts, command.plan, {pool, progress});
   if (!command.out.empty())
     core::system::write_atomically(command.out,
                                    map_bytes(command.out, labeled(map), "Recovered by each patch alone"));

@@ -9,11 +9,9 @@
 #include "app/cli/batch.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/scan/tree.hpp"
 #include "core/system/process.hpp"
-#include "core/system/socket.hpp"
 
 namespace app {
 namespace {
@@ -58,14 +56,8 @@ class Progress {
   double next_ = 0;
 };
 
-transformer::ModelRef opened(const ScanTexts& command) {
-  if (core::system::is_socket_address(command.model.string()))
-    return transformer::attach_model(command.model.string(), command.token);
-  return transformer::open_transformer(command.model, core::system::available_memory() / 2);
-}
-
 scan::Scan scanned(const ScanTexts& command, std::ostream& err) {
-  const transformer::ModelRef model = opened(command);
+  const transformer::ModelRef model = open_or_attach(command.model, command.token);
   const scan::Texts texts = scan::read_texts(command.texts);
   core::ThreadPool pool;
   core::StopToken token;

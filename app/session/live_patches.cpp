@@ -41,26 +41,23 @@ void LivePatches::follow(Map& map, const core::experiment::Experiment& both, boo
   if (!begins) return map.result.cancel();
   if (map.result.needs(key)) {
     map.growing = std::make_shared<Growing>();
-    map.result.begin(key, Schedule::background,
-                     [key, both, pool = pool_, growing = map.growing](const core::StopToken& token) {
-                       MapResult result;
-                       const auto on_more = [&](const circuits::PatchMap& known) {
-                         const std::scoped_lock lock(growing->mutex);
-                         growing->map = known;
-                       };
-                       try {
-                         const auto* own = dynamic_cast<const transformer::Transformer*>(key.model.get());
-                         result.map = own ? circuits::patch(circuits::Float64Model(*own), key.prompts,
-                                                            key.plan, {*pool, token}, on_more)
-                                          : circuits::patch_by_passes(*key.model, both, key.prompts, key.plan,
-                                                                      {*pool, token}, on_more);
-                       } catch (const core::Stopped&) {
-                         throw;
-                       } catch (const core::Error& error) {
-                         result.error = error.what();
-                       }
-                       return result;
-                     });
+    map.result.begin(
+        key, Schedule::background,
+        [key, both, pool = pool_, growing = map.growing](const core::StopToken& token) {
+          MapResult result;
+          const auto on_more = [&](const circuits::PatchMap& known) {
+            const std::scoped_lock lock(growing->mutex);
+            growing->map = known;
+          };
+          try {
+            result.map = circuits::patch(*key.model, both, key.prompts, key.plan, {*pool, token}, on_more);
+          } catch (const core::Stopped&) {
+            throw;
+          } catch (const core::Error& error) {
+            result.error = error.what();
+          }
+          return result;
+        });
   }
   if (!map.growing) return;
   const std::scoped_lock lock(map.growing->mutex);
@@ -114,8 +111,7 @@ transformer::Patch selected_patch(const Pending& now) {
   if (n > 1) patch.index = std::min(now.look.head, sizes.n_heads - 1) / (sizes.n_heads / n);
   const BothReadings* both = now.reading->readings();
   if (both && (look.by_position || part == PatchedPart::residual))
-    patch.position =
-        std::min(now.look.tokens.pinned_query.value_or(both->now->row()), both->now->pass->ids.size() - 1);
+    patch.position = marked_token(now.look, *both->now);
   return patch;
 }
 

@@ -22,8 +22,7 @@ bool is_written_sum(const core::explain::CellAddress& cell) {
 
 std::size_t marked_token(const Look& look, const core::experiment::TextReading& now) {
   const auto& pinned = look.tokens.pinned_query;
-  if (pinned && *pinned < now.names.size()) return *pinned;
-  return now.place ? now.place->row : now.names.size() - 1;
+  return pinned && *pinned < now.names.size() ? *pinned : now.row();
 }
 
 std::optional<CellRef> largest_weight(const Pending& now) {

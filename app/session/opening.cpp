@@ -17,6 +17,8 @@
 #include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/system/file.hpp"
+#include "core/system/process.hpp"
+#include "core/system/socket.hpp"
 
 namespace app {
 
@@ -239,6 +241,12 @@ std::optional<std::filesystem::path> full_model_at(const std::filesystem::path& 
   const std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
   if (is_of_model && transformer::is_transformer(folder)) return folder;
   return std::nullopt;
+}
+
+transformer::ModelRef open_or_attach(const std::filesystem::path& model, const std::string& token) {
+  if (core::system::is_socket_address(model.string()))
+    return transformer::attach_model(model.string(), token);
+  return transformer::open_transformer(model, core::system::available_memory() / 2);
 }
 
 OpenedModel open_full_model(const std::filesystem::path& path, const std::string& text, std::size_t layer,

@@ -110,6 +110,10 @@ Opened open_file(const std::filesystem::path& path, const core::StopToken& progr
 /// with its tensors or its configuration, or a GGUF file; nothing for other paths.
 std::optional<std::filesystem::path> full_model_at(const std::filesystem::path& path);
 
+/// Opens the whole model of a file or a folder, keeping as much of its weights as half of the free memory
+/// holds, or connects to that of an address with its token, "" for none. Throws core::Error.
+core::transformer::ModelRef open_or_attach(const std::filesystem::path& model, const std::string& token);
+
 /// Opens a whole model and reads a text with it, or, where that is "", an example.
 ///
 /// Keeps at most so many bytes of its weights in memory. Throws core::Error.

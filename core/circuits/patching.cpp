@@ -151,9 +151,11 @@ PatchMap patch(const Float64Model& model, const PromptPair& prompts, const Patch
   return result;
 }
 
-PatchMap patch_by_passes(const transformer::FullModel& model, const experiment::Experiment& both,
-                         const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
-                         const std::function<void(const PatchMap&)>& on_more) {
+PatchMap patch(const transformer::FullModel& model, const experiment::Experiment& both,
+               const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
+               const std::function<void(const PatchMap&)>& on_more) {
+  if (const auto* own = dynamic_cast<const transformer::Transformer*>(&model))
+    return patch(Float64Model(*own), prompts, plan, context, on_more);
   require_prompts(model.description(), prompts, plan);
   if (plan.receiver) throw Error("through: expected a model in a file or a folder, got an attached one");
   experiment::Experiment patched{.text = both.text, .made = both.made, .first = both.first};

@@ -52,12 +52,12 @@ struct PatchMap {
 PatchMap patch(const Float64Model& model, const PromptPair& prompts, const PatchPlan& plan,
                const CallContext& context, const std::function<void(const PatchMap&)>& on_more = {});
 
-/// Returns the same map by passes of the model itself, in float32, a cell at a time: for attached models,
-/// which do not give their numbers. both: the texts of the prompts; its edits do not count. Throws
-/// core::Error as patch() does, "through: …" for path patching, and "PATCH: …" for a part of the model that
-/// cannot be set.
-PatchMap patch_by_passes(const transformer::FullModel& model, const experiment::Experiment& both,
-                         const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
-                         const std::function<void(const PatchMap&)>& on_more = {});
+/// Returns the same map of any model: of an attached one, which does not give its numbers, by passes of its
+/// own in float32, a cell at a time. both: the texts of the prompts; its edits do not count. Throws
+/// core::Error as above, "through: …" for path patching of an attached model, and "PATCH: …" for a part of it
+/// that cannot be set.
+PatchMap patch(const transformer::FullModel& model, const experiment::Experiment& both,
+               const PromptPair& prompts, const PatchPlan& plan, const CallContext& context,
+               const std::function<void(const PatchMap&)>& on_more = {});
 
 }  // namespace core::circuits

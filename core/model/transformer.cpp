@@ -166,6 +166,12 @@ const LocalPass& own(const Pass& pass) {
   return static_cast<const LocalPass&>(pass);
 }
 
+/// Puts the patched rows of the residual stream before a layer in their places.
+void put_streams(RowBuffer& residual, const EditSet& edits, std::size_t layer) {
+  for (const SetStream& set : streams_of(edits, layer, PatchedPart::residual))
+    replace_rows(residual, own(*set.source).layers[layer]->residual, set, 0, 0);
+}
+
 /// Returns columns of a projection, and of its bias, in float64.
 attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t count) {
   arma::mat weight(numbers.weight.d_in(), count), bias(1, count);
@@ -510,8 +516,7 @@ void Transformer::compute_missing_layers(LocalPass& pass, const LocalPass* befor
   }
   for (std::size_t l = pass.layers.size(); l < n_layers; ++l) {
     context.progress.add(1);
-    for (const SetStream& set : streams_of(pass.edits, l, PatchedPart::residual))
-      replace_rows(residual, own(*set.source).layers[l]->residual, set, 0, 0);
+    put_streams(residual, pass.edits, l);
     const auto run = compute_heads(l, residual, before ? before->layers[l].get() : nullptr, pass.edits,
                                    rotations, context);
     residual = add_layer(pass, run, n, context);
@@ -742,8 +747,7 @@ fmat Transformer::input(const Pass& pass, std::size_t layer, const StopToken& pr
   if (layer < of.layers.size())
     return attention_input(layer, of.layers[layer]->residual, {pool, progress}).view().matrix();
   RowBuffer residual(of.last.view());
-  for (const SetStream& set : streams_of(of.edits, layer, PatchedPart::residual))
-    replace_rows(residual, own(*set.source).layers[layer]->residual, set, 0, 0);
+  put_streams(residual, of.edits, layer);
   return attention_input(layer, residual, {pool, progress}).view().matrix();
 }
 

@@ -127,14 +127,14 @@ TEST_F(AttachedModel, IsPatchedAsOneOfOurOwn) {
   for (const PatchedPart part : {PatchedPart::head, PatchedPart::keys, PatchedPart::attention}) {
     std::size_t n_known = 0;
     const circuits::PatchMap map =
-        circuits::patch_by_passes(*remote, both, prompts, {part}, context,
-                                  [&](const circuits::PatchMap& known) { n_known = known.n_known; });
+        circuits::patch(*remote, both, prompts, {part}, context,
+                        [&](const circuits::PatchMap& known) { n_known = known.n_known; });
     const circuits::PatchMap exact = circuits::patch(circuits::Float64Model(own), prompts, {part}, context);
     EXPECT_EQ(n_known, map.recovered.n_elem);
     EXPECT_TRUE(arma::approx_equal(map.recovered, exact.recovered, "absdiff", 1e-5));
   }
   const auto error = [&](const circuits::PatchPlan& plan) {
-    return error_of([&] { circuits::patch_by_passes(*remote, both, prompts, plan, context); });
+    return error_of([&] { circuits::patch(*remote, both, prompts, plan, context); });
   };
   EXPECT_EQ(error({PatchedPart::mlp}),
             "MLP 3: expected a part of attention, as nothing else of an attached model can be patched");
